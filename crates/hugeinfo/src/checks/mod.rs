@@ -1,0 +1,98 @@
+//! Diagnoses: each looks at the facts, says what it found with the figures in it, and what to type.
+//!
+//! Findings are clauses in the style of PostgreSQL's messages: no capital letter, no full stop.
+
+mod backing;
+mod cgroup_fault_limit;
+mod obstacle;
+mod pool_size;
+mod restart;
+
+use crate::facts::Facts;
+
+/// How bad a finding is, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Looked at and found well.
+    Ok,
+    /// A source that is needed to tell is missing or denied.
+    Unknown,
+    /// Works, but not as it should.
+    Warning,
+    /// Will break, or will not start again.
+    Critical,
+}
+
+impl Status {
+    /// As it is shown in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unknown => "unknown",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// One diagnosis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Stable name.
+    pub name: &'static str,
+    /// How bad it is.
+    pub status: Status,
+    /// What was found.
+    pub finding: String,
+    /// What to type; `None`: nothing.
+    pub remedy: Option<String>,
+}
+
+/// The answer for the whole server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// That of the worst check.
+    pub status: Status,
+    /// The finding of the worst check; if all is well, all findings.
+    pub reason: String,
+    /// What to type; `None`: nothing.
+    pub remedy: Option<String>,
+}
+
+/// The checks that cost no more than reading a few small files. Where two are equally bad, the earlier one matters more: a remedy
+/// that ends in a restart must not arm a control group's limit.
+pub fn cheap(facts: &Facts) -> [Check; 4] {
+    [
+        cgroup_fault_limit::check(facts),
+        backing::check(facts),
+        restart::check(facts),
+        pool_size::check(facts),
+    ]
+}
+
+/// The verdict of the cheap checks.
+pub fn verdict(facts: &Facts) -> Verdict {
+    let checks = cheap(facts);
+    let status = checks
+        .iter()
+        .fold(Status::Ok, |worst, check| worst.max(check.status));
+    if status == Status::Ok {
+        let [_, backing, restart, pool_size] = checks;
+        let reason = [backing.finding, restart.finding, pool_size.finding].join("; ");
+        return Verdict {
+            status,
+            reason,
+            remedy: None,
+        };
+    }
+    let (reason, remedy) = checks
+        .into_iter()
+        .find(|check| check.status == status)
+        .map(|worst| (worst.finding, worst.remedy))
+        .unwrap_or_default();
+    Verdict {
+        status,
+        reason,
+        remedy,
+    }
+}

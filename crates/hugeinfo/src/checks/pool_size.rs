@@ -1,0 +1,110 @@
+//! Huge pages that nobody needs: memory that the kernel can give to nothing else.
+
+use super::{Check, Status};
+use crate::{
+    facts::{Facts, HugePages, SharedMemoryType},
+    forecast::Forecast,
+    sizing::human,
+};
+
+/// Idle pages are worth a warning when they are both more than this share of what is needed ...
+const SHARE_OF_NEED_PERCENT: u64 = 10;
+/// ... and more than this share of RAM. Below, setting the pool again is not worth the work.
+const SHARE_OF_RAM_PERCENT: u64 = 1;
+
+/// Persistent pages of one pool beyond what is needed.
+struct Excess {
+    forecast: Forecast,
+    needed: u64,
+    pages: u64,
+}
+
+impl Excess {
+    /// A server that asks for huge pages needs them in the pool that it asks for, and keeps what it has in the pool that it uses.
+    fn of(facts: &Facts, forecast: Forecast) -> Option<Self> {
+        let wants_huge_pages = facts.server.huge_pages != HugePages::Off
+            && facts.server.shared_memory_type == SharedMemoryType::Mmap;
+        let is_target = facts.huge_page_asked_for() == Some(forecast.pool.page_bytes);
+        let needed = if wants_huge_pages && is_target || forecast.is_used_by_server == Some(true) {
+            forecast.recommended?
+        } else {
+            forecast.others?
+        };
+        let pages = forecast.pool.persistent().saturating_sub(needed);
+        Some(Self {
+            forecast,
+            needed,
+            pages,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        self.pages.saturating_mul(self.forecast.pool.page_bytes)
+    }
+
+    fn is_large(&self, ram_bytes: u64) -> bool {
+        let more_than = |percent: u64, of: u64| self.bytes() / percent > of / 100;
+        let needed_bytes = self.needed.saturating_mul(self.forecast.pool.page_bytes);
+        more_than(SHARE_OF_NEED_PERCENT, needed_bytes) && more_than(SHARE_OF_RAM_PERCENT, ram_bytes)
+    }
+}
+
+pub(super) fn check(facts: &Facts) -> Check {
+    let (status, finding, remedy) = judge(facts);
+    Check {
+        name: "pool_size",
+        status,
+        finding,
+        remedy,
+    }
+}
+
+fn judge(facts: &Facts) -> (Status, String, Option<String>) {
+    let unknown = |why: &dyn std::fmt::Display| {
+        (
+            Status::Unknown,
+            format!("whether huge pages lie idle cannot be told: {why}"),
+            None,
+        )
+    };
+    let forecasts = match Forecast::of_each_pool(facts) {
+        Ok(forecasts) => forecasts,
+        Err(absent) => return unknown(&absent),
+    };
+    let worst = forecasts
+        .into_iter()
+        .filter_map(|forecast| Excess::of(facts, forecast))
+        .max_by_key(Excess::bytes);
+    let Some(excess) = worst else {
+        return match &facts.segment {
+            Err(absent) => unknown(absent),
+            Ok(_) => (
+                Status::Ok,
+                "there is no pool of huge pages".to_owned(),
+                None,
+            ),
+        };
+    };
+    if excess.pages == 0 {
+        return (
+            Status::Ok,
+            "no pool holds more than is needed".to_owned(),
+            None,
+        );
+    }
+    let finding = format!(
+        "{} huge pages of {} ({}) are needed by nobody",
+        excess.pages,
+        human(excess.forecast.pool.page_bytes),
+        human(excess.bytes())
+    );
+    match facts.meminfo.as_ref().map(|meminfo| meminfo.total_bytes) {
+        Ok(Some(ram_bytes)) if excess.is_large(ram_bytes) => (
+            Status::Warning,
+            finding,
+            Some(excess.forecast.set_now(excess.needed)),
+        ),
+        Ok(_) => (Status::Ok, finding, None),
+        Err(absent) => unknown(absent),
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a kernel source gave no facts.
+
+use std::{fmt, io, path::PathBuf};
+
+/// A source that this kernel does not have or that we may not read: not a failure, but a fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// The file or directory that was asked for.
+    pub path: PathBuf,
+    /// Whether it is missing or denied.
+    pub why: Absence,
+}
+
+/// The two ways in which a source can be absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// The kernel has no such file (`ENOENT`), or the process has ended (`ESRCH`).
+    Missing,
+    /// The file may not be read (`EACCES`, `EPERM`).
+    Denied,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.why {
+            Absence::Missing => write!(f, "{path} is missing"),
+            Absence::Denied => write!(f, "{path} may not be read"),
+        }
+    }
+}
+
+/// What can go wrong between a kernel file and its facts.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The source is missing or denied. Callers that have another way, or can say "unknown", go on.
+    #[error("{0}")]
+    Absent(Absent),
+    /// The kernel failed to read it.
+    #[error("could not read \"{}\": {source}", path.display())]
+    Io {
+        /// The file that was read.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The file does not have the form that the kernel documents.
+    #[error("\"{}\", line {line}: {problem}", path.display())]
+    Malformed {
+        /// The file that was read.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What was expected there.
+        problem: &'static str,
+    },
+}
+
+impl ReadError {
+    pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
+        // ESRCH and ENODEV have no ErrorKind: a process or a cgroup that ended while we looked.
+        let ended = |code| {
+            code == rustix::io::Errno::SRCH.raw_os_error()
+                || code == rustix::io::Errno::NODEV.raw_os_error()
+        };
+        let why = match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Absence::Missing,
+            io::ErrorKind::PermissionDenied => Absence::Denied,
+            _ if source.raw_os_error().is_some_and(ended) => Absence::Missing,
+            _ => return Self::Io { path, source },
+        };
+        Self::Absent(Absent { path, why })
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Absent(absent) if absent.why == Absence::Missing)
+    }
+
+    pub(crate) fn missing(path: impl Into<PathBuf>) -> Self {
+        Self::Absent(Absent {
+            path: path.into(),
+            why: Absence::Missing,
+        })
+    }
+}
+
+/// Sets an absent source apart from a failure: the first is an answer, the second is not.
+pub(crate) fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(ReadError::Absent(absent)) => Ok(Err(absent)),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,139 @@
+//! All that the reasoning needs to know of one server and its machine.
+
+use crate::{
+    cgroup::{self, Hugetlb},
+    error::{Absent, ReadError, absent_or},
+    hugepages::{self, Pool},
+    meminfo::{self, Meminfo},
+    root::Root,
+    segment::{self, Segment},
+};
+
+/// The setting `huge_pages`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HugePages {
+    /// Never.
+    Off,
+    /// Or refuse to start.
+    On,
+    /// Or fall back to small pages without a word.
+    Try,
+}
+
+/// The setting `shared_memory_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedMemoryType {
+    /// Anonymous shared memory, the only type that can lie on huge pages.
+    Mmap,
+    /// System V shared memory.
+    Sysv,
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `huge_pages`.
+    pub huge_pages: HugePages,
+    /// `shared_memory_type`.
+    pub shared_memory_type: SharedMemoryType,
+    /// `huge_page_size`; `None`: the kernel's default.
+    pub huge_page_size_bytes: Option<u64>,
+    /// `shared_memory_size`: what the main segment needs, rounded up to whole MB by PostgreSQL.
+    pub shared_memory_bytes: u64,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The postmaster; `None` in single-user mode.
+    pub postmaster: Option<u32>,
+    /// An address inside the main segment, the same in every process of the server.
+    pub address: u64,
+}
+
+/// One server and its machine. What the kernel doesn't tell is [`Absent`], never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// What the server says.
+    pub server: Server,
+    /// Size of an ordinary page: 4 kB, or up to 64 kB on arm64.
+    pub base_page_bytes: u64,
+    /// The main shared memory segment.
+    pub segment: Result<Segment, Absent>,
+    /// RAM and default huge page size.
+    pub meminfo: Result<Meminfo, Absent>,
+    /// The kernel's pools.
+    pub pools: Result<Vec<Pool>, Absent>,
+    /// The control group's limits.
+    pub hugetlb: Result<Hugetlb, Absent>,
+}
+
+impl Facts {
+    /// Reads everything, with the page size of the running kernel.
+    ///
+    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
+        let pools = absent_or(hugepages::read(root))?;
+        let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
+        // The postmaster first: it has touched the least, so that the slow way is quick there, and its control group is the
+        // one that the segment was reserved in.
+        let postmaster = subject.postmaster.map(|pid| pid.to_string());
+        let pid = postmaster.as_deref().unwrap_or("self");
+        let segment = match absent_or(segment::read(root, pid, subject.address))? {
+            Err(_) if pid != "self" => absent_or(segment::read(root, "self", subject.address))?,
+            other => other,
+        };
+        Ok(Self {
+            server,
+            base_page_bytes: rustix::param::page_size() as u64,
+            segment,
+            meminfo: absent_or(meminfo::read(root))?,
+            hugetlb: absent_or(cgroup::read(root, pid, &page_sizes))?,
+            pools,
+        })
+    }
+
+    /// Size of the pages that back the segment, huge or not.
+    pub fn page_bytes(&self) -> Option<u64> {
+        self.segment.as_ref().ok()?.page_bytes
+    }
+
+    /// Size of the huge pages that back the segment: `Some(None)` if none do, `None` if that can't be seen.
+    pub fn huge_page_in_use(&self) -> Option<Option<u64>> {
+        let page_bytes = self.page_bytes()?;
+        Some(Some(page_bytes).filter(|&bytes| bytes > self.base_page_bytes))
+    }
+
+    /// Size of the huge pages that the server asks for (port/sysv_shmem.c `GetHugePageSize`). `None` where neither the
+    /// setting nor the kernel names one.
+    pub fn huge_page_asked_for(&self) -> Option<u64> {
+        let default = || self.meminfo.as_ref().ok()?.default_huge_page_bytes;
+        self.server.huge_page_size_bytes.or_else(default)
+    }
+
+    /// The pool that the server asks for.
+    pub fn target_pool(&self) -> Option<&Pool> {
+        let page_bytes = self.huge_page_asked_for()?;
+        self.pools
+            .as_ref()
+            .ok()?
+            .iter()
+            .find(|pool| pool.page_bytes == page_bytes)
+    }
+
+    /// Bytes that a segment on pages of `page_bytes` has to hold.
+    ///
+    /// The mapping says it to the page that it lies on. For smaller pages PostgreSQL's own figure, in whole MB, is closer.
+    pub fn needed_bytes(&self, page_bytes: u64) -> u64 {
+        match &self.segment {
+            Ok(segment)
+                if segment
+                    .page_bytes
+                    .is_some_and(|lies_on| lies_on <= page_bytes) =>
+            {
+                segment.bytes
+            }
+            _ => self.server.shared_memory_bytes,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The directory below which all kernel files are read.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use crate::error::ReadError;
+
+/// `/` on a real system, a captured tree in a test.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The running system.
+    pub fn system() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A tree that stands for a system.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// `path`, absolute or not, taken from this root.
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    pub(crate) fn open(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        File::open(&path).map_err(|e| ReadError::from_io(path, e))
+    }
+
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        self.open(path)?
+            .read_to_end(&mut bytes)
+            .map_err(|e| ReadError::from_io(self.path(path), e))?;
+        Ok(bytes)
+    }
+
+    /// A file that holds a decimal number and nothing else.
+    pub(crate) fn read_number(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
+        let path = path.as_ref();
+        parse_number(self.read(path)?.trim_ascii()).ok_or_else(|| ReadError::Malformed {
+            path: self.path(path),
+            line: 1,
+            problem: "a number was expected",
+        })
+    }
+
+    /// The names in a directory; those that are not UTF-8 are none of the kernel's.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        let path = self.path(path);
+        let names = fs::read_dir(&path).and_then(|entries| {
+            entries
+                .map(|entry| entry.map(|e| e.file_name().into_string().ok()))
+                .filter_map(Result::transpose)
+                .collect()
+        });
+        names.map_err(|e| ReadError::from_io(path, e))
+    }
+}
+
+/// Decimal digits only: no sign, no blanks, nothing beyond 64 bits.
+pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
+    if digits.first().is_none_or(|b| !b.is_ascii_digit()) {
+        return None;
+    }
+    str::from_utf8(digits).ok()?.parse().ok()
+}

@@ -1,0 +1,83 @@
+//! How many pages a number of bytes takes, and how to say a number of bytes.
+
+/// Pages needed to hold `bytes`: an exact multiple takes no page more.
+///
+/// ```
+/// // A main segment of 8402592 kB on pages of 2048 kB is 4102.8 pages.
+/// assert_eq!(hugeinfo::sizing::pages_required(8402592 << 10, 2048 << 10), 4103);
+/// ```
+pub fn pages_required(bytes: u64, page_bytes: u64) -> u64 {
+    bytes.div_ceil(page_bytes)
+}
+
+/// Bytes of the last page that stay unused.
+pub fn tail_waste(bytes: u64, page_bytes: u64) -> u64 {
+    bytes.next_multiple_of(page_bytes) - bytes
+}
+
+/// A size for people, in the largest unit that leaves it exact or with two digits: `2 MB`, `1074 MB`, `142 GB`.
+pub fn human(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1 << 40, "TB"),
+        (1 << 30, "GB"),
+        (1 << 20, "MB"),
+        (1 << 10, "kB"),
+    ];
+    UNITS
+        .iter()
+        .find(|&&(unit, _)| bytes > 0 && (bytes.is_multiple_of(unit) || bytes / 10 >= unit))
+        .map_or_else(
+            || format!("{bytes} bytes"),
+            |&(unit, name)| {
+                let rounded_up = u64::from(bytes % unit >= unit / 2);
+                format!("{} {name}", bytes / unit + rounded_up)
+            },
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_multiple_takes_no_page_more() {
+        assert_eq!(pages_required(4 << 20, 2 << 20), 2);
+        assert_eq!(pages_required((4 << 20) + 1, 2 << 20), 3);
+        assert_eq!(pages_required(0, 2 << 20), 0);
+    }
+
+    #[test]
+    fn published_footprints() {
+        // 148392404 kB was VmPeak; as a footprint it asks for more than the segment needs.
+        assert_eq!(pages_required(148_392_404 << 10, 2 << 20), 72_458);
+        assert_eq!(pages_required(548_864 << 10, 2 << 20), 268);
+    }
+
+    #[test]
+    fn whatever_the_size_the_pages_hold_it() {
+        for page in [64 << 10, 2 << 20, 512 << 20, 1 << 30, 16_u64 << 30] {
+            for bytes in [1, page - 1, page, page + 1, 3 << 40, (3 << 40) + 4096] {
+                let pages = pages_required(bytes, page);
+                assert_eq!(pages * page - tail_waste(bytes, page), bytes);
+                assert!((pages - 1) * page < bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_read_well() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (4096, "4 kB"),
+            (2 << 20, "2 MB"),
+            (1 << 30, "1 GB"),
+            (1074 << 20, "1074 MB"),
+            (8_402_592 << 10, "8206 MB"),
+            (3 << 40, "3 TB"),
+            ((3 << 40) + 4096, "3072 GB"),
+            (1_126_170_624, "1074 MB"),
+        ] {
+            assert_eq!(human(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The fast way (`PROCMAP_QUERY`) and the slow one (`maps` and `smaps`) give the same facts, on memory of this process.
+
+#![allow(clippy::expect_used)]
+
+use hugeinfo::{
+    error::ReadError,
+    root::Root,
+    segment::{self, Segment},
+};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+};
+
+/// Shared anonymous memory, as PostgreSQL's main segment.
+struct Shared {
+    start: *mut std::ffi::c_void,
+    bytes: usize,
+}
+
+impl Shared {
+    fn new(bytes: usize, extra: MapFlags) -> rustix::io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                protection,
+                MapFlags::SHARED | extra,
+            )?
+        };
+        Ok(Self { start, bytes })
+    }
+
+    fn address(&self, offset: usize) -> u64 {
+        (self.start.addr() + offset) as u64
+    }
+
+    fn piece(&self, offset: usize) -> *mut std::ffi::c_void {
+        self.start.wrapping_byte_add(offset)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone, and nothing points into it.
+        unsafe { munmap(self.start, self.bytes).expect("munmap") };
+    }
+}
+
+/// What both ways say, or the fast one alone cannot be had.
+#[track_caller]
+fn both_ways(address: u64) -> Segment {
+    let slow = segment::by_text(&Root::system(), "self", address).expect("maps");
+    match segment::by_query(&Root::system(), "self", address).expect("maps") {
+        Some(fast) => assert_eq!(fast, slow),
+        None => skip("this kernel has no PROCMAP_QUERY (Linux 6.11)"),
+    }
+    slow
+}
+
+fn skip(reason: &str) {
+    assert!(
+        std::env::var_os("HUGEINFO_TEST_REQUIRE_ALL").is_none(),
+        "skipped: {reason}"
+    );
+    eprintln!("skipped: {reason}");
+}
+
+const MB: usize = 1 << 20;
+
+#[test]
+fn one_mapping() {
+    let shared = Shared::new(8 * MB, MapFlags::empty()).expect("mmap");
+    let segment = both_ways(shared.address(5 * MB));
+    assert_eq!(segment.bytes, 8 << 20);
+    assert_eq!(segment.page_bytes, Some(rustix::param::page_size() as u64));
+    assert_eq!(segment.mappings, 1);
+}
+
+#[test]
+fn split_into_many() {
+    let shared = Shared::new(8 * MB, MapFlags::empty()).expect("mmap");
+    for offset in [0, 3 * MB, 6 * MB] {
+        // SAFETY: the pages are ours, and nobody reads them meanwhile.
+        unsafe { mprotect(shared.piece(offset), MB, MprotectFlags::READ).expect("mprotect") };
+    }
+    // SAFETY: advice on memory of ours.
+    unsafe { madvise(shared.piece(7 * MB), MB / 2, Advice::LinuxDontFork).expect("madvise") };
+    for offset in [0, 2 * MB, 3 * MB, 8 * MB - 1] {
+        let segment = both_ways(shared.address(offset));
+        assert_eq!(segment.bytes, 8 << 20);
+        assert_eq!(segment.mappings, 7);
+    }
+}
+
+#[test]
+fn neighbours_are_not_added() {
+    let first = Shared::new(2 * MB, MapFlags::empty()).expect("mmap");
+    let second = Shared::new(4 * MB, MapFlags::empty()).expect("mmap");
+    assert_eq!(both_ways(first.address(0)).bytes, 2 << 20);
+    assert_eq!(both_ways(second.address(0)).bytes, 4 << 20);
+}
+
+#[test]
+fn huge_pages() {
+    let Ok(shared) = Shared::new(8 * MB, MapFlags::HUGETLB | MapFlags::HUGE_2MB) else {
+        return skip("there are no 4 free huge pages of 2 MB");
+    };
+    // SAFETY: the pages are ours, and nobody reads them meanwhile.
+    unsafe { mprotect(shared.piece(2 * MB), 2 * MB, MprotectFlags::READ).expect("mprotect") };
+    let segment = both_ways(shared.address(MB));
+    assert_eq!(
+        segment,
+        Segment {
+            bytes: 8 << 20,
+            page_bytes: Some(2 << 20),
+            mappings: 3
+        }
+    );
+}
+
+#[test]
+fn nothing_is_mapped_there() {
+    for way in [
+        segment::by_text(&Root::system(), "self", 0),
+        segment::read(&Root::system(), "self", 0),
+    ] {
+        assert!(matches!(way, Err(ReadError::Absent(_))));
+    }
+}
+
+#[test]
+fn a_process_that_has_ended() {
+    let mut child = std::process::Command::new("true").spawn().expect("true");
+    child.wait().expect("wait");
+    let gone = segment::read(&Root::system(), &child.id().to_string(), 4096);
+    assert!(matches!(gone, Err(ReadError::Absent(_))));
+}
