@@ -1,0 +1,29 @@
+-- What is installed: objects, their comments, and what the planner is told of the functions.
+CREATE EXTENSION pg_hugeinfo;
+
+SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo') AS is_default_version,
+       extrelocatable
+FROM pg_extension
+WHERE extname = 'pg_hugeinfo';
+
+SELECT pg_describe_object(classid, objid, 0) AS object
+FROM pg_depend
+WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
+  AND classid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+ORDER BY 1;
+
+-- volatile: the kernel's answer changes; parallel restricted: this backend is part of the question
+SELECT proname, provolatile, proparallel, prorows, procost > 100 AS is_costly, prosecdef
+FROM pg_proc
+WHERE proname LIKE 'hugeinfo\_%'
+ORDER BY proname;
+
+-- Nothing is without a comment.
+SELECT c.relname, a.attname
+FROM pg_class AS c
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum >= 0 AND NOT a.attisdropped
+WHERE c.relname LIKE 'hugeinfo\_%' AND c.relkind = 'v'
+  AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL);
+
+SELECT proname FROM pg_proc WHERE proname LIKE 'hugeinfo\_%' AND obj_description(oid, 'pg_proc') IS NULL;

@@ -1,0 +1,39 @@
+-- For superusers and pg_monitor only, function and view alike.
+CREATE ROLE regress_hugeinfo_nobody;
+CREATE ROLE regress_hugeinfo_monitor IN ROLE pg_monitor;
+\set VERBOSITY sqlstate
+
+SET ROLE regress_hugeinfo_nobody;
+SELECT count(*) FROM hugeinfo_status;
+SELECT count(*) FROM hugeinfo_status();
+SELECT count(*) FROM hugeinfo_pools;
+SELECT count(*) FROM hugeinfo_pools();
+
+SET ROLE regress_hugeinfo_monitor;
+SELECT count(*) = 1 AS may_read FROM hugeinfo_status;
+SELECT count(*) = 1 AS may_read FROM hugeinfo_status();
+SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools;
+SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools();
+RESET ROLE;
+
+-- A view alone is no way around the function.
+GRANT SELECT ON hugeinfo_status TO regress_hugeinfo_nobody;
+SET ROLE regress_hugeinfo_nobody;
+SELECT count(*) FROM hugeinfo_status;
+RESET ROLE;
+REVOKE SELECT ON hugeinfo_status FROM regress_hugeinfo_nobody;
+
+-- Nothing else is granted to anybody.
+\set VERBOSITY default
+SELECT c.relname, grantee.rolname, acl.privilege_type
+FROM pg_class AS c, aclexplode(c.relacl) AS acl
+LEFT JOIN pg_roles AS grantee ON grantee.oid = acl.grantee
+WHERE c.relname LIKE 'hugeinfo\_%' AND acl.grantee <> c.relowner
+ORDER BY 1, 2, 3;
+SELECT p.proname, grantee.rolname, acl.privilege_type
+FROM pg_proc AS p, aclexplode(p.proacl) AS acl
+LEFT JOIN pg_roles AS grantee ON grantee.oid = acl.grantee
+WHERE p.proname LIKE 'hugeinfo\_%' AND acl.grantee <> p.proowner
+ORDER BY 1, 2, 3;
+
+DROP ROLE regress_hugeinfo_nobody, regress_hugeinfo_monitor;

@@ -1,0 +1,69 @@
+//! Which SQLSTATE, detail and hint an error gets.
+
+use hugeinfo::error::{Absence, ReadError};
+use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
+
+/// All that can go wrong in this extension.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// A kernel file could not be read or understood.
+    Read(ReadError),
+    /// The kernel reported a number beyond `bigint`.
+    OutOfRange(u64),
+    /// The server has a setting of a value that this version of the extension doesn't know.
+    Setting(&'static str),
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        use PgSqlErrorCode::{
+            ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_IO_ERROR,
+            ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
+        };
+        const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
+        let (code, message, hint) = match &error {
+            Error::Read(read) => {
+                let (code, hint) = match read {
+                    ReadError::Absent(absent) if absent.why == Absence::Denied => {
+                        (ERRCODE_INSUFFICIENT_PRIVILEGE, None)
+                    }
+                    ReadError::Absent(_) => (ERRCODE_UNDEFINED_FILE, None),
+                    ReadError::Io { .. } => (ERRCODE_IO_ERROR, None),
+                    ReadError::Malformed { .. } => (ERRCODE_SYSTEM_ERROR, Some(REPORT)),
+                };
+                (code, read.to_string(), hint)
+            }
+            Error::OutOfRange(value) => (
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("bigint out of range: the kernel reported {value}"),
+                None,
+            ),
+            Error::Setting(name) => (
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
+                Some("Update pg_hugeinfo to a version made for this PostgreSQL."),
+            ),
+        };
+        let report = Self::new(code, message, "pg_hugeinfo");
+        match hint {
+            Some(hint) => report.set_hint(hint),
+            None => report,
+        }
+    }
+}
+
+/// A number of the kernel's as `bigint`, never cut.
+pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
+    i64::try_from(value).map_err(|_| Error::OutOfRange(value))
+}
+
+/// The same for a number that may be unknown, which SQL shows as NULL.
+pub(crate) fn bigint_or_null(value: Option<u64>) -> Result<Option<i64>, Error> {
+    value.map(bigint).transpose()
+}

@@ -1,0 +1,16 @@
+//! Huge pages, page tables and page faults of this PostgreSQL server, in SQL.
+//!
+//! This crate is only the SQL face; what it shows is read and judged by the crate `hugeinfo`.
+//!
+//! * [`postgres`]: what the server says of itself. The only file with `unsafe` and `pg_sys`.
+//! * [`error`]: which SQLSTATE and hint an error gets.
+//! * [`views`]: a file for each SQL object, its SQL beside it.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
+
+mod error;
+mod postgres;
+mod views;
+
+pgrx::pg_module_magic!(name, version);

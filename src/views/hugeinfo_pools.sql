@@ -1,0 +1,81 @@
+-- The host has a pool for each huge page size; two on most machines, up to four on arm64.
+ALTER FUNCTION hugeinfo_pools() ROWS 2;
+
+CREATE VIEW hugeinfo_pools AS
+SELECT page_size_bytes,
+       is_default,
+       is_used_by_server,
+       required_pages,
+       tail_waste_bytes,
+       total_pages,
+       free_pages,
+       reserved_pages,
+       surplus_pages,
+       overcommit_pages,
+       available_pages,
+       committed_pages,
+       own_pages,
+       others_pages,
+       shortfall_pages,
+       recommended_nr_hugepages,
+       fits_after_restart,
+       cgroup_limit_bytes,
+       cgroup_used_bytes,
+       cgroup_reserved_limit_bytes,
+       cgroup_reserved_bytes,
+       how_to_set
+FROM hugeinfo_pools();
+
+REVOKE ALL ON FUNCTION hugeinfo_pools() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_pools FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_pools() TO pg_monitor;
+GRANT SELECT ON hugeinfo_pools TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_pools() IS
+'Each huge page size of the kernel: its pool, and what this server needs of it; the function behind the view of the same name.';
+COMMENT ON VIEW hugeinfo_pools IS
+'Each huge page size of the kernel: its pool, and what this server would need of it. Counts are pages of page_size_bytes, of the whole host. NULL: the kernel does not report it. No row: the kernel has no huge pages, or /sys cannot be read.';
+COMMENT ON COLUMN hugeinfo_pools.page_size_bytes IS
+'Bytes of a page of this pool. From the names in /sys/kernel/mm/hugepages.';
+COMMENT ON COLUMN hugeinfo_pools.is_default IS
+'Whether this is the size that is used where none is asked for: Hugepagesize in /proc/meminfo.';
+COMMENT ON COLUMN hugeinfo_pools.is_used_by_server IS
+'Whether the main shared memory segment of this server lies in this pool.';
+COMMENT ON COLUMN hugeinfo_pools.required_pages IS
+'Pages that the main segment takes, rounded up. For pages smaller than those that it lies on now, computed from shared_memory_size, which is in whole MB.';
+COMMENT ON COLUMN hugeinfo_pools.tail_waste_bytes IS
+'Bytes of the last required page that stay unused.';
+COMMENT ON COLUMN hugeinfo_pools.total_pages IS
+'Pages that exist, surplus ones included (nr_hugepages).';
+COMMENT ON COLUMN hugeinfo_pools.free_pages IS
+'Pages that nobody has touched yet, promised or not (free_hugepages). Free is not available.';
+COMMENT ON COLUMN hugeinfo_pools.reserved_pages IS
+'Pages that are promised to a mapping and not touched yet (resv_hugepages).';
+COMMENT ON COLUMN hugeinfo_pools.surplus_pages IS
+'Pages beyond the persistent ones, which go when they are given back (surplus_hugepages).';
+COMMENT ON COLUMN hugeinfo_pools.overcommit_pages IS
+'Surplus pages that the kernel may make on demand, if it finds the memory (nr_overcommit_hugepages).';
+COMMENT ON COLUMN hugeinfo_pools.available_pages IS
+'Pages that a new mapping could have now: free, less reserved, plus what overcommit still allows.';
+COMMENT ON COLUMN hugeinfo_pools.committed_pages IS
+'Pages in use or promised: total, less free, plus reserved.';
+COMMENT ON COLUMN hugeinfo_pools.own_pages IS
+'Pages committed to this server''s main segment.';
+COMMENT ON COLUMN hugeinfo_pools.others_pages IS
+'Pages committed to all others on the host.';
+COMMENT ON COLUMN hugeinfo_pools.shortfall_pages IS
+'Pages to add so that a restart on pages of this size gets them; 0 if there are enough, counting those that this server gives back.';
+COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
+'Pages that this pool should have if the server is to use it: what others have committed plus what this server needs.';
+COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
+'Whether a restart on pages of this size would get them: from the pool, and under the control group''s limit on reservations.';
+COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS
+'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max). NULL: unlimited, or none.';
+COMMENT ON COLUMN hugeinfo_pools.cgroup_used_bytes IS
+'Bytes touched in the group that has this limit, or in the server''s own group where there is none (v1 usage_in_bytes, v2 current).';
+COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_limit_bytes IS
+'Bytes of huge pages of this size that may be reserved by mmap: the lowest limit, as above (v1 rsvd.limit_in_bytes, v2 rsvd.max; Linux 5.7). NULL: unlimited, or none.';
+COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_bytes IS
+'Bytes reserved in the group that has this limit, or in the server''s own group where there is none (v1 rsvd.usage_in_bytes, v2 rsvd.current).';
+COMMENT ON COLUMN hugeinfo_pools.how_to_set IS
+'What to type for recommended_nr_hugepages pages: now, and for the next boot.';

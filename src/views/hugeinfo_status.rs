@@ -1,0 +1,85 @@
+//! `hugeinfo_status`: the answer for this server, in one row.
+
+use hugeinfo::{
+    checks,
+    facts::{HugePages, SharedMemoryType},
+    forecast::Forecast,
+    sizing,
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::error::{Error, bigint_or_null};
+
+/// One row: whether huge pages back the main segment, whether a restart would get them, what is wrong and what to type.
+///
+/// Errors: 58030 where the kernel fails to read a file, 58000 where a file has an unknown form. A source that is missing or
+/// denied is no error: columns are NULL and `status` says so.
+#[pg_extern(parallel_restricted, cost = 10000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_status() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(huge_pages, &'static str),
+            name!(shared_memory_type, &'static str),
+            name!(in_use, Option<bool>),
+            name!(page_size_bytes, Option<i64>),
+            name!(segment_bytes, Option<i64>),
+            name!(segment_pages, Option<i64>),
+            name!(huge_page_size_bytes, Option<i64>),
+            name!(required_huge_pages, Option<i64>),
+            name!(pool_total_pages, Option<i64>),
+            name!(pool_available_pages, Option<i64>),
+            name!(shortfall_pages, Option<i64>),
+            name!(fits_after_restart, Option<bool>),
+            name!(recommended_nr_hugepages, Option<i64>),
+            name!(status, &'static str),
+            name!(reason, String),
+            name!(remedy, Option<String>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let row = || {
+        let facts = super::facts()?;
+        let verdict = checks::verdict(&facts);
+        let segment = facts.segment.as_ref().ok();
+        let segment_pages =
+            segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
+        let asked_for = facts.huge_page_asked_for();
+        let required = asked_for
+            .map(|page_bytes| sizing::pages_required(facts.needed_bytes(page_bytes), page_bytes));
+        let target = Forecast::of_target(&facts);
+        let target = target.as_ref();
+        Ok::<_, Error>((
+            match facts.server.huge_pages {
+                HugePages::Off => "off",
+                HugePages::On => "on",
+                HugePages::Try => "try",
+            },
+            match facts.server.shared_memory_type {
+                SharedMemoryType::Mmap => "mmap",
+                SharedMemoryType::Sysv => "sysv",
+            },
+            facts
+                .huge_page_in_use()
+                .map(|huge_page| huge_page.is_some()),
+            bigint_or_null(facts.page_bytes())?,
+            bigint_or_null(segment.map(|segment| segment.bytes))?,
+            bigint_or_null(segment_pages)?,
+            bigint_or_null(asked_for)?,
+            bigint_or_null(required)?,
+            bigint_or_null(target.map(|target| target.pool.total))?,
+            bigint_or_null(target.map(|target| target.pool.available()))?,
+            bigint_or_null(target.and_then(|target| target.shortfall))?,
+            target.and_then(|target| target.fits_after_restart),
+            bigint_or_null(target.and_then(|target| target.recommended))?,
+            verdict.status.as_str(),
+            verdict.reason,
+            verdict.remedy,
+        ))
+    };
+    Ok(TableIterator::once(row()?))
+}
+
+extension_sql_file!("hugeinfo_status.sql", requires = [hugeinfo_status]);

@@ -1,0 +1,62 @@
+ALTER FUNCTION hugeinfo_status() ROWS 1;
+
+CREATE VIEW hugeinfo_status AS
+SELECT huge_pages,
+       shared_memory_type,
+       in_use,
+       page_size_bytes,
+       segment_bytes,
+       segment_pages,
+       huge_page_size_bytes,
+       required_huge_pages,
+       pool_total_pages,
+       pool_available_pages,
+       shortfall_pages,
+       fits_after_restart,
+       recommended_nr_hugepages,
+       status,
+       reason,
+       remedy
+FROM hugeinfo_status();
+
+REVOKE ALL ON FUNCTION hugeinfo_status() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_status FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_status() TO pg_monitor;
+GRANT SELECT ON hugeinfo_status TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_status() IS
+'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type; the function behind the view of the same name.';
+COMMENT ON VIEW hugeinfo_status IS
+'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now, without walking page tables. NULL: the kernel does not report it.';
+COMMENT ON COLUMN hugeinfo_status.huge_pages IS
+'Setting huge_pages that the server runs with: off, on or try.';
+COMMENT ON COLUMN hugeinfo_status.shared_memory_type IS
+'Setting shared_memory_type that the server runs with. Only mmap can use huge pages.';
+COMMENT ON COLUMN hugeinfo_status.in_use IS
+'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). From the mapping itself: PROCMAP_QUERY, else KernelPageSize in /proc/PID/smaps or kernelpagesize_kB in numa_maps.';
+COMMENT ON COLUMN hugeinfo_status.page_size_bytes IS
+'Bytes of a page that really backs the main segment, huge or not. Source as in_use.';
+COMMENT ON COLUMN hugeinfo_status.segment_bytes IS
+'Bytes of the main shared memory segment, all its mappings added up. From PROCMAP_QUERY or /proc/PID/maps.';
+COMMENT ON COLUMN hugeinfo_status.segment_pages IS
+'Pages of page_size_bytes that the main segment consists of.';
+COMMENT ON COLUMN hugeinfo_status.huge_page_size_bytes IS
+'Bytes of a huge page that the server asks for: setting huge_page_size, else Hugepagesize in /proc/meminfo. NULL: the kernel has none.';
+COMMENT ON COLUMN hugeinfo_status.required_huge_pages IS
+'Huge pages of huge_page_size_bytes that the main segment takes, rounded up.';
+COMMENT ON COLUMN hugeinfo_status.pool_total_pages IS
+'Pages in the pool of huge_page_size_bytes, surplus pages included. From nr_hugepages in /sys/kernel/mm/hugepages.';
+COMMENT ON COLUMN hugeinfo_status.pool_available_pages IS
+'Pages of that pool that a new mapping could have now: free, less those reserved, plus what overcommit still allows.';
+COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
+'Pages to add to that pool so that a restart gets huge pages; 0 if the pool has enough, counting those that this server gives back.';
+COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
+'Whether the pool, and the control group''s limit on reservations, hold the main segment after a restart, whatever huge_pages says.';
+COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
+'Pages that the pool should have: what others have committed plus what this server needs, enough and not too much.';
+COMMENT ON COLUMN hugeinfo_status.status IS
+'ok, warning, critical, or unknown where a source that is needed is missing or denied: that of the worst finding.';
+COMMENT ON COLUMN hugeinfo_status.reason IS
+'The worst finding with its figures; if all is well, all findings.';
+COMMENT ON COLUMN hugeinfo_status.remedy IS
+'What to type. NULL: nothing.';
