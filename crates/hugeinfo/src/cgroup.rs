@@ -95,7 +95,13 @@ pub fn read(root: &Root, pid: &str, page_sizes: &[u64]) -> Result<Hugetlb, ReadE
     let groups = below
         .ancestors()
         .map(|group| {
-            let directory = mount_point.join(group);
+            // Joined to nothing a path would end in a slash.
+            let is_mount_point = group.as_os_str().is_empty();
+            let directory = if is_mount_point {
+                mount_point.clone()
+            } else {
+                mount_point.join(group)
+            };
             let limits = limits(root, version, &directory, page_sizes)?;
             Ok(Group { directory, limits })
         })

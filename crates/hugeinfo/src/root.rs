@@ -8,6 +8,9 @@ use std::{
 
 use crate::error::ReadError;
 
+/// Most of the kernel's files are shorter, and come with one read.
+const FIRST_READ: usize = 4096;
+
 /// `/` on a real system, a captured tree in a test.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
@@ -36,8 +39,10 @@ impl Root {
 
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(FIRST_READ);
+        // Through `take`, since `File` itself would first ask for a size, which the kernel's files don't have.
         self.open(path)?
+            .take(u64::MAX)
             .read_to_end(&mut bytes)
             .map_err(|e| ReadError::from_io(self.path(path), e))?;
         Ok(bytes)
