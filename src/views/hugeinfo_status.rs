@@ -72,7 +72,7 @@ fn hugeinfo_status() -> Result<
             bigint_or_null(target.map(|target| target.pool.total))?,
             bigint_or_null(target.map(|target| target.pool.available()))?,
             bigint_or_null(target.and_then(|target| target.shortfall))?,
-            target.and_then(|target| target.fits_after_restart),
+            Forecast::target_fits_after_restart(&facts),
             bigint_or_null(target.and_then(|target| target.recommended))?,
             verdict.status.as_str(),
             verdict.reason,

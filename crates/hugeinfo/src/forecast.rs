@@ -47,6 +47,16 @@ impl Forecast {
         facts.target_pool().map(|pool| Self::of(facts, pool))
     }
 
+    /// Whether a restart would get huge pages of the size that the server asks for. `None`: can't be told.
+    pub fn target_fits_after_restart(facts: &Facts) -> Option<bool> {
+        match Self::of_target(facts) {
+            Some(target) => target.fits_after_restart,
+            // A size that the kernel doesn't have.
+            None if facts.pools.is_ok() && facts.huge_page_asked_for().is_some() => Some(false),
+            None => None,
+        }
+    }
+
     /// The forecast for one pool.
     pub fn of(facts: &Facts, pool: &Pool) -> Self {
         let page_bytes = pool.page_bytes;

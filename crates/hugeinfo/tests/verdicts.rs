@@ -241,6 +241,7 @@ fn fallback_because_the_kernel_lacks_the_size() {
         ],
         Some("ALTER SYSTEM SET huge_page_size = 0; then restart PostgreSQL"),
     );
+    assert_eq!(Forecast::target_fits_after_restart(&facts), Some(false));
 }
 
 #[test]
