@@ -30,14 +30,14 @@ SELECT bool_and(available_pages = free_pages - reserved_pages + greatest(0, over
        bool_and(fits_after_restart <= (shortfall_pages = 0)) AS fits_after_restart
 FROM hugeinfo_pools;
 
--- what this server takes
+-- what this server takes: the segment is rounded up to whole pages, PostgreSQL's own figure to whole MB
 SELECT bool_and(p.is_used_by_server = (p.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
        bool_and(p.own_pages = CASE WHEN p.is_used_by_server THEN s.segment_pages ELSE 0 END) AS own_pages,
-       bool_and(p.tail_waste_bytes BETWEEN 0 AND p.page_size_bytes - 1) AS tail_waste_bytes,
-       bool_and(p.required_pages = ceil(s.segment_bytes::numeric / p.page_size_bytes)) AS required_pages,
-       bool_and(p.required_pages * p.page_size_bytes - p.tail_waste_bytes = s.segment_bytes) AS need
-FROM hugeinfo_pools AS p, hugeinfo_status AS s
-WHERE p.page_size_bytes >= s.page_size_bytes;
+       bool_and(p.required_pages = ceil(need::numeric / p.page_size_bytes)) AS required_pages,
+       bool_and(p.required_pages = s.segment_pages OR NOT p.is_used_by_server) AS as_mapped,
+       bool_and(p.tail_waste_bytes = p.required_pages * p.page_size_bytes - need) AS tail_waste_bytes
+FROM hugeinfo_pools AS p, hugeinfo_status AS s,
+     LATERAL least(s.segment_bytes, pg_size_bytes(current_setting('shared_memory_size'))) AS need;
 
 -- a limit and what is used of it belong together
 SELECT bool_and(cgroup_limit_bytes IS NULL OR cgroup_used_bytes <= cgroup_limit_bytes) AS cgroup_limit_bytes,

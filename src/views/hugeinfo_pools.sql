@@ -42,9 +42,9 @@ COMMENT ON COLUMN hugeinfo_pools.is_default IS
 COMMENT ON COLUMN hugeinfo_pools.is_used_by_server IS
 'Whether the main shared memory segment of this server lies in this pool.';
 COMMENT ON COLUMN hugeinfo_pools.required_pages IS
-'Pages that the main segment takes, rounded up. For pages smaller than those that it lies on now, computed from shared_memory_size, which is in whole MB.';
+'Pages that the main segment takes, rounded up.';
 COMMENT ON COLUMN hugeinfo_pools.tail_waste_bytes IS
-'Bytes of the last required page that stay unused.';
+'Bytes of the last required page that stay unused. On huge pages known to the MB only, from setting shared_memory_size.';
 COMMENT ON COLUMN hugeinfo_pools.total_pages IS
 'Pages that exist, surplus ones included (nr_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.free_pages IS

@@ -47,8 +47,8 @@ fn hugeinfo_status() -> Result<
         let segment_pages =
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
         let asked_for = facts.huge_page_asked_for();
-        let required = asked_for
-            .map(|page_bytes| sizing::pages_required(facts.needed_bytes(page_bytes), page_bytes));
+        let required =
+            asked_for.map(|page_bytes| sizing::pages_required(facts.needed_bytes(), page_bytes));
         let target = Forecast::of_target(&facts);
         let target = target.as_ref();
         Ok::<_, Error>((

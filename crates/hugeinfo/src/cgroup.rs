@@ -106,6 +106,10 @@ pub fn read(root: &Root, pid: &str, page_sizes: &[u64]) -> Result<Hugetlb, ReadE
             Ok(Group { directory, limits })
         })
         .collect::<Result<Vec<_>, ReadError>>()?;
+    if let Some(own) = groups.first().filter(|own| own.limits.is_empty()) {
+        // No limits because there are none, or because something else is mounted over the groups?
+        root.open(own.directory.join("cgroup.procs"))?;
+    }
     Ok(Hugetlb { version, groups })
 }
 

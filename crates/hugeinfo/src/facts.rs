@@ -76,13 +76,15 @@ impl Facts {
         let pools = absent_or(hugepages::read(root))?;
         let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
         // The postmaster first: it has touched the least, so that the slow way is quick there, and its control group is the
-        // one that the segment was reserved in.
+        // one that the segment was reserved in. Where the segment isn't seen in it, that may be another's number: /proc can be
+        // of another PID namespace.
         let postmaster = subject.postmaster.map(|pid| pid.to_string());
-        let pid = postmaster.as_deref().unwrap_or("self");
-        let segment = match absent_or(segment::read(root, pid, subject.address))? {
-            Err(_) if pid != "self" => absent_or(segment::read(root, "self", subject.address))?,
-            other => other,
-        };
+        let mut pid = postmaster.as_deref().unwrap_or("self");
+        let mut segment = absent_or(segment::read(root, pid, subject.address))?;
+        if segment.is_err() && pid != "self" {
+            pid = "self";
+            segment = absent_or(segment::read(root, pid, subject.address))?;
+        }
         Ok(Self {
             server,
             base_page_bytes: rustix::param::page_size() as u64,
@@ -121,19 +123,12 @@ impl Facts {
             .find(|pool| pool.page_bytes == page_bytes)
     }
 
-    /// Bytes that a segment on pages of `page_bytes` has to hold.
-    ///
-    /// The mapping says it to the page that it lies on. For smaller pages PostgreSQL's own figure, in whole MB, is closer.
-    pub fn needed_bytes(&self, page_bytes: u64) -> u64 {
-        match &self.segment {
-            Ok(segment)
-                if segment
-                    .page_bytes
-                    .is_some_and(|lies_on| lies_on <= page_bytes) =>
-            {
-                segment.bytes
-            }
-            _ => self.server.shared_memory_bytes,
-        }
+    /// Bytes that the main segment has to hold, as closely as can be told: the mapping is rounded up to whole pages, PostgreSQL's own
+    /// figure to whole MB.
+    pub fn needed_bytes(&self) -> u64 {
+        let stated = self.server.shared_memory_bytes;
+        self.segment
+            .as_ref()
+            .map_or(stated, |segment| segment.bytes.min(stated))
     }
 }

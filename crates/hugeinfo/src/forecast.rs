@@ -60,7 +60,7 @@ impl Forecast {
     /// The forecast for one pool.
     pub fn of(facts: &Facts, pool: &Pool) -> Self {
         let page_bytes = pool.page_bytes;
-        let needed_bytes = facts.needed_bytes(page_bytes);
+        let needed_bytes = facts.needed_bytes();
         let required = sizing::pages_required(needed_bytes, page_bytes);
         let own = own_pages(facts, page_bytes);
         let others = own.map(|own| pool.committed().saturating_sub(own));
@@ -181,8 +181,8 @@ fn refusal(
         return Some(None);
     }
     let own = own_pages(facts, page_bytes)?.saturating_mul(page_bytes);
-    let required = sizing::pages_required(facts.needed_bytes(page_bytes), page_bytes)
-        .saturating_mul(page_bytes);
+    let required =
+        sizing::pages_required(facts.needed_bytes(), page_bytes).saturating_mul(page_bytes);
     Some(limited.find_map(|(group, limits, limit)| {
         // What others have touched was promised to them first. Kernels before 5.7 don't count promises.
         let others = limits.reservation_use.unwrap_or(0).saturating_sub(own);

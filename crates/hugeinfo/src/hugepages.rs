@@ -46,7 +46,7 @@ impl Pool {
 
 /// All pools, smallest page first.
 ///
-/// Errors: absent where the kernel has no huge pages or `/sys` is not mounted.
+/// Errors: absent where the kernel has no huge pages, or `/sys` is not mounted or hidden.
 pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     let mut pools = root
         .names(DIRECTORY)?
@@ -64,6 +64,9 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
             })
         })
         .collect::<Result<Vec<_>, ReadError>>()?;
+    if pools.is_empty() {
+        return Err(ReadError::missing(root.path(DIRECTORY)));
+    }
     pools.sort_by_key(|pool| pool.page_bytes);
     Ok(pools)
 }

@@ -533,6 +533,7 @@ fn the_published_pool_of_72457_pages() {
         page_bytes: Some(4096),
         mappings: 1,
     });
+    facts.server.shared_memory_bytes = 8206 * MB;
     *pool(&mut facts, 0) = Pool {
         total: 72_457,
         free: 70_919,
