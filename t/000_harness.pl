@@ -1,0 +1,65 @@
+# The tests put the host back, however they end.
+use strict;
+use warnings;
+
+use Fcntl qw(:flock O_RDONLY);
+use FindBin;
+use IPC::Open2 qw(open2);
+use Test::More;
+
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Kernel;
+
+if ($> != 0)
+{
+	my $why = 'only root can change the pools and cgroups of the host';
+	plan skip_all => $why unless $ENV{HUGEINFO_TEST_REQUIRE_ALL};
+	fail("not skipped: $why");
+	done_testing;
+	exit;
+}
+
+sub contents { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar <$fh> }
+
+# What the host looks like, as far as a test may touch it. Free and reserved pages come and go by themselves.
+sub host
+{
+	my %state = (pools => pools(), groups => [ glob '/sys/fs/cgroup{,/*}/pg_hugeinfo_test_*' ]);
+	delete @$_{qw(free reserved)} for values %{ $state{pools} };
+	$state{nodes} = { map { $_ => contents($_) } glob '/sys/devices/system/node/node*/hugepages/*/nr_hugepages' };
+	$state{controllers} = { map { $_ => contents($_) } grep { -e } glob '/sys/fs/cgroup{,/*}/cgroup.subtree_control' };
+	# mounts of others may change meanwhile
+	$state{mounts} = [ grep { /pg_hugeinfo/ } split /\n/, contents('/proc/mounts') ];
+	return \%state;
+}
+
+for my $ending ('KILL', 'INT', 'TERM')
+{
+	my $before = host();
+	my $test = open2(my $from, undef, $^X, "$FindBin::RealBin/lib/victim.pl");
+	my $ready = <$from> // '';
+	my ($server, $dir) = $ready =~ /^ready (\d+) (.*)$/
+	  or BAIL_OUT('the victim does not come up: ' . join '', $ready, <$from>);
+
+	is(pool(default_page_kb())->{total}, 64, "$ending: the pool was changed");
+	isnt(readlink("/proc/$server/exe"), undef, "$ending: a server was running");
+	is(HugeInfo::Kernel::segment($server)->{page_bytes}, 1024 * default_page_kb(), "$ending: on huge pages");
+	isnt(scalar(@{ host()->{groups} }), scalar(@{ $before->{groups} }), "$ending: a cgroup was made");
+	sysopen my $lock, '/run/lock/pg_hugeinfo-host.lock', O_RDONLY or die "lock: $!\n";
+	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
+	close $lock;
+
+	kill $ending => $test;
+	waitpid $test, 0;
+	# the guardian holds the other end until it is done
+	my @rest = <$from>;
+
+	is_deeply(host(), $before, "$ending: the host is as before");
+	# init may be slow to bury it: a dead process has no program
+	is(readlink("/proc/$server/exe"), undef, "$ending: the server has ended");
+	ok(!-e $dir, "$ending: its directory is gone");
+	my @shm = grep { (split)[4] eq $server } grep { /\d/ } split /\n/, contents('/proc/sysvipc/shm');
+	is("@shm", '', "$ending: no System V segment is left behind");
+}
+
+done_testing;

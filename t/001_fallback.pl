@@ -1,0 +1,167 @@
+# Servers that do not run on huge pages, each for another reason.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $other_kb = other_page_kb();
+my $node = new_server('fallback');
+my $need = $kb && required_pages($node, $kb);
+
+# Whatever it is: this much is to be had without rights on the host.
+{
+	my $name = 'the host as it is';
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+}
+
+# the columns that say the same in every scenario here
+my %small = (in_use => 'f', page_size_bytes => base_page(), status => 'warning', required_huge_pages => $need);
+
+SKIP:
+{
+	my $name = 'try, empty pool';
+	needs_host($name);
+	pools_of_one_size($kb, 0);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			%small,
+			huge_pages => 'try',
+			shared_memory_type => 'mmap',
+			huge_page_size_bytes => $kb * 1024,
+			pool_total_pages => 0,
+			pool_available_pages => 0,
+			shortfall_pages => $need,
+			fits_after_restart => 'f',
+			recommended_nr_hugepages => $need,
+		}, $name);
+	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names what is needed");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy is a sysctl");
+	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: so is how_to_set");
+}
+
+SKIP:
+{
+	my $name = 'one page short';
+	needs_host($name);
+	pools_of_one_size($kb, $need - 1);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			%small,
+			pool_total_pages => $need - 1,
+			pool_available_pages => $need - 1,
+			shortfall_pages => 1,
+			fits_after_restart => 'f',
+			recommended_nr_hugepages => $need,
+		}, $name);
+	like($seen->{status}{reason}, qr/\b1\b/, "$name: the reason names the page");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy is exact");
+
+	# the page has come, but a server decides only when it starts
+	$name = 'pool filled too late';
+	set_pool($kb, $need);
+	$seen = observe($node);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, { %small, shortfall_pages => 0, fits_after_restart => 't' }, $name);
+	like($seen->{status}{remedy}, qr/restart/i, "$name: the remedy is a restart");
+}
+
+# The rest has room in the pool: it is not what keeps the server off huge pages, and the restart forecast is about room.
+SKIP:
+{
+	my $name = 'off';
+	needs_host($name);
+	pools_of_one_size($kb, $need);
+	restarts($node, huge_pages => 'off');
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status},
+		{ %small, huge_pages => 'off', shortfall_pages => 0, fits_after_restart => 't' }, $name);
+	like($seen->{status}{reason}, qr/huge_pages\b.*\boff/, "$name: the reason names the setting");
+	like($seen->{status}{remedy}, qr/huge_pages/, "$name: and so does the remedy");
+	configure($node, huge_pages => 'try');
+}
+
+SKIP:
+{
+	my $name = 'sysv';
+	needs_host($name);
+	pools_of_one_size($kb, $need);
+	restarts($node, shared_memory_type => 'sysv');
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status},
+		{ %small, shared_memory_type => 'sysv', shortfall_pages => 0, fits_after_restart => 't' }, $name);
+	like($seen->{status}{reason}, qr/sysv/, "$name: the reason names it");
+	like($seen->{status}{remedy}, qr/shared_memory_type/, "$name: and so does the remedy");
+
+	restarts($node, shared_memory_type => 'mmap');
+	is(status_of($node)->{in_use}, 't', "$name: the remedy helps");
+}
+
+for my $mb (3, 16)
+{
+	SKIP:
+	{
+		my $name = "huge_page_size = ${mb}MB";
+		needs_host($name);
+		cannot("$name: this kernel has pages of $mb MB") if grep { $_ == $mb * 1024 } page_sizes_kb();
+		pools_of_one_size($kb, $need);
+		restarts($node, huge_page_size => "${mb}MB");
+		my $seen = observe($node);
+		compare_segment($node, $seen->{status}, $name);
+		compare_pools($node, $seen, $name);
+		compare_status($seen->{status}, {
+				in_use => 'f',
+				status => 'warning',
+				huge_page_size_bytes => $mb << 20,
+				# the kernel reports nothing of such a pool
+				pool_total_pages => undef,
+				pool_available_pages => undef,
+				fits_after_restart => 'f',
+			}, $name);
+		like($seen->{status}{reason}, qr/\b$mb MB\b.*/, "$name: the reason names the size");
+		like($seen->{status}{remedy}, qr/huge_page_size/, "$name: the remedy names the setting");
+		configure($node, huge_page_size => 0);
+	}
+}
+
+SKIP:
+{
+	my $name = 'pool of the wrong size';
+	needs_host($name);
+	cannot("$name: this kernel has one huge page size only") unless $other_kb;
+	my $enough = required_pages($node, $other_kb);
+	pools_of_one_size($other_kb, $enough);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			%small,
+			huge_page_size_bytes => $kb * 1024,
+			pool_total_pages => 0,
+			shortfall_pages => $need,
+			fits_after_restart => 'f',
+		}, $name);
+	my $other = $other_kb >= 1 << 20 ? ($other_kb >> 20) . ' GB' : ($other_kb >> 10) . ' MB';
+	like($seen->{status}{reason}, qr/\b$other\b/, "$name: the reason names the size that has pages");
+}
+
+done_testing;

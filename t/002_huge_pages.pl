@@ -1,0 +1,158 @@
+# Servers on huge pages, and what would become of them at a restart.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('huge');
+my $need = $kb && required_pages($node, $kb);
+
+# A forecast is checked by what then happens.
+sub comes_true
+{
+	my ($status, $name) = @_;
+	restarts($node);
+	my $huge = segment($node->{_pid})->{page_bytes} > base_page() ? 't' : 'f';
+	is($huge, $status->{fits_after_restart}, "$name: the restart went as forecast");
+	return;
+}
+
+SKIP:
+{
+	my $name = 'exactly enough';
+	needs_host($name);
+	pools_of_one_size($kb, $need);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			in_use => 't',
+			page_size_bytes => $kb * 1024,
+			segment_pages => $need,
+			huge_page_size_bytes => $kb * 1024,
+			required_huge_pages => $need,
+			pool_total_pages => $need,
+			pool_available_pages => 0,
+			shortfall_pages => 0,
+			fits_after_restart => 't',
+			recommended_nr_hugepages => $need,
+			status => 'ok',
+		}, $name);
+	comes_true($seen->{status}, $name);
+}
+
+# What may lie idle: 10 % of the need or 1 % of RAM, whichever is more. Beyond both it is worth a warning.
+SKIP:
+{
+	needs_host('idle pages');
+	my $of_ram = int(ram_bytes() / 100 / ($kb * 1024));
+	my $of_need = int($need / 10);
+	my $idle = $of_ram > $of_need ? $of_ram : $of_need;
+	for my $case ([ 'a little too large', $idle, 'ok' ], [ 'oversized', $idle + 1, 'warning' ])
+	{
+		my ($name, $spare, $status) = @$case;
+		pools_of_one_size($kb, $need + $spare);
+		my $seen = observe($node);
+		compare_pools($node, $seen, $name);
+		compare_status($seen->{status}, {
+				in_use => 't',
+				status => $status,
+				shortfall_pages => 0,
+				fits_after_restart => 't',
+				pool_total_pages => $need + $spare,
+				pool_available_pages => $spare,
+				recommended_nr_hugepages => $need,
+			}, $name);
+		like($seen->{status}{reason}, qr/\b$spare\b/, "$name: the reason names the pages too many");
+		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy names the right number")
+		  if $status eq 'warning';
+	}
+}
+
+SKIP:
+{
+	my $name = 'overcommit only';
+	needs_host($name);
+	pools_of_one_size($kb, 0);
+	set_overcommit($kb, $need);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	is($seen->{kernel}{$kb}{surplus}, $need, "$name: all pages are surplus");
+	compare_status($seen->{status}, {
+			in_use => 't',
+			status => 'ok',
+			shortfall_pages => 0,
+			fits_after_restart => 't',
+			pool_available_pages => 0,
+			recommended_nr_hugepages => $need,
+		}, $name);
+	comes_true($seen->{status}, $name);
+
+	$name = 'overcommit lowered meanwhile';
+	set_overcommit($kb, $need - 1);
+	$seen = observe($node);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status},
+		{ in_use => 't', status => 'warning', shortfall_pages => 1, fits_after_restart => 'f' }, $name);
+	comes_true($seen->{status}, $name);
+
+	$name = 'pool and overcommit together';
+	set_pool($kb, 3);
+	set_overcommit($kb, $need - 3);
+	$seen = observe($node);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status},
+		{ in_use => 'f', pool_available_pages => $need, shortfall_pages => 0, fits_after_restart => 't' }, $name);
+	comes_true($seen->{status}, $name);
+	$seen = observe($node);
+	compare_pools($node, $seen, "$name, running");
+	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, "$name, running");
+}
+
+# The kernel cannot take pages away that are in use or reserved: it calls them surplus, and they vanish at a restart.
+for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', 'critical' ])
+{
+	SKIP:
+	{
+		my ($taken, $huge_pages, $status) = @$case;
+		my $name = "$taken pages taken from under a server with huge_pages = $huge_pages";
+		needs_host($name);
+		pools_of_one_size($kb, $need);
+		restarts($node, huge_pages => $huge_pages);
+		set_pool($kb, $need - $taken);
+		my $seen = observe($node);
+		my $kernel = $seen->{kernel}{$kb};
+		is_deeply([ @$kernel{qw(total surplus)} ], [ $need, $taken ], "$name: they became surplus");
+		compare_segment($node, $seen->{status}, $name);
+		compare_pools($node, $seen, $name);
+		compare_status($seen->{status}, {
+				in_use => 't',
+				status => $status,
+				shortfall_pages => $taken,
+				fits_after_restart => 'f',
+				recommended_nr_hugepages => $need,
+			}, $name);
+		like($seen->{status}{reason}, qr/restart/i, "$name: the reason speaks of the restart");
+		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy brings them back");
+
+		if ($huge_pages eq 'try') { comes_true($seen->{status}, $name) }
+		else
+		{
+			$node->stop;
+			my ($started, $log) = starts($node);
+			ok(!$started, "$name: it does not start again");
+			like($log, qr/could not map anonymous shared memory/, "$name: for want of huge pages");
+		}
+	}
+}
+
+done_testing;

@@ -1,0 +1,61 @@
+# A page size other than the kernel's default: 1 GB pages on most machines.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use Test::More;
+
+my $kb = other_page_kb();
+
+SKIP:
+{
+	needs_host('another page size');
+	cannot('this kernel has one huge page size only') unless $kb;
+	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'G' : ($kb >> 10) . 'M';
+	my $node = new_server('large', huge_page_size => "${size}B");
+	my $need = required_pages($node, $kb);
+	my $write = "/sys/kernel/mm/hugepages/hugepages-${kb}kB/nr_hugepages";
+
+	my $name = 'none reserved';
+	pools_of_one_size($kb, 0);
+	restarts($node);
+	my $seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			in_use => 'f',
+			status => 'warning',
+			huge_page_size_bytes => $kb * 1024,
+			required_huge_pages => $need,
+			shortfall_pages => $need,
+			recommended_nr_hugepages => $need,
+			fits_after_restart => 'f',
+		}, $name);
+	like($seen->{status}{remedy}, qr/\Q$write\E/, "$name: the remedy writes to the pool of that size");
+	my $how = $seen->{pools}{$kb}{how_to_set};
+	like($how, qr/\b$need\b.*\Q$write\E/s, "$name: how to set it now");
+	like($how, qr/hugepagesz=$size hugepages=$need\b/, "$name: and at boot");
+
+	$name = 'reserved';
+	set_pool($kb, $need);
+	restarts($node);
+	$seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_status($seen->{status}, {
+			in_use => 't',
+			status => 'ok',
+			page_size_bytes => $kb * 1024,
+			segment_pages => $need,
+			required_huge_pages => $need,
+			pool_total_pages => $need,
+			shortfall_pages => 0,
+			fits_after_restart => 't',
+		}, $name);
+}
+
+done_testing;

@@ -1,0 +1,218 @@
+# Limits of the hugetlb controller. A fault limit below the segment is a time bomb: the server starts, looks healthy,
+# and breaks when enough of its memory has been touched. A reservation limit only makes it fall back.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $page = $kb * 1024;
+my ($version, %directory);
+
+sub group
+{
+	my ($name, %limits) = @_;
+	($version, $directory{$name}) = make_group($name);
+	limit_group($name, $_, $kb, $limits{$_}) for sort keys %limits;
+	return;
+}
+
+# The controller's own files, read by the test.
+sub in_file
+{
+	my ($name, $what) = @_;
+	my ($file) = grep { /\.$what$/ } glob "$directory{$name}/hugetlb.*"
+	  or die "no $what in $directory{$name}\n";
+	return slurp_file($file) =~ s/\n//r;
+}
+
+sub use_files
+{
+	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB";
+	return $version == 2
+	  ? ("$size.current", "$size.rsvd.current")
+	  : ("$size.usage_in_bytes", "$size.rsvd.usage_in_bytes");
+}
+
+# The cgroup columns of the pool. $where: the group of the server; limits as set by the test, over all its ancestors.
+sub compare_group
+{
+	my ($row, $where, $fault, $reservation, $name) = @_;
+	my ($used, $reserved) = map { in_file($where, $_) } use_files();
+	is_deeply(
+		{ map { $_ => $row->{$_} } grep { /^cgroup_/ } keys %$row },
+		{
+			cgroup_limit_bytes => $fault,
+			cgroup_used_bytes => $used,
+			cgroup_reserved_limit_bytes => $reservation,
+			cgroup_reserved_bytes => $reserved,
+		},
+		"$name: the cgroup's limits and use");
+	return;
+}
+
+# The sentence has the group and the figure in it, whatever its words.
+sub names_limit
+{
+	my ($reason, $where, $bytes, $name) = @_;
+	my $figure = $bytes % (1 << 30) ? ($bytes >> 20) . ' MB' : ($bytes >> 30) . ' GB';
+	like($reason, qr{\Q$directory{$where}\E\b(?!/).*\b$figure\b}, "$name: the reason names group and limit");
+	return;
+}
+
+sub restart_in
+{
+	my ($node, $group) = @_;
+	$node->stop;
+	in_group($group, sub { $node->start });
+	return;
+}
+
+SKIP:
+{
+	needs_host('limits of cgroups');
+	pools_of_one_size($kb, 0);
+	my $node = new_server('limited', shared_buffers => '32MB');
+	my $need = required_pages($node, $kb);
+	$node->safe_psql('postgres', q{
+		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 25000) AS i;
+		CREATE UNIQUE INDEX ON large (i)});
+	# through the index: a sequential scan of a large table keeps to a few buffers
+	my $touch = q{
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
+		SELECT count(x) FROM (SELECT x FROM large ORDER BY i) AS t};
+
+	group('wide', fault => $need * $page);
+	note("hugetlb controller of cgroup version $version");
+	set_pool($kb, $need);
+
+	my $name = 'a fault limit that just suffices';
+	restart_in($node, 'wide');
+	my $seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'wide', $need * $page, undef, $name);
+	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, $name);
+	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be touched");
+
+	$name = 'no limit';
+	group('free');
+	restart_in($node, 'free');
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'free', undef, undef, $name);
+	compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
+
+	$name = 'the bomb, one page below';
+	group('tight', fault => ($need - 1) * $page);
+	restart_in($node, 'tight');
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'tight', ($need - 1) * $page, undef, $name);
+	compare_status($seen->{status}, { in_use => 't', status => 'critical' }, $name);
+
+	$name = 'the bomb';
+	my $limit = 6 * $page;
+	group('bomb', fault => $limit);
+	restart_in($node, 'bomb');
+	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server looks healthy");
+	$seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_pools($node, $seen, $name);
+	compare_group($seen->{pools}{$kb}, 'bomb', $limit, undef, $name);
+	compare_status($seen->{status}, {
+			in_use => 't',
+			status => 'critical',
+			shortfall_pages => 0,
+			# mmap will succeed again
+			fits_after_restart => 't',
+		}, $name);
+	names_limit($seen->{status}{reason}, 'bomb', $limit, $name);
+	like($seen->{status}{remedy}, qr{\Q$directory{bomb}\E/hugetlb\.}, "$name: the remedy says what to raise");
+	my ($exit, undef, $error) = $node->psql('postgres', $touch);
+	isnt($exit, 0, "$name: it goes off");
+	like($error, qr/could not read block \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	note("the bomb: $error");
+	$node->stop('immediate', fail_ok => 1);
+	$node->{_pid} = undef;
+
+	$name = 'a restart would arm the bomb';
+	set_pool($kb, 0);
+	restart_in($node, 'bomb');
+	set_pool($kb, $need);
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'bomb', $limit, undef, $name);
+	compare_status($seen->{status}, { in_use => 'f', status => 'warning', fits_after_restart => 't' }, $name);
+	names_limit($seen->{status}{reason}, 'bomb', $limit, $name);
+
+	$name = 'a limit further up';
+	group('outer', fault => $limit, reservation => ($need + 20) * $page);
+	group('outer/inner', fault => ($need + 5) * $page, reservation => ($need + 30) * $page);
+	restart_in($node, 'outer/inner');
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'outer/inner', $limit, ($need + 20) * $page, $name);
+	compare_status($seen->{status}, { in_use => 't', status => 'critical' }, $name);
+	names_limit($seen->{status}{reason}, 'outer', $limit, $name);
+
+	$name = 'a reservation limit';
+	group('reservation', reservation => ($need - 1) * $page);
+	restart_in($node, 'reservation');
+	$seen = observe($node);
+	compare_segment($node, $seen->{status}, $name);
+	compare_group($seen->{pools}{$kb}, 'reservation', undef, ($need - 1) * $page, $name);
+	compare_status($seen->{status},
+		{ in_use => 'f', status => 'warning', pool_available_pages => $need, fits_after_restart => 'f' }, $name);
+	like($seen->{status}{reason}, qr/reserv/i, "$name: the reason says which kind");
+	names_limit($seen->{status}{reason}, 'reservation', ($need - 1) * $page, $name);
+
+	$name = 'a reservation limit that just suffices';
+	limit_group('reservation', 'reservation', $kb, $need * $page);
+	is(status_of($node)->{fits_after_restart}, 't', "$name: forecast");
+	restart_in($node, 'reservation');
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'reservation', undef, $need * $page, $name);
+	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, $name);
+
+	# mmap fails before anything can be touched
+	$name = 'both limits below';
+	group('both', fault => $limit, reservation => $limit);
+	restart_in($node, 'both');
+	$seen = observe($node);
+	compare_group($seen->{pools}{$kb}, 'both', $limit, $limit, $name);
+	compare_status($seen->{status}, { in_use => 'f', status => 'warning', fits_after_restart => 'f' }, $name);
+	is($node->safe_psql('postgres', $touch), 25000, "$name: nothing breaks");
+
+	# What one server is promised the other cannot have.
+	my $second = new_server('second');
+	my $need_second = required_pages($second, $kb);
+	my $both = ($need + $need_second) * $page;
+	set_pool($kb, $need + $need_second);
+	group('shared', fault => $both - $page);
+
+	$name = 'a fault limit for one of two servers';
+	restart_in($node, 'shared');
+	is(status_of($node)->{status}, 'ok', "$name: the first alone is safe");
+	restart_in($second, 'shared');
+	for my $each ($node, $second)
+	{
+		$seen = observe($each);
+		my $from = $each->name;
+		compare_pools($each, $seen, "$name, seen from $from");
+		compare_status($seen->{status}, { in_use => 't', status => 'critical' }, "$name, seen from $from");
+	}
+
+	$name = 'a reservation limit for one of two servers';
+	$node->stop;
+	$second->stop;
+	limit_group('shared', 'fault', $kb, 'max');
+	limit_group('shared', 'reservation', $kb, $both - $page);
+	in_group('shared', sub { $_->start for $node, $second });
+	compare_status(observe($node)->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' },
+		"$name, seen from the first");
+	compare_status(observe($second)->{status}, { in_use => 'f', status => 'warning', fits_after_restart => 'f' },
+		"$name, seen from the second");
+}
+
+done_testing;

@@ -1,0 +1,46 @@
+# A hot standby answers for itself, not for its primary.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Cluster;
+use Test::More;
+
+my $kb = default_page_kb();
+
+SKIP:
+{
+	needs_host('a standby');
+	pools_of_one_size($kb, 0);
+
+	my $primary = PostgreSQL::Test::Cluster->new('primary');
+	$primary->init(allows_streaming => 1);
+	configure($primary, shared_buffers => '16MB');
+	$primary->start;
+	$primary->safe_psql('postgres', 'CREATE EXTENSION pg_hugeinfo');
+	$primary->backup('copy');
+
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+	configure($standby, shared_buffers => '24MB');
+	set_pool($kb, 40);
+	$standby->start;
+	$primary->wait_for_catchup($standby);
+
+	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', 'the standby is one');
+	my $seen = observe($standby);
+	compare_segment($standby, $seen->{status}, 'standby');
+	compare_pools($standby, $seen, 'standby');
+	is($seen->{status}{in_use}, 't', 'the standby runs on huge pages');
+
+	$seen = observe($primary);
+	compare_segment($primary, $seen->{status}, 'primary');
+	compare_pools($primary, $seen, 'primary');
+	is($seen->{status}{in_use}, 'f', 'its primary does not');
+}
+
+done_testing;

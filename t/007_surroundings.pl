@@ -1,0 +1,86 @@
+# Roles, and single-user mode.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use IPC::Run ();
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('odd');
+my $need = $kb && required_pages($node, $kb);
+
+sub objects
+{
+	my ($catalog, $kinds) = @_;
+	return split /\n/, $node->safe_psql('postgres', qq{
+		SELECT d.objid::$kinds FROM pg_depend AS d JOIN pg_extension AS e ON d.refobjid = e.oid
+		WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'pg_hugeinfo'
+		  AND d.classid = '$catalog'::regclass ORDER BY 1});
+}
+
+sub as_role
+{
+	my ($role, $sql) = @_;
+	my ($exit, $out, $error) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET ROLE $role;\n$sql;");
+	return $exit ? $error =~ /ERROR:\s+(\w{5})/ ? $1 : $error : 'allowed';
+}
+
+{
+	$node->safe_psql('postgres', q{
+		CREATE ROLE nobody_special;
+		CREATE ROLE observer IN ROLE pg_monitor});
+	my @views = objects('pg_class', 'regclass');
+	my @functions = objects('pg_proc', 'regprocedure');
+	ok((grep { $_ eq 'hugeinfo_status' } @views), 'hugeinfo_status is there');
+	ok((grep { $_ eq 'hugeinfo_pools' } @views), 'hugeinfo_pools is there');
+	cmp_ok(scalar @functions, '>', 0, 'and functions below them');
+	for my $from (@views, grep { /\(\)$/ } @functions)
+	{
+		is(as_role('nobody_special', "SELECT * FROM $from"), '42501', "$from is closed to the public");
+		is(as_role('observer', "SELECT * FROM $from"), 'allowed', "$from is open to pg_monitor");
+	}
+	is($node->safe_psql('postgres', "SET ROLE observer; SELECT to_json(s) FROM hugeinfo_status AS s"),
+		$node->safe_psql('postgres', 'SELECT to_json(s) FROM hugeinfo_status AS s'),
+		'pg_monitor sees what a superuser sees');
+}
+
+# Nobody's child, and nobody to connect to: the process itself is the server.
+sub single_user
+{
+	my ($expected, $name) = @_;
+	my ($in, $out, $error) = ("SELECT * FROM hugeinfo_status;\nSELECT * FROM hugeinfo_pools;\n", '', '');
+	my $run = IPC::Run::start([ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
+		\$in, \$out, \$error, IPC::Run::timeout(180));
+	# a prompt before each statement and one after the last; it stays until its input ends
+	$run->pump until (() = $out =~ /^backend> /mg) == 3 || !$run->pumpable;
+	my $real = segment($run->{KIDS}[0]{PID});
+	$run->finish;
+	is($run->full_result(0), 0, "$name: it ends well");
+	unlike($error . $out, qr/ERROR|FATAL|PANIC/, "$name: without an error");
+	my %column = $out =~ /^\s+\d+: (\w+) = "(.*?)"\t/mg;
+	my ($status) = $out =~ /^backend> (.*?)^backend> /ms;
+	my %status = $status =~ /^\s+\d+: (\w+) = "(.*?)"\t/mg;
+	is($status{in_use}, $expected, "$name: in_use");
+	is($status{page_size_bytes}, $real->{page_bytes}, "$name: page size as in smaps");
+	is($status{segment_bytes}, $real->{bytes}, "$name: segment size as in maps");
+	ok($status{status}, "$name: status is $status{status}");
+	return;
+}
+
+SKIP:
+{
+	needs_host('single-user mode');
+	$node->stop;
+	pools_of_one_size($kb, 0);
+	single_user('f', 'single-user mode on small pages');
+	set_pool($kb, $need);
+	single_user('t', 'single-user mode on huge pages');
+	$node->start;
+}
+
+done_testing;

@@ -1,0 +1,81 @@
+# What administrators do by hand, and the query that replaces it: both on one server, on small pages and on huge ones.
+# The README shows them side by side.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('recipes');
+
+sub shell
+{
+	my ($command) = @_;
+	my ($out, $err) = run_command([ 'sh', '-c', $command ]);
+	is($err, '', "$command: no complaint");
+	return $out;
+}
+
+sub sql { my ($query) = @_; return $node->safe_psql('postgres', $query) }
+
+sub by_hand_and_by_sql
+{
+	my ($name) = @_;
+	my $postmaster = $node->{_pid};
+
+	# Both names: the recipe that greps for zero alone finds nothing once huge pages are on.
+	my $pmap = shell("pmap $postmaster | grep -E 'anon_hugepage|zero'");
+	my ($footprint_kb, $mapped_as) = $pmap =~ /\s(\d+)K rw-s- (anon_hugepage|zero)/;
+	ok($footprint_kb, "$name: pmap shows one shared mapping");
+	is(sql('SELECT segment_bytes / 1024 FROM hugeinfo_status'), $footprint_kb, "$name: pmap and segment_bytes");
+	is(sql('SELECT in_use FROM hugeinfo_status'), $mapped_as eq 'zero' ? 'f' : 't', "$name: pmap and in_use");
+
+	my ($huge_kb) = shell('grep ^Hugepagesize /proc/meminfo') =~ /(\d+) kB/;
+	is(sql('SELECT huge_page_size_bytes / 1024 FROM hugeinfo_status'), $huge_kb, "$name: Hugepagesize");
+	my $pages = POSIX::ceil($footprint_kb / $huge_kb);
+	is(sql('SELECT required_huge_pages FROM hugeinfo_status'), $pages, "$name: footprint / Hugepagesize, rounded up");
+
+	# More than needed: VmPeak counts libraries, heap and stack too.
+	my ($peak_kb) = shell("grep ^VmPeak /proc/$postmaster/status") =~ /(\d+) kB/;
+	cmp_ok(sql('SELECT required_huge_pages FROM hugeinfo_status'), '<', POSIX::ceil($peak_kb / $huge_kb),
+		"$name: fewer than VmPeak asks for");
+
+	my %meminfo = shell('grep ^HugePages_ /proc/meminfo') =~ /^HugePages_(\w+):\s+(\d+)$/mg;
+	is(
+		sql('SELECT total_pages, free_pages, reserved_pages, surplus_pages FROM hugeinfo_pools WHERE is_default'),
+		join('|', @meminfo{qw(Total Free Rsvd Surp)}),
+		"$name: grep HugePages_ /proc/meminfo");
+	my $sysctl = shell('cat /proc/sys/vm/nr_hugepages');
+	is(sql('SELECT total_pages - surplus_pages FROM hugeinfo_pools WHERE is_default'), $sysctl, "$name: sysctl vm.nr_hugepages");
+	return;
+}
+
+# The flags say what an x86 processor could do; hugeinfo_pools lists what the kernel offers, on every processor.
+SKIP:
+{
+	my %flags = map { $_ => 1 } split ' ', shell('grep -m1 -E "^(flags|Features)" /proc/cpuinfo');
+	skip('the flags pse and pdpe1gb are of x86 processors', 2) unless $flags{pse};
+	is(sql('SELECT count(*) FROM hugeinfo_pools WHERE page_size_bytes = 2 << 20'), 1, 'flag pse: 2 MB');
+	is(sql('SELECT count(*) FROM hugeinfo_pools WHERE page_size_bytes = 1 << 30'), $flags{pdpe1gb} // 0, 'flag pdpe1gb: 1 GB');
+}
+
+by_hand_and_by_sql('small pages') if sql('SELECT NOT in_use FROM hugeinfo_status') eq 't';
+
+SKIP:
+{
+	needs_host('the recipes on huge pages');
+	pools_of_one_size($kb, sql('SELECT recommended_nr_hugepages FROM hugeinfo_status'));
+	$node->restart;
+	is(sql('SELECT in_use FROM hugeinfo_status'), 't', 'on huge pages after a restart with the recommended number');
+	by_hand_and_by_sql('huge pages');
+}
+
+$node->stop;
+done_testing;

@@ -1,0 +1,156 @@
+# The guardian's hands on the hugetlb controller: groups with limits, and this test's process in and out of them.
+#
+# Version 2 where the kernel offers it, else version 1. Mounting the controller as version 1 takes it away from
+# version 2, and it may stay so until a reboot: that is done only where version 2 has nothing to lose.
+package HugeInfo::Cgroups;
+
+use strict;
+use warnings;
+
+use File::Temp ();
+use Time::HiRes qw(sleep);
+
+my ($version, $mount, $top, $mounted_here, $enabled_here, $came_from);
+my @groups;
+
+sub _slurp
+{
+	my ($file) = @_;
+	open my $fh, '<', $file or die "$file: $!\n";
+	local $/;
+	return scalar <$fh>;
+}
+
+sub _write
+{
+	my ($file, $value) = @_;
+	open my $fh, '>', $file or die "$file: $!\n";
+	defined syswrite $fh, $value or die "$file: cannot write $value: $!\n";
+	return;
+}
+
+sub _offers_hugetlb
+{
+	my ($dir, $file) = @_;
+	return grep { $_ eq 'hugetlb' } split ' ', _slurp("$dir/$file");
+}
+
+# 2048 => 2MB, as the kernel names its files
+sub _size_name
+{
+	my ($kb) = @_;
+	return $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB";
+}
+
+sub _find
+{
+	return if $top;
+	for (split /\n/, _slurp('/proc/mounts'))
+	{
+		my (undef, $dir, $type, $options) = split / /;
+		if ($type eq 'cgroup2' && _offers_hugetlb($dir, 'cgroup.controllers'))
+		{
+			($version, $mount) = (2, $dir);
+			last;
+		}
+		($version, $mount) = (1, $dir) if $type eq 'cgroup' && grep { $_ eq 'hugetlb' } split /,/, $options;
+	}
+	if (!$version)
+	{
+		_slurp('/proc/cgroups') =~ /^hugetlb\s/m or die "this kernel has no hugetlb cgroup controller\n";
+		$mount = File::Temp::tempdir('pg_hugeinfo_cgroup_XXXX', DIR => '/run');
+		system('mount', '-t', 'cgroup', '-o', 'hugetlb', 'none', $mount) == 0
+		  or do { rmdir $mount; die "cannot mount the hugetlb controller\n" };
+		($version, $mounted_here) = (1, 1);
+	}
+	if ($version == 2 && !_offers_hugetlb($mount, 'cgroup.subtree_control'))
+	{
+		_write("$mount/cgroup.subtree_control", '+hugetlb');
+		$enabled_here = 1;
+	}
+	$top = "$mount/pg_hugeinfo_test_$$";
+	_make($top);
+	return;
+}
+
+sub _make
+{
+	my ($dir) = @_;
+	mkdir $dir or die "$dir: $!\n";
+	push @groups, $dir;
+	return;
+}
+
+# Make a group, its parents first; a limit on a parent holds for it too.
+sub group
+{
+	my ($name) = @_;
+	_find();
+	my $dir = $top;
+	for my $level (split m{/}, $name)
+	{
+		_write("$dir/cgroup.subtree_control", '+hugetlb')
+		  if $version == 2 && !_offers_hugetlb($dir, 'cgroup.subtree_control');
+		$dir .= "/$level";
+		_make($dir) unless -d $dir;
+	}
+	return "$version $dir";
+}
+
+# kind: fault or reservation
+sub limit
+{
+	my ($name, $kind, $kb, $bytes) = @_;
+	my $prefix = "$top/$name/hugetlb." . _size_name($kb) . ($kind eq 'reservation' ? '.rsvd' : '');
+	_write($version == 2 ? "$prefix.max" : "$prefix.limit_in_bytes",
+		$bytes eq 'max' && $version == 1 ? -1 : $bytes);
+	return;
+}
+
+sub _path_of
+{
+	my ($pid) = @_;
+	my $controllers = $version == 2 ? qr/0::/ : qr/\d+:[^:]*\bhugetlb\b[^:]*:/;
+	_slurp("/proc/$pid/cgroup") =~ m{^$controllers(/.*)$}m or die "process $pid is in no hugetlb cgroup\n";
+	return $mount . $1;
+}
+
+sub enter
+{
+	my ($pid, $name) = @_;
+	$came_from //= _path_of($pid);
+	_write("$top/$name/cgroup.procs", $pid);
+	return;
+}
+
+sub leave
+{
+	my ($pid) = @_;
+	return unless defined $came_from;
+	_write("$came_from/cgroup.procs", $pid);
+	undef $came_from;
+	return;
+}
+
+# Everything back, servers having been ended; failures are returned.
+sub restore
+{
+	my ($pid) = @_;
+	my @failures;
+	eval { leave($pid) if -d "/proc/$pid"; 1 } or push @failures, $@;
+	for my $dir (reverse @groups)
+	{
+		# a group stays busy until its last process has been waited for
+		for (1 .. 100) { last if rmdir $dir; sleep 0.1 }
+		push @failures, "$dir: cannot remove\n" if -d $dir;
+	}
+	eval { _write("$mount/cgroup.subtree_control", '-hugetlb') if $enabled_here; 1 } or push @failures, $@;
+	if ($mounted_here)
+	{
+		system('umount', $mount) == 0 && rmdir $mount or push @failures, "$mount: cannot unmount\n";
+	}
+	@groups = ();
+	return @failures;
+}
+
+1;

@@ -1,0 +1,174 @@
+# The host as a test may change it. `use` this before anything of PostgreSQL:
+#
+# - a guardian (see HugeInfo::Guardian) is started; as root it can change pools and cgroups, and puts them back,
+# - this process then becomes an ordinary user for good, since servers do not run as root,
+# - PostgreSQL::Test is pointed to a new directory of that user.
+package HugeInfo::Host;
+
+use strict;
+use warnings;
+
+use Exporter ();
+use File::Spec ();
+use File::Temp ();
+use IO::Handle;
+use Test::More;
+
+my ($guardian, $owner, $to, $from, $dir, $cannot_change);
+
+# Above the line that loads PostgreSQL::Test: what is compiled first ends last, after that has stopped the servers.
+END
+{
+	if ($guardian && $$ == $owner)
+	{
+		my $status = $?;
+		my $failed = $status || grep { !$_ } Test::More->builder->summary;
+		if ($failed)
+		{
+			eval { _ask('keep') };
+			diag("logs and data of the servers: $dir");
+		}
+		close $to;
+		waitpid $guardian, 0;
+		$? = $status || ($? ? 1 : 0);
+	}
+}
+
+use HugeInfo::Guardian;
+use HugeInfo::Kernel;
+use HugeInfo::Server ();
+use HugeInfo::User;
+
+our @ISA = qw(Exporter);
+our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size);
+
+sub import
+{
+	my ($class, @names) = @_;
+	_start() unless $owner;
+	return $class->export_to_level(1, $class, @names);
+}
+
+sub _start
+{
+	$owner = $$;
+	# Whatever is loaded lazily from now on has to be found by the ordinary user. The checkout may be closed to it, and
+	# perl takes a directory of @INC that it may not read for an error. What is ours has been loaded by now.
+	my $lib = __FILE__ =~ s{/HugeInfo/Host\.pm$}{}r;
+	@INC = grep { $_ ne $lib } @INC;
+
+	my $user = HugeInfo::User::name();
+	my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
+	die "no user \"$user\" to run servers as: set HUGEINFO_TEST_USER\n" unless defined $uid;
+	$dir = File::Temp::tempdir('pg_hugeinfo_XXXXXX', DIR => $> == 0 ? '/tmp' : File::Spec->tmpdir);
+	if ($> == 0) { chown $uid, $gid, $dir or die "$dir: $!\n" }
+
+	# Perl opens them close-on-exec: no server holds the pipe that says when we end.
+	pipe(my $guardian_reads, $to) or die "pipe: $!\n";
+	pipe($from, my $guardian_writes) or die "pipe: $!\n";
+	$guardian = fork // die "fork: $!\n";
+	if (!$guardian)
+	{
+		close $to;
+		close $from;
+		HugeInfo::Guardian::run($owner, $dir, $user, $guardian_reads, $guardian_writes);
+	}
+	close $guardian_reads;
+	close $guardian_writes;
+	$to->autoflush(1);
+	# the lock is ours
+	_answer();
+	$cannot_change = $> == 0 ? _in_use() : 'only root can change the pools and cgroups of the host';
+
+	chdir '/' or die "/: $!\n";
+	HugeInfo::User::become($user) if $> == 0;
+	# PostgreSQL 15 reads the first, 16 and later the others
+	@ENV{qw(TESTDIR TESTDATADIR TESTLOGDIR)} = ($dir, "$dir/tmp_check", "$dir/tmp_check/log");
+	return;
+}
+
+# Pages that somebody else holds are not ours to play with.
+sub _in_use
+{
+	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
+	for my $kb (@sizes)
+	{
+		my $pool = HugeInfo::Kernel::pool($kb);
+		my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
+		return "$committed pages of $kb kB are in use on this host" if $committed;
+	}
+	return;
+}
+
+sub _answer
+{
+	my $line = <$from> // die "the guardian of the host has ended\n";
+	chomp $line;
+	my ($verdict, $text) = split / /, $line, 2;
+	die "$text\n" if $verdict ne 'ok';
+	return $text;
+}
+
+sub _ask
+{
+	my ($line) = @_;
+	print $to "$line\n" or die "the guardian of the host has ended\n";
+	return _answer();
+}
+
+# Exactly so many persistent pages of that size; dies when the kernel does not give them.
+sub set_pool { my ($kb, $pages) = @_; return _ask("pool $kb $pages") }
+
+sub set_overcommit { my ($kb, $pages) = @_; return _ask("overcommit $kb $pages") }
+
+# All pages in one pool: the others are emptied.
+sub pools_of_one_size
+{
+	my ($kb, $pages) = @_;
+	for (HugeInfo::Kernel::page_sizes_kb())
+	{
+		set_pool($_, 0) unless $_ == $kb;
+		set_overcommit($_, 0);
+	}
+	set_pool($kb, $pages);
+	return;
+}
+
+# A hugetlb cgroup; returns the version of the controller and the directory.
+sub make_group { my ($name) = @_; return split / /, _ask("group $name"), 2 }
+
+# kind: fault or reservation; bytes may be max
+sub limit_group { my ($name, $kind, $kb, $bytes) = @_; return _ask("limit $name $kind $kb $bytes") }
+
+# Run code with this process, and so what it starts, in a group.
+sub in_group
+{
+	my ($name, $code) = @_;
+	_ask("enter $name");
+	my $done = eval { $code->(); 1 };
+	my $error = $@;
+	_ask('leave');
+	die $error unless $done;
+	return;
+}
+
+# Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
+sub cannot
+{
+	my ($why) = @_;
+	diag("skipped: $why");
+	skip($why, 1) unless $ENV{HUGEINFO_TEST_REQUIRE_ALL};
+	fail("not skipped: $why");
+	no warnings 'exiting';
+	last SKIP;
+}
+
+sub needs_host
+{
+	my ($scenario) = @_;
+	cannot("$scenario: $cannot_change") if $cannot_change;
+	return;
+}
+
+
+1;

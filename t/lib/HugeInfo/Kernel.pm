@@ -1,0 +1,111 @@
+# What the kernel says, read by the tests themselves from /proc and /sys. Nothing here comes from the extension.
+package HugeInfo::Kernel;
+
+use strict;
+use warnings;
+# addresses have more than 32 bits
+no warnings 'portable';
+
+use Exporter 'import';
+use POSIX ();
+
+our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment);
+
+sub _lines
+{
+	my ($file) = @_;
+	open my $fh, '<', $file or die "$file: $!\n";
+	my @lines = <$fh>;
+	chomp @lines;
+	return @lines;
+}
+
+sub base_page { return POSIX::sysconf(POSIX::_SC_PAGESIZE()) }
+
+sub _meminfo_kb
+{
+	my ($key) = @_;
+	for (_lines('/proc/meminfo')) { return $1 if /^\Q$key\E:\s+(\d+) kB$/ }
+	return;
+}
+
+sub ram_bytes { return 1024 * _meminfo_kb('MemTotal') }
+
+sub default_page_kb { return _meminfo_kb('Hugepagesize') }
+
+sub page_sizes_kb
+{
+	return sort { $a <=> $b } map { /hugepages-(\d+)kB$/ } glob '/sys/kernel/mm/hugepages/hugepages-*kB';
+}
+
+# The largest size besides the default one: 1 GB on most machines. Undefined where there is none.
+sub other_page_kb
+{
+	my $default = default_page_kb();
+	return (grep { $_ != $default } page_sizes_kb())[-1];
+}
+
+sub pool
+{
+	my ($kb) = @_;
+	my %file = (
+		total => 'nr_hugepages', free => 'free_hugepages', reserved => 'resv_hugepages',
+		surplus => 'surplus_hugepages', overcommit => 'nr_overcommit_hugepages');
+	return { map { $_ => (_lines("/sys/kernel/mm/hugepages/hugepages-${kb}kB/$file{$_}"))[0] + 0 } keys %file };
+}
+
+sub pools { return { map { $_ => pool($_) } page_sizes_kb() } }
+
+sub _max { return $_[0] > $_[1] ? $_[0] : $_[1] }
+
+# The arithmetic of the contract, done once more.
+# $own: pages of the server's segment in this pool; $required: pages that the segment would take here.
+sub pool_numbers
+{
+	my ($pool, $own, $required) = @_;
+	my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
+	my $others = $committed - $own;
+	# Persistent pages stay, and the kernel may add surplus ones up to the overcommit limit. Pages that are surplus
+	# now vanish as they are freed, so they count for a restart only as far as overcommit gives them again.
+	my $obtainable = _max(0, $pool->{total} - $pool->{surplus} + $pool->{overcommit} - $others);
+	return {
+		committed_pages => $committed,
+		others_pages => $others,
+		available_pages =>
+		  $pool->{free} - $pool->{reserved} + _max(0, $pool->{overcommit} - $pool->{surplus}),
+		shortfall_pages => _max(0, $required - $obtainable),
+		recommended_nr_hugepages => $others + $required,
+	};
+}
+
+# The main segment of a server, found in maps and smaps without its name or an address: it is the largest shared
+# mapping of the postmaster, all parts of the same device and inode together.
+sub segment
+{
+	my ($pid) = @_;
+	my (%bytes, %page_kb, $key);
+	for (_lines("/proc/$pid/smaps"))
+	{
+		if (/^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ (\S+) (\d+)/)
+		{
+			$key = substr($3, 3) eq 's' ? "$4 $5" : undef;
+			$bytes{$key} += hex($2) - hex($1) if $key;
+		}
+		elsif ($key && /^KernelPageSize:\s+(\d+) kB$/) { $page_kb{$key}{$1} = 1 }
+	}
+	my ($largest) = sort { $bytes{$b} <=> $bytes{$a} } keys %bytes or die "process $pid has no shared mapping\n";
+	my @kb = keys %{ $page_kb{$largest} };
+	die "one segment, several page sizes: @kb kB\n" if @kb != 1;
+
+	# maps lists the same mappings without walking page tables
+	my ($device, $inode) = split / /, $largest;
+	my $sum = 0;
+	for (_lines("/proc/$pid/maps"))
+	{
+		$sum += hex($2) - hex($1) if /^([0-9a-f]+)-([0-9a-f]+) ...s \S+ \Q$device\E $inode /;
+	}
+	die "maps says $sum bytes, smaps $bytes{$largest}\n" if $sum != $bytes{$largest};
+	return { bytes => $sum, page_bytes => 1024 * $kb[0] };
+}
+
+1;

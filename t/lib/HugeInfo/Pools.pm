@@ -1,0 +1,96 @@
+# The guardian's hands on the huge page pools: set them, remember what they were, put them back.
+package HugeInfo::Pools;
+
+use strict;
+use warnings;
+
+use Time::HiRes qw(sleep);
+
+my $GLOBAL = '/sys/kernel/mm/hugepages';
+
+# file => contents before the first change
+my %original;
+
+sub _read
+{
+	my ($file) = @_;
+	open my $fh, '<', $file or die "$file: $!\n";
+	my $value = <$fh>;
+	die "$file: empty\n" unless defined $value;
+	chomp $value;
+	return $value;
+}
+
+sub _write
+{
+	my ($file, $value) = @_;
+	open my $fh, '>', $file or die "$file: $!\n";
+	# sysfs reports at write time: unbuffered, or the error is lost in close
+	defined syswrite $fh, "$value\n" or die "$file: cannot write $value: $!\n";
+	return;
+}
+
+# Persistent pages. nr_hugepages shows surplus pages too, but what is written to it counts persistent ones only.
+sub _persistent
+{
+	my ($dir) = @_;
+	return _read("$dir/nr_hugepages") - _read("$dir/surplus_hugepages");
+}
+
+# Where the pages of a size are counted, node by node: writing the sum to the global file would spread them evenly.
+sub _nodes
+{
+	my ($kb) = @_;
+	my @nodes = glob "/sys/devices/system/node/node*/hugepages/hugepages-${kb}kB";
+	return @nodes ? @nodes : ("$GLOBAL/hugepages-${kb}kB");
+}
+
+# The kernel gives fewer pages than asked without an error: ask again after making room.
+sub _reach
+{
+	my ($dir, $pages) = @_;
+	for my $attempt (1 .. 20)
+	{
+		_write("$dir/nr_hugepages", $pages);
+		return if _persistent($dir) == $pages;
+		eval { _write('/proc/sys/vm/drop_caches', 3); _write('/proc/sys/vm/compact_memory', 1) };
+		sleep 0.25;
+	}
+	die sprintf "%s/nr_hugepages: asked for %d pages, the kernel gives %d\n", $dir, $pages, _persistent($dir);
+}
+
+sub set_pages
+{
+	my ($kb, $pages) = @_;
+	my $dir = "$GLOBAL/hugepages-${kb}kB";
+	$original{$_} //= _persistent($_) for _nodes($kb);
+	_reach($dir, $pages);
+	return;
+}
+
+sub set_overcommit
+{
+	my ($kb, $pages) = @_;
+	my $file = "$GLOBAL/hugepages-${kb}kB/nr_overcommit_hugepages";
+	my $now = _read($file);
+	# gigantic pages cannot be overcommitted: the kernel refuses even to write the 0 that is there
+	return if $now == $pages;
+	$original{$file} //= $now;
+	_write($file, $pages);
+	return;
+}
+
+# All of it, whatever fails on the way; the failures are returned.
+sub restore
+{
+	my @failures;
+	for my $where (sort keys %original)
+	{
+		eval { -d $where ? _reach($where, $original{$where}) : _write($where, $original{$where}) };
+		push @failures, $@ if $@;
+	}
+	%original = ();
+	return @failures;
+}
+
+1;

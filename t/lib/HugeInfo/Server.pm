@@ -1,0 +1,171 @@
+# Clusters for the tests, and what SQL says on them beside what the kernel says.
+package HugeInfo::Server;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use JSON::PP ();
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use HugeInfo::Kernel;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+our @EXPORT = qw(new_server configure restarts status_of observe starts required_pages compare_pools compare_segment
+  compare_status);
+
+my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off');
+
+# A running server with the extension. Settings as for postgresql.conf.
+sub new_server
+{
+	my ($name, %settings) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init;
+	configure($node, %SMALL, %settings);
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pg_hugeinfo');
+	return $node;
+}
+
+# The last line for a setting wins, so settings are only ever added.
+sub configure
+{
+	my ($node, %settings) = @_;
+	$node->append_conf('postgresql.conf', join "\n", map { "$_ = '$settings{$_}'" } sort keys %settings);
+	return;
+}
+
+sub restarts
+{
+	my ($node, %settings) = @_;
+	configure($node, %settings);
+	$node->restart;
+	return;
+}
+
+# Whether a stopped server starts; the reason it gives otherwise is in the second value.
+sub starts
+{
+	my ($node) = @_;
+	my $log_size = -s $node->logfile // 0;
+	my $started = $node->start(fail_ok => 1);
+	return ($started, substr slurp_file($node->logfile), $log_size);
+}
+
+sub _rows
+{
+	my ($node, $relation) = @_;
+	my $json = $node->safe_psql('postgres', "SELECT to_json(r) FROM $relation AS r");
+	my @rows = map { JSON::PP->new->decode($_) } split /\n/, $json;
+	for my $row (@rows)
+	{
+		# booleans as psql shows them
+		$_ = $_ ? 't' : 'f' for grep { JSON::PP::is_bool($_) } values %$row;
+	}
+	return @rows;
+}
+
+sub status_of
+{
+	my ($node) = @_;
+	my @rows = _rows($node, 'hugeinfo_status');
+	die scalar(@rows) . " rows in hugeinfo_status\n" if @rows != 1;
+	return $rows[0];
+}
+
+# The view of pools with the kernel's own numbers at the same moment: servers touch pages at any time, so the kernel is
+# read before and after, until nothing has changed in between.
+sub observe
+{
+	my ($node) = @_;
+	for (1 .. 100)
+	{
+		my $before = pools();
+		my $status = status_of($node);
+		my %pools = map { $_->{page_size_bytes} / 1024 => $_ } _rows($node, 'hugeinfo_pools');
+		my $after = pools();
+		return { status => $status, pools => \%pools, kernel => $after }
+		  if JSON::PP->new->canonical->encode($before) eq JSON::PP->new->canonical->encode($after);
+		sleep 0.1;
+	}
+	die "the pools of this host do not stand still\n";
+}
+
+# Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes, rounded up).
+sub required_pages
+{
+	my ($node, $kb) = @_;
+	return POSIX::ceil(shared_memory_bytes($node) / 1024 / $kb);
+}
+
+sub shared_memory_bytes
+{
+	my ($node) = @_;
+	return $node->safe_psql('postgres',
+		q(SELECT setting::bigint << 20 FROM pg_settings WHERE name = 'shared_memory_size'));
+}
+
+# Some columns of the status, all in one result: a mismatch shows beside its neighbours.
+sub compare_status
+{
+	my ($status, $expected, $name) = @_;
+	is_deeply({ map { $_ => $status->{$_} } keys %$expected }, $expected, "$name: status")
+	  or diag("reason: $status->{reason}");
+	return;
+}
+
+# What the status says of the segment, against maps and smaps of the postmaster.
+sub compare_segment
+{
+	my ($node, $status, $name) = @_;
+	my $real = segment($node->{_pid});
+	my $huge = $real->{page_bytes} > base_page();
+	is($status->{in_use}, $huge ? 't' : 'f', "$name: in_use as in smaps");
+	is($status->{page_size_bytes}, $real->{page_bytes}, "$name: page size as in smaps");
+	is($status->{segment_bytes}, $real->{bytes}, "$name: segment size as in maps");
+	is($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, "$name: its pages");
+	# PostgreSQL 17 and later say it themselves
+	my $own_word = $node->safe_psql('postgres', q(SELECT setting FROM pg_settings WHERE name = 'huge_pages_status'));
+	is($own_word, $huge ? 'on' : 'off', "$name: huge_pages_status") if $own_word ne '';
+	return $real;
+}
+
+# Every pool of the view against /sys and arithmetic.
+sub compare_pools
+{
+	my ($node, $seen, $name) = @_;
+	my $real = segment($node->{_pid});
+	is_deeply([ sort { $a <=> $b } keys %{ $seen->{pools} } ], [ page_sizes_kb() ], "$name: a row for each size");
+	for my $kb (page_sizes_kb())
+	{
+		my ($row, $kernel) = ($seen->{pools}{$kb}, $seen->{kernel}{$kb});
+		my $ours = $real->{page_bytes} == $kb * 1024;
+		my $own = $ours ? $real->{bytes} / $real->{page_bytes} : 0;
+		# PostgreSQL pads a segment on huge pages to whole ones: what a smaller page takes is told by the setting
+		my $required =
+		  $real->{page_bytes} > $kb * 1024
+		  ? required_pages($node, $kb)
+		  : POSIX::ceil($real->{bytes} / ($kb * 1024));
+		my $numbers = pool_numbers($kernel, $own, $required);
+		my %expected = (
+			(map { ("${_}_pages" => $kernel->{$_}) } qw(total free reserved surplus overcommit)),
+			%$numbers,
+			own_pages => $own,
+			required_pages => $required,
+			is_default => $kb == default_page_kb() ? 't' : 'f',
+			is_used_by_server => $ours ? 't' : 'f',
+			fits_after_restart => $numbers->{shortfall_pages} ? 'f' : 't');
+		is_deeply({ map { $_ => $row->{$_} } keys %expected }, \%expected, "$name: pool of $kb kB pages");
+		# what is not needed of the last page; PostgreSQL tells its need in whole megabytes, rounded up
+		my $waste = $row->{tail_waste_bytes} - ($required * $kb * 1024 - shared_memory_bytes($node));
+		ok($waste >= 0 && $waste < 1 << 20, "$name: tail of the last $kb kB page")
+		  or diag("$row->{tail_waste_bytes} bytes are said to be unused of $required pages");
+	}
+	return;
+}
+
+1;

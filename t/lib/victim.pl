@@ -1,0 +1,27 @@
+# A test that is killed: it changes everything that a test may change, says so, and waits. See 000_harness.pl.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Cluster;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = PostgreSQL::Test::Cluster->new('victim');
+$node->init;
+configure($node, shared_buffers => '16MB', huge_pages => 'on');
+
+set_pool($kb, 64);
+set_overcommit($kb, 3);
+make_group('outer/inner');
+limit_group('outer/inner', 'fault', $kb, 1024 * $kb * 1000);
+in_group('outer/inner', sub { $node->start });
+
+my $out = Test::More->builder->output;
+print $out "ready $node->{_pid} $ENV{TESTDIR}\n";
+sleep 600;
