@@ -11,7 +11,8 @@ use procfs::{FromBufRead, ProcessCGroups, process::MountInfo};
 
 use crate::{
     error::ReadError,
-    root::{Root, parse_number},
+    root::Root,
+    text::{lines, parse_number},
 };
 
 /// Limits and use of one huge page size in one group, in bytes.
@@ -119,14 +120,14 @@ fn membership(root: &Root, pid: &str) -> Result<(Version, PathBuf), ReadError> {
     let path: PathBuf = ["proc", pid, "cgroup"].iter().collect();
     let bytes = root.read(&path)?;
     let mut unified = None;
-    for (index, line) in lines(&bytes) {
+    for (number, line) in lines(&bytes) {
         let group = ProcessCGroups::from_buf_read(line)
             .ok()
             .and_then(|groups| groups.into_iter().next());
         let Some(group) = group else {
             return Err(ReadError::Malformed {
                 path: root.path(path),
-                line: index + 1,
+                line: number,
                 problem: "a control group was expected: ID:CONTROLLERS:PATH",
             });
         };
@@ -144,7 +145,7 @@ fn membership(root: &Root, pid: &str) -> Result<(Version, PathBuf), ReadError> {
 fn mount(root: &Root, version: Version, path: &Path) -> Result<(PathBuf, PathBuf), ReadError> {
     const PATH: &str = "proc/self/mountinfo";
     let bytes = root.read(PATH)?;
-    for (index, line) in lines(&bytes) {
+    for (number, line) in lines(&bytes) {
         // A host can have thousands of mounts, with names in any encoding. Only those of interest are parsed.
         let is_cgroup = match version {
             Version::V1 => contains(line, b" - cgroup "),
@@ -158,7 +159,7 @@ fn mount(root: &Root, version: Version, path: &Path) -> Result<(PathBuf, PathBuf
             .and_then(|line| MountInfo::from_line(line).ok())
             .ok_or_else(|| ReadError::Malformed {
                 path: root.path(PATH),
-                line: index + 1,
+                line: number,
                 problem: "a mount was expected",
             })?;
         if version == Version::V1 && !mount.super_options.contains_key("hugetlb") {
@@ -236,13 +237,6 @@ fn size_name(page_bytes: u64) -> String {
     } else {
         format!("{kilobytes}KB")
     }
-}
-
-fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    bytes
-        .split(|&b| b == b'\n')
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
 }
 
 fn contains(line: &[u8], part: &[u8]) -> bool {

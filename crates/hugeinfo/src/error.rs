@@ -85,7 +85,7 @@ impl ReadError {
 }
 
 /// Sets an absent source apart from a failure: the first is an answer, the second is not.
-pub(crate) fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
+pub fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(ReadError::Absent(absent)) => Ok(Err(absent)),

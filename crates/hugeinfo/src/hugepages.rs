@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use crate::{
-    error::ReadError,
-    root::{Root, parse_number},
-};
+use crate::{error::ReadError, root::Root, text::parse_number};
 
 /// The directory that holds one directory for each pool.
 pub const DIRECTORY: &str = "/sys/kernel/mm/hugepages";

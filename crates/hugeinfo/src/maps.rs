@@ -3,70 +3,118 @@
 //! A parser of our own: the one of `procfs` takes names for UTF-8, which the kernel does not promise,
 //! and panics on a file named `/SYSV` with fewer than eight digits behind it.
 
-use std::path::Path;
+use std::{fmt::Write, path::Path};
 
 use crate::{
     error::ReadError,
-    root::{Root, parse_number},
+    root::Root,
+    text::{lines, parse_hex, parse_number, split_once},
 };
 
 /// A device number, as in the `major:minor` of `maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Device {
+pub struct Device {
+    /// Which driver.
     pub major: u32,
+    /// Which of its devices.
     pub minor: u32,
 }
 
-/// Where a mapping lies and what it maps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mapping {
+/// Where a mapping lies and which object it maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First address.
     pub start: u64,
+    /// First address behind it.
     pub end: u64,
+    /// Device of the file.
     pub device: Device,
+    /// Inode of the file; 0 for private anonymous memory.
     pub inode: u64,
 }
 
-impl Mapping {
+impl Extent {
+    /// Its size.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
+    /// Whether the address lies in it.
     pub fn holds(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
 
-    /// Whether both are pieces of one shared object. Private anonymous memory has inode 0, where
-    /// equal numbers say nothing.
+    /// Whether both are pieces of one shared object. Private anonymous memory has inode 0, where equal numbers say nothing.
     pub fn is_same_object(&self, other: &Self) -> bool {
         self == other || self.inode != 0 && self.inode == other.inode && self.device == other.device
     }
 }
 
-/// All mappings of a process, in the order of their addresses.
-pub(crate) fn read(root: &Root, path: &Path) -> Result<Vec<Mapping>, ReadError> {
-    root.read(path)?
-        .split(|&b| b == b'\n')
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
-        .map(|(index, line)| {
-            parse_line(line).ok_or_else(|| ReadError::Malformed {
+/// A whole line of `maps`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it lies and what it maps.
+    pub extent: Extent,
+    /// `rwxp`, or `s` for shared in the last place.
+    pub permissions: String,
+    /// Where in the file it starts.
+    pub offset: u64,
+    /// The file's name as the kernel writes it: a line feed as `\012`, ` (deleted)` behind it; `[heap]` and the like; empty for
+    /// anonymous memory. Need not be UTF-8.
+    pub path: Vec<u8>,
+}
+
+impl Mapping {
+    /// The path as text. What isn't printable in the target (not UTF-8, or with `ascii_only` not ASCII) is written as the kernel writes a
+    /// line feed: a backslash and three octal digits for each byte.
+    pub fn path_text(&self, ascii_only: bool) -> String {
+        let mut text = String::with_capacity(self.path.len());
+        let escape = |text: &mut String, bytes: &[u8]| {
+            for byte in bytes {
+                let _ = write!(text, "\\{byte:03o}");
+            }
+        };
+        for chunk in self.path.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                if ascii_only && !character.is_ascii() {
+                    escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
+                } else {
+                    text.push(character);
+                }
+            }
+            escape(&mut text, chunk.invalid());
+        }
+        text
+    }
+}
+
+/// What a malformed line should have been.
+pub(crate) const EXPECTED: &str =
+    "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
+
+/// The extents of all mappings of a process, in the order of their addresses.
+pub(crate) fn read_extents(root: &Root, path: &Path) -> Result<Vec<Extent>, ReadError> {
+    lines(&root.read(path)?)
+        .map(|(number, line)| {
+            let mapping = parse_line(line).ok_or_else(|| ReadError::Malformed {
                 path: root.path(path),
-                line: index + 1,
-                problem: "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE",
-            })
+                line: number,
+                problem: EXPECTED,
+            })?;
+            Ok(mapping.extent)
         })
         .collect()
 }
 
 /// `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`; also the first line of an entry in `smaps`.
-pub(crate) fn parse_line(line: &[u8]) -> Option<Mapping> {
+pub fn parse_line(line: &[u8]) -> Option<Mapping> {
     let mut fields = line.splitn(6, |&b| b == b' ');
-    let (start, end) = split(fields.next()?, b'-')?;
-    let _permissions = fields.next()?;
-    let _offset = fields.next()?;
-    let (major, minor) = split(fields.next()?, b':')?;
+    let (start, end) = split_once(fields.next()?, b'-')?;
+    let permissions = str::from_utf8(fields.next()?).ok()?.to_owned();
+    let offset = parse_hex(fields.next()?)?;
+    let (major, minor) = split_once(fields.next()?, b':')?;
     let inode = parse_number(fields.next()?)?;
-    let mapping = Mapping {
+    let extent = Extent {
         start: parse_hex(start)?,
         end: parse_hex(end)?,
         device: Device {
@@ -75,19 +123,17 @@ pub(crate) fn parse_line(line: &[u8]) -> Option<Mapping> {
         },
         inode,
     };
-    (mapping.start < mapping.end).then_some(mapping)
-}
-
-pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
-    if digits.first().is_none_or(|b| !b.is_ascii_hexdigit()) {
-        return None;
-    }
-    u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
-}
-
-fn split(field: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
-    let at = field.iter().position(|&b| b == separator)?;
-    Some((&field[..at], &field[at + 1..]))
+    // The kernel fills up with blanks to a column; further blanks belong to the name, and there a name starts with a slash or bracket.
+    let path = fields
+        .next()
+        .map_or(&[][..], <[u8]>::trim_ascii_start)
+        .to_vec();
+    (extent.start < extent.end).then_some(Mapping {
+        extent,
+        permissions,
+        offset,
+        path,
+    })
 }
 
 #[cfg(test)]
@@ -100,19 +146,32 @@ mod tests {
             "7f1e4c000000-7f1e4c200000 r--s 00000000 103:02 18446744073709551615  /data base/x y";
         let mapping = parse_line(line.as_bytes()).expect("a mapping");
         assert_eq!(
-            mapping.device,
+            mapping.extent.device,
             Device {
                 major: 0x103,
                 minor: 2
             }
         );
-        assert_eq!(mapping.inode, u64::MAX);
-        assert_eq!(mapping.bytes(), 2 << 20);
+        assert_eq!(mapping.extent.inode, u64::MAX);
+        assert_eq!(mapping.extent.bytes(), 2 << 20);
     }
 
     #[test]
     fn names_need_not_be_utf8() {
-        assert!(parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xff\xfe/SYSV0").is_some());
+        let mapping =
+            parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xff\xfe/SYSV0").expect("a mapping");
+        assert_eq!(mapping.path, b"/\xff\xfe/SYSV0");
+    }
+
+    #[test]
+    fn names_become_text_without_loss() {
+        let mapping =
+            parse_line("1000-2000 r--p 00000000 fe:00 12  /ä".as_bytes()).expect("a mapping");
+        assert_eq!(mapping.path_text(false), "/ä");
+        assert_eq!(mapping.path_text(true), r"/\303\244");
+        let mapping =
+            parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xe4\\012").expect("a mapping");
+        assert_eq!(mapping.path_text(false), r"/\344\012");
     }
 
     #[test]
@@ -136,8 +195,12 @@ mod tests {
 
     #[test]
     fn private_memory_is_not_one_object() {
-        let heap = parse_line(b"1000-2000 rw-p 00000000 00:00 0  [heap]").expect("a mapping");
-        let other = parse_line(b"2000-3000 rw-p 00000000 00:00 0").expect("a mapping");
+        let heap = parse_line(b"1000-2000 rw-p 00000000 00:00 0  [heap]")
+            .expect("a mapping")
+            .extent;
+        let other = parse_line(b"2000-3000 rw-p 00000000 00:00 0")
+            .expect("a mapping")
+            .extent;
         assert!(!heap.is_same_object(&other));
         assert!(heap.is_same_object(&heap));
     }

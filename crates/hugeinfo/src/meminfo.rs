@@ -4,7 +4,8 @@
 
 use crate::{
     error::ReadError,
-    root::{Root, parse_number},
+    root::Root,
+    text::{lines, parse_kilobytes, split_once},
 };
 
 /// What of the file bears on huge pages.
@@ -20,30 +21,22 @@ pub struct Meminfo {
 pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
     const PATH: &str = "proc/meminfo";
     let mut meminfo = Meminfo::default();
-    for (index, line) in root.read(PATH)?.split(|&b| b == b'\n').enumerate() {
-        let field = if line.starts_with(b"MemTotal:") {
-            &mut meminfo.total_bytes
-        } else if line.starts_with(b"Hugepagesize:") {
-            &mut meminfo.default_huge_page_bytes
-        } else {
+    for (number, line) in lines(&root.read(PATH)?) {
+        let Some((name, value)) = split_once(line, b':') else {
             continue;
         };
-        let bytes = kilobytes(line).ok_or_else(|| ReadError::Malformed {
+        let field = match name {
+            b"MemTotal" => &mut meminfo.total_bytes,
+            b"Hugepagesize" => &mut meminfo.default_huge_page_bytes,
+            _ => continue,
+        };
+        let bytes = parse_kilobytes(value).ok_or_else(|| ReadError::Malformed {
             path: root.path(PATH),
-            line: index + 1,
+            line: number,
             problem: "a name and a number of kB were expected",
         })?;
         // The kernel prints "Hugepagesize: 0 kB" where the processor has none.
         *field = Some(bytes).filter(|&bytes| bytes > 0);
     }
     Ok(meminfo)
-}
-
-fn kilobytes(line: &[u8]) -> Option<u64> {
-    let mut words = line
-        .split(|&b| b == b' ')
-        .filter(|word| !word.is_empty())
-        .skip(1);
-    let number = parse_number(words.next()?)?;
-    (words.next()? == b"kB").then(|| number.checked_mul(1024))?
 }

@@ -8,7 +8,7 @@ use rustix::{
     ioctl::{Opcode, Updater, ioctl, opcode},
 };
 
-use crate::maps::{Device, Mapping};
+use crate::maps::{Device, Extent};
 
 /// `struct procmap_query`.
 #[repr(C)]
@@ -38,7 +38,7 @@ const PROCMAP_QUERY: Opcode = opcode::read_write::<ProcmapQuery>(b'f', 17);
 /// Errors: `ENOENT` where nothing is mapped there, `ESRCH` where the process has ended, anything else
 /// (`ENOTTY` before Linux 6.11) where the kernel or a sandbox doesn't offer the call.
 #[allow(unsafe_code)]
-pub(crate) fn covering(maps: &File, address: u64) -> Result<(Mapping, u64), Errno> {
+pub(crate) fn covering(maps: &File, address: u64) -> Result<(Extent, u64), Errno> {
     let mut query = ProcmapQuery {
         size: size_of::<ProcmapQuery>() as u64,
         query_addr: address,
@@ -47,7 +47,7 @@ pub(crate) fn covering(maps: &File, address: u64) -> Result<(Mapping, u64), Errn
     // SAFETY: the structure is the one that this ioctl reads and writes, its size is told to the kernel, and with
     // name and build id sizes of 0 the kernel follows no pointer in it.
     unsafe { ioctl(maps, Updater::<PROCMAP_QUERY, _>::new(&mut query))? };
-    let mapping = Mapping {
+    let mapping = Extent {
         start: query.vma_start,
         end: query.vma_end,
         device: Device {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::ReadError;
+use crate::{error::ReadError, text::parse_number};
 
 /// Most of the kernel's files are shorter, and come with one read.
 const FIRST_READ: usize = 4096;
@@ -69,12 +69,4 @@ impl Root {
         });
         names.map_err(|e| ReadError::from_io(path, e))
     }
-}
-
-/// Decimal digits only: no sign, no blanks, nothing beyond 64 bits.
-pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
-    if digits.first().is_none_or(|b| !b.is_ascii_digit()) {
-        return None;
-    }
-    str::from_utf8(digits).ok()?.parse().ok()
 }

@@ -9,9 +9,10 @@ use rustix::io::Errno;
 
 use crate::{
     error::ReadError,
-    maps::{self, Mapping},
+    maps::{self, Extent},
     procmap_query,
-    root::{Root, parse_number},
+    root::Root,
+    text::{parse_hex, parse_number, words},
 };
 
 /// A shared memory object as one process maps it.
@@ -55,7 +56,7 @@ pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>,
             page_bytes: Some(page_bytes),
             mappings: 1,
         };
-        let mut add = |mapping: &Mapping| {
+        let mut add = |mapping: &Extent| {
             segment.bytes += mapping.bytes();
             segment.mappings += 1;
         };
@@ -86,8 +87,8 @@ pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>,
 /// [`read`] by the text files alone, as on kernels before 6.11.
 pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
     let path = proc_file(pid, "maps");
-    let mut mappings = maps::read(root, &path)?;
-    let Some(first) = mappings.iter().find(|m| m.holds(address)).cloned() else {
+    let mut mappings = maps::read_extents(root, &path)?;
+    let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
         return Err(ReadError::missing(root.path(path)));
     };
     mappings.retain(|m| m.is_same_object(&first));
@@ -101,7 +102,7 @@ pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadErro
         other => other?,
     };
     Ok(Segment {
-        bytes: mappings.iter().map(Mapping::bytes).sum(),
+        bytes: mappings.iter().map(Extent::bytes).sum(),
         page_bytes,
         mappings: mappings.len(),
     })
@@ -111,14 +112,14 @@ pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadErro
 fn page_size_from_smaps(
     root: &Root,
     path: &Path,
-    mapping: &Mapping,
+    mapping: &Extent,
 ) -> Result<Option<u64>, ReadError> {
     let mut inside = false;
     find_line(root, path, |line| {
         let mut words = words(line);
         let first = words.next()?;
         if !first.ends_with(b":") {
-            inside = maps::parse_line(line).is_some_and(|m| m.start == mapping.start);
+            inside = maps::parse_line(line).is_some_and(|m| m.extent.start == mapping.start);
             None
         } else if inside && first == b"KernelPageSize:" {
             Some(kilobytes(words.next()))
@@ -132,11 +133,11 @@ fn page_size_from_smaps(
 fn page_size_from_numa_maps(
     root: &Root,
     path: &Path,
-    mappings: &[Mapping],
+    mappings: &[Extent],
 ) -> Result<Option<u64>, ReadError> {
     find_line(root, path, |line| {
         let mut words = words(line);
-        let start = maps::parse_hex(words.next()?)?;
+        let start = parse_hex(words.next()?)?;
         mappings.iter().find(|m| m.start == start)?;
         let size = words.find_map(|word| word.strip_prefix(b"kernelpagesize_kB="))?;
         Some(kilobytes(Some(size)))
@@ -168,10 +169,6 @@ fn find_line(
         }
     }
     Ok(None)
-}
-
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|&b| b == b' ').filter(|word| !word.is_empty())
 }
 
 fn kilobytes(digits: Option<&[u8]>) -> Option<u64> {

@@ -1,0 +1,69 @@
+//! A process and its children: a server, seen by the kernel.
+
+use crate::{
+    error::{ReadError, absent_or},
+    process::Process,
+    root::Root,
+    stat::{self, Stat},
+    text::{parse_number, words},
+};
+
+/// The numbers of `parent` and its children, in order.
+///
+/// From `/proc/PARENT/task/PARENT/children` (`CONFIG_PROC_CHILDREN`), else from the parents of all processes of the host. That file can miss
+/// a child while another ends (proc(5)): numbers that the caller knows otherwise are added. A number promises nothing; ask [`member`].
+pub fn pids(
+    root: &Root,
+    parent: u32,
+    known: impl IntoIterator<Item = u32>,
+) -> Result<Vec<u32>, ReadError> {
+    let path = format!("proc/{parent}/task/{parent}/children");
+    let mut pids = match absent_or(root.read(&path))? {
+        Ok(bytes) => words(&bytes)
+            .map(|word| parse_number(word).and_then(|pid| u32::try_from(pid).ok()))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| ReadError::Malformed {
+                path: root.path(&path),
+                line: 1,
+                problem: "numbers of processes were expected",
+            })?,
+        Err(_) => pids_by_parent(root, parent)?,
+    };
+    pids.push(parent);
+    pids.extend(known);
+    pids.sort_unstable();
+    pids.dedup();
+    Ok(pids)
+}
+
+fn pids_by_parent(root: &Root, parent: u32) -> Result<Vec<u32>, ReadError> {
+    let mut buffer = Vec::new();
+    let mut pids = Vec::new();
+    for name in root.names("proc")? {
+        let Ok(pid) = name.parse() else { continue };
+        if absent_or(open(root, pid, &mut buffer))?.is_ok_and(|(_, stat)| stat.parent == parent) {
+            pids.push(pid);
+        }
+    }
+    Ok(pids)
+}
+
+/// The process of that number, if it is `parent` or a child of it; `None` if it isn't, or has ended.
+///
+/// The check goes through the opened directory, so that what is read from it afterwards is of the same process, even when the number has gone
+/// to another.
+pub fn member(
+    root: &Root,
+    parent: u32,
+    pid: u32,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<(Process, Stat)>, ReadError> {
+    let opened = absent_or(open(root, pid, buffer))?.ok();
+    Ok(opened.filter(|(_, stat)| pid == parent || stat.parent == parent))
+}
+
+fn open(root: &Root, pid: u32, buffer: &mut Vec<u8>) -> Result<(Process, Stat), ReadError> {
+    let process = Process::open(root, pid)?;
+    let stat = stat::read(&process, buffer)?;
+    Ok((process, stat))
+}

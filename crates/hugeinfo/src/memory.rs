@@ -1,0 +1,106 @@
+//! `/proc/PID/status`: memory of a process by kind, without walking its page tables (fs/proc/task_mmu.c `task_mem`).
+//!
+//! A parser of our own: that of `procfs` takes 36 µs for a file that is read in 43 µs (`cargo bench`), more than the 1.25 times
+//! that we allow, since it keeps every line.
+
+use crate::{
+    error::ReadError,
+    process::Process,
+    text::{lines, parse_kilobytes, split_once},
+};
+
+/// Bytes. `None`: the kernel has no such line; a process that has ended and is not waited for yet (a zombie) has none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// `VmPeak`: the largest virtual size so far.
+    pub virtual_peak: Option<u64>,
+    /// `VmSize`: the virtual size.
+    pub virtual_size: Option<u64>,
+    /// `VmRSS`: resident memory, shared memory included, huge pages not.
+    pub rss: Option<u64>,
+    /// `RssAnon`, since Linux 4.5.
+    pub rss_anon: Option<u64>,
+    /// `RssFile`, since Linux 4.5.
+    pub rss_file: Option<u64>,
+    /// `RssShmem`, since Linux 4.5.
+    pub rss_shmem: Option<u64>,
+    /// `VmPTE`: page tables.
+    pub page_tables: Option<u64>,
+    /// `VmSwap`: private memory that is swapped out; shared memory is not in it.
+    pub swap: Option<u64>,
+    /// `HugetlbPages`: hugetlb memory mapped here, less what lies below shared page tables.
+    pub hugetlb: Option<u64>,
+}
+
+/// Reads the file. Errors: absent where the process has ended.
+pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
+    const NAME: &str = "status";
+    parse(process.read(NAME, buffer)?)
+        .map_err(|line| process.malformed(NAME, line, "a name and a number of kB were expected"))
+}
+
+/// Lines of other names are passed over. Errors: the number of a line that has no number of kB.
+pub fn parse(bytes: &[u8]) -> Result<Memory, usize> {
+    let mut memory = Memory::default();
+    for (number, line) in lines(bytes) {
+        let Some((name, value)) = split_once(line, b':') else {
+            continue;
+        };
+        let field = match name {
+            b"VmPeak" => &mut memory.virtual_peak,
+            b"VmSize" => &mut memory.virtual_size,
+            b"VmRSS" => &mut memory.rss,
+            b"RssAnon" => &mut memory.rss_anon,
+            b"RssFile" => &mut memory.rss_file,
+            b"RssShmem" => &mut memory.rss_shmem,
+            b"VmPTE" => &mut memory.page_tables,
+            b"VmSwap" => &mut memory.swap,
+            b"HugetlbPages" => &mut memory.hugetlb,
+            _ => continue,
+        };
+        *field = Some(parse_kilobytes(value).ok_or(number)?);
+    }
+    Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend() {
+        let memory = parse(
+            b"Name:\tpostgres\nUmask:\t0077\nVmPeak:\t148392404 kB\nVmSize:\t  8603364 kB\nVmPTE:\t  327680 kB\n\
+              HugetlbPages:\t       0 kB\nRssShmem:\t 4294967296 kB\nHugeThing:\t1\nVmLib:\t x\n",
+        );
+        let expected = Memory {
+            virtual_peak: Some(148_392_404 << 10),
+            virtual_size: Some(8_603_364 << 10),
+            page_tables: Some(320 << 20),
+            hugetlb: Some(0),
+            rss_shmem: Some(4 << 40),
+            ..Memory::default()
+        };
+        assert_eq!(memory, Ok(expected));
+    }
+
+    #[test]
+    fn a_zombie_has_nothing() {
+        assert_eq!(
+            parse(b"Name:\tpostgres\nState:\tZ (zombie)\n"),
+            Ok(Memory::default())
+        );
+        assert_eq!(parse(b""), Ok(Memory::default()));
+    }
+
+    #[test]
+    fn the_line_is_named() {
+        assert_eq!(parse(b"Name:\tx\nVmRSS:\t12 MB\n"), Err(2));
+        assert_eq!(parse(b"VmPTE:\t kB\n"), Err(1));
+        assert_eq!(
+            parse(b"VmSwap:\t18014398509481984 kB\n"),
+            Err(1),
+            "2^64 bytes"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! One process, by its directory in `/proc`.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::PathBuf,
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::{error::ReadError, root::Root};
+
+/// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when its number has gone to another.
+#[derive(Debug)]
+pub struct Process {
+    pid: u32,
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+impl Process {
+    /// Opens the directory of `pid`. Errors: absent where there is no such process.
+    pub fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        let path = root.path(format!("proc/{pid}"));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(directory) => Ok(Self {
+                pid,
+                directory,
+                path,
+            }),
+            Err(errno) => Err(ReadError::from_io(path, errno.into())),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file.
+    pub(crate) fn read<'b>(
+        &self,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        buffer.clear();
+        self.file(name)?
+            .take(u64::MAX)
+            .read_to_end(buffer)
+            .map_err(|error| self.unreadable(name, error))?;
+        Ok(buffer)
+    }
+
+    /// Opens one of its files.
+    pub(crate) fn file(&self, name: &str) -> Result<File, ReadError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => Ok(File::from(file)),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
+        }
+    }
+
+    /// Its title: the command line without what fills it up. Empty for a process that has ended.
+    pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
+        let bytes = self.read("cmdline", buffer)?;
+        let end = bytes
+            .iter()
+            .rposition(|&b| b != 0 && b != b' ')
+            .map_or(0, |last| last + 1);
+        Ok(&bytes[..end])
+    }
+
+    /// The path of the program that it runs. Errors: absent where it may not be seen.
+    pub fn executable(&self) -> Result<Vec<u8>, ReadError> {
+        const NAME: &str = "exe";
+        match rustix::fs::readlinkat(&self.directory, NAME, Vec::new()) {
+            Ok(target) => Ok(target.into_bytes()),
+            Err(errno) => Err(self.unreadable(NAME, errno.into())),
+        }
+    }
+
+    /// That one of its files is absent.
+    pub(crate) fn missing(&self, name: &str) -> ReadError {
+        ReadError::missing(self.path.join(name))
+    }
+
+    /// That one of its files could not be opened or read.
+    pub(crate) fn unreadable(&self, name: &str, error: io::Error) -> ReadError {
+        ReadError::from_io(self.path.join(name), error)
+    }
+
+    /// That one of its files has an unknown form.
+    pub(crate) fn malformed(&self, name: &str, line: usize, problem: &'static str) -> ReadError {
+        ReadError::Malformed {
+            path: self.path.join(name),
+            line,
+            problem,
+        }
+    }
+}
