@@ -8,12 +8,28 @@ SELECT count(*) FROM hugeinfo_status;
 SELECT count(*) FROM hugeinfo_status();
 SELECT count(*) FROM hugeinfo_pools;
 SELECT count(*) FROM hugeinfo_pools();
+SELECT count(*) FROM hugeinfo_backends;
+SELECT count(*) FROM hugeinfo_backends();
+SELECT count(*) FROM hugeinfo_memory(pg_backend_pid());
+SELECT count(*) FROM hugeinfo_mappings();
+SELECT count(*) FROM hugeinfo_backend_mappings;
+SELECT count(*) FROM hugeinfo_postmaster_mappings;
+SELECT count(*) FROM hugeinfo_fault_rates('1 ms');
+SELECT count(*) FROM hugeinfo_page_tables;
+SELECT count(*) FROM hugeinfo_page_tables();
+SELECT hugeinfo_postmaster_pid();
 
 SET ROLE regress_hugeinfo_monitor;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_status;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_status();
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools();
+SELECT count(*) > 0 AS may_read FROM hugeinfo_backends;
+SELECT count(*) = 1 AS may_read FROM hugeinfo_memory(pg_backend_pid());
+SELECT count(*) > 0 AS may_read FROM hugeinfo_backend_mappings;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_postmaster_mappings;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates('1 ms');
+SELECT count(*) > 0 AS may_read FROM hugeinfo_page_tables;
 RESET ROLE;
 
 -- A view alone is no way around the function.

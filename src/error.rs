@@ -12,6 +12,8 @@ pub(crate) enum Error {
     OutOfRange(u64),
     /// The server has a setting of a value that this version of the extension doesn't know.
     Setting(&'static str),
+    /// A sample that is too short or too long.
+    SampleLength,
 }
 
 impl From<ReadError> for Error {
@@ -23,8 +25,9 @@ impl From<ReadError> for Error {
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         use PgSqlErrorCode::{
-            ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_IO_ERROR,
-            ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
+            ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
+            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_IO_ERROR, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
         };
         const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
         let (code, message, hint) = match &error {
@@ -49,6 +52,11 @@ impl From<Error> for ErrorReport {
                 format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
                 Some("Update pg_hugeinfo to a version made for this PostgreSQL."),
             ),
+            Error::SampleLength => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "duration must be longer than zero and at most one hour".to_owned(),
+                Some("For a longer sample, take the difference of two reads of hugeinfo_backends."),
+            ),
         };
         let report = Self::new(code, message, "pg_hugeinfo");
         match hint {
@@ -66,4 +74,9 @@ pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
 /// The same for a number that may be unknown, which SQL shows as NULL.
 pub(crate) fn bigint_or_null(value: Option<u64>) -> Result<Option<i64>, Error> {
     value.map(bigint).transpose()
+}
+
+/// A process number as `integer`.
+pub(crate) fn pid_or_error(pid: u32) -> Result<i32, Error> {
+    i32::try_from(pid).map_err(|_| Error::OutOfRange(u64::from(pid)))
 }

@@ -4,6 +4,7 @@
 //!
 //! * [`postgres`]: what the server says of itself. The only file with `unsafe` and `pg_sys`.
 //! * [`error`]: which SQLSTATE and hint an error gets.
+//! * [`processes`]: the processes of this server, and nobody else's.
 //! * [`views`]: a file for each SQL object, its SQL beside it.
 
 #[cfg(not(target_os = "linux"))]
@@ -11,6 +12,7 @@ compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built fo
 
 mod error;
 mod postgres;
+mod processes;
 mod views;
 
 pgrx::pg_module_magic!(name, version);

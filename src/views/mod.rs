@@ -1,5 +1,10 @@
 //! The SQL objects.
 
+mod hugeinfo_backends;
+mod hugeinfo_fault_rates;
+mod hugeinfo_mappings;
+mod hugeinfo_memory;
+mod hugeinfo_page_tables;
 mod hugeinfo_pools;
 mod hugeinfo_status;
 

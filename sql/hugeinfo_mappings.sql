@@ -1,0 +1,48 @@
+-- The contract of hugeinfo_mappings(pid) and its two views.
+\d hugeinfo_backend_mappings
+SELECT pg_get_function_arguments('hugeinfo_mappings(int)'::regprocedure);
+SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum)
+     = (SELECT array_agg(name || ' ' || format_type(type, NULL) ORDER BY n)
+        FROM pg_proc, unnest(proargnames, proallargtypes, proargmodes) WITH ORDINALITY AS argument (name, type, mode, n)
+        WHERE oid = 'hugeinfo_mappings(int)'::regprocedure AND mode = 't') AS function_and_view
+FROM pg_attribute
+WHERE attrelid = 'hugeinfo_postmaster_mappings'::regclass AND attnum > 0;
+
+-- the main segment, on the pages that the status says
+SELECT sum(m.size_bytes) = s.segment_bytes AS size_bytes,
+       bool_and(m.page_size_bytes = s.page_size_bytes) AS page_size_bytes,
+       bool_and(m.permissions = 'rw-s') AS permissions,
+       bool_and(('ht' = ANY (m.vm_flags)) = s.in_use) AS vm_flags
+FROM hugeinfo_backend_mappings AS m, hugeinfo_status AS s
+WHERE m.kind = 'main segment'
+GROUP BY s.segment_bytes;
+
+-- the same at the same place in the postmaster
+SELECT (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_postmaster_mappings WHERE kind = 'main segment')
+     = (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_backend_mappings WHERE kind = 'main segment')
+       AS same_place;
+
+-- kinds that every backend has
+SELECT kind, count(*) > 0 AS there
+FROM hugeinfo_backend_mappings
+WHERE kind NOT IN ('dynamic shared memory', 'file')
+GROUP BY kind
+ORDER BY kind COLLATE "C";
+
+-- nothing cut, against maps as the server reads it
+SELECT count(*) AS not_in_maps
+FROM hugeinfo_backend_mappings AS m
+WHERE m.kind IN ('main segment', 'executable', 'sysv shim')
+  AND position(format('%s-%s %s %s %s %s ', m.start_address, m.end_address, m.permissions, lpad(to_hex(m.file_offset_bytes), 8, '0'), m.device, m.inode)
+               IN pg_read_file('/proc/self/maps')) = 0;
+SELECT bool_and(size_bytes = ('x' || lpad(end_address, 16, '0'))::bit(64)::bigint - ('x' || lpad(start_address, 16, '0'))::bit(64)::bigint) AS size_bytes,
+       bool_and(rss_bytes BETWEEN 0 AND size_bytes) AS rss_bytes,
+       bool_and(pss_bytes <= rss_bytes) AS pss_bytes,
+       bool_and(shared_clean_bytes + shared_dirty_bytes + private_clean_bytes + private_dirty_bytes = rss_bytes) AS parts,
+       bool_and(pid = pg_backend_pid()) AS pid
+FROM hugeinfo_mappings();
+
+-- not a process of this server: a warning and no row; NULL: no row
+SELECT count(*) FROM hugeinfo_mappings(1);
+SELECT count(*) FROM hugeinfo_mappings(NULL);
+SELECT hugeinfo_postmaster_pid() = pid AS is_postmaster FROM hugeinfo_backends WHERE backend_type = 'postmaster';

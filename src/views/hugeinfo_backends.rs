@@ -1,0 +1,76 @@
+//! `hugeinfo_backends`: page tables, memory and faults of each process of this server.
+
+use std::collections::HashSet;
+
+use hugeinfo::{error::absent_or, memory, oom};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{
+    error::{Error, bigint, bigint_or_null, pid_or_error},
+    postgres, processes,
+};
+
+/// A row for each process: the postmaster, the logger and all others. Four small reads each, of `stat`, `status`, `oom_score` and
+/// `oom_score_adj`; no walk of page tables.
+///
+/// Errors: as `hugeinfo_status`. A process that ends meanwhile is left out.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_backends() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(pid, i32),
+            name!(backend_type, Option<&'static str>),
+            name!(page_table_bytes, Option<i64>),
+            name!(virtual_bytes, Option<i64>),
+            name!(virtual_peak_bytes, Option<i64>),
+            name!(rss_bytes, Option<i64>),
+            name!(rss_anon_bytes, Option<i64>),
+            name!(rss_file_bytes, Option<i64>),
+            name!(rss_shmem_bytes, Option<i64>),
+            name!(hugetlb_bytes, Option<i64>),
+            name!(swap_bytes, Option<i64>),
+            name!(minor_faults, i64),
+            name!(major_faults, i64),
+            name!(oom_score, Option<i32>),
+            name!(oom_score_adj, Option<i32>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let with_slot: HashSet<u32> = postgres::pids_in_shared_memory().into_iter().collect();
+    let rows = processes::all(|member, buffer| {
+        let process = &member.process;
+        let Ok(memory) = absent_or(memory::read(process, buffer))? else {
+            return Ok(None);
+        };
+        let oom_score = absent_or(oom::score(process, buffer))?.ok();
+        let oom_score_adj = absent_or(oom::score_adj(process, buffer))?.ok();
+        let backend_type = if with_slot.contains(&process.pid()) {
+            None
+        } else {
+            processes::type_without_slot(process, buffer)
+        };
+        Ok::<_, Error>(Some((
+            pid_or_error(process.pid())?,
+            backend_type,
+            bigint_or_null(memory.page_tables)?,
+            bigint_or_null(memory.virtual_size)?,
+            bigint_or_null(memory.virtual_peak)?,
+            bigint_or_null(memory.rss)?,
+            bigint_or_null(memory.rss_anon)?,
+            bigint_or_null(memory.rss_file)?,
+            bigint_or_null(memory.rss_shmem)?,
+            bigint_or_null(memory.hugetlb)?,
+            bigint_or_null(memory.swap)?,
+            bigint(member.stat.minor_faults)?,
+            bigint(member.stat.major_faults)?,
+            oom_score,
+            oom_score_adj,
+        )))
+    })?;
+    Ok(TableIterator::new(rows))
+}
+
+extension_sql_file!("hugeinfo_backends.sql", requires = [hugeinfo_backends]);

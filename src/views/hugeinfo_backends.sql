@@ -1,0 +1,75 @@
+ALTER FUNCTION hugeinfo_backends() ROWS 100;
+
+CREATE VIEW hugeinfo_backends AS
+SELECT b.pid,
+       coalesce(a.backend_type, b.backend_type) AS backend_type,
+       a.datname,
+       a.usename,
+       a.application_name,
+       a.state,
+       CASE WHEN b.backend_type = 'postmaster' THEN pg_catalog.pg_postmaster_start_time() ELSE a.backend_start END AS backend_start,
+       b.page_table_bytes,
+       b.virtual_bytes,
+       b.virtual_peak_bytes,
+       b.rss_bytes,
+       b.rss_anon_bytes,
+       b.rss_file_bytes,
+       b.rss_shmem_bytes,
+       b.hugetlb_bytes,
+       b.swap_bytes,
+       b.minor_faults,
+       b.major_faults,
+       b.oom_score,
+       b.oom_score_adj
+FROM hugeinfo_backends() AS b
+LEFT JOIN pg_catalog.pg_stat_activity AS a ON a.pid = b.pid;
+
+REVOKE ALL ON FUNCTION hugeinfo_backends() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_backends FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_backends() TO pg_monitor;
+GRANT SELECT ON hugeinfo_backends TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_backends() IS
+'Each process of this server as the kernel sees it; the function behind the view of the same name. backend_type is NULL for those that pg_stat_activity describes.';
+COMMENT ON VIEW hugeinfo_backends IS
+'Each process of this server, postmaster and logger included: page tables, memory by kind, faults and OOM score, without walking page tables. Processes are read one after the other: sums over them are not of one moment. NULL: the kernel does not report it, as for a process that has ended and is not waited for yet.';
+COMMENT ON COLUMN hugeinfo_backends.pid IS
+'Process number.';
+COMMENT ON COLUMN hugeinfo_backends.backend_type IS
+'What the process is for: as in pg_stat_activity, and postmaster and logger, which that view lacks. NULL: it is just starting or ending.';
+COMMENT ON COLUMN hugeinfo_backends.datname IS
+'Database that it is connected to. From pg_stat_activity, as the five columns after it but one.';
+COMMENT ON COLUMN hugeinfo_backends.usename IS
+'Role that it is logged in as.';
+COMMENT ON COLUMN hugeinfo_backends.application_name IS
+'What the client calls itself.';
+COMMENT ON COLUMN hugeinfo_backends.state IS
+'active, idle and so on.';
+COMMENT ON COLUMN hugeinfo_backends.backend_start IS
+'When the process started. For the postmaster, when the server did.';
+COMMENT ON COLUMN hugeinfo_backends.page_table_bytes IS
+'Bytes of page tables (VmPTE in /proc/PID/status). Tables that processes share count for each of them: a sum over processes may be too high.';
+COMMENT ON COLUMN hugeinfo_backends.virtual_bytes IS
+'Bytes of address space, used or not (VmSize).';
+COMMENT ON COLUMN hugeinfo_backends.virtual_peak_bytes IS
+'Most bytes of address space so far (VmPeak). No measure of the huge pages that are needed.';
+COMMENT ON COLUMN hugeinfo_backends.rss_bytes IS
+'Bytes resident, shared memory included, huge pages not (VmRSS). Shared memory counts for each process that has touched it: a sum over processes counts it many times.';
+COMMENT ON COLUMN hugeinfo_backends.rss_anon_bytes IS
+'Bytes resident of private memory (RssAnon; Linux 4.5).';
+COMMENT ON COLUMN hugeinfo_backends.rss_file_bytes IS
+'Bytes resident of mapped files (RssFile; Linux 4.5).';
+COMMENT ON COLUMN hugeinfo_backends.rss_shmem_bytes IS
+'Bytes resident of shared memory on small pages (RssShmem; Linux 4.5).';
+COMMENT ON COLUMN hugeinfo_backends.hugetlb_bytes IS
+'Bytes of huge pages mapped here (HugetlbPages). Less what lies below page tables that processes share, so it proves nothing: 0 is possible on a server that uses huge pages.';
+COMMENT ON COLUMN hugeinfo_backends.swap_bytes IS
+'Bytes of private memory swapped out (VmSwap). Shared memory is not in it.';
+COMMENT ON COLUMN hugeinfo_backends.minor_faults IS
+'Page faults since the process started that needed no reading from disk (field 10 of /proc/PID/stat).';
+COMMENT ON COLUMN hugeinfo_backends.major_faults IS
+'Page faults since the process started that did (field 12 of /proc/PID/stat).';
+COMMENT ON COLUMN hugeinfo_backends.oom_score IS
+'What the OOM killer would go by now: the highest score on the host is killed first (/proc/PID/oom_score).';
+COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
+'What an administrator adds to that, from -1000 (never kill) to 1000 (/proc/PID/oom_score_adj).';

@@ -1,0 +1,211 @@
+ALTER FUNCTION hugeinfo_mappings(integer) ROWS 100;
+
+CREATE VIEW hugeinfo_backend_mappings AS
+SELECT pid,
+       start_address,
+       end_address,
+       size_bytes,
+       permissions,
+       file_offset_bytes,
+       device,
+       inode,
+       path,
+       kind,
+       page_size_bytes,
+       rss_bytes,
+       pss_bytes,
+       pss_dirty_bytes,
+       shared_clean_bytes,
+       shared_dirty_bytes,
+       private_clean_bytes,
+       private_dirty_bytes,
+       referenced_bytes,
+       anonymous_bytes,
+       ksm_bytes,
+       lazy_free_bytes,
+       anon_thp_bytes,
+       shmem_thp_bytes,
+       file_thp_bytes,
+       shared_hugetlb_bytes,
+       private_hugetlb_bytes,
+       swap_bytes,
+       swap_pss_bytes,
+       locked_bytes,
+       vm_flags
+FROM hugeinfo_mappings(pg_catalog.pg_backend_pid());
+
+CREATE VIEW hugeinfo_postmaster_mappings AS
+SELECT pid,
+       start_address,
+       end_address,
+       size_bytes,
+       permissions,
+       file_offset_bytes,
+       device,
+       inode,
+       path,
+       kind,
+       page_size_bytes,
+       rss_bytes,
+       pss_bytes,
+       pss_dirty_bytes,
+       shared_clean_bytes,
+       shared_dirty_bytes,
+       private_clean_bytes,
+       private_dirty_bytes,
+       referenced_bytes,
+       anonymous_bytes,
+       ksm_bytes,
+       lazy_free_bytes,
+       anon_thp_bytes,
+       shmem_thp_bytes,
+       file_thp_bytes,
+       shared_hugetlb_bytes,
+       private_hugetlb_bytes,
+       swap_bytes,
+       swap_pss_bytes,
+       locked_bytes,
+       vm_flags
+FROM hugeinfo_mappings(hugeinfo_postmaster_pid());
+
+REVOKE ALL ON FUNCTION hugeinfo_mappings(integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_postmaster_pid() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_backend_mappings FROM PUBLIC;
+REVOKE ALL ON hugeinfo_postmaster_mappings FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_mappings(integer) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_postmaster_pid() TO pg_monitor;
+GRANT SELECT ON hugeinfo_backend_mappings TO pg_monitor;
+GRANT SELECT ON hugeinfo_postmaster_mappings TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
+'Each mapping of one process of this server, by default of this backend, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
+COMMENT ON FUNCTION hugeinfo_postmaster_pid() IS
+'Process number of the postmaster; in single-user mode of this process.';
+COMMENT ON VIEW hugeinfo_backend_mappings IS
+'Each mapping of this backend, from /proc/PID/smaps, by address. Walks its page tables.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.pid IS
+'Process number.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.start_address IS
+'First address, hexadecimal as in /proc/PID/maps.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.end_address IS
+'First address behind it.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.size_bytes IS
+'Bytes of address space.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.permissions IS
+'rwx, and p for private or s for shared.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.file_offset_bytes IS
+'Where in the file it starts.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.device IS
+'Device of the file as major:minor, hexadecimal as in maps.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.inode IS
+'Inode of the file; 0 for private anonymous memory.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.path IS
+'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.kind IS
+'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.page_size_bytes IS
+'Bytes of a page that backs it (KernelPageSize); transparent huge pages do not count.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.rss_bytes IS
+'Bytes resident, huge pages not included (Rss).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.pss_bytes IS
+'The same, each page divided by the number of processes that map it (Pss).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.pss_dirty_bytes IS
+'The dirty part of pss_bytes (Pss_Dirty; Linux 5.20).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.shared_clean_bytes IS
+'Bytes that others map too, clean (Shared_Clean).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.shared_dirty_bytes IS
+'Bytes that others map too, dirty (Shared_Dirty).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.private_clean_bytes IS
+'Bytes that nobody else maps, clean (Private_Clean).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.private_dirty_bytes IS
+'Bytes that nobody else maps, dirty (Private_Dirty).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.referenced_bytes IS
+'Bytes marked as accessed (Referenced).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.anonymous_bytes IS
+'Bytes that belong to no file (Anonymous).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.ksm_bytes IS
+'Bytes merged with equal pages (KSM; Linux 6.8).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.lazy_free_bytes IS
+'Bytes given back but not taken yet (LazyFree).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.anon_thp_bytes IS
+'Bytes of private memory on transparent huge pages (AnonHugePages).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.shmem_thp_bytes IS
+'Bytes of shared memory on transparent huge pages (ShmemPmdMapped).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.file_thp_bytes IS
+'Bytes of files on transparent huge pages (FilePmdMapped).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.shared_hugetlb_bytes IS
+'Bytes of huge pages that others map too (Shared_Hugetlb); in no other figure.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.private_hugetlb_bytes IS
+'Bytes of huge pages that nobody else maps (Private_Hugetlb); in no other figure.';
+COMMENT ON COLUMN hugeinfo_backend_mappings.swap_bytes IS
+'Bytes swapped out (Swap).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.swap_pss_bytes IS
+'The same, divided by the number of processes (SwapPss).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.locked_bytes IS
+'Bytes locked in memory (Locked).';
+COMMENT ON COLUMN hugeinfo_backend_mappings.vm_flags IS
+'The kernels flags, two letters each, ht for huge pages (VmFlags).';
+COMMENT ON VIEW hugeinfo_postmaster_mappings IS
+'Each mapping of the postmaster, from /proc/PID/smaps, by address. Walks its page tables.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.pid IS
+'Process number.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.start_address IS
+'First address, hexadecimal as in /proc/PID/maps.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.end_address IS
+'First address behind it.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.size_bytes IS
+'Bytes of address space.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.permissions IS
+'rwx, and p for private or s for shared.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.file_offset_bytes IS
+'Where in the file it starts.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.device IS
+'Device of the file as major:minor, hexadecimal as in maps.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.inode IS
+'Inode of the file; 0 for private anonymous memory.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
+'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.kind IS
+'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS
+'Bytes of a page that backs it (KernelPageSize); transparent huge pages do not count.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.rss_bytes IS
+'Bytes resident, huge pages not included (Rss).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_bytes IS
+'The same, each page divided by the number of processes that map it (Pss).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_dirty_bytes IS
+'The dirty part of pss_bytes (Pss_Dirty; Linux 5.20).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_clean_bytes IS
+'Bytes that others map too, clean (Shared_Clean).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_dirty_bytes IS
+'Bytes that others map too, dirty (Shared_Dirty).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_clean_bytes IS
+'Bytes that nobody else maps, clean (Private_Clean).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_dirty_bytes IS
+'Bytes that nobody else maps, dirty (Private_Dirty).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.referenced_bytes IS
+'Bytes marked as accessed (Referenced).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.anonymous_bytes IS
+'Bytes that belong to no file (Anonymous).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.ksm_bytes IS
+'Bytes merged with equal pages (KSM; Linux 6.8).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.lazy_free_bytes IS
+'Bytes given back but not taken yet (LazyFree).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.anon_thp_bytes IS
+'Bytes of private memory on transparent huge pages (AnonHugePages).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.shmem_thp_bytes IS
+'Bytes of shared memory on transparent huge pages (ShmemPmdMapped).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.file_thp_bytes IS
+'Bytes of files on transparent huge pages (FilePmdMapped).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_hugetlb_bytes IS
+'Bytes of huge pages that others map too (Shared_Hugetlb); in no other figure.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_hugetlb_bytes IS
+'Bytes of huge pages that nobody else maps (Private_Hugetlb); in no other figure.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_bytes IS
+'Bytes swapped out (Swap).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_pss_bytes IS
+'The same, divided by the number of processes (SwapPss).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.locked_bytes IS
+'Bytes locked in memory (Locked).';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.vm_flags IS
+'The kernels flags, two letters each, ht for huge pages (VmFlags).';

@@ -1,0 +1,66 @@
+//! `hugeinfo_page_tables`: what page tables cost now, and would cost on pages of each size.
+
+use hugeinfo::{error::absent_or, memory, page_tables::bytes_of_one};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{
+    error::{Error, bigint, bigint_or_null},
+    postgres, processes,
+};
+
+/// A row for small pages and for each huge page size, smallest first.
+///
+/// Errors: as `hugeinfo_status`.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_page_tables() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(page_size_bytes, i64),
+            name!(is_used_by_server, Option<bool>),
+            name!(one_backend_bytes, i64),
+            name!(present_backends_bytes, i64),
+            name!(max_connections_bytes, i64),
+            name!(now_bytes, Option<i64>),
+            name!(saving_bytes, Option<i64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = || {
+        let facts = super::facts()?;
+        let present = processes::all(|member, buffer| {
+            Ok(absent_or(memory::read(&member.process, buffer))?
+                .ok()
+                .map(|memory| memory.page_tables))
+        })?;
+        let processes = u64::try_from(present.len()).unwrap_or(u64::MAX);
+        let now: Option<u64> = present.into_iter().flatten().reduce(u64::saturating_add);
+        let now = bigint_or_null(now)?;
+
+        let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
+        let rows = std::iter::once(facts.base_page_bytes)
+            .chain(huge)
+            .map(|page_bytes| {
+                let one = bytes_of_one(facts.needed_bytes(), page_bytes);
+                let present = bigint(one.saturating_mul(processes))?;
+                Ok::<_, Error>((
+                    bigint(page_bytes)?,
+                    facts.page_bytes().map(|lies_on| lies_on == page_bytes),
+                    bigint(one)?,
+                    present,
+                    bigint(one.saturating_mul(postgres::max_connections()))?,
+                    now,
+                    now.map(|now| now - present),
+                ))
+            });
+        rows.collect::<Result<Vec<_>, Error>>()
+    };
+    Ok(TableIterator::new(rows()?))
+}
+
+extension_sql_file!(
+    "hugeinfo_page_tables.sql",
+    requires = [hugeinfo_page_tables]
+);
