@@ -1,0 +1,84 @@
+# The one entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so that the toolchain
+# and its environment are always the same: another environment makes cargo rebuild every dependency.
+
+ifneq ($(shell uname -s),Linux)
+$(error pg_hugeinfo reads the /proc and /sys of Linux: it builds and runs on Linux only)
+endif
+
+# Also for the scripts, which find it themselves when PostgreSQL is only about to be installed.
+ifeq ($(PG_CONFIG),)
+PG_CONFIG := $(shell scripts/pg-config)
+endif
+export PG_CONFIG
+
+PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
+
+.DELETE_ON_ERROR:
+.PHONY: all build demo test bench setup
+all: build
+
+setup demo test:
+	@scripts/$@
+
+bench:
+	@scripts/setup
+	@scripts/with-postgres bench/run
+
+ifneq ($(wildcard $(PGXS)),)
+
+PG_VERSION := $(shell $(PG_CONFIG) --version)
+PG_MAJOR := $(shell echo '$(PG_VERSION)' | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+ifeq ($(filter $(PG_MAJOR),15 16 17 18 19),)
+$(error pg_hugeinfo needs PostgreSQL 15 to 19, and $(PG_CONFIG) is of "$(PG_VERSION)": name another, as in make PG_CONFIG=/path/to/pg_config)
+endif
+
+# cargo pgrx lays the files out below target/package-NN as they will lie below /, so that two installations of one
+# major version never share a build.
+PACKAGE := target/package-$(PG_MAJOR)
+LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
+EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
+SOURCES := Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
+	$(shell find src crates/*/src -type f)
+
+build: $(LIBRARY)
+
+# Emptied first: a file that a newer version no longer has must not be installed.
+$(LIBRARY): $(SOURCES)
+	@rm -rf $(PACKAGE)
+	scripts/cargo pgrx package --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
+	@touch $@
+
+# EXTENSION and MODULES stay unset and install has a recipe of its own: PGXS would install the control file of the
+# sources, in which the version is still to be filled in.
+NO_INSTALL = 1
+REGRESS = extension hugeinfo_status hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
+	hugeinfo_page_tables privileges relocate
+REGRESS_OPTS = --outputdir=target/regress
+EXTRA_CLEAN = target
+include $(PGXS)
+
+# Copies only, so that `sudo make install` after `make` needs no cargo.
+install: $(LIBRARY)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)' '$(DESTDIR)$(datadir)/extension'
+	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+	$(INSTALL_DATA) $(EXTENSION_FILES).control $(EXTENSION_FILES)--*.sql '$(DESTDIR)$(datadir)/extension/'
+
+uninstall:
+	rm -f '$(DESTDIR)$(pkglibdir)/pg_hugeinfo.so' '$(DESTDIR)$(datadir)/extension/pg_hugeinfo.control'
+	rm -f '$(DESTDIR)$(datadir)/extension/'pg_hugeinfo--*.sql
+
+installcheck: | target/regress
+target/regress:
+	@mkdir -p $@
+
+else
+
+.PHONY: install uninstall installcheck clean
+build install uninstall installcheck:
+	@echo 'The build files of PostgreSQL (PGXS) are missing$(if $(PGXS),: no $(PGXS)). Run: make setup' >&2
+	@exit 1
+
+clean:
+	rm -rf target
+
+endif

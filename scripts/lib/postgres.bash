@@ -1,0 +1,61 @@
+# A private copy of PostgreSQL with this extension installed into it, and a throwaway server of it. All of it lies in
+# $workspace. Nothing is installed into the host's PostgreSQL, so that neither root is needed nor a server of the host
+# affected, and user postgres need not be able to read the sources.
+
+# A server does not run as root.
+as_owner=()
+if [ "$(id -u)" = 0 ]; then
+    as_owner=(env -C / setpriv --reuid=postgres --regid=postgres --init-groups --)
+fi
+
+# Settings for psql that are meant for other servers.
+for name in $(compgen -e | grep '^PG' | grep -v '^PG_CONFIG$'); do
+    unset "$name"
+done
+
+# Programs look for their files relative to themselves, so that a copy in the same layout is a whole installation.
+postgres_copy() {
+    PG_CONFIG=$(scripts/pg-config)
+    local bindir directory
+    bindir=$("$PG_CONFIG" --bindir)
+    mkdir -p "$workspace$bindir"
+    # By name, since some distributions keep them in /usr/bin.
+    for program in postgres initdb pg_ctl pg_config psql pg_basebackup pg_controldata pg_isready pg_waldump pgbench; do
+        cp -L "$bindir/$program" "$workspace$bindir/"
+    done
+    for directory in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
+        mkdir -p "$workspace$directory"
+        run_job cp -a "$directory/." "$workspace$directory/"
+    done
+    run_job make --no-print-directory --quiet install PG_CONFIG="$PG_CONFIG" DESTDIR="$workspace"
+    bin=$workspace$bindir
+}
+
+server_create() { # SETTING…
+    data=$workspace/server/data
+    log=$workspace/server/log
+    mkdir "$workspace/server"
+    [ -z "${as_owner[*]}" ] || chown postgres: "$workspace/server"
+    "${as_owner[@]}" "$bin/initdb" --pgdata="$data" --username=postgres --auth=trust --encoding=UTF8 --locale=C \
+        --no-sync >"$workspace/initdb.log" 2>&1 || { cat "$workspace/initdb.log"; die "initdb failed"; }
+    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$workspace/server'" "fsync = off" "$@" |
+        "${as_owner[@]}" tee -a "$data/postgresql.conf" >/dev/null
+    export PGHOST=$workspace/server PGUSER=postgres
+}
+
+# How many huge pages of the default size it asks for.
+server_pages() {
+    "${as_owner[@]}" "$bin/postgres" -D "$data" -C shared_memory_size_in_huge_pages 2>/dev/null
+}
+
+server_start() {
+    "${as_owner[@]}" "$bin/pg_ctl" start --silent --pgdata="$data" --log="$log" >/dev/null || { cat "$log"; die "the server did not start"; }
+}
+
+server_stop() {
+    "${as_owner[@]}" "$bin/pg_ctl" stop --silent --pgdata="$data" --mode=fast
+}
+
+sql() { # PSQL'S ARGUMENTS
+    "$bin/psql" --no-psqlrc --dbname=postgres --set=ON_ERROR_STOP=1 "$@"
+}

@@ -1,0 +1,65 @@
+# Chooses a Rust toolchain and a cargo-pgrx and puts them into the environment. The choice is made afresh each time: it
+# takes a fraction of a second, and a remembered one goes stale.
+
+required_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+required_pgrx=$(sed -n 's/^pgrx = .*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
+
+# At the end of PATH, so that a user's order stays. cargo looks into its own bin first only where PATH lacks it.
+HOME=~
+export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+
+pgrx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-pgrx-$required_pgrx
+
+at_least() { # VERSION MINIMUM
+    [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
+}
+
+# Leaves the version in $rust_version.
+rust_will_do() {
+    cargo --version >/dev/null 2>&1 || return
+    rust_version=$(rustc --version 2>/dev/null) || return
+    rust_version=${rust_version#rustc }
+    rust_version=${rust_version%%[ -]*}
+    at_least "$rust_version" "$required_rust"
+}
+
+# Leaves the reason in $rust_choice.
+# shellcheck disable=SC2034 # scripts/setup prints it
+choose_rust() {
+    local toolchain directory rust_version=none too_old
+    if rust_will_do; then
+        rust_choice="Rust $rust_version, the default"
+        return
+    fi
+    too_old="the default is $rust_version and $required_rust is needed"
+
+    # Stable ones first: a nightly is taken only where nothing else will do.
+    for toolchain in $(rustup toolchain list 2>/dev/null | sed 's/ .*//' | sort -V | awk '/^nightly/ {last[NR] = $0; next} 1
+            END {for (n in last) print last[n]}'); do
+        if RUSTUP_TOOLCHAIN=$toolchain rust_will_do; then
+            export RUSTUP_TOOLCHAIN=$toolchain
+            rust_choice="Rust $rust_version, rustup's toolchain $toolchain: $too_old"
+            return
+        fi
+    done
+
+    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide.
+    for directory in /usr/bin /usr/lib/rust-*/bin; do
+        if PATH=$directory:$PATH rust_will_do; then
+            PATH=$directory:$PATH
+            rust_choice="Rust $rust_version of $directory: $too_old"
+            return
+        fi
+    done
+    return 1
+}
+
+pgrx_will_do() {
+    [ "$(cargo pgrx --version 2>/dev/null)" = "cargo-pgrx $required_pgrx" ]
+}
+
+choose_pgrx() {
+    pgrx_will_do && return
+    PATH=$pgrx_home/bin:$PATH
+    pgrx_will_do
+}
