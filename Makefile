@@ -14,10 +14,10 @@ export PG_CONFIG
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test bench setup
+.PHONY: all build demo test bench fuzz setup
 all: build
 
-setup demo test:
+setup demo test fuzz:
 	@scripts/$@
 
 bench:

@@ -56,6 +56,35 @@ pub enum ReadError {
     },
 }
 
+/// Why a stream of text gave no facts: a [`ReadError`] that does not know its file yet.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// The stream failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A line does not have the form that the kernel documents.
+    #[error("line {line}: {problem}")]
+    Malformed {
+        /// The line, from 1.
+        line: usize,
+        /// What was expected there.
+        problem: &'static str,
+    },
+}
+
+impl ParseError {
+    pub(crate) fn in_file(self, path: PathBuf) -> ReadError {
+        match self {
+            Self::Io(source) => ReadError::from_io(path, source),
+            Self::Malformed { line, problem } => ReadError::Malformed {
+                path,
+                line,
+                problem,
+            },
+        }
+    }
+}
+
 impl ReadError {
     pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
         // ESRCH and ENODEV have no ErrorKind: a process or a cgroup that ended while we looked.

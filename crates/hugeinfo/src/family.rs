@@ -19,14 +19,11 @@ pub fn pids(
 ) -> Result<Vec<u32>, ReadError> {
     let path = format!("proc/{parent}/task/{parent}/children");
     let mut pids = match absent_or(root.read(&path))? {
-        Ok(bytes) => words(&bytes)
-            .map(|word| parse_number(word).and_then(|pid| u32::try_from(pid).ok()))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| ReadError::Malformed {
-                path: root.path(&path),
-                line: 1,
-                problem: "numbers of processes were expected",
-            })?,
+        Ok(bytes) => parse_children(&bytes).ok_or_else(|| ReadError::Malformed {
+            path: root.path(&path),
+            line: 1,
+            problem: "numbers of processes were expected",
+        })?,
         Err(_) => pids_by_parent(root, parent)?,
     };
     pids.push(parent);
@@ -34,6 +31,13 @@ pub fn pids(
     pids.sort_unstable();
     pids.dedup();
     Ok(pids)
+}
+
+/// `children`: numbers with a blank behind each.
+pub fn parse_children(bytes: &[u8]) -> Option<Vec<u32>> {
+    words(bytes)
+        .map(|word| u32::try_from(parse_number(word)?).ok())
+        .collect()
 }
 
 fn pids_by_parent(root: &Root, parent: u32) -> Result<Vec<u32>, ReadError> {

@@ -75,7 +75,7 @@ impl Forecast {
             own,
             others,
             shortfall,
-            recommended: others.map(|others| others + required),
+            recommended: others.map(|others| others.saturating_add(required)),
             fits_after_restart: and(shortfall.map(|pages| pages == 0), under_limit),
             cgroup,
             pool: pool.clone(),
@@ -227,7 +227,10 @@ fn own_pages(facts: &Facts, page_bytes: u64) -> Option<u64> {
 fn obtainable_after_restart(pool: &Pool, own: u64) -> u64 {
     let others = pool.committed().saturating_sub(own);
     let surplus_left = pool.surplus.saturating_sub(own);
-    (pool.persistent() + surplus_left.max(pool.overcommit)).saturating_sub(others)
+    let existing = pool
+        .persistent()
+        .saturating_add(surplus_left.max(pool.overcommit));
+    existing.saturating_sub(others)
 }
 
 fn default_page_bytes(facts: &Facts) -> Option<u64> {

@@ -32,12 +32,14 @@ impl Pool {
 
     /// Pages in use or promised.
     pub fn committed(&self) -> u64 {
-        self.total.saturating_sub(self.free) + self.reserved
+        let in_use = self.total.saturating_sub(self.free);
+        in_use.saturating_add(self.reserved)
     }
 
     /// Pages that a new mapping can have: free and not promised, and what overcommit still allows.
     pub fn available(&self) -> u64 {
-        self.free.saturating_sub(self.reserved) + self.overcommit.saturating_sub(self.surplus)
+        let not_promised = self.free.saturating_sub(self.reserved);
+        not_promised.saturating_add(self.overcommit.saturating_sub(self.surplus))
     }
 }
 
@@ -48,15 +50,18 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     let mut pools = root
         .names(DIRECTORY)?
         .iter()
-        .filter_map(|name| Some((name, page_bytes(name)?)))
+        .filter_map(|name| Some((name, parse_name(name)?)))
         .map(|(name, page_bytes)| {
-            let counter = |file| root.read_number(Path::new(DIRECTORY).join(name).join(file));
+            let counter = |file| read_counter(root, &Path::new(DIRECTORY).join(name).join(file));
+            let total = counter("nr_hugepages")?;
+            // An empty pool has none of these, and most pools are empty.
+            let of_total = |file| if total == 0 { Ok(0) } else { counter(file) };
             Ok(Pool {
                 page_bytes,
-                total: counter("nr_hugepages")?,
-                free: counter("free_hugepages")?,
-                reserved: counter("resv_hugepages")?,
-                surplus: counter("surplus_hugepages")?,
+                total,
+                free: of_total("free_hugepages")?,
+                reserved: of_total("resv_hugepages")?,
+                surplus: of_total("surplus_hugepages")?,
                 overcommit: counter("nr_overcommit_hugepages")?,
             })
         })
@@ -73,9 +78,23 @@ pub fn directory(page_bytes: u64) -> String {
     format!("{DIRECTORY}/hugepages-{}kB", page_bytes / 1024)
 }
 
-fn page_bytes(name: &str) -> Option<u64> {
+/// The page size in bytes that the name of a pool's directory tells. `None`: it is not a pool's.
+pub fn parse_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("hugepages-")?.strip_suffix("kB")?;
     parse_number(digits.as_bytes())?
         .checked_mul(1024)
         .filter(|&bytes| bytes > 0)
+}
+
+fn read_counter(root: &Root, path: &Path) -> Result<u64, ReadError> {
+    parse_counter(&root.read(path)?).ok_or_else(|| ReadError::Malformed {
+        path: root.path(path),
+        line: 1,
+        problem: "a number was expected",
+    })
+}
+
+/// A file that holds a decimal number and nothing else.
+pub fn parse_counter(bytes: &[u8]) -> Option<u64> {
+    parse_number(bytes.trim_ascii())
 }

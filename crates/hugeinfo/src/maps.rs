@@ -94,15 +94,17 @@ pub(crate) const EXPECTED: &str =
 
 /// The extents of all mappings of a process, in the order of their addresses.
 pub(crate) fn read_extents(root: &Root, path: &Path) -> Result<Vec<Extent>, ReadError> {
-    lines(&root.read(path)?)
-        .map(|(number, line)| {
-            let mapping = parse_line(line).ok_or_else(|| ReadError::Malformed {
-                path: root.path(path),
-                line: number,
-                problem: EXPECTED,
-            })?;
-            Ok(mapping.extent)
-        })
+    parse_extents(&root.read(path)?).map_err(|line| ReadError::Malformed {
+        path: root.path(path),
+        line,
+        problem: EXPECTED,
+    })
+}
+
+/// The extents in the text of `maps`. Errors: the number of a line that is no mapping.
+pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, usize> {
+    lines(bytes)
+        .map(|(number, line)| Ok(parse_line(line).ok_or(number)?.extent))
         .collect()
 }
 

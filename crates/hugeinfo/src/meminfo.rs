@@ -17,11 +17,20 @@ pub struct Meminfo {
     pub default_huge_page_bytes: Option<u64>,
 }
 
-/// Reads the file; lines of other names are passed over.
+/// Reads the file.
 pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
     const PATH: &str = "proc/meminfo";
+    parse(&root.read(PATH)?).map_err(|line| ReadError::Malformed {
+        path: root.path(PATH),
+        line,
+        problem: "a name and a number of kB were expected",
+    })
+}
+
+/// Lines of other names are passed over. Errors: the number of a line that has no number of kB.
+pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
     let mut meminfo = Meminfo::default();
-    for (number, line) in lines(&root.read(PATH)?) {
+    for (number, line) in lines(bytes) {
         let Some((name, value)) = split_once(line, b':') else {
             continue;
         };
@@ -30,11 +39,7 @@ pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
             b"Hugepagesize" => &mut meminfo.default_huge_page_bytes,
             _ => continue,
         };
-        let bytes = parse_kilobytes(value).ok_or_else(|| ReadError::Malformed {
-            path: root.path(PATH),
-            line: number,
-            problem: "a name and a number of kB were expected",
-        })?;
+        let bytes = parse_kilobytes(value).ok_or(number)?;
         // The kernel prints "Hugepagesize: 0 kB" where the processor has none.
         *field = Some(bytes).filter(|&bytes| bytes > 0);
     }

@@ -17,11 +17,14 @@ fn number(process: &Process, name: &str, buffer: &mut Vec<u8>) -> Result<i32, Re
     if text.is_empty() {
         return Err(process.missing(name));
     }
+    parse(text).ok_or_else(|| process.malformed(name, 1, "a number was expected"))
+}
+
+/// A decimal number, which may be negative.
+pub fn parse(text: &[u8]) -> Option<i32> {
     let (sign, digits) = text
         .strip_prefix(b"-")
         .map_or((1, text), |digits| (-1, digits));
-    parse_number(digits)
-        .and_then(|magnitude| i32::try_from(magnitude).ok())
-        .map(|magnitude| sign * magnitude)
-        .ok_or_else(|| process.malformed(name, 1, "a number was expected"))
+    let magnitude = i32::try_from(parse_number(digits)?).ok()?;
+    Some(sign * magnitude)
 }

@@ -9,7 +9,10 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::{error::ReadError, root::Root};
+use crate::{
+    error::{ParseError, ReadError},
+    root::Root,
+};
 
 /// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when its number has gone to another.
 #[derive(Debug)]
@@ -64,12 +67,7 @@ impl Process {
 
     /// Its title: the command line without what fills it up. Empty for a process that has ended.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
-        let bytes = self.read("cmdline", buffer)?;
-        let end = bytes
-            .iter()
-            .rposition(|&b| b != 0 && b != b' ')
-            .map_or(0, |last| last + 1);
-        Ok(&bytes[..end])
+        Ok(parse_command_line(self.read("cmdline", buffer)?))
     }
 
     /// The path of the program that it runs. Errors: absent where it may not be seen.
@@ -91,6 +89,11 @@ impl Process {
         ReadError::from_io(self.path.join(name), error)
     }
 
+    /// That one of its files could not be read to its end, or has an unknown form.
+    pub(crate) fn unparsed(&self, name: &str, error: ParseError) -> ReadError {
+        error.in_file(self.path.join(name))
+    }
+
     /// That one of its files has an unknown form.
     pub(crate) fn malformed(&self, name: &str, line: usize, problem: &'static str) -> ReadError {
         ReadError::Malformed {
@@ -99,4 +102,13 @@ impl Process {
             problem,
         }
     }
+}
+
+/// What is left of the arguments of a process that has given itself a title: NULs and blanks fill it up.
+pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
+    let end = bytes
+        .iter()
+        .rposition(|&b| b != 0 && b != b' ')
+        .map_or(0, |last| last + 1);
+    &bytes[..end]
 }

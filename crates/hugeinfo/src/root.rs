@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{error::ReadError, text::parse_number};
+use crate::error::ReadError;
 
 /// Most of the kernel's files are shorter, and come with one read.
 const FIRST_READ: usize = 4096;
@@ -46,16 +46,6 @@ impl Root {
             .read_to_end(&mut bytes)
             .map_err(|e| ReadError::from_io(self.path(path), e))?;
         Ok(bytes)
-    }
-
-    /// A file that holds a decimal number and nothing else.
-    pub(crate) fn read_number(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
-        let path = path.as_ref();
-        parse_number(self.read(path)?.trim_ascii()).ok_or_else(|| ReadError::Malformed {
-            path: self.path(path),
-            line: 1,
-            problem: "a number was expected",
-        })
     }
 
     /// The names in a directory; those that are not UTF-8 are none of the kernel's.

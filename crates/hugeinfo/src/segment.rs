@@ -8,7 +8,7 @@ use std::{
 use rustix::io::Errno;
 
 use crate::{
-    error::ReadError,
+    error::{ParseError, ReadError},
     maps::{self, Extent},
     procmap_query,
     root::Root,
@@ -102,20 +102,37 @@ pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadErro
         other => other?,
     };
     Ok(Segment {
-        bytes: mappings.iter().map(Extent::bytes).sum(),
+        bytes: mappings
+            .iter()
+            .map(Extent::bytes)
+            .fold(0, u64::saturating_add),
         page_bytes,
         mappings: mappings.len(),
     })
 }
 
-/// `KernelPageSize` of one mapping. Reads no further than needed: each line of `smaps` costs a walk of page tables.
 fn page_size_from_smaps(
     root: &Root,
     path: &Path,
     mapping: &Extent,
 ) -> Result<Option<u64>, ReadError> {
+    parse_smaps(BufReader::new(root.open(path)?), mapping)
+        .map_err(|error| error.in_file(root.path(path)))
+}
+
+fn page_size_from_numa_maps(
+    root: &Root,
+    path: &Path,
+    mappings: &[Extent],
+) -> Result<Option<u64>, ReadError> {
+    parse_numa_maps(BufReader::new(root.open(path)?), mappings)
+        .map_err(|error| error.in_file(root.path(path)))
+}
+
+/// `KernelPageSize` of one mapping, in bytes. Reads no further than needed: each line of `smaps` costs a walk of page tables.
+pub fn parse_smaps(text: impl BufRead, mapping: &Extent) -> Result<Option<u64>, ParseError> {
     let mut inside = false;
-    find_line(root, path, |line| {
+    find_line(text, |line| {
         let mut words = words(line);
         let first = words.next()?;
         if !first.ends_with(b":") {
@@ -129,13 +146,9 @@ fn page_size_from_smaps(
     })
 }
 
-/// `kernelpagesize_kB` of the first of these mappings that has been touched: of others the kernel shows none.
-fn page_size_from_numa_maps(
-    root: &Root,
-    path: &Path,
-    mappings: &[Extent],
-) -> Result<Option<u64>, ReadError> {
-    find_line(root, path, |line| {
+/// `kernelpagesize_kB`, in bytes, of the first of these mappings that has been touched: of others the kernel shows none.
+pub fn parse_numa_maps(text: impl BufRead, mappings: &[Extent]) -> Result<Option<u64>, ParseError> {
+    find_line(text, |line| {
         let mut words = words(line);
         let start = parse_hex(words.next()?)?;
         mappings.iter().find(|m| m.start == start)?;
@@ -146,23 +159,17 @@ fn page_size_from_numa_maps(
 
 /// What `find` makes of the first line that it knows. Its answer `Some(None)` means: a malformed line.
 fn find_line(
-    root: &Root,
-    path: &Path,
+    mut text: impl BufRead,
     mut find: impl FnMut(&[u8]) -> Option<Option<u64>>,
-) -> Result<Option<u64>, ReadError> {
-    let mut file = BufReader::new(root.open(path)?);
+) -> Result<Option<u64>, ParseError> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let length = file
-            .read_until(b'\n', &mut line)
-            .map_err(|e| ReadError::from_io(root.path(path), e))?;
-        if length == 0 {
+        if text.read_until(b'\n', &mut line)? == 0 {
             break;
         }
         if let Some(found) = find(line.trim_ascii_end()) {
-            return found.map(Some).ok_or_else(|| ReadError::Malformed {
-                path: root.path(path),
+            return found.map(Some).ok_or(ParseError::Malformed {
                 line: number,
                 problem: "a page size in kB was expected",
             });

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    error::{ReadError, absent_or},
+    error::{ParseError, ReadError, absent_or},
     maps::{self, Mapping},
     process::Process,
     text::{parse_kilobytes, split_once, words},
@@ -33,7 +33,8 @@ macro_rules! figures {
             /// Sums over mappings: what none of them has stays `None`.
             fn add_assign(&mut self, other: Self) {
                 $(if let Some(bytes) = other.$field {
-                    *self.$field.get_or_insert(0) += bytes;
+                    let sum = self.$field.get_or_insert(0);
+                    *sum = sum.saturating_add(bytes);
                 })*
             }
         }
@@ -92,7 +93,7 @@ figures! {
 impl Figures {
     /// Unique set size: what would be freed if this process alone ended.
     pub fn uss(&self) -> Option<u64> {
-        Some(self.private_clean? + self.private_dirty?)
+        Some(self.private_clean?.saturating_add(self.private_dirty?))
     }
 }
 
@@ -138,27 +139,29 @@ fn read_file(
     name: &str,
     pause: &mut impl FnMut(),
 ) -> Result<Vec<Entry>, ReadError> {
-    let mut file = BufReader::new(process.file(name)?);
+    parse(BufReader::new(process.file(name)?), pause).map_err(|error| process.unparsed(name, error))
+}
+
+/// The text of `smaps`, `smaps_rollup` or `maps`, line by line as it is read: the kernel writes it mapping by mapping.
+pub fn parse(mut text: impl BufRead, mut pause: impl FnMut()) -> Result<Vec<Entry>, ParseError> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        let length = file
-            .read_until(b'\n', &mut line)
-            .map_err(|error| process.unreadable(name, error))?;
-        if length == 0 {
+        if text.read_until(b'\n', &mut line)? == 0 {
             break;
         }
+        let malformed = |problem| ParseError::Malformed {
+            line: number,
+            problem,
+        };
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         if is_figure(line) {
             let entry = entries.last_mut().and_then(|entry| add_figure(entry, line));
-            entry.ok_or_else(|| {
-                process.malformed(name, number, "a name and a number of kB were expected")
-            })?;
+            entry.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
         } else {
             pause();
-            let mapping = maps::parse_line(line)
-                .ok_or_else(|| process.malformed(name, number, maps::EXPECTED))?;
+            let mapping = maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?;
             entries.push(Entry {
                 mapping,
                 figures: Figures::default(),

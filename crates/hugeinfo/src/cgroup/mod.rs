@@ -1,19 +1,12 @@
 //! The hugetlb controller of the control group that a process is in, and of the groups above it
 //! (Documentation/admin-guide/cgroup-v1/hugetlb.rst, cgroup-v2.rst; mm/hugetlb_cgroup.c).
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-    path::{Component, Path, PathBuf},
-};
+pub mod membership;
+pub mod mount;
 
-use procfs::{FromBufRead, ProcessCGroups, process::MountInfo};
+use std::path::{Path, PathBuf};
 
-use crate::{
-    error::ReadError,
-    root::Root,
-    text::{lines, parse_number},
-};
+use crate::{error::ReadError, root::Root, text::parse_number};
 
 /// Limits and use of one huge page size in one group, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +84,8 @@ impl Version {
 ///
 /// Errors: absent where the kernel has no control groups, or no mount through which the group can be seen.
 pub fn read(root: &Root, pid: &str, page_sizes: &[u64]) -> Result<Hugetlb, ReadError> {
-    let (version, path) = membership(root, pid)?;
-    let (mount_point, below) = mount(root, version, &path)?;
+    let (version, path) = membership::read(root, pid)?;
+    let (mount_point, below) = mount::read(root, version, &path)?;
     let groups = below
         .ancestors()
         .map(|group| {
@@ -114,72 +107,6 @@ pub fn read(root: &Root, pid: &str, page_sizes: &[u64]) -> Result<Hugetlb, ReadE
     Ok(Hugetlb { version, groups })
 }
 
-/// The line of `/proc/PID/cgroup` that counts for huge pages: the v1 hierarchy with the hugetlb controller if there is one,
-/// else the unified one.
-fn membership(root: &Root, pid: &str) -> Result<(Version, PathBuf), ReadError> {
-    let path: PathBuf = ["proc", pid, "cgroup"].iter().collect();
-    let bytes = root.read(&path)?;
-    let mut unified = None;
-    for (number, line) in lines(&bytes) {
-        let group = ProcessCGroups::from_buf_read(line)
-            .ok()
-            .and_then(|groups| groups.into_iter().next());
-        let Some(group) = group else {
-            return Err(ReadError::Malformed {
-                path: root.path(path),
-                line: number,
-                problem: "a control group was expected: ID:CONTROLLERS:PATH",
-            });
-        };
-        if group.controllers.iter().any(|name| name == "hugetlb") {
-            return Ok((Version::V1, group.pathname.into()));
-        }
-        if group.hierarchy == 0 && group.controllers.is_empty() {
-            unified = Some((Version::V2, group.pathname.into()));
-        }
-    }
-    unified.ok_or_else(|| ReadError::missing(root.path(path)))
-}
-
-/// Where that hierarchy is mounted so that the group can be seen: the mount point, and the group below it.
-fn mount(root: &Root, version: Version, path: &Path) -> Result<(PathBuf, PathBuf), ReadError> {
-    const PATH: &str = "proc/self/mountinfo";
-    let bytes = root.read(PATH)?;
-    for (number, line) in lines(&bytes) {
-        // A host can have thousands of mounts, with names in any encoding. Only those of interest are parsed.
-        let is_cgroup = match version {
-            Version::V1 => contains(line, b" - cgroup "),
-            Version::V2 => contains(line, b" - cgroup2 "),
-        };
-        if !is_cgroup {
-            continue;
-        }
-        let mount = str::from_utf8(line)
-            .ok()
-            .and_then(|line| MountInfo::from_line(line).ok())
-            .ok_or_else(|| ReadError::Malformed {
-                path: root.path(PATH),
-                line: number,
-                problem: "a mount was expected",
-            })?;
-        if version == Version::V1 && !mount.super_options.contains_key("hugetlb") {
-            continue;
-        }
-        let mount_root = unescape(mount.root.as_bytes());
-        // A group above the mount or beside it, as `/..` in a namespace, is out of sight.
-        let below = path.strip_prefix(&mount_root).ok().filter(|below| {
-            below
-                .components()
-                .all(|c| matches!(c, Component::Normal(_)))
-        });
-        if let Some(below) = below {
-            let mount_point = unescape(mount.mount_point.as_os_str().as_bytes());
-            return Ok((mount_point, below.to_path_buf()));
-        }
-    }
-    Err(ReadError::missing(root.path(PATH)))
-}
-
 fn limits(
     root: &Root,
     version: Version,
@@ -190,7 +117,7 @@ fn limits(
     for &page_bytes in page_sizes {
         let read = |name| {
             let file = directory.join(version.file(page_bytes, name));
-            match read_bytes(root, &file, page_bytes) {
+            match read_limit(root, &file, page_bytes) {
                 Err(error) if error.is_missing() => Ok(None),
                 other => other.map(Some),
             }
@@ -211,20 +138,23 @@ fn limits(
     Ok(all)
 }
 
-/// A number of bytes; `None`: unlimited, which is `max` in v2 and, in v1, the largest multiple of the page size.
-fn read_bytes(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, ReadError> {
-    const V1_COUNTER_MAX: u64 = i64::MAX.unsigned_abs();
-    let text = root.read(file)?;
-    let text = text.trim_ascii();
-    if text == b"max" {
-        return Ok(None);
-    }
-    let bytes = parse_number(text).ok_or_else(|| ReadError::Malformed {
+fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, ReadError> {
+    parse_limit(&root.read(file)?, page_bytes).ok_or_else(|| ReadError::Malformed {
         path: root.path(file),
         line: 1,
         problem: "a number of bytes or \"max\" was expected",
-    })?;
-    Ok(Some(bytes).filter(|&bytes| bytes <= V1_COUNTER_MAX - page_bytes))
+    })
+}
+
+/// A number of bytes; `Some(None)`: unlimited, which is `max` in v2 and, in v1, the largest multiple of the page size.
+pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Option<u64>> {
+    const V1_COUNTER_MAX: u64 = i64::MAX.unsigned_abs();
+    let text = text.trim_ascii();
+    if text == b"max" {
+        return Some(None);
+    }
+    let bytes = parse_number(text)?;
+    Some(Some(bytes).filter(|&bytes| bytes <= V1_COUNTER_MAX.saturating_sub(page_bytes)))
 }
 
 /// As the kernel writes a page size in file names (mm/hugetlb_cgroup.c `mem_fmt`).
@@ -237,25 +167,6 @@ fn size_name(page_bytes: u64) -> String {
     } else {
         format!("{kilobytes}KB")
     }
-}
-
-fn contains(line: &[u8], part: &[u8]) -> bool {
-    line.windows(part.len()).any(|window| window == part)
-}
-
-/// Undoes the kernel's `\040` for a blank (fs/proc_namespace.c `mangle`).
-fn unescape(field: &[u8]) -> PathBuf {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, tail)) = rest.split_first() {
-        let octal = tail.first_chunk::<3>().filter(|_| byte == b'\\');
-        let code = octal
-            .and_then(|digits| str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        plain.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &tail[3..] } else { tail };
-    }
-    PathBuf::from(OsStr::from_bytes(&plain))
 }
 
 #[cfg(test)]
@@ -273,15 +184,5 @@ mod tests {
         ] {
             assert_eq!(size_name(page_bytes), name);
         }
-    }
-
-    #[test]
-    fn mount_points_are_unescaped() {
-        assert_eq!(
-            unescape(br"/sys/fs/c\040group\134x"),
-            Path::new(r"/sys/fs/c group\x")
-        );
-        assert_eq!(unescape(br"/odd\04"), Path::new(r"/odd\04"));
-        assert_eq!(unescape(br"/odd\999"), Path::new(r"/odd\999"));
     }
 }

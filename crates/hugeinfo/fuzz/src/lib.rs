@@ -1,0 +1,187 @@
+//! What each fuzz target does with its bytes: any give a value or an error, never a panic.
+//!
+//! The tests take in this file, too, and replay `corpus/` with it on the stable toolchain.
+
+use std::path::{Component, Path};
+
+use hugeinfo::{
+    cgroup::{Version, membership, mount, parse_limit},
+    family, hugepages,
+    kind::Landmarks,
+    maps::{self, Device, Extent, Mapping},
+    meminfo, memory, oom,
+    process::parse_command_line,
+    segment, smaps, stat,
+};
+
+/// Takes any bytes, and panics where a parser is wrong.
+pub type Target = fn(&[u8]);
+
+/// Each target by its name, which is also that of its program in `src/bin/` and of its directory in `corpus/`.
+pub const TARGETS: [(&str, Target); 13] = [
+    ("cgroup", cgroup),
+    ("cgroup_limit", cgroup_limit),
+    ("children", children),
+    ("cmdline", cmdline),
+    ("hugepages", hugepages),
+    ("maps", maps),
+    ("meminfo", meminfo),
+    ("mountinfo", mountinfo),
+    ("numa_maps", numa_maps),
+    ("oom_score", oom_score),
+    ("smaps", smaps),
+    ("stat", stat),
+    ("status", status),
+];
+
+/// `/proc/PID/cgroup`.
+pub fn cgroup(bytes: &[u8]) {
+    let _ = membership::parse(bytes);
+}
+
+/// `hugetlb.2MB.max` and the like.
+pub fn cgroup_limit(bytes: &[u8]) {
+    for page_bytes in [64 << 10, 2 << 20, 1 << 30, u64::MAX] {
+        if let Some(Some(limit)) = parse_limit(bytes, page_bytes) {
+            assert!(limit <= i64::MAX.unsigned_abs());
+        }
+    }
+}
+
+/// `/proc/PID/task/PID/children`.
+pub fn children(bytes: &[u8]) {
+    let _ = family::parse_children(bytes);
+}
+
+/// `/proc/PID/cmdline`.
+pub fn cmdline(bytes: &[u8]) {
+    assert!(bytes.starts_with(parse_command_line(bytes)));
+}
+
+/// A directory and a file of `/sys/kernel/mm/hugepages`.
+pub fn hugepages(bytes: &[u8]) {
+    let _ = hugepages::parse_counter(bytes);
+    if let Some(page_bytes) = str::from_utf8(bytes).ok().and_then(hugepages::parse_name) {
+        let directory = hugepages::directory(page_bytes);
+        let name = directory.rsplit('/').next().unwrap_or_default();
+        assert_eq!(hugepages::parse_name(name), Some(page_bytes));
+    }
+}
+
+/// `/proc/PID/maps`.
+pub fn maps(bytes: &[u8]) {
+    let _ = maps::parse_extents(bytes);
+    for line in bytes.split(|&b| b == b'\n') {
+        if let Some(mapping) = maps::parse_line(line) {
+            look_at(&mapping);
+            assert_eq!(maps::parse_line(&written(&mapping)), Some(mapping));
+        }
+    }
+}
+
+/// `/proc/meminfo`.
+pub fn meminfo(bytes: &[u8]) {
+    if let Ok(meminfo) = meminfo::parse(bytes) {
+        assert_ne!(meminfo.default_huge_page_bytes, Some(0));
+    }
+}
+
+/// `/proc/self/mountinfo`.
+pub fn mountinfo(bytes: &[u8]) {
+    for version in [Version::V1, Version::V2] {
+        for group in ["/", "/pg", "/pg/main", "/..", ""] {
+            if let Ok(Some((_, below))) = mount::parse(bytes, version, Path::new(group)) {
+                let is_below = |part| matches!(part, Component::Normal(_));
+                assert!(below.components().all(is_below), "{below:?}");
+            }
+        }
+    }
+}
+
+/// `/proc/PID/numa_maps`.
+pub fn numa_maps(bytes: &[u8]) {
+    let _ = segment::parse_numa_maps(bytes, &[SEGMENT, extent(0)]);
+}
+
+/// `/proc/PID/oom_score` and `oom_score_adj`.
+pub fn oom_score(bytes: &[u8]) {
+    if let Some(score) = oom::parse(bytes) {
+        assert_eq!(oom::parse(score.to_string().as_bytes()), Some(score));
+    }
+}
+
+/// `/proc/PID/smaps` and `smaps_rollup`.
+pub fn smaps(bytes: &[u8]) {
+    let _ = segment::parse_smaps(bytes, &SEGMENT);
+    let mut pauses = 0;
+    let Ok(entries) = smaps::parse(bytes, || pauses += 1) else {
+        return;
+    };
+    assert_eq!(pauses, entries.len());
+    let executable = b"/usr/bin/postgres".to_vec();
+    let landmarks = Landmarks::new(&entries, SEGMENT.start, Some(0), Some(executable));
+    let mut total = smaps::Figures::default();
+    for entry in &entries {
+        look_at(&entry.mapping);
+        let _ = landmarks.kind(entry).as_str();
+        total += entry.figures;
+    }
+    let _ = total.uss();
+}
+
+/// `/proc/PID/stat`.
+pub fn stat(bytes: &[u8]) {
+    let _ = stat::parse(bytes);
+}
+
+/// `/proc/PID/status`.
+pub fn status(bytes: &[u8]) {
+    let _ = memory::parse(bytes);
+}
+
+/// The mapping that the corpus knows, too.
+const SEGMENT: Extent = extent(0x7f00_0000_0000);
+
+const fn extent(start: u64) -> Extent {
+    Extent {
+        start,
+        end: start + 4096,
+        device: Device { major: 0, minor: 1 },
+        inode: 42,
+    }
+}
+
+fn look_at(mapping: &Mapping) {
+    let extent = &mapping.extent;
+    assert!(extent.bytes() > 0);
+    assert!(extent.holds(extent.start) && !extent.holds(extent.end));
+    assert!(extent.is_same_object(extent));
+    assert!(mapping.path_text(false).len() >= mapping.path.len());
+    assert!(mapping.path_text(true).is_ascii());
+}
+
+/// As the kernel writes it.
+pub fn written(mapping: &Mapping) -> Vec<u8> {
+    let Mapping {
+        extent,
+        permissions,
+        offset,
+        path,
+    } = mapping;
+    let Extent {
+        start,
+        end,
+        device: Device { major, minor },
+        inode,
+    } = extent;
+    let mut line = format!(
+        "{start:08x}-{end:08x} {permissions} {offset:08x} {major:02x}:{minor:02x} {inode} "
+    );
+    if !path.is_empty() {
+        // Up to the column of names, or one blank.
+        line.push_str(&" ".repeat(72_usize.saturating_sub(line.len())));
+    }
+    let mut line = line.into_bytes();
+    line.extend_from_slice(path);
+    line
+}

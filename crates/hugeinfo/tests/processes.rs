@@ -1,0 +1,218 @@
+//! A server's processes: found, verified and read, on small trees that stand for `/proc`.
+
+#![allow(clippy::expect_used)]
+
+use std::fs;
+
+use hugeinfo::{error::ReadError, family, memory, oom, process::Process, root::Root, smaps, stat};
+use tempfile::TempDir;
+
+/// A tree with processes of these numbers and parents.
+fn tree(processes: &[(u32, u32)]) -> (TempDir, Root) {
+    let tree = tempfile::tempdir().expect("a directory");
+    for (pid, parent) in processes {
+        let directory = tree.path().join(format!("proc/{pid}"));
+        fs::create_dir_all(&directory).expect("mkdir");
+        let line = format!(
+            "{pid} (post) gres) S {parent} 1 1 0 -1 0 {pid}0 2 {pid} 4 5 6 7 8 20 0 1 0 {pid}00 1\n"
+        );
+        fs::write(directory.join("stat"), line).expect("write");
+    }
+    let root = Root::at(tree.path());
+    (tree, root)
+}
+
+fn write(tree: &TempDir, file: &str, text: &str) {
+    let path = tree.path().join(file);
+    fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+    fs::write(path, text).expect("write");
+}
+
+#[test]
+fn children_by_the_kernels_list() {
+    let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10)]);
+    write(&tree, "proc/10/task/10/children", "12 11 ");
+    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10, 11, 12]);
+    // One that the list missed, and one that is in both.
+    assert_eq!(
+        family::pids(&root, 10, [13, 11]).expect("pids"),
+        [10, 11, 12, 13]
+    );
+    write(&tree, "proc/10/task/10/children", "");
+    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10]);
+    write(&tree, "proc/10/task/10/children", "12 x");
+    let error = family::pids(&root, 10, []).expect_err("no number");
+    assert!(
+        matches!(error, ReadError::Malformed { line: 1, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn children_by_their_parent() {
+    let (tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11), (14, 10)]);
+    write(&tree, "proc/meminfo", "");
+    fs::create_dir_all(tree.path().join("proc/15")).expect("one that has just ended");
+    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10, 11, 14]);
+}
+
+#[test]
+fn nobody_elses_process() {
+    let (_tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11)]);
+    let mut buffer = Vec::new();
+    let mut is_member = |pid| {
+        family::member(&root, 10, pid, &mut buffer)
+            .expect("no failure")
+            .is_some()
+    };
+    assert!(is_member(10));
+    assert!(is_member(11));
+    assert!(!is_member(12), "another's");
+    assert!(!is_member(13), "a grandchild");
+    assert!(!is_member(1));
+    assert!(!is_member(99), "none at all");
+}
+
+#[test]
+fn a_process_without_memory() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    let mut buffer = Vec::new();
+    let faults = stat::read(&process, &mut buffer).expect("stat");
+    assert_eq!(
+        (faults.minor_faults, faults.major_faults, faults.start_ticks),
+        (110, 11, 1100)
+    );
+
+    write(
+        &tree,
+        "proc/11/status",
+        "Name:\tpostgres\nState:\tZ (zombie)\n",
+    );
+    assert_eq!(
+        memory::read(&process, &mut buffer).expect("status"),
+        memory::Memory::default()
+    );
+    write(&tree, "proc/11/oom_score_adj", "-1000\n");
+    assert_eq!(
+        oom::score_adj(&process, &mut buffer).expect("a number"),
+        -1000
+    );
+    write(&tree, "proc/11/oom_score", "");
+    let absent = oom::score(&process, &mut buffer).expect_err("nothing");
+    assert!(matches!(absent, ReadError::Absent(_)), "{absent}");
+    write(&tree, "proc/11/stat", "");
+    let absent = stat::read(&process, &mut buffer).expect_err("nothing");
+    assert!(matches!(absent, ReadError::Absent(_)), "{absent}");
+    write(&tree, "proc/11/smaps_rollup", "");
+    assert_eq!(
+        smaps::total(&process, || ()).expect("empty"),
+        smaps::Figures::default()
+    );
+}
+
+const SMAPS: &str = "\
+55d0-55d8 r-xp 00000000 fe:00 12 /bin/postgres
+Size:                 32 kB
+KernelPageSize:        4 kB
+Rss:                  20 kB
+Pss:                   5 kB
+Private_Clean:         0 kB
+Private_Dirty:         4 kB
+Shared_Hugetlb:        0 kB
+VmFlags: rd ex mr
+7f00-7f40 rw-s 00000000 00:0f 42 /anon_hugepage (deleted)
+Size:               2048 kB
+KernelPageSize:     2048 kB
+Rss:                   0 kB
+Pss:                   0 kB
+Private_Clean:         0 kB
+Private_Dirty:         0 kB
+Shared_Hugetlb:     2048 kB
+VmFlags: rd wr sh ht
+";
+
+const ROLLUP: &str = "\
+55d0-7f40 ---p 00000000 00:00 0 [rollup]
+Rss:                  20 kB
+Pss:                   5 kB
+Pss_Anon:              4 kB
+Private_Clean:         0 kB
+Private_Dirty:         4 kB
+Shared_Hugetlb:     2048 kB
+";
+
+#[test]
+fn the_sum_of_smaps_stands_in_for_the_rollup() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    write(&tree, "proc/11/smaps", SMAPS);
+    let summed = smaps::total(&process, || ()).expect("smaps");
+    write(&tree, "proc/11/smaps_rollup", ROLLUP);
+    let rolled_up = smaps::total(&process, || ()).expect("smaps_rollup");
+
+    for total in [summed, rolled_up] {
+        assert_eq!(total.rss, Some(20 << 10));
+        assert_eq!(total.pss, Some(5 << 10));
+        assert_eq!(total.uss(), Some(4 << 10));
+        assert_eq!(total.shared_hugetlb, Some(2 << 20));
+        assert_eq!(total.swap, None, "this kernel has no such line");
+    }
+    assert_eq!((summed.pss_anon, rolled_up.pss_anon), (None, Some(4 << 10)));
+}
+
+#[test]
+fn maps_stands_in_for_smaps() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    let maps: String = SMAPS
+        .lines()
+        .filter(|line| line.contains('-'))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    write(&tree, "proc/11/maps", &maps);
+    let without = smaps::read(&process, || ()).expect("maps");
+    write(&tree, "proc/11/smaps", SMAPS);
+    let with = smaps::read(&process, || ()).expect("smaps");
+
+    assert_eq!(without.len(), 2);
+    for (bare, full) in without.iter().zip(&with) {
+        assert_eq!(bare.mapping, full.mapping);
+        assert_eq!(
+            (bare.figures, &bare.vm_flags),
+            (smaps::Figures::default(), &None)
+        );
+    }
+    assert_eq!(with[1].figures.page_size, Some(2 << 20));
+    assert_eq!(
+        with[1].vm_flags.as_deref().unwrap_or_default(),
+        ["rd", "wr", "sh", "ht"]
+    );
+}
+
+#[test]
+fn a_caller_can_stop_between_mappings() {
+    let (tree, root) = tree(&[(11, 10)]);
+    write(&tree, "proc/11/smaps", SMAPS);
+    let process = Process::open(&root, 11).expect("a process");
+    let mut pauses = 0;
+    smaps::read(&process, || pauses += 1).expect("smaps");
+    assert_eq!(pauses, 2);
+}
+
+#[test]
+fn a_line_of_an_unknown_form_is_named() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    write(
+        &tree,
+        "proc/11/smaps",
+        &SMAPS.replace("Pss:                   5 kB", "Pss: five"),
+    );
+    let error = smaps::read(&process, || ()).expect_err("no number");
+    assert!(
+        matches!(error, ReadError::Malformed { line: 5, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("proc/11/smaps"), "{error}");
+}
