@@ -23,19 +23,20 @@ rust_will_do() {
     at_least "$rust_version" "$required_rust"
 }
 
-# Leaves the reason in $rust_choice.
+# Leaves the choice and its reason in $rust_choice.
 # shellcheck disable=SC2034 # scripts/setup prints it
 choose_rust() {
-    local toolchain directory rust_version=none too_old
+    [ -z "${rust_choice:-}" ] || return 0
+    local toolchain toolchains directory rust_version=none too_old
     if rust_will_do; then
         rust_choice="Rust $rust_version, the default"
         return
     fi
     too_old="the default is $rust_version and $required_rust is needed"
 
-    # Stable ones first: a nightly is taken only where nothing else will do.
-    for toolchain in $(rustup toolchain list 2>/dev/null | sed 's/ .*//' | sort -V | awk '/^nightly/ {last[NR] = $0; next} 1
-            END {for (n in last) print last[n]}'); do
+    # A nightly is taken only where nothing else will do.
+    toolchains=$(rustup toolchain list 2>/dev/null | sed 's/ .*//' | sort -V) || true
+    for toolchain in $(grep -v ^nightly <<<"$toolchains") $(grep ^nightly <<<"$toolchains"); do
         if RUSTUP_TOOLCHAIN=$toolchain rust_will_do; then
             export RUSTUP_TOOLCHAIN=$toolchain
             rust_choice="Rust $rust_version, rustup's toolchain $toolchain: $too_old"

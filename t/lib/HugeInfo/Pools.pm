@@ -45,6 +45,18 @@ sub _nodes
 	return @nodes ? @nodes : ("$GLOBAL/hugepages-${kb}kB");
 }
 
+# Gives free memory back in large pieces: a page of 1 GB needs a whole one, and a single object of the kernel's in it
+# is enough to deny it. Slabs whose objects have all gone are kept until they are asked for.
+sub _make_room
+{
+	for my $file ('/proc/sys/vm/drop_caches', glob '/sys/kernel/slab/*/shrink')
+	{
+		eval { _write($file, $file =~ /shrink$/ ? 1 : 3) };
+	}
+	eval { _write('/proc/sys/vm/compact_memory', 1) };
+	return;
+}
+
 # The kernel gives fewer pages than asked without an error: ask again after making room.
 sub _reach
 {
@@ -53,7 +65,7 @@ sub _reach
 	{
 		_write("$dir/nr_hugepages", $pages);
 		return if _persistent($dir) == $pages;
-		eval { _write('/proc/sys/vm/drop_caches', 3); _write('/proc/sys/vm/compact_memory', 1) };
+		_make_room();
 		sleep 0.25;
 	}
 	die sprintf "%s/nr_hugepages: asked for %d pages, the kernel gives %d\n", $dir, $pages, _persistent($dir);
