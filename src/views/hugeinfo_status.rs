@@ -75,8 +75,8 @@ fn hugeinfo_status() -> Result<
             Forecast::target_fits_after_restart(&facts),
             bigint_or_null(target.and_then(|target| target.recommended))?,
             verdict.status.as_str(),
-            verdict.reason,
-            verdict.remedy,
+            super::shown(verdict.reason),
+            verdict.remedy.map(super::shown),
         ))
     };
     Ok(TableIterator::once(row()?))

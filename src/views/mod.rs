@@ -20,3 +20,18 @@ fn facts() -> Result<Facts, Error> {
         &postgres::subject(),
     )?)
 }
+
+/// Text for this database. Names of control groups can hold characters that its encoding lacks: these are escaped.
+fn shown(text: String) -> String {
+    if text.is_ascii() || postgres::is_utf8_database() {
+        return text;
+    }
+    let escaped = text.chars().map(|character| {
+        if character.is_ascii() {
+            character.to_string()
+        } else {
+            character.escape_unicode().to_string()
+        }
+    });
+    escaped.collect()
+}

@@ -108,9 +108,19 @@ impl Facts {
 
     /// Size of the huge pages that the server asks for (port/sysv_shmem.c `GetHugePageSize`). `None` where neither the
     /// setting nor the kernel names one.
+    ///
+    /// PostgreSQL hands the kernel the logarithm of the setting, rounded up: 1536 kB gets pages of 2 MB.
     pub fn huge_page_asked_for(&self) -> Option<u64> {
-        let default = || self.meminfo.as_ref().ok()?.default_huge_page_bytes;
-        self.server.huge_page_size_bytes.or_else(default)
+        let Some(setting) = self.server.huge_page_size_bytes else {
+            return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
+        };
+        let rounded_up = setting.checked_next_power_of_two()?;
+        let is_there = self
+            .pools
+            .iter()
+            .flatten()
+            .any(|pool| pool.page_bytes == rounded_up);
+        Some(if is_there { rounded_up } else { setting })
     }
 
     /// The pool that the server asks for.

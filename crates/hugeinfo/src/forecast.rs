@@ -1,7 +1,7 @@
 //! What each pool holds, what the server needs of it, and whether a restart would get it.
 
 use crate::{
-    cgroup::{Group, Limits},
+    cgroup::{Group, Limits, Version},
     error::Absent,
     facts::Facts,
     hugepages::{self, Pool},
@@ -66,7 +66,8 @@ impl Forecast {
         let others = own.map(|own| pool.committed().saturating_sub(own));
         let shortfall = own.map(|own| required.saturating_sub(obtainable_after_restart(pool, own)));
         let cgroup = CgroupLimits::of(facts, page_bytes);
-        let under_limit = reservation_refusal(facts, page_bytes).map(|s| s.is_none());
+        let under_limit =
+            reservation_refusals(facts, page_bytes).map(|refusals| refusals.is_empty());
         Self {
             is_default: default_page_bytes(facts).map(|default| default == page_bytes),
             is_used_by_server: facts.page_bytes().map(|lies_on| lies_on == page_bytes),
@@ -151,48 +152,76 @@ impl CgroupLimits {
 pub struct Refusal<'a> {
     /// The group.
     pub group: &'a Group,
+    /// The name of the file that holds its limit.
+    pub file: String,
     /// Its limit.
     pub limit: u64,
     /// What is wanted of it, the use by others included.
     pub wanted: u64,
 }
 
-/// The first group, nearest first, whose limit on reservations a restart would run into. `None`: can't be told.
-pub fn reservation_refusal(facts: &Facts, page_bytes: u64) -> Option<Option<Refusal<'_>>> {
-    refusal(facts, page_bytes, |limits| limits.reservation_limit)
+impl Refusal<'_> {
+    /// What to type so that it refuses no more.
+    pub fn how_to_raise(&self) -> String {
+        let Self { file, wanted, .. } = self;
+        format!(
+            "echo {wanted} > '{}/{file}' (in Kubernetes: raise the pod's limit on huge pages)",
+            self.group.directory.display()
+        )
+    }
 }
 
-/// The first group, nearest first, whose limit on faults is lower than what is or would be promised in it: memory that is
+/// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't be told.
+pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+    refusals(
+        facts,
+        page_bytes,
+        |limits| limits.reservation_limit,
+        Version::reservation_limit_file,
+    )
+}
+
+/// The groups, nearest first, whose limit on faults is lower than what is or would be promised in them: memory that is
 /// mapped without complaint and breaks when it is touched. `None`: can't be told.
-pub fn fault_refusal(facts: &Facts, page_bytes: u64) -> Option<Option<Refusal<'_>>> {
-    refusal(facts, page_bytes, |limits| limits.fault_limit)
+pub fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+    refusals(
+        facts,
+        page_bytes,
+        |limits| limits.fault_limit,
+        Version::fault_limit_file,
+    )
 }
 
-fn refusal(
+fn refusals(
     facts: &Facts,
     page_bytes: u64,
     limit: impl Fn(&Limits) -> Option<u64>,
-) -> Option<Option<Refusal<'_>>> {
+    file: impl Fn(Version, u64) -> String,
+) -> Option<Vec<Refusal<'_>>> {
+    let version = facts.hugetlb.as_ref().ok()?.version;
     let levels = levels(facts, page_bytes).ok()?;
     let mut limited = levels
         .filter_map(|(group, limits)| Some((group, limits, limit(limits)?)))
         .peekable();
     if limited.peek().is_none() {
-        return Some(None);
+        return Some(Vec::new());
     }
     let own = own_pages(facts, page_bytes)?.saturating_mul(page_bytes);
     let required =
         sizing::pages_required(facts.needed_bytes(), page_bytes).saturating_mul(page_bytes);
-    Some(limited.find_map(|(group, limits, limit)| {
-        // What others have touched was promised to them first. Kernels before 5.7 don't count promises.
-        let others = limits.reservation_use.unwrap_or(0).saturating_sub(own);
-        let wanted = others.saturating_add(required);
+    let refusing = limited.filter_map(|(group, limits, limit)| {
+        // What others have touched was promised to them first. Kernels before 5.7 don't count promises, only what was touched.
+        let held = limits.reservation_use.max(limits.fault_use).unwrap_or(0);
+        let wanted = held.saturating_sub(own).saturating_add(required);
+        let file = file(version, page_bytes);
         (wanted > limit).then_some(Refusal {
             group,
+            file,
             limit,
             wanted,
         })
-    }))
+    });
+    Some(refusing.collect())
 }
 
 fn levels(

@@ -280,7 +280,9 @@ fn fallback_because_of_the_reservation_limit() {
         &verdict(&facts),
         Status::Warning,
         &["/sys/fs/cgroup/pg allows reserving 100 MB", "1074 MB"],
-        Some("echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; then restart PostgreSQL"),
+        Some(
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max' (in Kubernetes: raise the pod's limit on huge pages); then restart PostgreSQL",
+        ),
     );
 }
 
@@ -375,7 +377,7 @@ fn the_time_bomb() {
             "SIGBUS",
         ],
         Some(
-            "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
         ),
     );
 }
@@ -398,7 +400,7 @@ fn a_bomb_that_others_in_the_group_help_to_fill() {
         Status::Critical,
         &["1100 MB", "1174 MB"],
         Some(
-            "echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1231028224 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
         ),
     );
 }
@@ -412,17 +414,143 @@ fn a_bomb_that_a_restart_would_arm() {
         Status::Warning,
         &["after a restart the server would break"],
         Some(
-            "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
         ),
     );
-    // With too few pages nothing can be armed; the pool is what is wrong.
+    // Whatever else is in the way, its remedy ends in a restart and must not arm it.
+    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)";
     pool(&mut facts, 0).total = 10;
     pool(&mut facts, 0).free = 10;
+    let reason = [
+        "527 too few",
+        "/sys/fs/cgroup/pg would let 100 MB be touched of 1074 MB",
+    ];
+    let remedy = format!("{raise}; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL");
+    expect(&verdict(&facts), Status::Warning, &reason, Some(&remedy));
+
+    facts.server.huge_pages = HugePages::Off;
+    let remedy = format!(
+        "{raise}; ALTER SYSTEM SET huge_pages = 'try'; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL"
+    );
     expect(
         &verdict(&facts),
         Status::Warning,
-        &["527 too few"],
+        &["huge_pages = off", "100 MB"],
+        Some(&remedy),
+    );
+
+    facts = fallen_back(537);
+    limited(&mut facts, Some(100), Some(100));
+    let remedy = format!(
+        "{raise}; {}; then restart PostgreSQL",
+        raise.replace("2MB.max", "2MB.rsvd.max")
+    );
+    expect(
+        &verdict(&facts),
+        Status::Warning,
+        &["allows reserving 100 MB", "100 MB be touched"],
+        Some(&remedy),
+    );
+}
+
+#[test]
+fn a_size_that_a_control_group_limits_is_not_recommended() {
+    let mut facts = fallen_back(0);
+    *pool(&mut facts, 1) = Pool {
+        total: 2,
+        free: 2,
+        ..pool(&mut facts, 1).clone()
+    };
+    limited(&mut facts, None, None);
+    let limits = &mut facts.hugetlb.as_mut().expect("cgroup").groups[0].limits;
+    let of_2mb = limits[0].clone();
+    limits.push(Limits {
+        page_bytes: GB,
+        fault_limit: Some(0),
+        ..of_2mb
+    });
+    let answer = verdict(&facts);
+    expect(
+        &answer,
+        Status::Warning,
+        &["537 too few"],
         Some("sysctl -w vm.nr_hugepages=537; then restart PostgreSQL"),
+    );
+    assert!(!answer.reason.contains("1 GB"), "{}", answer.reason);
+}
+
+#[test]
+fn others_count_where_the_kernel_counts_no_promises() {
+    let mut facts = fallen_back(537);
+    limited(&mut facts, Some(1200), None);
+    let limits = &mut facts.hugetlb.as_mut().expect("cgroup").groups[0].limits[0];
+    limits.reservation_use = None;
+    limits.fault_use = Some(1000 * MB);
+    expect(
+        &verdict(&facts),
+        Status::Warning,
+        &["1200 MB", "2074 MB"],
+        Some(
+            "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
+        ),
+    );
+}
+
+#[test]
+fn the_largest_idle_pool_may_not_be_the_one_that_matters() {
+    let mut facts = healthy();
+    facts.meminfo.as_mut().expect("meminfo").total_bytes = Some(128 * GB);
+    facts.server.huge_page_size_bytes = Some(GB);
+    facts.server.shared_memory_bytes = 100 * GB;
+    facts.segment = Ok(Segment {
+        bytes: 100 * GB,
+        page_bytes: Some(GB),
+        mappings: 1,
+    });
+    *pool(&mut facts, 1) = Pool {
+        total: 105,
+        free: 5,
+        ..pool(&mut facts, 1).clone()
+    };
+    *pool(&mut facts, 0) = Pool {
+        total: 2048,
+        free: 2048,
+        reserved: 0,
+        ..pool(&mut facts, 0).clone()
+    };
+    expect(
+        &verdict(&facts),
+        Status::Warning,
+        &["2048 huge pages of 2 MB (4 GB)"],
+        Some("sysctl -w vm.nr_hugepages=0"),
+    );
+}
+
+#[test]
+fn idle_pages_cannot_be_judged_without_the_size_of_ram() {
+    let mut facts = healthy();
+    pool(&mut facts, 0).total += 10_000;
+    pool(&mut facts, 0).free += 10_000;
+    facts.meminfo.as_mut().expect("meminfo").total_bytes = None;
+    expect(&verdict(&facts), Status::Unknown, &["MemTotal"], None);
+}
+
+#[test]
+fn a_size_between_two_powers_of_two_is_rounded_up() {
+    let mut facts = healthy();
+    facts.server.huge_page_size_bytes = Some(1536 << 10);
+    assert_eq!(facts.huge_page_asked_for(), Some(2 * MB));
+    expect(
+        &verdict(&facts),
+        Status::Ok,
+        &["537 huge pages of 2 MB"],
+        None,
+    );
+    facts.server.huge_page_size_bytes = Some(3 * MB);
+    assert_eq!(
+        facts.huge_page_asked_for(),
+        Some(3 * MB),
+        "the kernel has no 4 MB either"
     );
 }
 

@@ -29,7 +29,7 @@ pub(super) fn read(
         .ok_or_else(|| ReadError::missing(root.path(PATH)))
 }
 
-/// The first mount of that interface that shows the group: the mount point, and the group below it.
+/// The mount of that interface that shows the group and most of what is above it: the mount point, and the group below it.
 ///
 /// Errors: a line that is no mount, among those of interest.
 pub fn parse(
@@ -37,6 +37,7 @@ pub fn parse(
     version: Version,
     group: &Path,
 ) -> Result<Option<(PathBuf, PathBuf)>, ParseError> {
+    let mut best: Option<(PathBuf, PathBuf)> = None;
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -69,12 +70,21 @@ pub fn parse(
                 .components()
                 .all(|c| matches!(c, Component::Normal(_)))
         });
-        if let Some(below) = below {
+        let Some(below) = below else { continue };
+        let shows = below.components().count();
+        if best
+            .as_ref()
+            .is_none_or(|(_, best)| shows > best.components().count())
+        {
             let mount_point = unescape(mount.mount_point.as_os_str().as_bytes());
-            return Ok(Some((mount_point, below.to_path_buf())));
+            best = Some((mount_point, below.to_path_buf()));
+        }
+        if mount_root == Path::new("/") {
+            // More than all can't be seen.
+            break;
         }
     }
-    Ok(None)
+    Ok(best)
 }
 
 fn contains(line: &[u8], part: &[u8]) -> bool {

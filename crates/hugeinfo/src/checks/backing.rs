@@ -53,7 +53,7 @@ fn on_small_pages(facts: &Facts, segment: &Segment) -> (Status, String, Option<S
         HugePages::On | HugePages::Off => "",
     };
     let (why, remedy) = match obstacle::find(facts) {
-        Some(obstacle) => (obstacle.to_string(), obstacle.remedy(facts)),
+        Some(obstacle) => (obstacle.explain(facts), obstacle.remedy(facts)),
         None => (
             "there were too few huge pages when the server started, now it would get them"
                 .to_owned(),

@@ -2,7 +2,7 @@
 //! looks healthy, and breaks once enough of its memory is used, by SIGBUS or by reads that come back short.
 
 use super::{Check, Status, obstacle};
-use crate::{facts::Facts, forecast::fault_refusal, sizing::human};
+use crate::{facts::Facts, forecast::fault_refusals, sizing::human};
 
 pub(super) fn check(facts: &Facts) -> Check {
     let in_use = facts.huge_page_in_use().flatten();
@@ -31,25 +31,17 @@ pub(super) fn check(facts: &Facts) -> Check {
 
 fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> (Status, String, Option<String>) {
     let size = human(page_bytes);
-    let hugetlb = match &facts.hugetlb {
-        Ok(hugetlb) => hugetlb,
-        Err(absent) => {
-            let finding =
-                format!("limits of the control group on huge pages cannot be seen: {absent}");
-            return (Status::Unknown, finding, None);
-        }
+    if let Err(absent) = &facts.hugetlb {
+        let finding = format!("limits of the control group on huge pages cannot be seen: {absent}");
+        return (Status::Unknown, finding, None);
+    }
+    let Some(refusals) = fault_refusals(facts, page_bytes) else {
+        let finding = "what a control group's limit on huge pages means cannot be told without seeing the main segment";
+        return (Status::Unknown, finding.to_owned(), None);
     };
-    let refusal = match fault_refusal(facts, page_bytes) {
-        Some(Some(refusal)) => refusal,
-        Some(None) => {
-            let finding =
-                format!("no control group keeps the server from using huge pages of {size}");
-            return (Status::Ok, finding, None);
-        }
-        None => {
-            let finding = "what a control group's limit on huge pages means cannot be told without seeing the main segment";
-            return (Status::Unknown, finding.to_owned(), None);
-        }
+    let Some(refusal) = refusals.first() else {
+        let finding = format!("no control group keeps the server from using huge pages of {size}");
+        return (Status::Ok, finding, None);
     };
     let directory = refusal.group.directory.display();
     let (limit, wanted) = (human(refusal.limit), human(refusal.wanted));
@@ -75,12 +67,12 @@ fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> (Status, String,
             format!("{allows} would be mapped, which a restart would not get"),
         )
     };
-    let file = hugetlb.version.fault_limit_file(page_bytes);
     let remedy = (status != Status::Ok).then(|| {
-        format!(
-            "echo {} > {directory}/{file} (in Kubernetes: raise the pod's limit on huge pages)",
-            refusal.wanted
-        )
+        let raise: Vec<_> = refusals
+            .iter()
+            .map(|refusal| refusal.how_to_raise())
+            .collect();
+        raise.join("; ")
     });
     (status, finding, remedy)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{
     error::{Absence, Absent},
     facts::{Facts, HugePages, SharedMemoryType},
-    forecast::{Forecast, Refusal, reservation_refusal},
+    forecast::{Forecast, Refusal, fault_refusals, reservation_refusals},
     sizing::human,
 };
 
@@ -19,10 +19,8 @@ pub(super) enum Obstacle<'a> {
         asked: u64,
         known: Vec<u64>,
     },
-    ReservationLimit {
-        refusal: Refusal<'a>,
-        file: String,
-    },
+    /// Of one or more control groups.
+    ReservationLimit(Vec<Refusal<'a>>),
     PoolShort {
         forecast: Forecast,
         missing: u64,
@@ -30,6 +28,8 @@ pub(super) enum Obstacle<'a> {
     },
     /// A source is missing, so that nobody can tell.
     Untold(&'a Absent),
+    /// The same, of the pages that the segment lies on.
+    PageSizeUntold,
 }
 
 /// `None`: nothing is in the way.
@@ -57,14 +57,10 @@ pub(super) fn find(facts: &Facts) -> Option<Obstacle<'_>> {
         let known = pools.iter().map(|pool| pool.page_bytes).collect();
         return Some(Obstacle::UnknownSize { asked, known });
     };
-    if let Some(Some(refusal)) = reservation_refusal(facts, asked) {
-        let file = facts
-            .hugetlb
-            .as_ref()
-            .ok()?
-            .version
-            .reservation_limit_file(asked);
-        return Some(Obstacle::ReservationLimit { refusal, file });
+    if let Some(refusals) =
+        reservation_refusals(facts, asked).filter(|refusals| !refusals.is_empty())
+    {
+        return Some(Obstacle::ReservationLimit(refusals));
     }
     match forecast.shortfall {
         Some(0) => facts.hugetlb.as_ref().err().map(Obstacle::Untold),
@@ -73,6 +69,10 @@ pub(super) fn find(facts: &Facts) -> Option<Obstacle<'_>> {
                 .into_iter()
                 .flatten()
                 .filter(|other| other.fits_after_restart == Some(true))
+                .filter(|other| {
+                    fault_refusals(facts, other.pool.page_bytes)
+                        .is_some_and(|refusals| refusals.is_empty())
+                })
                 .map(|other| other.pool.page_bytes)
                 .collect();
             Some(Obstacle::PoolShort {
@@ -81,7 +81,13 @@ pub(super) fn find(facts: &Facts) -> Option<Obstacle<'_>> {
                 fitting_sizes,
             })
         }
-        None => facts.segment.as_ref().err().map(Obstacle::Untold),
+        None => Some(
+            facts
+                .segment
+                .as_ref()
+                .err()
+                .map_or(Obstacle::PageSizeUntold, Obstacle::Untold),
+        ),
     }
 }
 
@@ -118,13 +124,18 @@ impl fmt::Display for Obstacle<'_> {
                     },
                 )
             }
-            Self::ReservationLimit { refusal, .. } => write!(
-                f,
-                "control group {} allows reserving {} of huge pages, and {} would be reserved in it",
-                refusal.group.directory.display(),
-                human(refusal.limit),
-                human(refusal.wanted),
-            ),
+            Self::ReservationLimit(refusals) => {
+                let allows = |refusal: &Refusal<'_>| {
+                    format!(
+                        "control group {} allows reserving {} of huge pages, and {} would be reserved in it",
+                        refusal.group.directory.display(),
+                        human(refusal.limit),
+                        human(refusal.wanted),
+                    )
+                };
+                let all: Vec<_> = refusals.iter().map(allows).collect();
+                write!(f, "{}", all.join("; "))
+            }
             Self::PoolShort {
                 forecast,
                 missing,
@@ -147,56 +158,88 @@ impl fmt::Display for Obstacle<'_> {
                 Ok(())
             }
             Self::Untold(absent) => write!(f, "{absent}"),
+            Self::PageSizeUntold => {
+                write!(f, "the page size of the main segment cannot be seen")
+            }
         }
     }
 }
 
 impl Obstacle<'_> {
-    /// What to type, up to and including the restart.
-    pub(super) fn remedy(&self, facts: &Facts) -> Option<String> {
-        const RESTART: &str = "then restart PostgreSQL";
-        match self {
-            Self::Off => Some(format!(
-                "ALTER SYSTEM SET huge_pages = 'try'; {}{RESTART}",
-                Self::set_pool(facts)
-            )),
-            Self::Sysv => Some(format!(
-                "ALTER SYSTEM SET shared_memory_type = 'mmap'; {}{RESTART}",
-                Self::set_pool(facts)
-            )),
-            Self::NoHugePages | Self::Untold(_) => None,
-            Self::UnknownSize { .. } => {
-                Some(format!("ALTER SYSTEM SET huge_page_size = 0; {RESTART}"))
-            }
-            Self::ReservationLimit { refusal, file } => Some(format!(
-                "echo {} > {}/{file}; {RESTART}",
-                refusal.wanted,
-                refusal.group.directory.display()
-            )),
-            Self::PoolShort {
-                forecast,
-                fitting_sizes,
-                ..
-            } => {
-                let other_size = fitting_sizes.first().map_or_else(String::new, |&size| {
-                    format!(
-                        "; or ALTER SYSTEM SET huge_page_size = '{}'; {RESTART}",
-                        human(size).replace(' ', "")
-                    )
-                });
-                let set = forecast.set_now(forecast.recommended?);
-                Some(format!("{set}; {RESTART}{other_size}"))
-            }
-        }
+    /// What is in the way, and what would be once that is gone: a limit that would break the server on huge pages.
+    pub(super) fn explain(&self, facts: &Facts) -> String {
+        let beyond: Vec<_> = fault_refusals_on_the_way(facts)
+            .iter()
+            .map(|refusal| {
+                format!(
+                    "; on huge pages control group {} would let {} be touched of {}",
+                    refusal.group.directory.display(),
+                    human(refusal.limit),
+                    human(refusal.wanted)
+                )
+            })
+            .collect();
+        format!("{self}{}", beyond.concat())
     }
 
-    /// The pool's part of a remedy whose main part is a setting.
-    fn set_pool(facts: &Facts) -> String {
-        Forecast::of_target(facts)
-            .filter(|forecast| forecast.shortfall.is_some_and(|pages| pages > 0))
-            .and_then(|forecast| Some(format!("{}; ", forecast.set_now(forecast.recommended?))))
-            .unwrap_or_default()
+    /// What to type, up to and including the restart. A restart on huge pages must not run into a control group's limit on
+    /// faults: that is raised first.
+    pub(super) fn remedy(&self, facts: &Facts) -> Option<String> {
+        const RESTART: &str = "then restart PostgreSQL";
+        let mut steps: Vec<String> = fault_refusals_on_the_way(facts)
+            .iter()
+            .map(Refusal::how_to_raise)
+            .collect();
+        match self {
+            Self::NoHugePages | Self::Untold(_) | Self::PageSizeUntold => return None,
+            Self::Off => {
+                steps.push("ALTER SYSTEM SET huge_pages = 'try'".to_owned());
+                steps.extend(set_pool(facts));
+            }
+            Self::Sysv => {
+                steps.push("ALTER SYSTEM SET shared_memory_type = 'mmap'".to_owned());
+                steps.extend(set_pool(facts));
+            }
+            Self::UnknownSize { .. } => {
+                steps.push("ALTER SYSTEM SET huge_page_size = 0".to_owned());
+            }
+            Self::ReservationLimit(refusals) => {
+                steps.extend(refusals.iter().map(Refusal::how_to_raise));
+            }
+            Self::PoolShort { forecast, .. } => {
+                steps.push(forecast.set_now(forecast.recommended?));
+            }
+        }
+        steps.push(RESTART.to_owned());
+        if let Self::PoolShort { fitting_sizes, .. } = self
+            && let Some(&size) = fitting_sizes.first()
+        {
+            let size = human(size).replace(' ', "");
+            steps.push(format!(
+                "or ALTER SYSTEM SET huge_page_size = '{size}'; {RESTART}"
+            ));
+        }
+        Some(steps.join("; "))
     }
+}
+
+/// Limits on faults of pages that the server would use after the remedy.
+fn fault_refusals_on_the_way(facts: &Facts) -> Vec<Refusal<'_>> {
+    let default = || facts.meminfo.as_ref().ok()?.default_huge_page_bytes;
+    let page_bytes = facts
+        .target_pool()
+        .map(|pool| pool.page_bytes)
+        .or_else(default);
+    page_bytes
+        .and_then(|page_bytes| fault_refusals(facts, page_bytes))
+        .unwrap_or_default()
+}
+
+/// The pool's part of a remedy whose main part is a setting.
+fn set_pool(facts: &Facts) -> Option<String> {
+    let target = Forecast::of_target(facts)?;
+    let is_short = target.shortfall.is_some_and(|pages| pages > 0);
+    is_short.then_some(target.set_now(target.recommended?))
 }
 
 fn list(sizes: &[u64]) -> String {

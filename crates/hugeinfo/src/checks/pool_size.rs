@@ -1,5 +1,7 @@
 //! Huge pages that nobody needs: memory that the kernel can give to nothing else.
 
+use std::fmt;
+
 use super::{Check, Status};
 use crate::{
     facts::{Facts, HugePages, SharedMemoryType},
@@ -49,6 +51,18 @@ impl Excess {
     }
 }
 
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} huge pages of {} ({}) are needed by nobody",
+            self.pages,
+            human(self.forecast.pool.page_bytes),
+            human(self.bytes())
+        )
+    }
+}
+
 pub(super) fn check(facts: &Facts) -> Check {
     let (status, finding, remedy) = judge(facts);
     Check {
@@ -60,7 +74,7 @@ pub(super) fn check(facts: &Facts) -> Check {
 }
 
 fn judge(facts: &Facts) -> (Status, String, Option<String>) {
-    let unknown = |why: &dyn std::fmt::Display| {
+    let unknown = |why: &dyn fmt::Display| {
         (
             Status::Unknown,
             format!("whether huge pages lie idle cannot be told: {why}"),
@@ -71,40 +85,36 @@ fn judge(facts: &Facts) -> (Status, String, Option<String>) {
         Ok(forecasts) => forecasts,
         Err(absent) => return unknown(&absent),
     };
-    let worst = forecasts
+    let page_size_is_known = facts.page_bytes().is_some();
+    let excesses: Vec<_> = forecasts
         .into_iter()
         .filter_map(|forecast| Excess::of(facts, forecast))
-        .max_by_key(Excess::bytes);
-    let Some(excess) = worst else {
+        .collect();
+    let largest = excesses.iter().max_by_key(|excess| excess.bytes());
+    let Some(largest) = largest.filter(|_| page_size_is_known) else {
         return match &facts.segment {
             Err(absent) => unknown(absent),
-            Ok(_) => (
-                Status::Ok,
-                "there is no pool of huge pages".to_owned(),
-                None,
-            ),
+            Ok(_) => unknown(&"the page size of the main segment cannot be seen"),
         };
     };
-    if excess.pages == 0 {
+    if largest.pages == 0 {
         return (
             Status::Ok,
             "no pool holds more than is needed".to_owned(),
             None,
         );
     }
-    let finding = format!(
-        "{} huge pages of {} ({}) are needed by nobody",
-        excess.pages,
-        human(excess.forecast.pool.page_bytes),
-        human(excess.bytes())
-    );
-    match facts.meminfo.as_ref().map(|meminfo| meminfo.total_bytes) {
-        Ok(Some(ram_bytes)) if excess.is_large(ram_bytes) => (
-            Status::Warning,
-            finding,
-            Some(excess.forecast.set_now(excess.needed)),
-        ),
-        Ok(_) => (Status::Ok, finding, None),
-        Err(absent) => unknown(absent),
+    let ram_bytes = match facts.meminfo.as_ref().map(|meminfo| meminfo.total_bytes) {
+        Ok(Some(ram_bytes)) => ram_bytes,
+        Ok(None) => return unknown(&"/proc/meminfo has no line MemTotal"),
+        Err(absent) => return unknown(absent),
+    };
+    let large = excesses.iter().filter(|excess| excess.is_large(ram_bytes));
+    match large.max_by_key(|excess| excess.bytes()) {
+        Some(large) => {
+            let remedy = large.forecast.set_now(large.needed);
+            (Status::Warning, large.to_string(), Some(remedy))
+        }
+        None => (Status::Ok, largest.to_string(), None),
     }
 }

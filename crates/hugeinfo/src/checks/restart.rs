@@ -19,7 +19,7 @@ pub(super) fn check(facts: &Facts) -> Check {
             Status::Ok,
             format!("a restart would not ask for huge pages: {obstacle}"),
         ),
-        Some(obstacle @ Obstacle::Untold(_)) => (
+        Some(obstacle @ (Obstacle::Untold(_) | Obstacle::PageSizeUntold)) => (
             Status::Unknown,
             format!("whether a restart would get huge pages cannot be told: {obstacle}"),
         ),
