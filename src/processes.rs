@@ -1,5 +1,7 @@
 //! The processes of this server, and nobody else's.
 
+use std::collections::HashSet;
+
 use hugeinfo::{
     error::absent_or,
     family,
@@ -19,18 +21,56 @@ pub(crate) struct Member {
     pub(crate) stat: Stat,
 }
 
+/// Tells the server's processes from others.
+struct Server {
+    root: Root,
+    parent: u32,
+    with_slot: HashSet<u32>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            root: Root::system(),
+            parent: postgres::parent_pid(),
+            with_slot: postgres::pids_in_shared_memory().into_iter().collect(),
+        }
+    }
+
+    /// The process of that number, if it is of this server.
+    ///
+    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans. A process without a slot in shared
+    /// memory is one if it runs the postmaster's program.
+    fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
+        let Some((process, stat)) = family::member(&self.root, self.parent, pid, buffer)? else {
+            return Ok(None);
+        };
+        if pid != self.parent && !self.with_slot.contains(&pid) {
+            let parent = Process::open(&self.root, self.parent).and_then(|p| p.executable());
+            let own = absent_or(process.executable())?;
+            if own.is_err() || own != absent_or(parent)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Member { process, stat }))
+    }
+}
+
 /// All processes of this server, one after the other; one that ends meanwhile is left out.
 pub(crate) fn all<T>(
     mut row: impl FnMut(Member, &mut Vec<u8>) -> Result<Option<T>, Error>,
 ) -> Result<Vec<T>, Error> {
-    let root = Root::system();
-    let parent = postgres::parent_pid();
+    let server = Server::new();
     let mut buffer = Vec::with_capacity(4096);
     let mut rows = Vec::new();
-    for pid in family::pids(&root, parent, postgres::pids_in_shared_memory())? {
+    for pid in family::pids(
+        &server.root,
+        server.parent,
+        server.with_slot.iter().copied(),
+    )? {
         postgres::check_for_interrupts();
-        if let Some((process, stat)) = family::member(&root, parent, pid, &mut buffer)? {
-            rows.extend(row(Member { process, stat }, &mut buffer)?);
+        if let Some(member) = server.member(pid, &mut buffer)? {
+            rows.extend(row(member, &mut buffer)?);
         }
     }
     Ok(rows)
@@ -39,15 +79,14 @@ pub(crate) fn all<T>(
 /// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets a warning and no row, so that a query over
 /// many goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
-    let parent = postgres::parent_pid();
     let member = match u32::try_from(pid) {
-        Ok(number) => family::member(&Root::system(), parent, number, &mut Vec::new())?,
+        Ok(number) => Server::new().member(number, &mut Vec::new())?,
         Err(_) => None,
     };
     if member.is_none() {
         warning!("PID {pid} is not a PostgreSQL server process");
     }
-    Ok(member.map(|(process, _)| process))
+    Ok(member.map(|member| member.process))
 }
 
 /// Whether a process that was opened is no more.
