@@ -36,7 +36,10 @@ END
 
 use HugeInfo::Guardian;
 use HugeInfo::Kernel;
+use HugeInfo::Namespace ();
+use HugeInfo::Processes ();
 use HugeInfo::Server ();
+use HugeInfo::Session ();
 use HugeInfo::User;
 
 our @ISA = qw(Exporter);

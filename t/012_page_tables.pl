@@ -1,0 +1,156 @@
+# What page tables cost: 8 bytes for each page that a process has touched, so a lot on small pages and next to nothing on
+# huge ones. And what hugeinfo_page_tables foretells, against what then happens.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $ENTRY = 8;
+my $table_bytes = 1 << 30;
+
+my $node = new_server('page_tables', shared_buffers => '1152MB', huge_pages => 'off', wal_level => 'minimal', max_connections => 20);
+$node->safe_psql('postgres', $_) for 'CREATE EXTENSION pg_prewarm', q(
+	CREATE UNLOGGED TABLE large (x text);
+	ALTER TABLE large ALTER x SET STORAGE PLAIN;
+	INSERT INTO large SELECT repeat('x', 7000) FROM generate_series(1, 131072)), 'CHECKPOINT';
+cmp_ok($node->safe_psql('postgres', q(SELECT pg_relation_size('large'))), '>=', $table_bytes, 'a table of 1 GB');
+
+# Page tables for so many bytes, on pages of that size: entries, without the levels above.
+sub entries { my ($bytes, $page) = @_; return $ENTRY * POSIX::ceil($bytes / $page) }
+
+sub page_tables { my ($pid) = @_; return status_file($pid)->{page_table_bytes} }
+
+# The view, with the kernel's figures of the same moment.
+sub compare_view
+{
+	my ($sql, $name) = @_;
+	my ($processes, $now, @rows);
+	my $still = until_true(sub {
+		my $read = sub { my @pids = family($node->{_pid}); return (scalar @pids, sum_of('page_table_bytes', map { status_file($_) } @pids)) };
+		my @before = $read->();
+		@rows = $sql->rows('SELECT * FROM hugeinfo_page_tables');
+		($processes, $now) = $read->();
+		"@before" eq "$processes $now";
+	});
+	ok($still, "$name: the processes stand still");
+
+	my $real = segment($node->{_pid});
+	my $stated = HugeInfo::Server::shared_memory_bytes($node);
+	is_deeply([ map { $_->{page_size_bytes} } @rows ], [ base_page(), map { $_ * 1024 } page_sizes_kb() ],
+		"$name: small pages first, then each size");
+	for my $row (@rows)
+	{
+		my $page = $row->{page_size_bytes};
+		# A segment on huge pages is padded to whole ones; on others it would be as large as it has to be. PostgreSQL tells
+		# its need in whole megabytes, rounded up.
+		my $most = entries($real->{bytes}, $page);
+		my $least = entries($real->{bytes} < $stated ? $real->{bytes} : $stated - (1 << 20), $page);
+		my $one = $row->{one_backend_bytes};
+		ok($least <= $one && $one <= $most, "$name, $page: one backend") or diag("$one is not from $least to $most");
+		is_deeply(
+			$row,
+			{
+				page_size_bytes => $page,
+				is_used_by_server => $page == $real->{page_bytes} ? 't' : 'f',
+				one_backend_bytes => $one,
+				present_backends_bytes => $one * $processes,
+				max_connections_bytes => $one * 20,
+				now_bytes => $now,
+				saving_bytes => $now - $one * $processes,
+			},
+			"$name, $page: all columns");
+	}
+	return map { $_->{page_size_bytes} => $_ } @rows;
+}
+
+# A backend that touches the whole table; how far its page tables grow, by the kernel and by the view.
+sub growth
+{
+	my ($sql, $name) = @_;
+	my $backend = HugeInfo::Session->new($node);
+	my $pid = $backend->pid;
+	my $seen = sub { return $sql->value("SELECT page_table_bytes FROM hugeinfo_backends WHERE pid = $pid") };
+	$backend->value('SELECT count(*) FROM pg_class');
+	my $before = page_tables($pid);
+	is($seen->(), $before, "$name: page tables before");
+	$backend->value('SET max_parallel_workers_per_gather = 0');
+	is($backend->value('SELECT count(*) FROM large'), 131072, "$name: a backend touches 1 GB");
+	my $after = page_tables($pid);
+	is($seen->(), $after, "$name: and after");
+	return ($after - $before, $backend);
+}
+
+{
+	my $name = 'small pages';
+	my $thp = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
+	my $on_thp = -e $thp && slurp_file($thp) =~ /\[(?:always|within_size|force)\]/;
+	SKIP:
+	{
+		cannot("$name: shared memory lies on transparent huge pages here") if $on_thp;
+		my $sql = HugeInfo::Session->new($node);
+		is($sql->value(q(SELECT pg_prewarm('large', 'buffer') >= 131072)), 't', "$name: the table is in shared buffers");
+		my ($grown, $backend) = growth($sql, $name);
+		my %row = compare_view($sql, $name);
+		my $least = entries($table_bytes, base_page());
+		my $foretold = $row{ base_page() }{one_backend_bytes};
+		# a little more for what else it touched, and the levels above
+		cmp_ok($grown, '>=', $least, "$name: 8 bytes for each page that it touched");
+		cmp_ok($grown, '<=', 1.05 * $foretold, "$name: and no more than foretold");
+
+		# another one, and the sum grows by as much
+		my ($again, $second) = growth($sql, "$name, another backend");
+		cmp_ok(abs($again - $grown), '<', 0.05 * $grown, "$name: each backend has its own");
+		my %later = compare_view($sql, "$name, another backend");
+		cmp_ok($later{ base_page() }{now_bytes}, '>=', $row{ base_page() }{now_bytes} + $least, "$name: in the sum, too");
+
+		# Walks of all that: seconds, if nothing ended them.
+		my $pid = $second->pid;
+		for my $from ("hugeinfo_mappings($pid + 0 * i)", "hugeinfo_memory($pid + 0 * i)")
+		{
+			is_cancelled_in_time($sql, "SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL $from AS m", "$name, $from");
+			compare_view($sql, "$name, after the cancel");
+			is($sql->value("SELECT count(*) FROM hugeinfo_mappings($pid)"), scalar(maps_file($pid)), "$name, the mappings after the cancel");
+			is($sql->value("SELECT rss_bytes FROM hugeinfo_memory($pid)"), rollup_file($pid)->{rss_bytes}, "$name, the memory after the cancel");
+		}
+		$_->close for $second, $backend, $sql;
+	}
+}
+
+SKIP:
+{
+	my $name = 'huge pages';
+	needs_host($name);
+	pools_of_one_size($kb, required_pages($node, $kb));
+	restarts($node, huge_pages => 'on');
+	my $sql = HugeInfo::Session->new($node);
+	$sql->value(q(SELECT pg_prewarm('large', 'buffer')));
+	my ($grown, $backend) = growth($sql, $name);
+	my %row = compare_view($sql, $name);
+	is_cancelled_in_time($sql,
+		'SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL hugeinfo_mappings(' . $backend->pid . ' + 0 * i) AS m', $name);
+	my $small = $row{ base_page() }{one_backend_bytes};
+	cmp_ok($small, '>=', entries($table_bytes, base_page()), "$name: small ones would cost megabytes");
+	cmp_ok($grown, '<', $small / 10, "$name: its page tables hardly grow");
+	is($row{ $kb * 1024 }{is_used_by_server}, 't', "$name: the server is on them");
+	cmp_ok(status_file($backend->pid)->{rss_shmem_bytes}, '<', 64 << 20, "$name: what it touched is not resident");
+	my ($memory) = $sql->rows('SELECT * FROM hugeinfo_memory(' . $backend->pid . ')');
+	cmp_ok($memory->{shared_hugetlb_bytes} + $memory->{private_hugetlb_bytes}, '>=', $table_bytes,
+		"$name: but in huge pages, which the memory of a process is shown beside");
+	is_deeply({ map { $_ => $memory->{$_} } qw(shared_hugetlb_bytes private_hugetlb_bytes) },
+		{ map { $_ => rollup_file($backend->pid)->{$_} } qw(shared_hugetlb_bytes private_hugetlb_bytes) },
+		"$name: as smaps_rollup has it");
+	$_->close for $backend, $sql;
+}
+
+$node->stop;
+done_testing;

@@ -1,0 +1,146 @@
+# 10,000 calls of each function while connections open and close as fast as they can: not one error, nothing left open, no
+# memory lost.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $CALLS = 10_000;
+my $postmaster;
+
+my $node = new_server('race', max_connections => 40, fsync => 'off', log_statement => 'none', log_disconnections => 'off',
+	log_min_messages => 'error', log_min_error_statement => 'error');
+$postmaster = $node->{_pid};
+my $watch = HugeInfo::Session->new($node);
+
+# Each a loop of the server's own, which any error ends. Each pass gives the number of calls that it made, and the problems that it saw.
+my %pass = (
+	hugeinfo_backends => qq{
+		SELECT 1, CASE WHEN count(*) <> count(DISTINCT pid) THEN 'a process twice'
+			WHEN count(*) FILTER (WHERE pid = pg_backend_pid() AND page_table_bytes > 0 AND rss_bytes > 0) <> 1 THEN 'the asking backend'
+			WHEN count(*) FILTER (WHERE pid = $postmaster AND backend_type = 'postmaster' AND rss_bytes > 0) <> 1 THEN 'the postmaster'
+			WHEN count(*) FILTER (WHERE backend_type IN ('checkpointer', 'walwriter', 'background writer') AND rss_bytes > 0) <> 3 THEN 'those that stay'
+			WHEN count(*) > 60 THEN 'too many' END
+		FROM hugeinfo_backends},
+	hugeinfo_page_tables => q{
+		SELECT 1, CASE WHEN count(*) = 0 THEN 'no row'
+			WHEN min(present_backends_bytes / one_backend_bytes) NOT BETWEEN 5 AND 60 THEN 'too few or too many processes'
+			WHEN NOT bool_and(now_bytes > 0) THEN 'no page tables' END
+		FROM hugeinfo_page_tables},
+	hugeinfo_fault_rates => qq{
+		SELECT 1, CASE WHEN count(*) <> count(DISTINCT (pid, presence)) THEN 'a process twice'
+			WHEN count(*) FILTER (WHERE pid IN (pg_backend_pid(), $postmaster) AND presence = 'stayed') <> 2 THEN 'those that stay'
+			WHEN min(minor_faults) < 0 OR min(major_faults) < 0 THEN 'less than nothing'
+			WHEN max(minor_faults) FILTER (WHERE pid <> $postmaster) > 1000000 THEN 'too much' END
+		FROM hugeinfo_fault_rates('1 ms')},
+	# of all that hugeinfo_backends has just listed: some have ended by now
+	hugeinfo_memory => q{
+		SELECT count(*), CASE WHEN count(*) <> count(DISTINCT b.pid) THEN 'a process twice'
+			WHEN count(*) FILTER (WHERE b.pid = pg_backend_pid() AND pss_bytes > 0) <> 1 THEN 'the asking backend'
+			WHEN min(m.rss_bytes) < 0 OR max(m.rss_bytes) > 1 << 30 THEN 'rss' END
+		FROM hugeinfo_backends() AS b LEFT JOIN LATERAL hugeinfo_memory(b.pid) AS m ON true},
+	hugeinfo_mappings => q{
+		SELECT count(DISTINCT b.pid), CASE
+			WHEN count(*) FILTER (WHERE m.pid <> b.pid) <> 0 THEN 'of another'
+			WHEN count(*) FILTER (WHERE b.pid = pg_backend_pid() AND kind = 'main segment' AND m.rss_bytes > 0) = 0 THEN 'the asking backend'
+			WHEN count(*) FILTER (WHERE m.pid = b.pid AND (kind IS NULL OR size_bytes <= 0)) <> 0 THEN 'nonsense' END
+		FROM hugeinfo_backends() AS b LEFT JOIN LATERAL hugeinfo_mappings(b.pid) AS m ON true});
+
+sub loop
+{
+	my ($function, $calls) = @_;
+	return qq{
+		DO \$\$
+		DECLARE
+			calls bigint := 0;
+			made bigint;
+			problem text;
+		BEGIN
+			WHILE calls < $calls LOOP
+				$pass{$function} INTO made, problem;
+				IF problem IS NOT NULL THEN
+					RAISE EXCEPTION '%', problem;
+				END IF;
+				calls := calls + made;
+			END LOOP;
+		END
+		\$\$};
+}
+
+# Resident and not shared with anybody's file or segment.
+sub private_kb { my ($pid) = @_; return status_file($pid)->{rss_anon_bytes} / 1024 }
+
+sub sessions { return $watch->value(q(SELECT sum(sessions) FROM pg_stat_database)) }
+
+my %session = map { $_ => HugeInfo::Session->new($node) } sort keys %pass;
+for (values %session)
+{
+	# a process that has ended is warned of: as many warnings as there are connections
+	$_->value('SET client_min_messages = error');
+	$_->value('SET log_min_messages = error');
+}
+
+my $script = PostgreSQL::Test::Utils::tempdir() . '/nothing.sql';
+append_to_file($script, "SELECT 1;\n");
+my ($pgbench_says, $pgbench_complains) = ('', '');
+my $pgbench = IPC::Run::start(
+	[ 'pgbench', '-n', '-C', '-c', 4, '-j', 2, '-T', 600, '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ],
+	'<', '/dev/null', '>', \$pgbench_says, '2>', \$pgbench_complains);
+my $churned = until_true(sub { sessions() > 200 });
+ok($churned, 'connections come and go');
+
+my $begin = time;
+my $before = sessions();
+my (%files, %memory);
+# what each will ever load, it has loaded after these
+$session{$_}->value(loop($_, $CALLS / 20)) for sort keys %session;
+for (sort keys %session)
+{
+	$files{$_} = [ open_files($session{$_}->pid) ];
+	$memory{$_} = private_kb($session{$_}->pid);
+}
+# The slowest beside all others, so that there is something left of the host for connections.
+my ($slowest, @others) = ('hugeinfo_mappings', grep { $_ ne 'hugeinfo_mappings' } sort keys %session);
+$session{$slowest}->ask(loop($slowest, $CALLS));
+for my $function (@others, $slowest)
+{
+	$session{$function}->ask(loop($function, $CALLS)) unless $function eq $slowest;
+	my $pid = $session{$function}->pid;
+	my (undef, $error) = $session{$function}->answer;
+	is($error, '', "$function: $CALLS calls without an error");
+	is_deeply([ open_files($pid) ], $files{$function}, "$function: no file left open");
+	my $grown = private_kb($pid) - $memory{$function};
+	# a hundred bytes a call would be a megabyte
+	cmp_ok($grown, '<', 1000, "$function: memory is flat");
+}
+my $connections = sessions() - $before;
+note(sprintf '%d connections, %.0f a second', $connections, $connections / (time - $begin));
+cmp_ok($connections, '>', 1000, 'over a thousand connections came and went meanwhile');
+is($pgbench->pumpable ? '' : $pgbench_complains, '', 'to the end');
+
+# Within one statement, too: what a call takes is given back before the next. By the kernel's word, read in that statement.
+for my $from ('hugeinfo_memory(pg_backend_pid() + 0 * i)', 'hugeinfo_mappings(pg_backend_pid() + 0 * i)')
+{
+	my $own = q{CASE WHEN i IN (200, 2000) THEN substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\s+(\d+)') END};
+	my ($first, $last) = split /\n/, $watch->value(qq{
+		SELECT kb FROM (SELECT i, $own AS kb
+			FROM generate_series(1, 2000) AS i, LATERAL (SELECT count(*) FROM $from AS m OFFSET 0) AS t) AS s
+		WHERE kb IS NOT NULL ORDER BY i});
+	cmp_ok($last - $first, '<', 1000, "$from: memory is flat within a statement");
+}
+
+$pgbench->signal('INT');
+eval { $pgbench->finish };
+$_->close for $watch, values %session;
+unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal|server process .* exited/, 'and the server has not crashed');
+$node->stop;
+done_testing;

@@ -1,0 +1,190 @@
+# What /proc and ps say of processes, read by the tests themselves. Nothing here comes from the extension.
+#
+# Sizes are bytes, and what the kernel does not report is undef, as in SQL.
+package HugeInfo::Processes;
+
+use strict;
+use warnings;
+# addresses have more than 32 bits
+no warnings 'portable';
+
+use Exporter 'import';
+use Time::HiRes qw(sleep);
+
+our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
+  sum_of state_of until_true);
+
+# The server's processes as ps sees them: the postmaster and its children.
+sub family
+{
+	my ($postmaster) = @_;
+	my @children = `ps --no-headers -o pid --ppid $postmaster` =~ /(\d+)/g;
+	return sort { $a <=> $b } $postmaster, @children;
+}
+
+# '' where the process has ended or the file may not be read
+sub process_file
+{
+	my ($pid, $name) = @_;
+	open my $fh, '<:raw', "/proc/$pid/$name" or return '';
+	local $/;
+	return scalar(<$fh>) // '';
+}
+
+# As ps shows it: the process title that PostgreSQL writes over its arguments.
+sub title
+{
+	my ($pid) = @_;
+	return process_file($pid, 'cmdline') =~ s/\0.*//sr;
+}
+
+my %OF_STATUS = (
+	page_table_bytes => 'VmPTE',
+	virtual_bytes => 'VmSize',
+	virtual_peak_bytes => 'VmPeak',
+	rss_bytes => 'VmRSS',
+	rss_anon_bytes => 'RssAnon',
+	rss_file_bytes => 'RssFile',
+	rss_shmem_bytes => 'RssShmem',
+	hugetlb_bytes => 'HugetlbPages',
+	swap_bytes => 'VmSwap');
+
+my %OF_SMAPS = (
+	page_size_bytes => 'KernelPageSize',
+	rss_bytes => 'Rss',
+	pss_bytes => 'Pss',
+	pss_dirty_bytes => 'Pss_Dirty',
+	shared_clean_bytes => 'Shared_Clean',
+	shared_dirty_bytes => 'Shared_Dirty',
+	private_clean_bytes => 'Private_Clean',
+	private_dirty_bytes => 'Private_Dirty',
+	referenced_bytes => 'Referenced',
+	anonymous_bytes => 'Anonymous',
+	ksm_bytes => 'KSM',
+	lazy_free_bytes => 'LazyFree',
+	anon_thp_bytes => 'AnonHugePages',
+	shmem_thp_bytes => 'ShmemPmdMapped',
+	file_thp_bytes => 'FilePmdMapped',
+	shared_hugetlb_bytes => 'Shared_Hugetlb',
+	private_hugetlb_bytes => 'Private_Hugetlb',
+	swap_bytes => 'Swap',
+	swap_pss_bytes => 'SwapPss',
+	locked_bytes => 'Locked');
+
+my %OF_ROLLUP = (
+	rss_bytes => 'Rss',
+	pss_bytes => 'Pss',
+	pss_anon_bytes => 'Pss_Anon',
+	pss_file_bytes => 'Pss_File',
+	pss_shmem_bytes => 'Pss_Shmem',
+	swap_pss_bytes => 'SwapPss',
+	anon_thp_bytes => 'AnonHugePages',
+	shmem_thp_bytes => 'ShmemPmdMapped',
+	shared_hugetlb_bytes => 'Shared_Hugetlb',
+	private_hugetlb_bytes => 'Private_Hugetlb');
+
+sub _kilobytes
+{
+	my ($text) = @_;
+	my %kb = $text =~ /^(\w+):\s+(\d+) kB$/mg;
+	return map { $_ => $kb{$_} * 1024 } keys %kb;
+}
+
+# The columns of hugeinfo_backends that come from the file.
+sub status_file
+{
+	my ($pid) = @_;
+	my %bytes = _kilobytes(process_file($pid, 'status'));
+	return { map { $_ => $bytes{ $OF_STATUS{$_} } } keys %OF_STATUS };
+}
+
+sub stat_file
+{
+	my ($pid) = @_;
+	# the name in parentheses may hold anything
+	my @from_third = split / /, process_file($pid, 'stat') =~ s/^.*\) //sr;
+	return { minor_faults => $from_third[7], major_faults => $from_third[9] };
+}
+
+# One letter: S sleeps, T is stopped, Z is a zombie; undef where there is no such process.
+sub state_of { my ($pid) = @_; return process_file($pid, 'stat') =~ /.*\) (\S)/s ? $1 : undef }
+
+sub oom_files
+{
+	my ($pid) = @_;
+	return { map { my ($value) = process_file($pid, $_) =~ /^(-?\d+)$/; $_ => $value } qw(oom_score oom_score_adj) };
+}
+
+# The columns of hugeinfo_memory.
+sub rollup_file
+{
+	my ($pid) = @_;
+	my %bytes = _kilobytes(process_file($pid, 'smaps_rollup'));
+	return {
+		(map { $_ => $bytes{ $OF_ROLLUP{$_} } } keys %OF_ROLLUP),
+		uss_bytes => $bytes{Private_Clean} + $bytes{Private_Dirty} };
+}
+
+# A line of maps as columns of hugeinfo_mappings.
+sub _mapping
+{
+	my ($line) = @_;
+	my ($start, $end, $permissions, $offset, $device, $inode, $path) =
+	  $line =~ /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$/s
+	  or die "not a line of maps: $line\n";
+	return {
+		start_address => $start,
+		end_address => $end,
+		size_bytes => hex($end) - hex($start),
+		permissions => $permissions,
+		file_offset_bytes => hex($offset),
+		device => $device,
+		inode => $inode,
+		path => $path eq '' ? undef : $path };
+}
+
+sub maps_file { my ($pid) = @_; return map { _mapping($_) } split /\n/, process_file($pid, 'maps') }
+
+# The same with figures and flags.
+sub smaps_file
+{
+	my ($pid) = @_;
+	my @rows;
+	for my $entry (split /^(?=[0-9a-f]+-[0-9a-f]+ )/m, process_file($pid, 'smaps'))
+	{
+		my ($line, $rest) = split /\n/, $entry, 2;
+		my %bytes = _kilobytes($rest);
+		my ($flags) = $rest =~ /^VmFlags: (.*)$/m;
+		push @rows, {
+			%{ _mapping($line) },
+			(map { $_ => $bytes{ $OF_SMAPS{$_} } } keys %OF_SMAPS),
+			vm_flags => $flags && [ split ' ', $flags ] };
+	}
+	return @rows;
+}
+
+# Adds up one column over rows; undef where no row has it.
+sub sum_of
+{
+	my ($column, @rows) = @_;
+	my $sum;
+	$sum += $_ for grep { defined } map { $_->{$column} } @rows;
+	return $sum;
+}
+
+# What the descriptors of a process point to.
+sub open_files { my ($pid) = @_; return sort grep { defined } map { readlink } glob "/proc/$pid/fd/*" }
+
+# Polls; false after a minute.
+sub until_true
+{
+	my ($code) = @_;
+	for (1 .. 1200)
+	{
+		return 1 if $code->();
+		sleep 0.05;
+	}
+	return 0;
+}
+
+1;
