@@ -38,7 +38,7 @@ pub struct Server {
     pub shared_memory_type: SharedMemoryType,
     /// `huge_page_size`; `None`: the kernel's default.
     pub huge_page_size_bytes: Option<u64>,
-    /// `shared_memory_size`: what the main segment needs, rounded up to whole MB by PostgreSQL.
+    /// `shared_memory_size`: what the main segment needs, rounded up to whole MB by PostgreSQL. Exact in a plan.
     pub shared_memory_bytes: u64,
 }
 
@@ -56,6 +56,8 @@ pub struct Subject {
 pub struct Facts {
     /// What the server says.
     pub server: Server,
+    /// What its next start will use, and exactly how many bytes it will need, where a plan has told; `None`: the same as now.
+    pub planned: Option<Server>,
     /// Size of an ordinary page: 4 kB, or up to 64 kB on arm64.
     pub base_page_bytes: u64,
     /// The main shared memory segment.
@@ -87,6 +89,7 @@ impl Facts {
         }
         Ok(Self {
             server,
+            planned: None,
             base_page_bytes: rustix::param::page_size() as u64,
             segment,
             meminfo: absent_or(meminfo::read(root))?,
@@ -106,12 +109,17 @@ impl Facts {
         Some(Some(page_bytes).filter(|&bytes| bytes > self.base_page_bytes))
     }
 
-    /// Size of the huge pages that the server asks for (port/sysv_shmem.c `GetHugePageSize`). `None` where neither the
+    /// What the next start of the server will use.
+    pub fn next_start(&self) -> &Server {
+        self.planned.as_ref().unwrap_or(&self.server)
+    }
+
+    /// Size of the huge pages that the next start asks for (port/sysv_shmem.c `GetHugePageSize`). `None` where neither the
     /// setting nor the kernel names one.
     ///
     /// PostgreSQL hands the kernel the logarithm of the setting, rounded up: 1536 kB gets pages of 2 MB.
     pub fn huge_page_asked_for(&self) -> Option<u64> {
-        let Some(setting) = self.server.huge_page_size_bytes else {
+        let Some(setting) = self.next_start().huge_page_size_bytes else {
             return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
         };
         let rounded_up = setting.checked_next_power_of_two()?;
@@ -123,7 +131,7 @@ impl Facts {
         Some(if is_there { rounded_up } else { setting })
     }
 
-    /// The pool that the server asks for.
+    /// The pool that the next start asks for.
     pub fn target_pool(&self) -> Option<&Pool> {
         let page_bytes = self.huge_page_asked_for()?;
         self.pools
@@ -133,9 +141,12 @@ impl Facts {
             .find(|pool| pool.page_bytes == page_bytes)
     }
 
-    /// Bytes that the main segment has to hold, as closely as can be told: the mapping is rounded up to whole pages, PostgreSQL's own
-    /// figure to whole MB.
+    /// Bytes that the main segment of the next start has to hold. Without a plan as closely as can be told: the mapping is rounded up
+    /// to whole pages, PostgreSQL's own figure to whole MB.
     pub fn needed_bytes(&self) -> u64 {
+        if let Some(planned) = &self.planned {
+            return planned.shared_memory_bytes;
+        }
         let stated = self.server.shared_memory_bytes;
         self.segment
             .as_ref()

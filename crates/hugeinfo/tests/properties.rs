@@ -361,6 +361,7 @@ mod restarts {
                 huge_page_size_bytes: None,
                 shared_memory_bytes: stated_bytes,
             },
+            planned: None,
             base_page_bytes: 4096,
             segment: Ok(segment),
             meminfo: Ok(Meminfo {
@@ -468,6 +469,7 @@ mod restarts {
                     huge_page_size_bytes: is_set.then_some(target),
                     shared_memory_bytes,
                 },
+                planned: None,
                 base_page_bytes: 4096,
                 segment: segment.ok_or_else(absent),
                 meminfo: Ok(Meminfo { total_bytes, default_huge_page_bytes: Some(target) }),

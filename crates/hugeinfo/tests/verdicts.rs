@@ -27,6 +27,7 @@ fn healthy() -> Facts {
             huge_page_size_bytes: None,
             shared_memory_bytes: 1073 * MB,
         },
+        planned: None,
         base_page_bytes: 4096,
         segment: Ok(Segment {
             bytes: 1074 * MB,
@@ -672,4 +673,29 @@ fn the_published_pool_of_72457_pages() {
     assert_eq!(forecast.required, 4103);
     assert_eq!(forecast.pool.available(), 86);
     assert_eq!(forecast.pool.committed(), 72_371);
+}
+
+#[test]
+fn a_plan_counts_for_the_next_start_and_not_for_what_runs() {
+    let mut facts = healthy();
+    let larger = Server {
+        shared_memory_bytes: 1076 * MB + 8192,
+        ..facts.server.clone()
+    };
+    facts.planned = Some(larger);
+    let forecast = Forecast::of_target(&facts).expect("a pool");
+    assert_eq!(forecast.required, 539);
+    assert_eq!(forecast.recommended, Some(539));
+    assert_eq!(forecast.shortfall, Some(2));
+    assert_eq!(forecast.own, Some(537));
+    assert_eq!(forecast.fits_after_restart, Some(false));
+
+    let on_large_pages = Server {
+        huge_page_size_bytes: Some(GB),
+        ..facts.server.clone()
+    };
+    facts.planned = Some(on_large_pages);
+    let forecast = Forecast::of_target(&facts).expect("a pool");
+    assert_eq!((forecast.pool.page_bytes, forecast.required), (GB, 2));
+    assert_eq!(facts.huge_page_in_use(), Some(Some(2 * MB)));
 }

@@ -34,10 +34,10 @@ pub(super) enum Obstacle<'a> {
 
 /// `None`: nothing is in the way.
 pub(super) fn find(facts: &Facts) -> Option<Obstacle<'_>> {
-    if facts.server.huge_pages == HugePages::Off {
+    if facts.next_start().huge_pages == HugePages::Off {
         return Some(Obstacle::Off);
     }
-    if facts.server.shared_memory_type == SharedMemoryType::Sysv {
+    if facts.next_start().shared_memory_type == SharedMemoryType::Sysv {
         return Some(Obstacle::Sysv);
     }
     let pools = match &facts.pools {

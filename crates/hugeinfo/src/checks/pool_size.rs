@@ -24,8 +24,8 @@ struct Excess {
 impl Excess {
     /// A server that asks for huge pages needs them in the pool that it asks for, and keeps what it has in the pool that it uses.
     fn of(facts: &Facts, forecast: Forecast) -> Option<Self> {
-        let wants_huge_pages = facts.server.huge_pages != HugePages::Off
-            && facts.server.shared_memory_type == SharedMemoryType::Mmap;
+        let wants_huge_pages = facts.next_start().huge_pages != HugePages::Off
+            && facts.next_start().shared_memory_type == SharedMemoryType::Mmap;
         let is_target = facts.huge_page_asked_for() == Some(forecast.pool.page_bytes);
         let needed = if wants_huge_pages && is_target || forecast.is_used_by_server == Some(true) {
             forecast.recommended?

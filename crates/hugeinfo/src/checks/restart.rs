@@ -23,7 +23,7 @@ pub(super) fn check(facts: &Facts) -> Check {
             Status::Unknown,
             format!("whether a restart would get huge pages cannot be told: {obstacle}"),
         ),
-        Some(obstacle) if facts.server.huge_pages == HugePages::On => (
+        Some(obstacle) if facts.next_start().huge_pages == HugePages::On => (
             Status::Critical,
             format!("a restart would fail, since huge_pages = on: {obstacle}"),
         ),
