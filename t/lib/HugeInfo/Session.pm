@@ -60,7 +60,7 @@ sub answer
 	my ($self) = @_;
 	my $end = delete $self->{open} // die "nothing was asked\n";
 	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
-	until ($self->{out} =~ /^\Q$end\E$/m && $self->{error} =~ /^\Q$end\E$/m)
+	until ($self->{out} =~ /^\Q$end\E\n/m && $self->{error} =~ /^\Q$end\E\n/m)
 	{
 		die "the session has ended: $self->{error}\n" unless $self->{run}->pumpable;
 		$self->{run}->pump;
