@@ -43,7 +43,6 @@ fn nothing_in_the_corpus_panics() {
         assert!(!files.is_empty(), "{name}");
         for file in files {
             let bytes = fs::read(&file).expect("a file");
-            println!("{}", file.display());
             if catch_unwind(|| target(&bytes)).is_err() {
                 failed.push(file);
             }
