@@ -25,6 +25,8 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
+pub mod boot;
+pub mod buddyinfo;
 pub mod cgroup;
 pub mod checks;
 pub mod error;
@@ -33,6 +35,7 @@ pub mod family;
 pub mod forecast;
 pub mod hugepages;
 pub mod kind;
+pub mod limits;
 pub mod maps;
 pub mod meminfo;
 pub mod memory;

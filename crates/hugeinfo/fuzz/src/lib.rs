@@ -5,9 +5,11 @@
 use std::path::{Component, Path};
 
 use hugeinfo::{
+    boot, buddyinfo,
     cgroup::{Version, membership, mount, parse_limit},
     family, hugepages,
     kind::Landmarks,
+    limits,
     maps::{self, Device, Extent, Mapping},
     meminfo, memory, oom,
     process::parse_command_line,
@@ -18,12 +20,15 @@ use hugeinfo::{
 pub type Target = fn(&[u8]);
 
 /// Each target by its name, which is also that of its program in `src/bin/` and of its directory in `corpus/`.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 17] = [
+    ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),
     ("cgroup_limit", cgroup_limit),
     ("children", children),
     ("cmdline", cmdline),
     ("hugepages", hugepages),
+    ("kernel_command_line", kernel_command_line),
+    ("limits", limits),
     ("maps", maps),
     ("meminfo", meminfo),
     ("mountinfo", mountinfo),
@@ -32,7 +37,17 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
+    ("sysctl_conf", sysctl_conf),
 ];
+
+/// `/proc/buddyinfo`.
+pub fn buddyinfo(bytes: &[u8]) {
+    let free = buddyinfo::parse(bytes).unwrap_or_default();
+    for page_bytes in [0, 4096, 2 << 20, 1 << 30, u64::MAX] {
+        let _ = free.huge_pages(page_bytes, 4096);
+    }
+    let _ = free.huge_pages(2 << 20, 0);
+}
 
 /// `/proc/PID/cgroup`.
 pub fn cgroup(bytes: &[u8]) {
@@ -66,6 +81,16 @@ pub fn hugepages(bytes: &[u8]) {
         let name = directory.rsplit('/').next().unwrap_or_default();
         assert_eq!(hugepages::parse_name(name), Some(page_bytes));
     }
+}
+
+/// `/proc/cmdline`.
+pub fn kernel_command_line(bytes: &[u8]) {
+    let _ = boot::parse_command_line(bytes);
+}
+
+/// `/proc/PID/limits`.
+pub fn limits(bytes: &[u8]) {
+    let _ = limits::parse(bytes);
 }
 
 /// `/proc/PID/maps`.
@@ -184,4 +209,9 @@ pub fn written(mapping: &Mapping) -> Vec<u8> {
     let mut line = line.into_bytes();
     line.extend_from_slice(path);
     line
+}
+
+/// A file of `/etc/sysctl.d`.
+pub fn sysctl_conf(bytes: &[u8]) {
+    let _ = boot::parse_sysctl(bytes);
 }
