@@ -1,11 +1,6 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::{
-    checks,
-    facts::{HugePages, SharedMemoryType},
-    forecast::Forecast,
-    sizing,
-};
+use hugeinfo::{checks, forecast::Forecast, sizing};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::error::{Error, bigint_or_null};
@@ -52,15 +47,8 @@ fn hugeinfo_status() -> Result<
         let target = Forecast::of_target(&facts);
         let target = target.as_ref();
         Ok::<_, Error>((
-            match facts.server.huge_pages {
-                HugePages::Off => "off",
-                HugePages::On => "on",
-                HugePages::Try => "try",
-            },
-            match facts.server.shared_memory_type {
-                SharedMemoryType::Mmap => "mmap",
-                SharedMemoryType::Sysv => "sysv",
-            },
+            facts.server.huge_pages.as_str(),
+            facts.server.shared_memory_type.as_str(),
             facts
                 .huge_page_in_use()
                 .map(|huge_page| huge_page.is_some()),

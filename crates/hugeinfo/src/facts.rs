@@ -20,6 +20,17 @@ pub enum HugePages {
     Try,
 }
 
+impl HugePages {
+    /// As the setting is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Try => "try",
+        }
+    }
+}
+
 /// The setting `shared_memory_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedMemoryType {
@@ -27,6 +38,16 @@ pub enum SharedMemoryType {
     Mmap,
     /// System V shared memory.
     Sysv,
+}
+
+impl SharedMemoryType {
+    /// As the setting is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mmap => "mmap",
+            Self::Sysv => "sysv",
+        }
+    }
 }
 
 /// What the server says of itself.

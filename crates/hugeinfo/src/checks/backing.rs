@@ -1,53 +1,52 @@
 //! Whether huge pages back the main segment, and why not.
 
+use serde_json::json;
+
 use super::{Check, Status, obstacle};
 use crate::{
-    error::Absent,
     facts::{Facts, HugePages},
     segment::Segment,
     sizing::human,
 };
 
+const NAME: &str = "huge_pages";
+
 pub(super) fn check(facts: &Facts) -> Check {
-    let (status, finding, remedy) = match (&facts.segment, facts.huge_page_in_use()) {
-        (Err(absent), _) => unseen(absent),
-        (Ok(segment), None) => (
+    let segment = match &facts.segment {
+        Ok(segment) => segment,
+        Err(absent) => {
+            let finding = format!("main segment cannot be seen: {absent}");
+            return Check::new(NAME, Status::Unknown, finding);
+        }
+    };
+    let size = human(segment.bytes);
+    let check = match facts.huge_page_in_use() {
+        None => Check::new(
+            NAME,
             Status::Unknown,
             format!(
-                "page size of the main segment of {} cannot be told: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps",
-                human(segment.bytes)
+                "page size of the main segment of {size} cannot be told: the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps"
             ),
-            None,
         ),
-        (Ok(segment), Some(Some(page_bytes))) => (
+        Some(Some(page_bytes)) => Check::new(
+            NAME,
             Status::Ok,
             format!(
-                "main segment of {} lies on {} huge pages of {}",
-                human(segment.bytes),
+                "main segment of {size} lies on {} huge pages of {}",
                 segment.bytes / page_bytes,
                 human(page_bytes)
             ),
-            None,
         ),
-        (Ok(segment), Some(None)) => on_small_pages(facts, segment),
+        Some(None) => on_small_pages(facts, segment),
     };
-    Check {
-        name: "huge_pages",
-        status,
-        finding,
-        remedy,
-    }
+    check.with_evidence(json!({
+        "huge_pages": facts.server.huge_pages.as_str(),
+        "segment_bytes": segment.bytes,
+        "page_size_bytes": segment.page_bytes,
+    }))
 }
 
-fn unseen(absent: &Absent) -> (Status, String, Option<String>) {
-    (
-        Status::Unknown,
-        format!("main segment cannot be seen: {absent}"),
-        None,
-    )
-}
-
-fn on_small_pages(facts: &Facts, segment: &Segment) -> (Status, String, Option<String>) {
+fn on_small_pages(facts: &Facts, segment: &Segment) -> Check {
     let fell_back = match facts.server.huge_pages {
         HugePages::Try => "huge_pages = try fell back: ",
         HugePages::On | HugePages::Off => "",
@@ -65,5 +64,5 @@ fn on_small_pages(facts: &Facts, segment: &Segment) -> (Status, String, Option<S
         human(segment.bytes),
         human(facts.base_page_bytes)
     );
-    (Status::Warning, finding, remedy)
+    Check::new(NAME, Status::Warning, finding).with_remedy(remedy)
 }

@@ -1,52 +1,73 @@
 //! A control group that limits the huge pages that may be touched, but not those that may be reserved: `mmap` succeeds, the server
 //! looks healthy, and breaks once enough of its memory is used, by SIGBUS or by reads that come back short.
 
+use serde_json::json;
+
 use super::{Check, Status, obstacle};
-use crate::{facts::Facts, forecast::fault_refusals, sizing::human};
+use crate::{
+    facts::Facts,
+    forecast::{Refusal, fault_refusals},
+    sizing::human,
+};
+
+const NAME: &str = "cgroup_fault_limit";
 
 pub(super) fn check(facts: &Facts) -> Check {
     let in_use = facts.huge_page_in_use().flatten();
-    let (status, finding, remedy) = match in_use.or_else(|| facts.huge_page_asked_for()) {
+    match in_use.or_else(|| facts.huge_page_asked_for()) {
         Some(page_bytes) => on_pages_of(facts, page_bytes, in_use.is_some()),
         None => match &facts.meminfo {
-            Ok(_) => (
+            Ok(_) => Check::new(
+                NAME,
                 Status::Ok,
-                "there are no huge pages for a control group to limit".to_owned(),
-                None,
+                "there are no huge pages for a control group to limit",
             ),
-            Err(absent) => (
+            Err(absent) => Check::new(
+                NAME,
                 Status::Unknown,
                 format!("the huge page size cannot be told: {absent}"),
-                None,
             ),
         },
-    };
-    Check {
-        name: "cgroup_fault_limit",
-        status,
-        finding,
-        remedy,
     }
 }
 
-fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> (Status, String, Option<String>) {
-    let size = human(page_bytes);
+fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> Check {
     if let Err(absent) = &facts.hugetlb {
         let finding = format!("limits of the control group on huge pages cannot be seen: {absent}");
-        return (Status::Unknown, finding, None);
+        return Check::new(NAME, Status::Unknown, finding);
     }
     let Some(refusals) = fault_refusals(facts, page_bytes) else {
         let finding = "what a control group's limit on huge pages means cannot be told without seeing the main segment";
-        return (Status::Unknown, finding.to_owned(), None);
+        return Check::new(NAME, Status::Unknown, finding);
     };
-    let Some(refusal) = refusals.first() else {
-        let finding = format!("no control group keeps the server from using huge pages of {size}");
-        return (Status::Ok, finding, None);
-    };
-    let directory = refusal.group.directory.display();
-    let (limit, wanted) = (human(refusal.limit), human(refusal.wanted));
-    let allows =
-        format!("control group {directory} lets {limit} of {size} pages be touched, and {wanted}");
+    match refusals.first() {
+        Some(nearest) => refused(facts, page_bytes, in_use, nearest, &refusals),
+        None => Check::new(
+            NAME,
+            Status::Ok,
+            format!(
+                "no control group keeps the server from using huge pages of {}",
+                human(page_bytes)
+            ),
+        )
+        .with_evidence(json!({ "page_size_bytes": page_bytes })),
+    }
+}
+
+fn refused(
+    facts: &Facts,
+    page_bytes: u64,
+    in_use: bool,
+    nearest: &Refusal<'_>,
+    refusals: &[Refusal<'_>],
+) -> Check {
+    let directory = nearest.group.directory.display();
+    let allows = format!(
+        "control group {directory} lets {} of {} pages be touched, and {}",
+        human(nearest.limit),
+        human(page_bytes),
+        human(nearest.wanted)
+    );
     let (status, finding) = if in_use {
         (
             Status::Critical,
@@ -67,12 +88,16 @@ fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> (Status, String,
             format!("{allows} would be mapped, which a restart would not get"),
         )
     };
-    let remedy = (status != Status::Ok).then(|| {
-        let raise: Vec<_> = refusals
-            .iter()
-            .map(|refusal| refusal.how_to_raise())
-            .collect();
+    let raise = || {
+        let raise: Vec<_> = refusals.iter().map(Refusal::how_to_raise).collect();
         raise.join("; ")
-    });
-    (status, finding, remedy)
+    };
+    Check::new(NAME, status, finding)
+        .with_remedy((status != Status::Ok).then(raise))
+        .with_evidence(json!({
+            "page_size_bytes": page_bytes,
+            "cgroup": directory.to_string(),
+            "cgroup_limit_bytes": nearest.limit,
+            "wanted_bytes": nearest.wanted,
+        }))
 }

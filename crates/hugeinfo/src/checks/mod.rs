@@ -1,12 +1,16 @@
 //! Diagnoses: each looks at the facts, says what it found with the figures in it, and what to type.
 //!
-//! Findings are clauses in the style of PostgreSQL's messages: no capital letter, no full stop.
+//! Findings are clauses in the style of PostgreSQL's messages: no capital letter, no full stop. The figures that a finding rests on
+//! are its evidence, named as the SQL columns are: bytes end in `_bytes`, counts of pages in `_pages`.
 
 mod backing;
 mod cgroup_fault_limit;
 mod obstacle;
 mod pool_size;
 mod restart;
+mod thresholds;
+
+use serde_json::Value;
 
 use crate::facts::Facts;
 
@@ -44,8 +48,33 @@ pub struct Check {
     pub status: Status,
     /// What was found.
     pub finding: String,
+    /// The figures that it rests on: an object, empty where a source is missing.
+    pub evidence: Value,
     /// What to type; `None`: nothing.
     pub remedy: Option<String>,
+}
+
+impl Check {
+    fn new(name: &'static str, status: Status, finding: impl Into<String>) -> Self {
+        Self {
+            name,
+            status,
+            finding: finding.into(),
+            evidence: Value::Object(serde_json::Map::new()),
+            remedy: None,
+        }
+    }
+
+    fn with_evidence(self, evidence: Value) -> Self {
+        Self { evidence, ..self }
+    }
+
+    fn with_remedy(self, remedy: impl Into<Option<String>>) -> Self {
+        Self {
+            remedy: remedy.into(),
+            ..self
+        }
+    }
 }
 
 /// The answer for the whole server.

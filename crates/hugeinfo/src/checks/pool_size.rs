@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use super::{Check, Status};
+use serde_json::{Value, json};
+
+use super::{
+    Check, Status,
+    thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
+};
 use crate::{
     facts::{Facts, HugePages, SharedMemoryType},
     forecast::Forecast,
     sizing::human,
 };
-
-/// Idle pages are worth a warning when they are both more than this share of what is needed ...
-const SHARE_OF_NEED_PERCENT: u64 = 10;
-/// ... and more than this share of RAM. Below, setting the pool again is not worth the work.
-const SHARE_OF_RAM_PERCENT: u64 = 1;
 
 /// Persistent pages of one pool beyond what is needed.
 struct Excess {
@@ -44,10 +44,19 @@ impl Excess {
         self.pages.saturating_mul(self.forecast.pool.page_bytes)
     }
 
+    fn evidence(&self) -> Value {
+        json!({
+            "page_size_bytes": self.forecast.pool.page_bytes,
+            "persistent_pages": self.forecast.pool.persistent(),
+            "needed_pages": self.needed,
+            "idle_bytes": self.bytes(),
+        })
+    }
+
     fn is_large(&self, ram_bytes: u64) -> bool {
         let more_than = |percent: u64, of: u64| self.bytes() / percent > of / 100;
         let needed_bytes = self.needed.saturating_mul(self.forecast.pool.page_bytes);
-        more_than(SHARE_OF_NEED_PERCENT, needed_bytes) && more_than(SHARE_OF_RAM_PERCENT, ram_bytes)
+        more_than(IDLE_OF_NEED_PERCENT, needed_bytes) && more_than(IDLE_OF_RAM_PERCENT, ram_bytes)
     }
 }
 
@@ -63,23 +72,12 @@ impl fmt::Display for Excess {
     }
 }
 
-pub(super) fn check(facts: &Facts) -> Check {
-    let (status, finding, remedy) = judge(facts);
-    Check {
-        name: "pool_size",
-        status,
-        finding,
-        remedy,
-    }
-}
+const NAME: &str = "pool_size";
 
-fn judge(facts: &Facts) -> (Status, String, Option<String>) {
+pub(super) fn check(facts: &Facts) -> Check {
     let unknown = |why: &dyn fmt::Display| {
-        (
-            Status::Unknown,
-            format!("whether huge pages lie idle cannot be told: {why}"),
-            None,
-        )
+        let finding = format!("whether huge pages lie idle cannot be told: {why}");
+        Check::new(NAME, Status::Unknown, finding)
     };
     let forecasts = match Forecast::of_each_pool(facts) {
         Ok(forecasts) => forecasts,
@@ -98,11 +96,8 @@ fn judge(facts: &Facts) -> (Status, String, Option<String>) {
         };
     };
     if largest.pages == 0 {
-        return (
-            Status::Ok,
-            "no pool holds more than is needed".to_owned(),
-            None,
-        );
+        return Check::new(NAME, Status::Ok, "no pool holds more than is needed")
+            .with_evidence(largest.evidence());
     }
     let ram_bytes = match facts.meminfo.as_ref().map(|meminfo| meminfo.total_bytes) {
         Ok(Some(ram_bytes)) => ram_bytes,
@@ -111,10 +106,9 @@ fn judge(facts: &Facts) -> (Status, String, Option<String>) {
     };
     let large = excesses.iter().filter(|excess| excess.is_large(ram_bytes));
     match large.max_by_key(|excess| excess.bytes()) {
-        Some(large) => {
-            let remedy = large.forecast.set_now(large.needed);
-            (Status::Warning, large.to_string(), Some(remedy))
-        }
-        None => (Status::Ok, largest.to_string(), None),
+        Some(large) => Check::new(NAME, Status::Warning, large.to_string())
+            .with_remedy(large.forecast.set_now(large.needed))
+            .with_evidence(large.evidence()),
+        None => Check::new(NAME, Status::Ok, largest.to_string()).with_evidence(largest.evidence()),
     }
 }

@@ -1,10 +1,17 @@
 //! Whether a restart with the present settings would get huge pages.
 
+use serde_json::{Value, json};
+
 use super::{
     Check, Status,
     obstacle::{self, Obstacle},
 };
-use crate::facts::{Facts, HugePages};
+use crate::{
+    facts::{Facts, HugePages},
+    forecast::Forecast,
+};
+
+const NAME: &str = "restart";
 
 pub(super) fn check(facts: &Facts) -> Check {
     let in_use = matches!(facts.huge_page_in_use(), Some(Some(_)));
@@ -36,11 +43,24 @@ pub(super) fn check(facts: &Facts) -> Check {
             format!("a restart would not get huge pages: {obstacle}"),
         ),
     };
-    let remedy = remedy.filter(|_| status != Status::Ok);
-    Check {
-        name: "restart",
-        status,
-        finding,
-        remedy,
-    }
+    Check::new(NAME, status, finding)
+        .with_remedy(remedy.filter(|_| status != Status::Ok))
+        .with_evidence(evidence(facts))
+}
+
+/// The figures of the pool that the next start asks for.
+pub(super) fn evidence(facts: &Facts) -> Value {
+    let target = Forecast::of_target(facts);
+    let target = target.as_ref();
+    json!({
+        "huge_pages": facts.next_start().huge_pages.as_str(),
+        "needed_bytes": facts.needed_bytes(),
+        "page_size_bytes": facts.huge_page_asked_for(),
+        "required_pages": target.map(|target| target.required),
+        "pool_total_pages": target.map(|target| target.pool.total),
+        "own_pages": target.and_then(|target| target.own),
+        "others_pages": target.and_then(|target| target.others),
+        "shortfall_pages": target.and_then(|target| target.shortfall),
+        "recommended_nr_hugepages": target.and_then(|target| target.recommended),
+    })
 }
