@@ -17,6 +17,12 @@ SELECT count(*) FROM hugeinfo_postmaster_mappings;
 SELECT count(*) FROM hugeinfo_fault_rates('1 ms');
 SELECT count(*) FROM hugeinfo_page_tables;
 SELECT count(*) FROM hugeinfo_page_tables();
+SELECT count(*) FROM hugeinfo_meminfo;
+SELECT count(*) FROM hugeinfo_meminfo();
+SELECT count(*) FROM hugeinfo_vmstat;
+SELECT count(*) FROM hugeinfo_vmstat();
+SELECT count(*) FROM hugeinfo_host;
+SELECT count(*) FROM hugeinfo_host();
 SELECT hugeinfo_postmaster_pid();
 
 SET ROLE regress_hugeinfo_monitor;
@@ -30,6 +36,9 @@ SELECT count(*) > 0 AS may_read FROM hugeinfo_backend_mappings;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_postmaster_mappings;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates('1 ms');
 SELECT count(*) > 0 AS may_read FROM hugeinfo_page_tables;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_meminfo;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
+SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
 RESET ROLE;
 
 -- A view alone is no way around the function.

@@ -10,6 +10,8 @@ pub(crate) enum Error {
     Read(ReadError),
     /// The kernel reported a number beyond `bigint`.
     OutOfRange(u64),
+    /// The kernel reported a number beyond `integer`, where it has no use for so large ones.
+    NotInteger(String),
     /// The server has a setting of a value that this version of the extension doesn't know.
     Setting(&'static str),
     /// A sample that is too short or too long.
@@ -47,6 +49,11 @@ impl From<Error> for ErrorReport {
                 format!("bigint out of range: the kernel reported {value}"),
                 None,
             ),
+            Error::NotInteger(value) => (
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("integer out of range: the kernel reported {value}"),
+                None,
+            ),
             Error::Setting(name) => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
@@ -74,6 +81,18 @@ pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
 /// The same for a number that may be unknown, which SQL shows as NULL.
 pub(crate) fn bigint_or_null(value: Option<u64>) -> Result<Option<i64>, Error> {
     value.map(bigint).transpose()
+}
+
+/// A small number of the kernel's as `integer`, never cut; NULL if unknown.
+pub(crate) fn integer_or_null<T>(value: Option<T>) -> Result<Option<i32>, Error>
+where
+    T: Copy + ToString + TryInto<i32>,
+{
+    let integer = |value: T| {
+        let cut = |_| Error::NotInteger(value.to_string());
+        value.try_into().map_err(cut)
+    };
+    value.map(integer).transpose()
 }
 
 /// A process number as `integer`.

@@ -2,11 +2,14 @@
 
 mod hugeinfo_backends;
 mod hugeinfo_fault_rates;
+mod hugeinfo_host;
 mod hugeinfo_mappings;
+mod hugeinfo_meminfo;
 mod hugeinfo_memory;
 mod hugeinfo_page_tables;
 mod hugeinfo_pools;
 mod hugeinfo_status;
+mod hugeinfo_vmstat;
 
 use hugeinfo::{facts::Facts, root::Root};
 

@@ -10,17 +10,18 @@ use hugeinfo::{
     family, hugepages,
     kind::Landmarks,
     limits,
+    list,
     maps::{self, Device, Extent, Mapping},
-    meminfo, memory, oom,
+    meminfo, memory, nodes, oom,
     process::parse_command_line,
-    segment, smaps, stat,
+    segment, smaps, stat, sysctl, transparent_hugepage, vmstat,
 };
 
 /// Takes any bytes, and panics where a parser is wrong.
 pub type Target = fn(&[u8]);
 
 /// Each target by its name, which is also that of its program in `src/bin/` and of its directory in `corpus/`.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: &[(&str, Target)] = &[
     ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),
     ("cgroup_limit", cgroup_limit),
@@ -29,6 +30,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("hugepages", hugepages),
     ("kernel_command_line", kernel_command_line),
     ("limits", limits),
+    ("list", list),
     ("maps", maps),
     ("meminfo", meminfo),
     ("mountinfo", mountinfo),
@@ -37,7 +39,10 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
+    ("sysctl", sysctl),
     ("sysctl_conf", sysctl_conf),
+    ("transparent_hugepage", transparent_hugepage),
+    ("vmstat", vmstat),
 ];
 
 /// `/proc/buddyinfo`.
@@ -93,6 +98,19 @@ pub fn limits(bytes: &[u8]) {
     let _ = limits::parse(bytes);
 }
 
+/// Lists of nodes and processors in `/sys`, and a directory of a node.
+pub fn list(bytes: &[u8]) {
+    if let Some(list) = list::parse(bytes) {
+        assert_eq!(list.count() == 0, bytes.trim_ascii().is_empty());
+    }
+    if let Some(node) = str::from_utf8(bytes).ok().and_then(nodes::parse_name) {
+        assert_eq!(
+            nodes::directory(node).rsplit('/').next(),
+            Some(format!("node{node}").as_str())
+        );
+    }
+}
+
 /// `/proc/PID/maps`.
 pub fn maps(bytes: &[u8]) {
     let _ = maps::parse_extents(bytes);
@@ -108,6 +126,12 @@ pub fn maps(bytes: &[u8]) {
 pub fn meminfo(bytes: &[u8]) {
     if let Ok(meminfo) = meminfo::parse(bytes) {
         assert_ne!(meminfo.default_huge_page_bytes, Some(0));
+    }
+    if let Ok(lines) = meminfo::parse_lines(bytes) {
+        for line in &lines {
+            assert!(line.huge_pages <= line.bytes);
+        }
+        let _ = meminfo::Usage::of(&lines);
     }
 }
 
@@ -162,6 +186,29 @@ pub fn stat(bytes: &[u8]) {
 /// `/proc/PID/status`.
 pub fn status(bytes: &[u8]) {
     let _ = memory::parse(bytes);
+}
+
+/// A file of `/proc/sys/vm`.
+pub fn sysctl(bytes: &[u8]) {
+    if let Some(number) = sysctl::parse(bytes) {
+        assert_eq!(sysctl::parse(number.to_string().as_bytes()), Some(number));
+    }
+}
+
+/// A file of `/sys/kernel/mm/transparent_hugepage`.
+pub fn transparent_hugepage(bytes: &[u8]) {
+    if let Some(mode) = transparent_hugepage::parse(bytes) {
+        assert!(!mode.is_empty() && !mode.contains(' '));
+    }
+}
+
+/// `/proc/vmstat`.
+pub fn vmstat(bytes: &[u8]) {
+    if let Ok(vmstat) = vmstat::parse(bytes) {
+        for (name, _) in vmstat.counters() {
+            assert!(vmstat.get(name).is_some());
+        }
+    }
 }
 
 /// The mapping that the corpus knows, too.

@@ -1,0 +1,55 @@
+//! The host: its kernel, its memory, and how the kernel deals it out.
+
+use crate::{
+    error::{Absent, ReadError, absent_or},
+    list::List,
+    meminfo::{self, Usage},
+    nodes, processors,
+    root::Root,
+    sysctl::{self, Vm},
+    transparent_hugepage::{self, Modes},
+};
+
+/// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// `uname -m`.
+    pub machine: String,
+    /// Size of an ordinary page.
+    pub base_page_bytes: u64,
+    /// Size of a huge page where none is asked for. `None`: the kernel has no huge pages, or doesn't tell.
+    pub default_huge_page_bytes: Option<u64>,
+    /// Memory by use.
+    pub usage: Result<Usage, Absent>,
+    /// Settings.
+    pub vm: Vm,
+    /// When ordinary memory gets huge pages.
+    pub thp: Result<Modes, Absent>,
+    /// NUMA nodes that are online.
+    pub nodes: Result<Vec<u32>, Absent>,
+    /// Processors that are online.
+    pub processors: Result<List, Absent>,
+}
+
+impl Host {
+    /// Reads everything; name and page size are those of the running kernel, whatever the root.
+    ///
+    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    pub fn read(root: &Root) -> Result<Self, ReadError> {
+        let name = rustix::system::uname();
+        let meminfo = absent_or(meminfo::read(root))?;
+        Ok(Self {
+            kernel_release: name.release().to_string_lossy().into_owned(),
+            machine: name.machine().to_string_lossy().into_owned(),
+            base_page_bytes: rustix::param::page_size() as u64,
+            default_huge_page_bytes: meminfo.ok().and_then(|m| m.default_huge_page_bytes),
+            usage: absent_or(meminfo::read_usage(root))?,
+            vm: sysctl::read(root)?,
+            thp: absent_or(transparent_hugepage::read(root))?,
+            nodes: absent_or(nodes::read(root))?,
+            processors: absent_or(processors::online(root))?,
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! `hugeinfo_host`: the host in one row.
+
+use hugeinfo::{host::Host, root::Root};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::error::{Error, bigint, bigint_or_null, integer_or_null};
+
+/// One row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
+///
+/// Errors: as `hugeinfo_status`.
+#[pg_extern(parallel_restricted, cost = 10000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_host() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(kernel_release, String),
+            name!(machine, String),
+            name!(base_page_size_bytes, i64),
+            name!(default_huge_page_size_bytes, Option<i64>),
+            name!(memory_total_bytes, Option<i64>),
+            name!(memory_available_bytes, Option<i64>),
+            name!(swap_total_bytes, Option<i64>),
+            name!(swap_free_bytes, Option<i64>),
+            name!(page_table_bytes, Option<i64>),
+            name!(hugetlb_bytes, Option<i64>),
+            name!(overcommit_memory, Option<i32>),
+            name!(overcommit_ratio, Option<i32>),
+            name!(overcommit_bytes, Option<i64>),
+            name!(commit_limit_bytes, Option<i64>),
+            name!(committed_as_bytes, Option<i64>),
+            name!(swappiness, Option<i32>),
+            name!(thp_enabled, Option<String>),
+            name!(thp_defrag, Option<String>),
+            name!(thp_shmem_enabled, Option<String>),
+            name!(hugetlb_shm_group, Option<i64>),
+            name!(numa_nodes, Option<i32>),
+            name!(processors, Option<i32>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let row = || {
+        let host = Host::read(&Root::system())?;
+        let usage = host.usage.unwrap_or_default();
+        let thp = host.thp.unwrap_or_default();
+        let vm = host.vm;
+        let nodes = host.nodes.ok().map(|nodes| nodes.len() as u64);
+        let processors = host.processors.ok().map(|list| list.count());
+        Ok::<_, Error>((
+            super::shown(host.kernel_release),
+            super::shown(host.machine),
+            bigint(host.base_page_bytes)?,
+            bigint_or_null(host.default_huge_page_bytes)?,
+            bigint_or_null(usage.total)?,
+            bigint_or_null(usage.available)?,
+            bigint_or_null(usage.swap_total)?,
+            bigint_or_null(usage.swap_free)?,
+            bigint_or_null(usage.page_tables)?,
+            bigint_or_null(usage.hugetlb)?,
+            integer_or_null(vm.overcommit_memory)?,
+            integer_or_null(vm.overcommit_ratio)?,
+            vm.overcommit_bytes.filter(|&bytes| bytes != 0),
+            bigint_or_null(usage.commit_limit)?,
+            bigint_or_null(usage.committed)?,
+            integer_or_null(vm.swappiness)?,
+            thp.enabled.map(super::shown),
+            thp.defrag.map(super::shown),
+            thp.shmem_enabled.map(super::shown),
+            vm.hugetlb_shm_group,
+            integer_or_null(nodes)?,
+            integer_or_null(processors)?,
+        ))
+    };
+    Ok(TableIterator::once(row()?))
+}
+
+extension_sql_file!("hugeinfo_host.sql", requires = [hugeinfo_host]);

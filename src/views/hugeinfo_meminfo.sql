@@ -1,0 +1,24 @@
+-- Linux 6.18 has 60 lines.
+ALTER FUNCTION hugeinfo_meminfo() ROWS 60;
+
+CREATE VIEW hugeinfo_meminfo AS
+SELECT name,
+       bytes,
+       huge_pages
+FROM hugeinfo_meminfo();
+
+REVOKE ALL ON FUNCTION hugeinfo_meminfo() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_meminfo FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_meminfo() TO pg_monitor;
+GRANT SELECT ON hugeinfo_meminfo TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_meminfo() IS
+'Each line of /proc/meminfo, in the kernel''s order; the function behind the view of the same name.';
+COMMENT ON VIEW hugeinfo_meminfo IS
+'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others: a sum means nothing. A figure beyond bigint is an error.';
+COMMENT ON COLUMN hugeinfo_meminfo.name IS
+'What the kernel calls it.';
+COMMENT ON COLUMN hugeinfo_meminfo.bytes IS
+'The figure in bytes; for HugePages_Total and the like, which are counts of pages, that many pages of the default huge page size. NULL: the line has a number of something else, or none, or the kernel doesn''t say how large a huge page is.';
+COMMENT ON COLUMN hugeinfo_meminfo.huge_pages IS
+'Huge pages of the default size (Hugepagesize) that this would fill, rounded up. NULL: bytes is, or the kernel has no huge pages.';

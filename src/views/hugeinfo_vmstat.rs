@@ -1,0 +1,26 @@
+//! `hugeinfo_vmstat`: counters of the kernel's memory management, line by line.
+
+use hugeinfo::{error::absent_or, root::Root, vmstat};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::error::{Error, bigint};
+
+/// The lines of `/proc/vmstat`, in the kernel's order; no row where the file is missing or denied.
+///
+/// Errors: as `hugeinfo_status`, and 22003 where a number is beyond `bigint`.
+#[pg_extern(parallel_restricted, cost = 10000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_vmstat()
+-> Result<TableIterator<'static, (name!(name, String), name!(value, i64))>, ErrorReport> {
+    let rows = || {
+        let vmstat = absent_or(vmstat::read(&Root::system()))?.unwrap_or_default();
+        let rows = vmstat
+            .counters()
+            .iter()
+            .map(|(name, value)| Ok::<_, Error>((super::shown(name.clone()), bigint(*value)?)));
+        rows.collect::<Result<Vec<_>, Error>>()
+    };
+    Ok(TableIterator::new(rows()?))
+}
+
+extension_sql_file!("hugeinfo_vmstat.sql", requires = [hugeinfo_vmstat]);
