@@ -52,7 +52,8 @@ $(LIBRARY): $(SOURCES)
 # sources, in which the version is still to be filled in.
 NO_INSTALL = 1
 REGRESS = extension hugeinfo_status hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
-	hugeinfo_page_tables hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host privileges relocate
+	hugeinfo_page_tables hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host \
+	hugeinfo_sources privileges relocate
 REGRESS_OPTS = --outputdir=target/regress
 EXTRA_CLEAN = target
 include $(PGXS)

@@ -23,6 +23,8 @@ SELECT count(*) FROM hugeinfo_vmstat;
 SELECT count(*) FROM hugeinfo_vmstat();
 SELECT count(*) FROM hugeinfo_host;
 SELECT count(*) FROM hugeinfo_host();
+SELECT count(*) FROM hugeinfo_sources;
+SELECT count(*) FROM hugeinfo_sources();
 SELECT hugeinfo_postmaster_pid();
 
 SET ROLE regress_hugeinfo_monitor;
@@ -39,6 +41,7 @@ SELECT count(*) > 0 AS may_read FROM hugeinfo_page_tables;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_meminfo;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_sources;
 RESET ROLE;
 
 -- A view alone is no way around the function.

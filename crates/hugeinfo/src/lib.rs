@@ -51,6 +51,7 @@ pub mod root;
 pub mod segment;
 pub mod sizing;
 pub mod smaps;
+pub mod sources;
 pub mod stat;
 pub mod sysctl;
 mod text;

@@ -72,10 +72,22 @@ impl Process {
 
     /// The path of the program that it runs. Errors: absent where it may not be seen.
     pub fn executable(&self) -> Result<Vec<u8>, ReadError> {
-        const NAME: &str = "exe";
-        match rustix::fs::readlinkat(&self.directory, NAME, Vec::new()) {
+        self.link("exe")
+    }
+
+    /// Where one of its links points to.
+    pub(crate) fn link(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        match rustix::fs::readlinkat(&self.directory, name, Vec::new()) {
             Ok(target) => Ok(target.into_bytes()),
-            Err(errno) => Err(self.unreadable(NAME, errno.into())),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
+        }
+    }
+
+    /// Whether one of its files has anything in it: opened, and one byte read.
+    pub(crate) fn has_first_byte(&self, name: &str) -> Result<bool, ReadError> {
+        match self.file(name)?.read(&mut [0]) {
+            Ok(bytes) => Ok(bytes > 0),
+            Err(error) => Err(self.unreadable(name, error)),
         }
     }
 

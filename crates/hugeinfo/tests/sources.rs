@@ -1,0 +1,112 @@
+//! Which sources are there: on captured hosts, and where permission or form is wrong.
+
+#![allow(clippy::expect_used)]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use hugeinfo::{
+    facts::Subject,
+    root::Root,
+    sources::{Source, Status, probe},
+};
+
+fn host(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/hosts")
+        .join(name)
+}
+
+fn subject(postmaster: u32) -> Subject {
+    Subject {
+        postmaster: Some(postmaster),
+        address: 0x7f00_0000_0000,
+    }
+}
+
+fn by_name(sources: Vec<Source>) -> BTreeMap<&'static str, Source> {
+    sources.into_iter().map(|s| (s.name, s)).collect()
+}
+
+#[test]
+fn a_host_with_a_control_group() {
+    let root = host("linux-6.18-cgroup-v2-bomb");
+    let sources = by_name(probe(&Root::at(&root), &subject(14175), 14175));
+    for name in [
+        "maps",
+        "smaps",
+        "numa_maps",
+        "cgroup",
+        "mountinfo",
+        "meminfo",
+        "pools",
+        "hugetlb control group",
+    ] {
+        assert_eq!(sources[name].status, Status::Ok, "{name}");
+    }
+    for name in [
+        // A file of a tree doesn't know the call.
+        "PROCMAP_QUERY",
+        "smaps_rollup",
+        "vmstat",
+        "nodes",
+        "transparent huge pages",
+        "vm settings",
+        "exe",
+    ] {
+        assert_eq!(sources[name].status, Status::Missing, "{name}");
+    }
+    assert_eq!(sources["maps"].path, root.join("proc/14175/maps"));
+    assert_eq!(
+        sources["hugetlb control group"].path,
+        Path::new("/sys/fs/cgroup/unified/hugeinfo-bomb/server")
+    );
+}
+
+#[test]
+fn sandboxes_lack_most() {
+    let sources = by_name(probe(&Root::at(host("gvisor")), &subject(12), 12));
+    // There, but with nothing in it.
+    assert_eq!(sources["cgroup"].status, Status::Missing);
+    assert_eq!(sources["hugetlb control group"].status, Status::Missing);
+    assert_eq!(sources["numa_maps"].status, Status::Missing);
+    assert_eq!(sources["meminfo"].status, Status::Ok);
+}
+
+#[test]
+fn two_processes_are_tried_where_rights_matter() {
+    let tree = tempfile::tempdir().expect("a directory");
+    for pid in [10, 11] {
+        let directory = tree.path().join(format!("proc/{pid}"));
+        fs::create_dir_all(&directory).expect("mkdir");
+        fs::write(directory.join("maps"), "1000-2000 r--p 0 00:00 0\n").expect("write");
+    }
+    let sources = probe(&Root::at(tree.path()), &subject(10), 11);
+    let maps: Vec<_> = sources.iter().filter(|s| s.name == "maps").collect();
+    assert_eq!(maps.len(), 2);
+    assert!(maps.iter().all(|source| source.status == Status::Ok));
+    assert_eq!(sources.iter().filter(|s| s.name == "stat").count(), 1);
+    let alone = Subject {
+        postmaster: None,
+        address: 0,
+    };
+    let sources = probe(&Root::at(tree.path()), &alone, 11);
+    assert_eq!(sources.iter().filter(|s| s.name == "maps").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_read_has_failed() {
+    let tree = tempfile::tempdir().expect("a directory");
+    // A directory opens, and can't be read as a file.
+    fs::create_dir_all(tree.path().join("proc/vmstat")).expect("mkdir");
+    fs::create_dir_all(tree.path().join("proc/10")).expect("mkdir");
+    fs::write(tree.path().join("proc/10/cgroup"), "nonsense\n").expect("write");
+    let sources = by_name(probe(&Root::at(tree.path()), &subject(10), 10));
+    assert_eq!(sources["vmstat"].status, Status::Failed);
+    assert_eq!(sources["hugetlb control group"].status, Status::Failed);
+    assert_eq!(sources["meminfo"].status, Status::Missing);
+    assert!(sources.values().all(|source| !source.used_for.is_empty()));
+}

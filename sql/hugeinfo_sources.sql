@@ -1,0 +1,45 @@
+-- The contract of hugeinfo_sources. What there is differs from kernel to kernel: statuses are compared with what the server itself can read.
+\d hugeinfo_sources
+
+SELECT source, count(*) AS tried FROM hugeinfo_sources GROUP BY source ORDER BY source COLLATE "C";
+SELECT count(DISTINCT (source, path)) = count(*) AS no_row_twice,
+       bool_and(status IN ('ok', 'denied', 'missing', 'failed')) AS status,
+       bool_and(cardinality(used_for) > 0) AS used_for
+FROM hugeinfo_sources;
+
+-- what every server has
+SELECT source, status
+FROM hugeinfo_sources
+WHERE source IN ('maps', 'status', 'stat', 'cmdline', 'exe', 'cwd', 'mountinfo', 'meminfo', 'vmstat', 'processors', 'vm settings')
+GROUP BY source, status
+ORDER BY source COLLATE "C";
+
+-- of these two processes and of the host
+SELECT bool_and(path LIKE '/proc/' || pg_backend_pid() || '/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
+           FILTER (WHERE path ~ '^/proc/[0-9]') AS processes,
+       bool_and(path ~ '^/(proc|sys)/') AS below,
+       bool_and(path = rtrim(path, '/')) AS paths
+FROM hugeinfo_sources
+WHERE source <> 'hugetlb control group';
+
+-- ok is what the server's own functions can read, or list
+SELECT s.source
+FROM hugeinfo_sources AS s
+WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'children', 'buddyinfo', 'kernel command line')
+  AND (s.status = 'ok') IS DISTINCT FROM (pg_read_file(s.path, 0, 1, true) IS NOT NULL);
+SELECT s.source
+FROM hugeinfo_sources AS s
+WHERE s.source IN ('pools', 'transparent huge pages', 'nodes')
+  AND (s.status = 'ok') IS DISTINCT FROM EXISTS (SELECT FROM pg_ls_dir(s.path, true, false));
+
+-- the huge page size in use is known by one of these
+SELECT (SELECT page_size_bytes IS NOT NULL FROM hugeinfo_status)
+     = bool_or(status = 'ok') AS page_size_bytes
+FROM hugeinfo_sources
+WHERE source IN ('PROCMAP_QUERY', 'smaps', 'numa_maps');
+
+-- objects that there are
+SELECT DISTINCT object
+FROM hugeinfo_sources, unnest(used_for) AS object
+WHERE to_regclass(object) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = object)
+ORDER BY object;
