@@ -85,15 +85,17 @@ impl Forecast {
 
     /// What to type for `pages` persistent pages, now and for the next boot.
     pub fn how_to_set(&self, pages: u64) -> String {
-        let now = self.set_now(pages);
+        format!("{}; {}", self.set_now(pages), self.set_at_boot(pages))
+    }
+
+    /// What to write where for `pages` persistent pages after the next boot.
+    pub fn set_at_boot(&self, pages: u64) -> String {
         if self.is_default == Some(true) {
-            format!(
-                "{now}; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = {pages}"
-            )
+            format!("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = {pages}")
         } else {
             let size = kernel_parameter_size(self.pool.page_bytes);
             format!(
-                "{now}; for the next boot, on the kernel command line: hugepagesz={size} hugepages={pages}"
+                "for the next boot, on the kernel command line: hugepagesz={size} hugepages={pages}"
             )
         }
     }

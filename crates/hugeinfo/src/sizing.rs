@@ -40,6 +40,15 @@ pub fn human(bytes: u64) -> String {
         )
 }
 
+/// Sizes for people: `2 MB, 1 GB`, or `none`.
+pub fn list(sizes: &[u64]) -> String {
+    if sizes.is_empty() {
+        return "none".to_owned();
+    }
+    let sizes: Vec<_> = sizes.iter().map(|&size| human(size)).collect();
+    sizes.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,34 @@
 
 mod backing;
 mod cgroup_fault_limit;
+mod huge_page_size;
+mod hugetlb_shm_group;
+mod major_faults;
+mod memlock;
+mod memory_left;
+mod neighbours;
+mod numa_pool;
+mod numa_segment;
 mod obstacle;
+mod oom_protection;
+mod overcommit;
+mod page_tables;
+mod pool_filled;
+mod pool_growth;
 mod pool_size;
+mod reboot;
 mod restart;
+mod restart_with_files;
+mod swap;
+mod thp_private;
+mod thp_shared;
 mod thresholds;
 
 use serde_json::Value;
 
-use crate::facts::Facts;
+pub use thp_shared::may_be_used as shared_thp_may_be_used;
+
+use crate::{facts::Facts, surroundings::Surroundings};
 
 /// How bad a finding is, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +117,31 @@ pub fn cheap(facts: &Facts) -> [Check; 4] {
         restart::check(facts),
         pool_size::check(facts),
     ]
+}
+
+/// All checks: the cheap ones first, then by weight.
+pub fn all(facts: &Facts, around: &Surroundings) -> Vec<Check> {
+    let others = [
+        restart_with_files::check(facts, around),
+        reboot::check(facts, around),
+        huge_page_size::check(facts),
+        pool_filled::check(facts, around),
+        pool_growth::check(facts, around),
+        memory_left::check(facts, around),
+        neighbours::check(facts, around),
+        numa_pool::check(facts, around),
+        numa_segment::check(facts, around),
+        page_tables::check(facts, around),
+        swap::check(around),
+        major_faults::check(around),
+        thp_private::check(around),
+        thp_shared::check(facts, around),
+        overcommit::check(facts, around),
+        oom_protection::check(around),
+        memlock::check(around),
+        hugetlb_shm_group::check(around),
+    ];
+    cheap(facts).into_iter().chain(others).collect()
 }
 
 /// The verdict of the cheap checks.

@@ -6,7 +6,8 @@ use crate::{
     error::{Absence, Absent},
     facts::{Facts, HugePages, SharedMemoryType},
     forecast::{Forecast, Refusal, fault_refusals, reservation_refusals},
-    sizing::human,
+    headroom::Headroom,
+    sizing::{human, list},
 };
 
 /// The first thing in the way, in the order in which the server and the kernel come upon them.
@@ -117,11 +118,7 @@ impl fmt::Display for Obstacle<'_> {
                     f,
                     "huge pages of {} are asked for (huge_page_size), and the kernel has {}",
                     human(*asked),
-                    if known.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        list(known)
-                    },
+                    list(known),
                 )
             }
             Self::ReservationLimit(refusals) => {
@@ -207,7 +204,7 @@ impl Obstacle<'_> {
                 steps.extend(refusals.iter().map(Refusal::how_to_raise));
             }
             Self::PoolShort { forecast, .. } => {
-                steps.push(forecast.set_now(forecast.recommended?));
+                steps.push(set_to_recommended(facts, forecast)?);
             }
         }
         steps.push(RESTART.to_owned());
@@ -239,10 +236,23 @@ fn fault_refusals_on_the_way(facts: &Facts) -> Vec<Refusal<'_>> {
 fn set_pool(facts: &Facts) -> Option<String> {
     let target = Forecast::of_target(facts)?;
     let is_short = target.shortfall.is_some_and(|pages| pages > 0);
-    is_short.then_some(target.set_now(target.recommended?))
+    if is_short {
+        set_to_recommended(facts, &target)
+    } else {
+        None
+    }
 }
 
-fn list(sizes: &[u64]) -> String {
-    let sizes: Vec<_> = sizes.iter().map(|&size| human(size)).collect();
-    sizes.join(", ")
+/// The pool as it should be, if that leaves the host enough RAM to work with.
+fn set_to_recommended(facts: &Facts, forecast: &Forecast) -> Option<String> {
+    let pages = forecast.recommended?;
+    match Headroom::with(facts, forecast, pages) {
+        Some(headroom) if !headroom.is_enough() => Some(format!(
+            "lower shared_buffers: {pages} huge pages of {} would leave {} of {} RAM",
+            human(forecast.pool.page_bytes),
+            human(headroom.left_bytes()),
+            human(headroom.ram_bytes)
+        )),
+        _ => Some(forecast.set_now(pages)),
+    }
 }

@@ -1,0 +1,100 @@
+//! Several servers on one host, which share the pools.
+
+use serde_json::json;
+
+use super::{Check, Status};
+use crate::{
+    error::Absent,
+    facts::Facts,
+    sizing::{human, pages_required},
+    surroundings::{Neighbour, Surroundings},
+};
+
+const NAME: &str = "neighbours";
+
+pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
+    match &around.instances {
+        Ok(instances) => judge(facts, instances),
+        Err(absent) => unseen(absent),
+    }
+}
+
+fn unseen(absent: &Absent) -> Check {
+    let finding = format!("whether other servers share the pools cannot be told: {absent}");
+    Check::new(NAME, Status::Unknown, finding)
+}
+
+fn judge(facts: &Facts, instances: &[Neighbour]) -> Check {
+    let others = instances.iter().filter(|server| !server.is_this_server);
+    let others_count = others.clone().count();
+    if others_count == 0 {
+        return Check::new(
+            NAME,
+            Status::Ok,
+            "no other PostgreSQL server runs on this host",
+        )
+        .with_evidence(json!({ "other_servers": 0 }));
+    }
+    let Some(pool) = facts.target_pool() else {
+        return Check::new(
+            NAME,
+            Status::Unknown,
+            format!("{others_count} other servers run on this host, and the pool cannot be seen"),
+        );
+    };
+    let hidden = others
+        .clone()
+        .filter(|server| server.segment_bytes.is_none())
+        .count();
+    // Those that lie on huge pages of another size need none of this pool.
+    let of_others = others
+        .filter(|server| {
+            server.page_bytes.is_none_or(|lies_on| {
+                lies_on <= facts.base_page_bytes || lies_on == pool.page_bytes
+            })
+        })
+        .filter_map(|server| server.segment_bytes)
+        .map(|bytes| pages_required(bytes, pool.page_bytes))
+        .fold(0, u64::saturating_add);
+    let own = pages_required(facts.needed_bytes(), pool.page_bytes);
+    let needed = own.saturating_add(of_others);
+    let capacity = pool.persistent().saturating_add(pool.overcommit);
+    let size = human(pool.page_bytes);
+    let servers = match others_count {
+        1 => "another server runs".to_owned(),
+        n => format!("{n} other servers run"),
+    };
+    let sum = format!(
+        "{servers} on this host, and all together need {needed} huge pages of {size}; the pool can give {capacity}"
+    );
+    let check = if capacity == 0 {
+        Check::new(
+            NAME,
+            Status::Ok,
+            format!("{servers} on this host, and there is no pool to share"),
+        )
+    } else if needed > capacity {
+        Check::new(
+            NAME,
+            Status::Warning,
+            format!("{sum}: whichever starts last gets none"),
+        )
+        .with_remedy(crate::forecast::Forecast::of(facts, pool).set_now(needed))
+    } else if hidden > 0 {
+        Check::new(
+            NAME,
+            Status::Unknown,
+            format!("{servers} on this host, and what {hidden} of them need may not be seen"),
+        )
+    } else {
+        Check::new(NAME, Status::Ok, sum)
+    };
+    check.with_evidence(json!({
+        "other_servers": others_count,
+        "hidden_servers": hidden,
+        "page_size_bytes": pool.page_bytes,
+        "own_pages": own,
+        "others_pages": of_others,
+        "capacity_pages": capacity,
+    }))
+}

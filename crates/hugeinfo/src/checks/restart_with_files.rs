@@ -1,0 +1,45 @@
+//! Whether a restart would get huge pages with the configuration files as they are on disk now.
+
+use serde_json::json;
+
+use super::{Check, Status, restart};
+use crate::{
+    facts::Facts,
+    surroundings::{Files, Surroundings},
+};
+
+const NAME: &str = "restart_with_files";
+
+pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
+    match &around.files {
+        Files::NothingWaits => Check::new(NAME, Status::Ok, "no setting waits for a restart")
+            .with_evidence(json!({ "waiting": false })),
+        Files::Planned(next) => {
+            let facts = Facts {
+                planned: Some(next.clone()),
+                ..facts.clone()
+            };
+            let check = restart::check(&facts);
+            Check {
+                name: NAME,
+                finding: format!("settings wait for a restart: {}", check.finding),
+                ..check
+            }
+        }
+        Files::Refused(message) => Check::new(
+            NAME,
+            Status::Critical,
+            format!(
+                "the next start would fail with the configuration files as they are: {message}"
+            ),
+        )
+        .with_remedy("SELECT * FROM pg_file_settings WHERE error IS NOT NULL".to_owned())
+        .with_evidence(json!({ "waiting": true })),
+        Files::Unseen(why) => {
+            let finding = format!(
+                "what the configuration files mean for the next start cannot be told: {why}"
+            );
+            Check::new(NAME, Status::Unknown, finding)
+        }
+    }
+}
