@@ -25,6 +25,8 @@ SELECT count(*) FROM hugeinfo_host;
 SELECT count(*) FROM hugeinfo_host();
 SELECT count(*) FROM hugeinfo_sources;
 SELECT count(*) FROM hugeinfo_sources();
+SELECT count(*) FROM hugeinfo_numa;
+SELECT count(*) FROM hugeinfo_numa();
 SELECT hugeinfo_postmaster_pid();
 
 SET ROLE regress_hugeinfo_monitor;
@@ -42,6 +44,7 @@ SELECT count(*) > 0 AS may_read FROM hugeinfo_meminfo;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_sources;
+SELECT count(*) >= 0 AS may_read FROM hugeinfo_numa;
 RESET ROLE;
 
 -- A view alone is no way around the function.

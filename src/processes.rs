@@ -5,8 +5,11 @@ use std::collections::HashSet;
 use hugeinfo::{
     error::absent_or,
     family,
+    maps::Extent,
+    memory,
     process::Process,
     root::Root,
+    segment,
     stat::{self, Stat},
 };
 use pgrx::warning;
@@ -74,6 +77,57 @@ pub(crate) fn all<T>(
         }
     }
     Ok(rows)
+}
+
+/// What `answer` makes of the process that has touched most of the main segment, as far as `RssShmem` and `HugetlbPages` tell cheaply, and of its mappings of
+/// it; of the next one where there is no answer.
+///
+/// Finds them without a look into shared memory, so that no page of it is touched. Whose child is not of this server doesn't map the segment.
+pub(crate) fn that_touched_most<T>(
+    mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
+) -> Result<Option<T>, Error> {
+    let root = Root::system();
+    let parent = postgres::parent_pid();
+    let address = postgres::subject().address;
+    let mut buffer = Vec::with_capacity(4096);
+    let mut candidates = Vec::new();
+    for pid in family::pids(&root, parent, [])? {
+        postgres::check_for_interrupts();
+        let Some((process, _)) = family::member(&root, parent, pid, &mut buffer)? else {
+            continue;
+        };
+        if let Ok(memory) = absent_or(memory::read(&process, &mut buffer))? {
+            let on_small_pages = memory.rss_shmem.unwrap_or_default();
+            let touched = on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default());
+            candidates.push((touched, pid));
+        }
+    }
+    candidates.sort_unstable_by(|a, b| b.cmp(a));
+
+    let mut mappings = |process: &Process| -> Result<Option<Vec<Extent>>, Error> {
+        Ok(absent_or(segment::mappings(process, address, &mut buffer))?.ok())
+    };
+    let Some((postmaster, _)) = family::member(&root, parent, parent, &mut Vec::new())? else {
+        return Ok(None);
+    };
+    let Some(segment) = mappings(&postmaster)? else {
+        return Ok(None);
+    };
+    for (_, pid) in candidates {
+        postgres::check_for_interrupts();
+        let Some((process, _)) = family::member(&root, parent, pid, &mut Vec::new())? else {
+            continue;
+        };
+        let Some(own) = mappings(&process)? else {
+            continue;
+        };
+        if own[0].is_same_object(&segment[0])
+            && let Some(found) = answer(&process, &own)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets a warning and no row, so that a query over

@@ -6,6 +6,7 @@ mod hugeinfo_host;
 mod hugeinfo_mappings;
 mod hugeinfo_meminfo;
 mod hugeinfo_memory;
+mod hugeinfo_numa;
 mod hugeinfo_page_tables;
 mod hugeinfo_pools;
 mod hugeinfo_sources;

@@ -43,6 +43,8 @@ pub mod maps;
 pub mod meminfo;
 pub mod memory;
 pub mod nodes;
+pub mod numa;
+pub mod numa_maps;
 pub mod oom;
 pub mod page_tables;
 pub mod process;

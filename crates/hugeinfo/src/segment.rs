@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::{
     error::{ParseError, ReadError},
     maps::{self, Extent},
+    process::Process,
     procmap_query,
     root::Root,
     text::{parse_hex, parse_number, words},
@@ -109,6 +110,24 @@ pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadErro
         page_bytes,
         mappings: mappings.len(),
     })
+}
+
+/// The mappings of the object that is mapped at `address`, from `maps` of an opened process.
+///
+/// Errors: absent where nothing is mapped there, or the file may not be read.
+pub fn mappings(
+    process: &Process,
+    address: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<Vec<Extent>, ReadError> {
+    const NAME: &str = "maps";
+    let mut mappings = maps::parse_extents(process.read(NAME, buffer)?)
+        .map_err(|line| process.malformed(NAME, line, maps::EXPECTED))?;
+    let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
+        return Err(process.missing(NAME));
+    };
+    mappings.retain(|m| m.is_same_object(&first));
+    Ok(mappings)
 }
 
 fn page_size_from_smaps(

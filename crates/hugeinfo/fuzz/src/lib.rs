@@ -11,7 +11,7 @@ use hugeinfo::{
     kind::Landmarks,
     limits, list,
     maps::{self, Device, Extent, Mapping},
-    meminfo, memory, nodes, oom,
+    meminfo, memory, nodes, numa, oom,
     process::parse_command_line,
     segment, smaps, stat, sysctl, transparent_hugepage, vmstat,
 };
@@ -33,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("maps", maps),
     ("meminfo", meminfo),
     ("mountinfo", mountinfo),
+    ("node_meminfo", node_meminfo),
     ("numa_maps", numa_maps),
     ("oom_score", oom_score),
     ("smaps", smaps),
@@ -146,8 +147,14 @@ pub fn mountinfo(bytes: &[u8]) {
     }
 }
 
+/// `/sys/devices/system/node/nodeN/meminfo`.
+pub fn node_meminfo(bytes: &[u8]) {
+    let _ = numa::parse_meminfo(bytes);
+}
+
 /// `/proc/PID/numa_maps`.
 pub fn numa_maps(bytes: &[u8]) {
+    let _ = hugeinfo::numa_maps::parse(bytes, &[SEGMENT, extent(0)], || ());
     let _ = segment::parse_numa_maps(bytes, &[SEGMENT, extent(0)]);
 }
 

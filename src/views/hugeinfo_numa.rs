@@ -1,0 +1,81 @@
+//! `hugeinfo_numa`: a row for each NUMA node and page size: its memory, its part of the pool, and its part of the main segment.
+
+use hugeinfo::{
+    error::absent_or,
+    numa::{self, Counters},
+    numa_maps,
+    root::Root,
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{
+    error::{Error, bigint, bigint_or_null},
+    postgres, processes,
+};
+
+/// Node by node, small pages first; no row where the kernel knows no NUMA or `/sys` can't be read. Walks the page tables of one process: the kernel's work
+/// grows with the memory that it has touched in small pages.
+///
+/// Errors: as `hugeinfo_status`.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_numa() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(node, i64),
+            name!(page_size_bytes, i64),
+            name!(is_used_by_server, Option<bool>),
+            name!(total_pages, Option<i64>),
+            name!(free_pages, Option<i64>),
+            name!(surplus_pages, Option<i64>),
+            name!(memory_total_bytes, Option<i64>),
+            name!(memory_free_bytes, Option<i64>),
+            name!(segment_pages, Option<i64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = || {
+        let pause = postgres::check_for_interrupts;
+        let nodes = absent_or(numa::read(&Root::system(), pause))?.unwrap_or_default();
+        let facts = super::facts()?;
+        let of_segment = processes::that_touched_most(|process, mappings| {
+            Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())
+        })?;
+        let mut rows = Vec::new();
+        for node in nodes {
+            let small = (facts.base_page_bytes, None);
+            let huge = node
+                .pools
+                .iter()
+                .map(|pool| (pool.page_bytes, pool.counters));
+            for (page_bytes, counters) in std::iter::once(small).chain(huge) {
+                let is_used = facts.page_bytes().map(|lies_on| lies_on == page_bytes);
+                let segment_pages = match (is_used, &of_segment) {
+                    (Some(true), Some(pages)) => {
+                        Some(pages.get(&node.number).copied().unwrap_or(0))
+                    }
+                    (Some(false), Some(_)) => Some(0),
+                    _ => None,
+                };
+                let count = |of: fn(&Counters) -> u64| bigint_or_null(counters.as_ref().map(of));
+                rows.push((
+                    i64::from(node.number),
+                    bigint(page_bytes)?,
+                    is_used,
+                    count(|counters| counters.total)?,
+                    count(|counters| counters.free)?,
+                    count(|counters| counters.surplus)?,
+                    bigint_or_null(node.memory.total)?,
+                    bigint_or_null(node.memory.free)?,
+                    bigint_or_null(segment_pages)?,
+                ));
+            }
+        }
+        Ok::<_, Error>(rows)
+    };
+    Ok(TableIterator::new(rows()?))
+}
+
+extension_sql_file!("hugeinfo_numa.sql", requires = [hugeinfo_numa]);
