@@ -1,7 +1,10 @@
 //! What the diagnoses look at beyond [`Facts`](crate::facts::Facts): the host around the server, its processes, its neighbours.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    boot::Request, buddyinfo::FreeBlocks, error::Absent, facts::Server, host::Host, vmstat::Vmstat,
+    boot::Request, buddyinfo::FreeBlocks, error::Absent, facts::Server, host::Host, numa::Node,
+    vmstat::Vmstat,
 };
 
 /// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
@@ -15,10 +18,10 @@ pub struct Surroundings {
     pub free_blocks: Result<FreeBlocks, Absent>,
     /// Huge pages that were asked for when the machine started.
     pub asked_at_boot: Result<Vec<Request>, Absent>,
-    /// Each pool's share on each node.
-    pub node_pools: Result<Vec<NodePool>, Absent>,
-    /// Pages of the main segment on each node, as far as one process has touched it. Looked up only where there are several nodes.
-    pub segment_nodes: Option<Result<Vec<NodePages>, Absent>>,
+    /// The NUMA nodes, with their part of the pools.
+    pub nodes: Result<Vec<Node>, Absent>,
+    /// Pages of the main segment by node, as far as one process has touched it. `None`: there is one node, or it can't be seen.
+    pub segment_nodes: Option<BTreeMap<u32, u64>>,
     /// Bytes of the main segment on transparent huge pages. Looked up only where the kernel may use them.
     pub segment_thp_bytes: Option<Result<u64, Absent>>,
     /// The processes of this server.
@@ -35,26 +38,6 @@ pub struct Surroundings {
     pub max_connections: u64,
     /// What the configuration files say of the next start.
     pub files: Files,
-}
-
-/// One pool on one node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodePool {
-    /// Number of the node.
-    pub node: u32,
-    /// Size of one page.
-    pub page_bytes: u64,
-    /// Pages that exist there.
-    pub total: u64,
-}
-
-/// Pages of the main segment on one node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodePages {
-    /// Number of the node.
-    pub node: u32,
-    /// Touched pages that lie there.
-    pub pages: u64,
 }
 
 /// One process of the server.

@@ -15,8 +15,9 @@ use hugeinfo::{
     error::{Absent, absent_or},
     facts::{Facts, HugePages, Server, SharedMemoryType},
     host::Host,
+    numa::{self, Counters, Node},
     root::Root,
-    surroundings::{Files, Neighbour, NodePages, NodePool, ProcessFigures, Surroundings},
+    surroundings::{Files, Neighbour, ProcessFigures, Surroundings},
     vmstat,
 };
 use scene::*;
@@ -81,7 +82,7 @@ fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         vmstat: absent_or(vmstat::read(&root)).expect("vmstat"),
         free_blocks: absent_or(buddyinfo::read(&root)).expect("buddyinfo"),
         asked_at_boot: boot::read(&root).expect("boot"),
-        node_pools: Ok(vec![on_node(0, 537)]),
+        nodes: Ok(vec![on_node(0, 537)]),
         segment_nodes: None,
         segment_thp_bytes: None,
         processes: processes(
@@ -107,11 +108,19 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("write");
 }
 
-fn on_node(node: u32, total: u64) -> NodePool {
-    NodePool {
-        node,
-        page_bytes: 2 * MB,
+fn on_node(number: u32, total: u64) -> Node {
+    let counters = Counters {
         total,
+        free: 0,
+        surplus: 0,
+    };
+    Node {
+        number,
+        memory: numa::Memory::default(),
+        pools: vec![numa::Pool {
+            page_bytes: 2 * MB,
+            counters: Some(counters),
+        }],
     }
 }
 
@@ -212,8 +221,7 @@ fn without_its_sources_a_check_is_unknown() {
     }
     let around = Surroundings {
         asked_at_boot: gone(),
-        node_pools: gone(),
-        segment_nodes: Some(gone()),
+        nodes: gone(),
         processes: Vec::new(),
         oom_score_adj: gone(),
         locked_memory: gone(),
@@ -558,7 +566,7 @@ fn neighbours() {
 #[test]
 fn numa_pool() {
     let over = |pools: &[u64]| Surroundings {
-        node_pools: Ok(pools
+        nodes: Ok(pools
             .iter()
             .zip(0..)
             .map(|(&total, node)| on_node(node, total))
@@ -612,11 +620,8 @@ fn numa_pool() {
 #[test]
 fn numa_segment() {
     let over = |pages: &[u64]| Surroundings {
-        segment_nodes: Some(Ok(pages
-            .iter()
-            .zip(0..)
-            .map(|(&pages, node)| NodePages { node, pages })
-            .collect())),
+        nodes: Ok(vec![on_node(0, 269), on_node(1, 268)]),
+        segment_nodes: Some((0..).zip(pages.iter().copied()).collect()),
         ..quiet()
     };
     expect(
@@ -641,6 +646,18 @@ fn numa_segment() {
         "numa_segment",
         Status::Ok,
         &["too little"],
+        None,
+    );
+    let unseen = Surroundings {
+        segment_nodes: None,
+        ..over(&[])
+    };
+    expect(
+        &healthy(),
+        &unseen,
+        "numa_segment",
+        Status::Unknown,
+        &["numa_maps"],
         None,
     );
     expect(

@@ -3,52 +3,75 @@
 use serde_json::json;
 
 use super::{Check, Status, thresholds::NODE_OF_FAIR_SHARE_PERCENT};
-use crate::{
-    facts::Facts,
-    sizing::human,
-    surroundings::{NodePool, Surroundings},
-};
+use crate::{facts::Facts, numa::Node, sizing::human, surroundings::Surroundings};
 
 const NAME: &str = "numa_pool";
 
+/// A node's part of the pool.
+struct Part {
+    node: u32,
+    total: u64,
+}
+
 pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let node_pools = match &around.node_pools {
-        Ok(node_pools) => node_pools,
+    let nodes = match &around.nodes {
+        Ok(nodes) => nodes,
         Err(absent) => {
             let finding = format!("how the pool lies on the nodes cannot be told: {absent}");
             return Check::new(NAME, Status::Unknown, finding);
         }
     };
-    let page_bytes = facts
-        .huge_page_in_use()
-        .flatten()
-        .or_else(|| facts.huge_page_asked_for());
-    let pools: Vec<&NodePool> = node_pools
-        .iter()
-        .filter(|pool| Some(pool.page_bytes) == page_bytes)
-        .collect();
-    let evidence: Vec<_> = pools
-        .iter()
-        .map(|pool| json!({ "node": pool.node, "total_pages": pool.total }))
-        .collect();
-    let count = u64::try_from(pools.len()).unwrap_or(u64::MAX);
-    let total = pools
-        .iter()
-        .map(|pool| pool.total)
-        .fold(0, u64::saturating_add);
-    let check = match pools.iter().min_by_key(|pool| pool.total) {
-        Some(least) if count > 1 && total > 0 => judge(least, total, count),
-        Some(_) if count > 1 => Check::new(NAME, Status::Ok, "the pool is empty on all nodes"),
-        _ => Check::new(NAME, Status::Ok, "there is one node"),
+    let in_use = facts.huge_page_in_use().flatten();
+    let Some(page_bytes) = in_use.or_else(|| facts.huge_page_asked_for()) else {
+        return Check::new(
+            NAME,
+            Status::Unknown,
+            "the pool of the server cannot be told",
+        );
     };
-    check.with_evidence(json!({ "page_size_bytes": page_bytes, "nodes": evidence }))
+    let parts: Vec<Part> = nodes
+        .iter()
+        .filter_map(|node| part(node, page_bytes))
+        .collect();
+    let evidence: Vec<_> = parts
+        .iter()
+        .map(|part| json!({ "node": part.node, "total_pages": part.total }))
+        .collect();
+    judge(&parts, &human(page_bytes), page_bytes >> 10)
+        .with_evidence(json!({ "page_size_bytes": page_bytes, "nodes": evidence }))
 }
 
-fn judge(least: &NodePool, total: u64, nodes: u64) -> Check {
-    let fair = total / nodes;
-    let size = human(least.page_bytes);
+/// `None`: a node without memory, which has no part in any pool.
+fn part(node: &Node, page_bytes: u64) -> Option<Part> {
+    let pool = node
+        .pools
+        .iter()
+        .find(|pool| pool.page_bytes == page_bytes)?;
+    Some(Part {
+        node: node.number,
+        total: pool.counters?.total,
+    })
+}
+
+fn judge(parts: &[Part], size: &str, kilobytes: u64) -> Check {
+    let count = u64::try_from(parts.len()).unwrap_or(u64::MAX);
+    let total = parts
+        .iter()
+        .map(|part| part.total)
+        .fold(0, u64::saturating_add);
+    let Some(least) = parts
+        .iter()
+        .min_by_key(|part| part.total)
+        .filter(|_| count > 1)
+    else {
+        return Check::new(NAME, Status::Ok, "there is one node with memory");
+    };
+    let fair = total / count;
+    if total == 0 {
+        return Check::new(NAME, Status::Ok, "the pool is empty on all nodes");
+    }
     if least.total.saturating_mul(100) >= fair.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT) {
-        let finding = format!("{total} huge pages of {size} lie evenly on {nodes} nodes");
+        let finding = format!("{total} huge pages of {size} lie evenly on {count} nodes");
         return Check::new(NAME, Status::Ok, finding);
     }
     let finding = format!(
@@ -56,7 +79,6 @@ fn judge(least: &NodePool, total: u64, nodes: u64) -> Check {
         least.node, least.total
     );
     Check::new(NAME, Status::Warning, finding).with_remedy(format!(
-        "echo {fair} > /sys/devices/system/node/nodeN/hugepages/hugepages-{}kB/nr_hugepages for each node N",
-        least.page_bytes >> 10
+        "echo {fair} > /sys/devices/system/node/nodeN/hugepages/hugepages-{kilobytes}kB/nr_hugepages for each node N"
     ))
 }
