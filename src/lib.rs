@@ -2,6 +2,7 @@
 //!
 //! This crate is only the SQL face; what it shows is read and judged by the crate `hugeinfo`.
 //!
+//! * [`plan`]: what the next start will need, as PostgreSQL itself computes it.
 //! * [`postgres`]: what the server says of itself. The only file with `unsafe` and `pg_sys`.
 //! * [`error`]: which SQLSTATE and hint an error gets.
 //! * [`processes`]: the processes of this server, and nobody else's.
@@ -11,6 +12,7 @@
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
 mod error;
+mod plan;
 mod postgres;
 mod processes;
 mod views;

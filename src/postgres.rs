@@ -1,32 +1,56 @@
 //! What the server knows of itself.
 
-use std::{collections::HashMap, ffi::CStr, time::Duration};
+use std::{
+    collections::HashMap,
+    ffi::{CStr, CString, OsStr},
+    os::{
+        fd::{AsRawFd, BorrowedFd},
+        unix::{ffi::OsStrExt, process::CommandExt},
+    },
+    path::PathBuf,
+    process::Command,
+    time::Duration,
+};
 
 use hugeinfo::facts::{HugePages, Server, SharedMemoryType, Subject};
-use pgrx::pg_sys;
+use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
 use crate::error::Error;
 
 /// The settings that decide over huge pages.
 pub(crate) fn server() -> Result<Server, Error> {
-    let huge_pages = match setting(c"huge_pages")?.as_str() {
-        "off" => HugePages::Off,
-        "on" => HugePages::On,
+    let shared_memory_mb: u64 = setting(c"shared_memory_size")?
+        .parse()
+        .map_err(|_| Error::Setting("shared_memory_size"))?;
+    server_with(setting, shared_memory_mb << 20)
+}
+
+/// The same with settings from elsewhere, written as in a configuration file.
+pub(crate) fn server_with(
+    setting: impl Fn(&'static CStr) -> Result<String, Error>,
+    shared_memory_bytes: u64,
+) -> Result<Server, Error> {
+    let huge_pages = match setting(c"huge_pages")?.to_ascii_lowercase().as_str() {
+        "off" | "false" | "no" | "0" => HugePages::Off,
+        "on" | "true" | "yes" | "1" => HugePages::On,
         "try" => HugePages::Try,
         _ => return Err(Error::Setting("huge_pages")),
     };
-    let shared_memory_type = match setting(c"shared_memory_type")?.as_str() {
+    let shared_memory_type = match setting(c"shared_memory_type")?
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "mmap" => SharedMemoryType::Mmap,
         "sysv" => SharedMemoryType::Sysv,
         _ => return Err(Error::Setting("shared_memory_type")),
     };
-    let huge_page_size_kb = number(c"huge_page_size", "huge_page_size")?;
-    let shared_memory_mb = number(c"shared_memory_size", "shared_memory_size")?;
+    let huge_page_size_kb =
+        kilobytes(&setting(c"huge_page_size")?).ok_or(Error::Setting("huge_page_size"))?;
     Ok(Server {
         huge_pages,
         shared_memory_type,
         huge_page_size_bytes: (huge_page_size_kb > 0).then_some(huge_page_size_kb << 10),
-        shared_memory_bytes: shared_memory_mb << 20,
+        shared_memory_bytes,
     })
 }
 
@@ -49,12 +73,24 @@ pub(crate) fn subject() -> Subject {
     }
 }
 
-fn number(name: &CStr, shown: &'static str) -> Result<u64, Error> {
-    setting(name)?.parse().map_err(|_| Error::Setting(shown))
+/// A value such as `2MB`, by PostgreSQL's own rules; kilobytes where it has no unit.
+fn kilobytes(value: &str) -> Option<u64> {
+    let value = CString::new(value).ok()?;
+    let mut kilobytes = 0;
+    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody wants.
+    let is_understood = unsafe {
+        pg_sys::parse_int(
+            value.as_ptr(),
+            &raw mut kilobytes,
+            pg_sys::GUC_UNIT_KB.cast_signed(),
+            std::ptr::null_mut(),
+        )
+    };
+    is_understood.then(|| u64::try_from(kilobytes).ok())?
 }
 
 /// A setting in its base unit. PostgreSQL raises an error if there is none of that name.
-fn setting(name: &CStr) -> Result<String, Error> {
+pub(crate) fn setting(name: &CStr) -> Result<String, Error> {
     // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and copied before.
     let value = unsafe { CStr::from_ptr(pg_sys::GetConfigOption(name.as_ptr(), false, false)) };
     Ok(value.to_string_lossy().into_owned())
@@ -165,6 +201,247 @@ pub(crate) fn wait(duration: Duration) {
                 pg_sys::PG_WAIT_EXTENSION,
             );
             pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+    }
+}
+
+/// Waits until there is something to read, at most that long; a cancel or the end of the server ends it at once.
+pub(crate) fn wait_readable(source: BorrowedFd<'_>, longest: Duration) {
+    let events = pg_sys::WL_LATCH_SET
+        | pg_sys::WL_SOCKET_READABLE
+        | pg_sys::WL_TIMEOUT
+        | pg_sys::WL_EXIT_ON_PM_DEATH;
+    let milliseconds = i64::try_from(longest.as_millis())
+        .unwrap_or(i64::MAX)
+        .saturating_add(1);
+    check_for_interrupts();
+    // SAFETY: the latch is this backend's own, the descriptor is open.
+    unsafe {
+        pg_sys::WaitLatchOrSocket(
+            pg_sys::MyLatch,
+            events.cast_signed(),
+            source.as_raw_fd(),
+            milliseconds,
+            pg_sys::PG_WAIT_EXTENSION,
+        );
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    check_for_interrupts();
+}
+
+/// The program of this server.
+pub(crate) fn program() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr((&raw const pg_sys::my_exec_path).cast()) })
+}
+
+/// The data directory.
+pub(crate) fn data_directory() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr(pg_sys::DataDir) })
+}
+
+/// The configuration file.
+pub(crate) fn config_file() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr(pg_sys::ConfigFileName) })
+}
+
+fn path(name: &CStr) -> PathBuf {
+    OsStr::from_bytes(name.to_bytes()).into()
+}
+
+/// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.
+pub(crate) fn check_setting(name: &CStr, value: &CStr) {
+    // SAFETY: with `changeVal` false the value is only looked at.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_POSTMASTER,
+            pg_sys::GucSource::PGC_S_FILE,
+            pg_sys::GucAction::GUC_ACTION_SET,
+            false,
+            pg_sys::PGERROR.cast_signed(),
+            false,
+        );
+    }
+}
+
+/// Whether the server, or a library that it has loaded, has defined a setting. One of an unknown prefix that somebody has set is not.
+pub(crate) fn is_defined(name: &CStr) -> bool {
+    let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
+    with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)
+}
+
+/// Whether a setting comes from the command line, which goes before any configuration file.
+pub(crate) fn is_from_command_line(name: &CStr) -> bool {
+    with_setting(name, |record| {
+        record.source == pg_sys::GucSource::PGC_S_ARGV
+    })
+    .unwrap_or(false)
+}
+
+fn with_setting<T>(name: &CStr, look: impl FnOnce(&pg_sys::config_generic) -> T) -> Option<T> {
+    // SAFETY: an array of as many pointers to what is never freed.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let (count, all) = (pg_sys::GetNumConfigOptions(), pg_sys::get_guc_variables());
+        #[cfg(not(feature = "pg15"))]
+        let (count, all) = {
+            let mut count = 0;
+            let all = pg_sys::get_guc_variables(&raw mut count);
+            (count, all)
+        };
+        std::slice::from_raw_parts(all, usize::try_from(count).ok()?)
+            .iter()
+            .map(|&record| &*record)
+            .find(|record| CStr::from_ptr(record.name) == name)
+            .map(look)
+    }
+}
+
+/// What the configuration files say of a setting as they are now: the last line wins, and ALTER SYSTEM goes before the rest.
+pub(crate) fn setting_on_disk(name: &CStr) -> Option<String> {
+    let parse = |file: *const std::ffi::c_char, must_exist| {
+        let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: PostgreSQL allocates the list, whose strings are copied before it is freed.
+        unsafe {
+            pg_sys::ParseConfigFile(
+                file,
+                must_exist,
+                std::ptr::null(),
+                0,
+                0,
+                pg_sys::PGERROR.cast_signed(),
+                &raw mut head,
+                &raw mut tail,
+            );
+            let mut value = None;
+            let mut next: *const pg_sys::ConfigVariable = head;
+            while let Some(line) = next.as_ref() {
+                if !line.name.is_null()
+                    && CStr::from_ptr(line.name)
+                        .to_bytes()
+                        .eq_ignore_ascii_case(name.to_bytes())
+                {
+                    value = Some(CStr::from_ptr(line.value).to_string_lossy().into_owned());
+                }
+                next = line.next;
+            }
+            pg_sys::FreeConfigVariables(head);
+            value
+        }
+    };
+    // SAFETY: set before the server starts its first process.
+    let config_file = unsafe { pg_sys::ConfigFileName };
+    parse(c"postgresql.auto.conf".as_ptr(), false).or_else(|| parse(config_file, true))
+}
+
+/// Makes a program end with this process, however that ends, and inherit none of its descriptors: PostgreSQL 15 opens many of its
+/// own without close-on-exec.
+pub(crate) fn confine(command: &mut Command) {
+    let this = rustix::process::getpid();
+    let descriptors: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|&descriptor| descriptor > 2)
+        .collect();
+    let prepare = move || {
+        use rustix::{
+            io::FdFlags,
+            process::{Signal, getppid, set_parent_process_death_signal},
+        };
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() != Some(this) {
+            return Err(rustix::io::Errno::SRCH.into());
+        }
+        for &descriptor in &descriptors {
+            // SAFETY: used for this call only; that one is closed already is an error that doesn't matter.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
+            let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made, nothing is allocated.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Has [`crate::plan::tidy`] called when this backend ends with an error that doesn't unwind: the end of the session or of the server.
+pub(crate) fn tidy_at_exit() {
+    #[pg_guard]
+    extern "C-unwind" fn tidy(_code: i32, _argument: pg_sys::Datum) {
+        crate::plan::tidy();
+    }
+    static REGISTERED: std::sync::Once = std::sync::Once::new();
+    // SAFETY: registers a function that stays where it is.
+    REGISTERED.call_once(|| unsafe { pg_sys::on_proc_exit(Some(tidy), 0.into()) });
+}
+
+/// A `jsonb` that should be an object of strings, numbers and booleans. `None`: it isn't one.
+pub(crate) struct Jsonb(pub(crate) Option<Vec<Member>>);
+
+/// A name, and a value as the user wrote it; `None`: it is null, an array or an object.
+pub(crate) type Member = (String, Option<CString>);
+
+pgrx::impl_sql_translatable!(Jsonb, "jsonb");
+
+// SAFETY: the argument is declared as `jsonb`.
+unsafe impl<'fcx> ArgAbi<'fcx> for Jsonb {
+    unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
+        // SAFETY: as declared.
+        unsafe { argument.unbox_arg_using_from_datum() }.unwrap_or(Self(None))
+    }
+}
+
+impl FromDatum for Jsonb {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _: pg_sys::Oid,
+    ) -> Option<Self> {
+        use pg_sys::{JsonbIteratorToken as token, jbvType as kind};
+        if is_null {
+            return None;
+        }
+        // SAFETY: as declared. The iterator lives in this call's memory context; every string is copied.
+        unsafe {
+            let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+            let mut iterator = pg_sys::JsonbIteratorInit(&raw mut (*jsonb).root);
+            let mut value: pg_sys::JsonbValue = std::mem::zeroed();
+            let mut next = || {
+                let token = pg_sys::JsonbIteratorNext(&raw mut iterator, &raw mut value, true);
+                (token, value)
+            };
+            if next().0 != token::WJB_BEGIN_OBJECT {
+                return Some(Self(None));
+            }
+            let bytes = |value: &pg_sys::JsonbValue| {
+                let string = value.val.string;
+                let length = usize::try_from(string.len).unwrap_or_default();
+                // An empty string may have no address.
+                match length {
+                    0 => Vec::new(),
+                    _ => std::slice::from_raw_parts(string.val.cast::<u8>(), length).to_vec(),
+                }
+            };
+            let mut members = Vec::new();
+            while let (token::WJB_KEY, name) = next() {
+                let (_, value) = next();
+                let value = match value.type_ {
+                    kind::jbvString => CString::new(bytes(&value)).ok(),
+                    kind::jbvNumeric => {
+                        let digits = pg_sys::numeric_normalize(value.val.numeric);
+                        Some(CStr::from_ptr(digits).to_owned())
+                    }
+                    kind::jbvBool if value.val.boolean => Some(c"true".into()),
+                    kind::jbvBool => Some(c"false".into()),
+                    _ => None,
+                };
+                members.push((String::from_utf8_lossy(&bytes(&name)).into_owned(), value));
+            }
+            Some(Self(Some(members)))
         }
     }
 }

@@ -8,6 +8,7 @@ mod hugeinfo_meminfo;
 mod hugeinfo_memory;
 mod hugeinfo_numa;
 mod hugeinfo_page_tables;
+mod hugeinfo_plan;
 mod hugeinfo_pools;
 mod hugeinfo_sources;
 mod hugeinfo_status;

@@ -152,6 +152,15 @@ impl Facts {
         Some(if is_there { rounded_up } else { setting })
     }
 
+    /// Whether the next start asks for huge pages of that size. `None`: can't be told.
+    pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
+        let next = self.next_start();
+        if next.huge_pages == HugePages::Off || next.shared_memory_type == SharedMemoryType::Sysv {
+            return Some(false);
+        }
+        self.huge_page_asked_for().map(|asked| asked == page_bytes)
+    }
+
     /// The pool that the next start asks for.
     pub fn target_pool(&self) -> Option<&Pool> {
         let page_bytes = self.huge_page_asked_for()?;

@@ -25,7 +25,16 @@ pub struct Process {
 impl Process {
     /// Opens the directory of `pid`. Errors: absent where there is no such process.
     pub fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
-        let path = root.path(format!("proc/{pid}"));
+        Self::open_as(root, pid, &pid.to_string())
+    }
+
+    /// Opens the directory of this process, whatever number it has in `/proc`.
+    pub fn this(root: &Root) -> Result<Self, ReadError> {
+        Self::open_as(root, std::process::id(), "self")
+    }
+
+    fn open_as(root: &Root, pid: u32, name: &str) -> Result<Self, ReadError> {
+        let path = root.path(format!("proc/{name}"));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(directory) => Ok(Self {
@@ -68,6 +77,11 @@ impl Process {
     /// Its title: the command line without what fills it up. Empty for a process that has ended.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
         Ok(parse_command_line(self.read("cmdline", buffer)?))
+    }
+
+    /// Its arguments, its name first, of a process that has not given itself a title. Empty for one that has ended.
+    pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
+        Ok(parse_arguments(self.read("cmdline", buffer)?))
     }
 
     /// The path of the program that it runs. Errors: absent where it may not be seen.
@@ -123,4 +137,33 @@ pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
         .rposition(|&b| b != 0 && b != b' ')
         .map_or(0, |last| last + 1);
     &bytes[..end]
+}
+
+/// The arguments of a process that has not given itself a title: each ends with a NUL, and may be empty.
+pub fn parse_arguments(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut arguments: Vec<_> = bytes.split(|&b| b == 0).map(<[u8]>::to_vec).collect();
+    // What comes after the last NUL: nothing.
+    arguments.pop_if(|last| last.is_empty());
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_may_hold_anything_but_nul() {
+        let arguments = parse_arguments(b"postgres\0-c\0cluster_name=a \"b\" \"c\"\n'\0\0-D\0/x\0");
+        let expected: [&[u8]; 6] = [
+            b"postgres",
+            b"-c",
+            b"cluster_name=a \"b\" \"c\"\n'",
+            b"",
+            b"-D",
+            b"/x",
+        ];
+        assert_eq!(arguments, expected);
+        assert_eq!(parse_arguments(b"postgres\0\0"), [&b"postgres"[..], b""]);
+        assert_eq!(parse_arguments(b""), [] as [&[u8]; 0]);
+    }
 }

@@ -1,0 +1,122 @@
+//! What the server would need if it started with its configuration files as they are now, its command line, and some settings changed.
+//!
+//! PostgreSQL itself computes it: its program is run with `-C`, which prints a setting and ends before anything is allocated. It refuses a
+//! data directory in use, so that it gets a scratch one.
+//!
+//! * [`settings`]: which settings may be planned.
+//! * [`scratch`]: the directory.
+//! * [`program`]: one run of the program.
+
+mod program;
+mod scratch;
+mod settings;
+
+use std::{
+    cell::RefCell,
+    ffi::{CStr, OsString},
+};
+
+use hugeinfo::facts::Server;
+
+use self::{program::Child, scratch::Scratch, settings::Planned};
+pub(crate) use self::{
+    program::{Refusal, TIME_LIMIT},
+    settings::names,
+};
+use crate::{
+    error::Error,
+    postgres::{self, Jsonb},
+};
+
+/// What has to go when a call ends, however it ends; in this order.
+#[derive(Default)]
+struct Held {
+    child: Option<Child>,
+    scratch: Option<Scratch>,
+}
+
+thread_local! {
+    static HELD: RefCell<Held> = RefCell::default();
+}
+
+/// Ends the child, if there is one, and removes the scratch directory.
+pub(crate) fn tidy() {
+    drop(HELD.take());
+}
+
+/// Tidies up when a call returns, or unwinds from an error.
+struct Tidy;
+
+impl Drop for Tidy {
+    fn drop(&mut self) {
+        tidy();
+    }
+}
+
+/// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where it would not start.
+pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
+    let planned = Planned::checked(settings)?;
+    let shared_memory_bytes = shared_memory_bytes(&planned)?;
+    postgres::server_with(|name| in_effect(&planned, name), shared_memory_bytes)
+}
+
+/// A setting as the next start will have it.
+fn in_effect(planned: &Planned, name: &'static CStr) -> Result<String, Error> {
+    if let Some(value) = planned.value(name) {
+        return Ok(value.to_string_lossy().into_owned());
+    }
+    if postgres::is_from_command_line(name) {
+        return postgres::setting(name);
+    }
+    Ok(postgres::setting_on_disk(name).unwrap_or_else(|| settings::default(name).to_owned()))
+}
+
+/// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.
+fn shared_memory_bytes(planned: &Planned) -> Result<u64, Error> {
+    postgres::tidy_at_exit();
+    let _tidy = Tidy;
+    let command_line = program::running_command_line()?;
+    let scratch = Scratch::create()?;
+    let mut arguments = command_line;
+    arguments.extend(fixed_arguments(&scratch));
+    HELD.with_borrow_mut(|held| held.scratch = Some(scratch));
+    arguments.extend(planned.arguments());
+
+    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one page too large (before some version)
+    // or exact: the next even number below is exact in both.
+    const IN_PAGES: &str = "shared_memory_size_in_huge_pages";
+    let page = ["-c".into(), "huge_page_size=4kB".into()];
+    let answer = program::ask(arguments.iter().chain(&page), IN_PAGES)?;
+    match answer {
+        Ok(pages) => Ok((pages & !1) << 12),
+        // 2^31 pages of 4 kB are 8 TiB.
+        Err(refusal) if refusal.message.contains(IN_PAGES) => {
+            let answer = program::ask(arguments.iter(), "shared_memory_size")?;
+            answer
+                .map(|megabytes| megabytes << 20)
+                .map_err(|refusal| planned.refused(refusal))
+        }
+        Err(refusal) => Err(planned.refused(refusal)),
+    }
+}
+
+/// What goes before the command line of the running server: all that would touch its directory, or hide an error.
+fn fixed_arguments(scratch: &Scratch) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.path().into()];
+    let mut set = |name: &str, value: OsString| {
+        let mut argument = OsString::from(name);
+        argument.push("=");
+        argument.push(value);
+        arguments.extend(["-c".into(), argument]);
+    };
+    set("config_file", postgres::config_file().into());
+    set("data_directory", scratch.path().into());
+    // Its files may be relative to the data directory. It takes no shared memory.
+    set("ssl", "off".into());
+    set("log_destination", "stderr".into());
+    set("log_line_prefix", OsString::new());
+    set("log_min_messages", "error".into());
+    set("log_error_verbosity", "verbose".into());
+    set("lc_messages", "C".into());
+    arguments
+}

@@ -1,0 +1,165 @@
+//! A data directory with nothing in it but what PostgreSQL looks at before it allocates anything.
+//!
+//! It belongs to one call, which holds a lock on it. Whoever makes one first removes those of the same user that nobody holds a lock on: a
+//! backend that is killed cannot tidy up.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, Write},
+    os::{
+        fd::OwnedFd,
+        unix::{
+            ffi::OsStrExt,
+            fs::{DirBuilderExt, OpenOptionsExt},
+        },
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+use crate::{error::Error, postgres};
+
+/// How often something is tried that another process can spoil.
+const ATTEMPTS: usize = 100;
+
+/// Removed with all that is in it when it is dropped.
+pub(crate) struct Scratch {
+    path: PathBuf,
+    _lock: OwnedFd,
+}
+
+impl Scratch {
+    /// In `TMPDIR` of the server, or `/tmp`. Errors: disk full (53100) and others, with the path; nothing is left behind then.
+    pub(crate) fn create() -> Result<Self, Error> {
+        let parent = std::env::temp_dir();
+        let parent = fs::canonicalize(&parent).map_err(|e| Error::file("open", &parent, e))?;
+        remove_orphans(&parent);
+        let scratch = Self::make(&parent)?;
+        scratch.fill()?;
+        Ok(scratch)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn make(parent: &Path) -> Result<Self, Error> {
+        for _ in 0..ATTEMPTS {
+            let random = RandomState::new().build_hasher().finish();
+            let path = parent.join(format!("{PREFIX}{random:016x}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::file("create", &path, error)),
+            }
+            // Another call may take it for an orphan between these steps. Whoever has the lock may go on, if it is still there.
+            if let Some(lock) = lock(&path)
+                && path.exists()
+            {
+                return Ok(Self { path, _lock: lock });
+            }
+        }
+        let error = io::Error::from(io::ErrorKind::WouldBlock);
+        Err(Error::file("lock a directory in", parent, error))
+    }
+
+    fn fill(&self) -> Result<(), Error> {
+        let data = postgres::data_directory();
+        self.write("PG_VERSION", &read(&data.join("PG_VERSION"))?)?;
+
+        let global = self.path.join("global");
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&global)
+            .map_err(|e| Error::file("create", &global, e))?;
+        self.write(
+            "global/pg_control",
+            &settled(&data.join("global/pg_control"))?,
+        )?;
+
+        // Included, not copied: what it includes in turn is relative to where it lies.
+        let real = data.join("postgresql.auto.conf").into_os_string();
+        let line = [b"include_if_exists '", &*quoted(real.as_bytes()), b"'\n"].concat();
+        self.write("postgresql.auto.conf", &line)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.path.join(name);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(|e| Error::file("write", &path, e))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be removed now is removed by the next call.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+const PREFIX: &str = "pg_hugeinfo-plan.";
+
+/// What backends have left that were killed.
+fn remove_orphans(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
+            && let Some(lock) = lock(&entry.path())
+        {
+            drop(Scratch {
+                path: entry.path(),
+                _lock: lock,
+            });
+        }
+    }
+}
+
+/// The lock on a directory of our own; `None` if another process has it, or if it is somebody else's, or a link to elsewhere. Not inherited
+/// by programs, and gone with this process.
+fn lock(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let owner = rustix::fs::fstat(&directory).ok()?.st_uid;
+    if owner != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(directory)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|e| Error::file("read", path, e))
+}
+
+/// A file that may be written meanwhile, once it has been read twice with the same result. PostgreSQL checks its checksum.
+fn settled(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut last = read(path)?;
+    for _ in 0..ATTEMPTS {
+        let next = read(path)?;
+        if next == last {
+            break;
+        }
+        last = next;
+    }
+    Ok(last)
+}
+
+/// For a string in a configuration file (guc-file.l).
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'\'' | b'\\' => quoted.extend([b'\\', byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(byte),
+        }
+    }
+    quoted
+}

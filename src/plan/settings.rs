@@ -1,0 +1,125 @@
+//! Which settings may be planned.
+
+use std::{
+    ffi::{CStr, CString, OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+};
+
+use super::program::Refusal;
+use crate::{
+    error::Error,
+    postgres::{self, Jsonb},
+};
+
+/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or that decide over huge pages. All
+/// are numbers or words of a list: none names a file, a library or a command. A test varies every other setting of the server to show that
+/// none is missing.
+const NAMES: [&CStr; 36] = [
+    c"autovacuum_max_workers",
+    c"autovacuum_worker_slots",
+    c"commit_timestamp_buffers",
+    c"hot_standby",
+    c"huge_page_size",
+    c"huge_pages",
+    c"io_max_combine_limit",
+    c"io_max_concurrency",
+    c"io_method",
+    c"io_workers",
+    c"max_active_replication_origins",
+    c"max_connections",
+    c"max_locks_per_transaction",
+    c"max_logical_replication_workers",
+    c"max_pred_locks_per_transaction",
+    c"max_prepared_transactions",
+    c"max_replication_slots",
+    c"max_wal_senders",
+    c"max_worker_processes",
+    c"min_dynamic_shared_memory",
+    c"multixact_member_buffers",
+    c"multixact_offset_buffers",
+    c"notify_buffers",
+    c"old_snapshot_threshold",
+    c"pg_stat_statements.max",
+    c"reserved_connections",
+    c"serializable_buffers",
+    c"shared_buffers",
+    c"shared_memory_type",
+    c"subtransaction_buffers",
+    c"superuser_reserved_connections",
+    c"track_activity_query_size",
+    c"track_commit_timestamp",
+    c"transaction_buffers",
+    c"wal_buffers",
+    c"wal_level",
+];
+
+/// The list, to be shown.
+pub(crate) fn names() -> String {
+    NAMES.map(CStr::to_string_lossy).join(", ")
+}
+
+/// What PostgreSQL uses where nobody has set one of those that decide over huge pages.
+pub(crate) fn default(name: &CStr) -> &'static str {
+    match name.to_bytes() {
+        b"huge_pages" => "try",
+        b"shared_memory_type" => "mmap",
+        _ => "0",
+    }
+}
+
+/// Settings that PostgreSQL has accepted, each by itself.
+pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
+
+impl Planned {
+    /// Errors: not an object, a name that is not in the list or there twice, a value that is none; PostgreSQL's own for a wrong value.
+    pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
+        let mut planned = Vec::new();
+        for (name, value) in settings.0.ok_or(Error::NotAnObject)? {
+            let lower = name.to_ascii_lowercase();
+            let Some(known) = NAMES
+                .into_iter()
+                .find(|known| known.to_bytes() == lower.as_bytes())
+            else {
+                return Err(Error::NotPlanned(name));
+            };
+            let Some(value) = value else {
+                return Err(Error::NotAValue(name));
+            };
+            if planned.iter().any(|&(other, _)| other == known) {
+                return Err(Error::PlannedTwice(lower));
+            }
+            // PostgreSQL takes any name with a dot, for a library to come.
+            if known.to_bytes().contains(&b'.') && !postgres::is_defined(known) {
+                return Err(Error::UnknownSetting(lower));
+            }
+            postgres::check_setting(known, &value);
+            planned.push((known, value));
+        }
+        Ok(Self(planned))
+    }
+
+    /// The value of one of them.
+    pub(crate) fn value(&self, name: &CStr) -> Option<&CStr> {
+        let (_, value) = self.0.iter().find(|(planned, _)| *planned == name)?;
+        Some(value)
+    }
+
+    /// As the program takes them.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> {
+        self.0.iter().flat_map(|(name, value)| {
+            let argument = [name.to_bytes(), b"=", value.to_bytes()].concat();
+            ["-c".into(), OsStr::from_bytes(&argument).to_owned()]
+        })
+    }
+
+    /// The error for settings that don't go together, or for files that PostgreSQL would not start with.
+    pub(crate) fn refused(&self, refusal: Refusal) -> Error {
+        let planned = self.0.iter().map(|(name, value)| {
+            format!("{} = '{}'", name.to_string_lossy(), value.to_string_lossy())
+        });
+        Error::Refused {
+            refusal,
+            planned: planned.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
