@@ -27,6 +27,8 @@ SELECT count(*) FROM hugeinfo_sources;
 SELECT count(*) FROM hugeinfo_sources();
 SELECT count(*) FROM hugeinfo_numa;
 SELECT count(*) FROM hugeinfo_numa();
+SELECT count(*) FROM hugeinfo_instances;
+SELECT count(*) FROM hugeinfo_instances();
 SELECT hugeinfo_postmaster_pid();
 
 SET ROLE regress_hugeinfo_monitor;
@@ -45,6 +47,7 @@ SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_sources;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_numa;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
 RESET ROLE;
 
 -- A view alone is no way around the function.

@@ -3,6 +3,7 @@
 mod hugeinfo_backends;
 mod hugeinfo_fault_rates;
 mod hugeinfo_host;
+mod hugeinfo_instances;
 mod hugeinfo_mappings;
 mod hugeinfo_meminfo;
 mod hugeinfo_memory;

@@ -7,6 +7,7 @@ use crate::{
     meminfo::{self, Meminfo},
     root::Root,
     segment::{self, Segment},
+    sizing,
 };
 
 /// The setting `huge_pages`.
@@ -111,7 +112,7 @@ impl Facts {
         Ok(Self {
             server,
             planned: None,
-            base_page_bytes: rustix::param::page_size() as u64,
+            base_page_bytes: sizing::base_page_bytes(),
             segment,
             meminfo: absent_or(meminfo::read(root))?,
             hugetlb: absent_or(cgroup::read(root, pid, &page_sizes))?,

@@ -6,6 +6,7 @@ use crate::{
     meminfo::{self, Usage},
     nodes, processors,
     root::Root,
+    sizing,
     sysctl::{self, Vm},
     transparent_hugepage::{self, Modes},
 };
@@ -43,7 +44,7 @@ impl Host {
         Ok(Self {
             kernel_release: name.release().to_string_lossy().into_owned(),
             machine: name.machine().to_string_lossy().into_owned(),
-            base_page_bytes: rustix::param::page_size() as u64,
+            base_page_bytes: sizing::base_page_bytes(),
             default_huge_page_bytes: meminfo.ok().and_then(|m| m.default_huge_page_bytes),
             usage: absent_or(meminfo::read_usage(root))?,
             vm: sysctl::read(root)?,

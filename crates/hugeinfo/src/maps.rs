@@ -65,27 +65,32 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The path as text. What isn't printable in the target (not UTF-8, or with `ascii_only` not ASCII) is written as the kernel writes a
-    /// line feed: a backslash and three octal digits for each byte.
+    /// The path as [`name_text`].
     pub fn path_text(&self, ascii_only: bool) -> String {
-        let mut text = String::with_capacity(self.path.len());
-        let escape = |text: &mut String, bytes: &[u8]| {
-            for byte in bytes {
-                let _ = write!(text, "\\{byte:03o}");
-            }
-        };
-        for chunk in self.path.utf8_chunks() {
-            for character in chunk.valid().chars() {
-                if ascii_only && !character.is_ascii() {
-                    escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
-                } else {
-                    text.push(character);
-                }
-            }
-            escape(&mut text, chunk.invalid());
-        }
-        text
+        name_text(&self.path, ascii_only)
     }
+}
+
+/// A name of a file as text. What isn't printable in the target (not UTF-8, or with `ascii_only` not ASCII) is written as the kernel writes a
+/// line feed: a backslash and three octal digits for each byte.
+pub fn name_text(name: &[u8], ascii_only: bool) -> String {
+    let mut text = String::with_capacity(name.len());
+    let escape = |text: &mut String, bytes: &[u8]| {
+        for byte in bytes {
+            let _ = write!(text, "\\{byte:03o}");
+        }
+    };
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if ascii_only && !character.is_ascii() {
+                escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                text.push(character);
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    text
 }
 
 /// What a malformed line should have been.

@@ -74,6 +74,21 @@ impl Process {
         }
     }
 
+    /// Reads a file that is no kernel's, such as one in its directory: at most 64 kB of it, and only if it is a regular file, which nobody waits for.
+    pub(crate) fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
+        let file = opened.map_err(|errno| self.unreadable(name, errno.into()))?;
+        let failed = |error| self.unreadable(name, error);
+        let file = File::from(file);
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(self.missing(name));
+        }
+        let mut bytes = Vec::new();
+        file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes)
+    }
+
     /// Its title: the command line without what fills it up. Empty for a process that has ended.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
         Ok(parse_command_line(self.read("cmdline", buffer)?))

@@ -1,5 +1,10 @@
 //! How many pages a number of bytes takes, and how to say a number of bytes.
 
+/// Size of an ordinary page of the running kernel.
+pub fn base_page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
 /// Pages needed to hold `bytes`: an exact multiple takes no page more.
 ///
 /// Panics where a page has no bytes, which no reader says.

@@ -19,12 +19,31 @@ pub struct Stat {
 
 /// Reads the file. Errors: absent where the process has ended.
 pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> {
-    const NAME: &str = "stat";
-    let bytes = process.read(NAME, buffer)?;
-    if bytes.is_empty() {
+    parse(text(process, buffer)?).ok_or_else(|| malformed(process))
+}
+
+/// The same with field 2, the name of the program.
+pub fn read_with_name(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<(Stat, Vec<u8>), ReadError> {
+    let text = text(process, buffer)?;
+    let name = parse_name(text).map(<[u8]>::to_vec);
+    parse(text).zip(name).ok_or_else(|| malformed(process))
+}
+
+const NAME: &str = "stat";
+
+fn text<'b>(process: &Process, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
+    let text = process.read(NAME, buffer)?;
+    if text.is_empty() {
         return Err(process.missing(NAME));
     }
-    parse(bytes).ok_or_else(|| process.malformed(NAME, 1, "the fields of proc(5) were expected"))
+    Ok(text)
+}
+
+fn malformed(process: &Process) -> ReadError {
+    process.malformed(NAME, 1, "the fields of proc(5) were expected")
 }
 
 /// The second field, the name in parentheses, may hold anything, parentheses and line feeds included.
@@ -41,6 +60,13 @@ pub fn parse(bytes: &[u8]) -> Option<Stat> {
         major_faults: next(1)?,
         start_ticks: next(9)?,
     })
+}
+
+/// What stands in parentheses: at most 15 bytes of the program's name, whatever these are.
+pub fn parse_name(bytes: &[u8]) -> Option<&[u8]> {
+    let start = bytes.iter().position(|&b| b == b'(')? + 1;
+    let end = bytes.iter().rposition(|&b| b == b')')?;
+    bytes.get(start..end)
 }
 
 #[cfg(test)]
@@ -60,6 +86,7 @@ mod tests {
         for name in ["postgres", "a b", "x) S 1 (y", ") (", "line\nfeed", ""] {
             let line = format!("42 ({name}) {TAIL}\n");
             assert_eq!(parse(line.as_bytes()), Some(expected), "{name:?}");
+            assert_eq!(parse_name(line.as_bytes()), Some(name.as_bytes()));
         }
     }
 
@@ -72,5 +99,8 @@ mod tests {
         }
         assert_eq!(parse(b"42 (postgres) S -1 1"), None);
         assert_eq!(parse(b")"), None);
+        for line in ["", "1 postgres", "1 (postgres", ")(", "1 postgres)"] {
+            assert_eq!(parse_name(line.as_bytes()), None, "{line}");
+        }
     }
 }

@@ -7,11 +7,11 @@ use std::path::{Component, Path};
 use hugeinfo::{
     boot, buddyinfo,
     cgroup::{Version, membership, mount, parse_limit},
-    family, hugepages,
+    family, hugepages, identity, instances,
     kind::Landmarks,
     limits, list,
     maps::{self, Device, Extent, Mapping},
-    meminfo, memory, nodes, numa, oom,
+    meminfo, memory, nodes, numa, oom, passwd, postmaster_pid,
     process::parse_command_line,
     segment, smaps, stat, sysctl, transparent_hugepage, vmstat,
 };
@@ -36,6 +36,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("node_meminfo", node_meminfo),
     ("numa_maps", numa_maps),
     ("oom_score", oom_score),
+    ("passwd", passwd),
+    ("postmaster_pid", postmaster_pid),
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
@@ -76,6 +78,17 @@ pub fn children(bytes: &[u8]) {
 /// `/proc/PID/cmdline`.
 pub fn cmdline(bytes: &[u8]) {
     assert!(bytes.starts_with(parse_command_line(bytes)));
+    let directory = instances::directory_argument(bytes);
+    assert!(directory.is_none_or(|path| path.starts_with(b"/")));
+    let candidate = |pid, parent| instances::Candidate {
+        pid,
+        parent,
+        name: b"postgres".to_vec(),
+        command_line: bytes.to_vec(),
+        directory: None,
+    };
+    // One that looks like its parent is never a server.
+    assert!(!instances::postmasters(&[candidate(1, 0), candidate(2, 1)]).contains(&2));
 }
 
 /// A directory and a file of `/sys/kernel/mm/hugepages`.
@@ -114,6 +127,7 @@ pub fn list(bytes: &[u8]) {
 /// `/proc/PID/maps`.
 pub fn maps(bytes: &[u8]) {
     let _ = maps::parse_extents(bytes);
+    let _ = instances::main_segment(bytes);
     for line in bytes.split(|&b| b == b'\n') {
         if let Some(mapping) = maps::parse_line(line) {
             look_at(&mapping);
@@ -165,6 +179,19 @@ pub fn oom_score(bytes: &[u8]) {
     }
 }
 
+/// `/etc/passwd`.
+pub fn passwd(bytes: &[u8]) {
+    let users = passwd::parse(bytes);
+    for uid in [0, 105, u32::MAX] {
+        assert!(users.name(uid).is_none_or(|name| !name.is_empty()));
+    }
+}
+
+/// `postmaster.pid`.
+pub fn postmaster_pid(bytes: &[u8]) {
+    let _ = postmaster_pid::parse(bytes);
+}
+
 /// `/proc/PID/smaps` and `smaps_rollup`.
 pub fn smaps(bytes: &[u8]) {
     let _ = segment::parse_smaps(bytes, &SEGMENT);
@@ -187,11 +214,16 @@ pub fn smaps(bytes: &[u8]) {
 /// `/proc/PID/stat`.
 pub fn stat(bytes: &[u8]) {
     let _ = stat::parse(bytes);
+    assert!(
+        stat::parse(bytes).is_none()
+            || stat::parse_name(bytes).is_none_or(|n| n.len() < bytes.len())
+    );
 }
 
 /// `/proc/PID/status`.
 pub fn status(bytes: &[u8]) {
     let _ = memory::parse(bytes);
+    let _ = identity::parse(bytes);
 }
 
 /// A file of `/proc/sys/vm`.

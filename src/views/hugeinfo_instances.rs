@@ -1,0 +1,87 @@
+//! `hugeinfo_instances`: a row for each PostgreSQL server on this host, whoever owns it.
+
+use hugeinfo::{
+    error::{Absence, absent_or},
+    instances,
+    maps::name_text,
+    meminfo,
+    root::Root,
+    segment,
+    sizing::{base_page_bytes, pages_required},
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{
+    error::{Error, bigint_or_null, pid_or_error},
+    postgres,
+};
+
+/// The servers, by process number. Looks at each process of the host once: its `stat`, and more of those that are servers; walks no page tables but a
+/// postmaster's, and these only where the kernel has no `PROCMAP_QUERY`.
+///
+/// Errors: as `hugeinfo_status`. What may not be read is NULL.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_instances() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(pid, i32),
+            name!(is_this_server, Option<bool>),
+            name!(owner, Option<String>),
+            name!(owner_uid, Option<i64>),
+            name!(data_directory, Option<String>),
+            name!(port, Option<i32>),
+            name!(segment_bytes, Option<i64>),
+            name!(page_size_bytes, Option<i64>),
+            name!(in_use, Option<bool>),
+            name!(required_pages, Option<i64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = || {
+        let root = Root::system();
+        let own = own_postmaster(&root)?;
+        let base_page = base_page_bytes();
+        let huge_page = absent_or(meminfo::read(&root))?
+            .ok()
+            .and_then(|meminfo| meminfo.default_huge_page_bytes);
+        let ascii_only = !postgres::is_utf8_database();
+        let instances = instances::read(&root, own, postgres::check_for_interrupts)?;
+        let rows = instances.into_iter().map(|instance| {
+            let segment = instance.segment.as_ref();
+            let bytes = segment.map(|segment| segment.bytes);
+            let page_bytes = segment.and_then(|segment| segment.page_bytes);
+            let required = bytes.and_then(|bytes| Some(pages_required(bytes, huge_page?)));
+            Ok::<_, Error>((
+                pid_or_error(instance.pid)?,
+                own.map(|own| own == instance.pid),
+                instance.owner.map(super::shown),
+                instance.owner_uid.map(i64::from),
+                instance
+                    .data_directory
+                    .map(|path| name_text(&path, ascii_only)),
+                instance.port.map(i32::from),
+                bigint_or_null(bytes)?,
+                bigint_or_null(page_bytes)?,
+                page_bytes.map(|page_bytes| page_bytes > base_page),
+                bigint_or_null(required)?,
+            ))
+        });
+        rows.collect::<Result<Vec<_>, Error>>()
+    };
+    Ok(TableIterator::new(rows()?))
+}
+
+/// The postmaster's number in this `/proc`. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
+fn own_postmaster(root: &Root) -> Result<Option<u32>, Error> {
+    let pid = postgres::parent_pid();
+    let segment = segment::read(root, &pid.to_string(), postgres::subject().address);
+    Ok(match absent_or(segment)? {
+        Err(absent) if absent.why == Absence::Missing => None,
+        _ => Some(pid),
+    })
+}
+
+extension_sql_file!("hugeinfo_instances.sql", requires = [hugeinfo_instances]);
