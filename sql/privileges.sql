@@ -17,6 +17,8 @@ SELECT count(*) FROM hugeinfo_postmaster_mappings;
 SELECT count(*) FROM hugeinfo_fault_rates('1 ms');
 SELECT count(*) FROM hugeinfo_page_tables;
 SELECT count(*) FROM hugeinfo_page_tables();
+SELECT count(*) FROM hugeinfo_checks;
+SELECT count(*) FROM hugeinfo_checks();
 SELECT count(*) FROM hugeinfo_meminfo;
 SELECT count(*) FROM hugeinfo_meminfo();
 SELECT count(*) FROM hugeinfo_vmstat;

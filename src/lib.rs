@@ -6,6 +6,7 @@
 //! * [`postgres`]: what the server says of itself. The only file with `unsafe` and `pg_sys`.
 //! * [`error`]: which SQLSTATE and hint an error gets.
 //! * [`processes`]: the processes of this server, and nobody else's.
+//! * [`surroundings`], [`waiting`]: what the diagnoses look at beyond the cheap facts.
 //! * [`views`]: a file for each SQL object, its SQL beside it.
 
 #[cfg(not(target_os = "linux"))]
@@ -15,6 +16,8 @@ mod error;
 mod plan;
 mod postgres;
 mod processes;
+mod surroundings;
 mod views;
+mod waiting;
 
 pgrx::pg_module_magic!(name, version);

@@ -114,6 +114,17 @@ pub(crate) fn max_connections() -> u64 {
     u64::try_from(connections).unwrap_or_default()
 }
 
+/// Whether I/O goes through io_uring, whose rings may take locked memory.
+pub(crate) fn uses_io_uring() -> bool {
+    // PostgreSQL 18 has that setting first.
+    let name = c"io_method";
+    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string, looked at once.
+    unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        !value.is_null() && CStr::from_ptr(value) == c"io_uring"
+    }
+}
+
 /// The processes that have a slot in shared memory: all but the postmaster, the logger and those that are just starting or ending.
 pub(crate) fn pids_in_shared_memory() -> Vec<u32> {
     // SAFETY: the array is as long as its header says for as long as the server runs. A pid is read without a lock, as the server itself

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hugeinfo::{
-    error::absent_or,
+    error::{Absence, absent_or},
     family,
     maps::Extent,
     memory,
@@ -155,4 +155,14 @@ pub(crate) fn type_without_slot(process: &Process, buffer: &mut Vec<u8>) -> Opti
     }
     let title = process.command_line(buffer).ok()?;
     title.ends_with(b"logger").then_some("logger")
+}
+
+/// The postmaster's number in this `/proc`. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
+pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
+    let pid = postgres::parent_pid();
+    let segment = segment::read(root, &pid.to_string(), postgres::subject().address);
+    Ok(match absent_or(segment)? {
+        Err(absent) if absent.why == Absence::Missing => None,
+        _ => Some(pid),
+    })
 }

@@ -1,19 +1,18 @@
 //! `hugeinfo_instances`: a row for each PostgreSQL server on this host, whoever owns it.
 
 use hugeinfo::{
-    error::{Absence, absent_or},
+    error::absent_or,
     instances,
     maps::name_text,
     meminfo,
     root::Root,
-    segment,
     sizing::{base_page_bytes, pages_required},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint_or_null, pid_or_error},
-    postgres,
+    postgres, processes,
 };
 
 /// The servers, by process number. Looks at each process of the host once: its `stat`, and more of those that are servers; walks no page tables but a
@@ -42,7 +41,7 @@ fn hugeinfo_instances() -> Result<
 > {
     let rows = || {
         let root = Root::system();
-        let own = own_postmaster(&root)?;
+        let own = processes::postmaster(&root)?;
         let base_page = base_page_bytes();
         let huge_page = absent_or(meminfo::read(&root))?
             .ok()
@@ -72,16 +71,6 @@ fn hugeinfo_instances() -> Result<
         rows.collect::<Result<Vec<_>, Error>>()
     };
     Ok(TableIterator::new(rows()?))
-}
-
-/// The postmaster's number in this `/proc`. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
-fn own_postmaster(root: &Root) -> Result<Option<u32>, Error> {
-    let pid = postgres::parent_pid();
-    let segment = segment::read(root, &pid.to_string(), postgres::subject().address);
-    Ok(match absent_or(segment)? {
-        Err(absent) if absent.why == Absence::Missing => None,
-        _ => Some(pid),
-    })
 }
 
 extension_sql_file!("hugeinfo_instances.sql", requires = [hugeinfo_instances]);

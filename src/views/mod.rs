@@ -1,6 +1,7 @@
 //! The SQL objects.
 
 mod hugeinfo_backends;
+mod hugeinfo_checks;
 mod hugeinfo_fault_rates;
 mod hugeinfo_host;
 mod hugeinfo_instances;
@@ -16,6 +17,8 @@ mod hugeinfo_status;
 mod hugeinfo_vmstat;
 
 use hugeinfo::{facts::Facts, root::Root};
+
+use serde_json::Value;
 
 use crate::{error::Error, postgres};
 
@@ -41,4 +44,14 @@ fn shown(text: String) -> String {
         }
     });
     escaped.collect()
+}
+
+/// The same for all texts in a value.
+fn shown_in(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = shown(std::mem::take(text)),
+        Value::Array(values) => values.iter_mut().for_each(shown_in),
+        Value::Object(members) => members.values_mut().for_each(shown_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

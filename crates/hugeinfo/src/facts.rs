@@ -153,10 +153,15 @@ impl Facts {
         Some(if is_there { rounded_up } else { setting })
     }
 
+    /// Whether the next start asks for huge pages at all.
+    pub fn asks_for_huge_pages(&self) -> bool {
+        let next = self.next_start();
+        next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap
+    }
+
     /// Whether the next start asks for huge pages of that size. `None`: can't be told.
     pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
-        let next = self.next_start();
-        if next.huge_pages == HugePages::Off || next.shared_memory_type == SharedMemoryType::Sysv {
+        if !self.asks_for_huge_pages() {
             return Some(false);
         }
         self.huge_page_asked_for().map(|asked| asked == page_bytes)

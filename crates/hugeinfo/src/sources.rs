@@ -97,16 +97,17 @@ const INSIDE: [Entry; 5] = [
     ),
     ("numa_maps", "numa_maps", Way::Byte, NUMA_MAPS),
 ];
-const OUTSIDE: [Entry; 9] = [
+const OUTSIDE: [Entry; 10] = [
     ("status", "status", Way::Byte, STATUS),
     ("stat", "stat", Way::Byte, PROCESSES),
     ("children", "children", Way::ByteOrNone, PROCESSES),
     ("oom_score", "oom_score", Way::Byte, BACKENDS),
     ("oom_score_adj", "oom_score_adj", Way::Byte, BACKENDS),
-    ("cmdline", "cmdline", Way::Byte, TITLES),
+    ("cmdline", "cmdline", Way::Byte, COMMAND_LINES),
     ("exe", "exe", Way::Link, PROCESSES),
     ("cwd", "cwd", Way::Link, &["hugeinfo_instances"]),
     ("cgroup", "cgroup", Way::Byte, CGROUP),
+    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
 ];
 
 const SEGMENT_QUERY: &[&str] = &[
@@ -159,7 +160,13 @@ const PROCESSES: &[&str] = &[
     "hugeinfo_checks",
 ];
 const BACKENDS: &[&str] = &["hugeinfo_backends", "hugeinfo_checks"];
-const TITLES: &[&str] = &["hugeinfo_backends", "hugeinfo_instances"];
+const COMMAND_LINES: &[&str] = &[
+    "hugeinfo_backends",
+    "hugeinfo_fault_rates",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
 const CGROUP: &[&str] = &["hugeinfo_status", "hugeinfo_pools", "hugeinfo_checks"];
 const MEMINFO: &[&str] = &[
     "hugeinfo_meminfo",
@@ -209,6 +216,7 @@ pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
         "proc/cmdline",
         &["hugeinfo_checks"],
     ));
+    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
 
     let directory = |name, path, result, used_for| Source {
         name,
@@ -221,6 +229,12 @@ pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
         sysctl::DIRECTORY,
         first_byte(root, &format!("{}/overcommit_memory", sysctl::DIRECTORY)),
         &["hugeinfo_host", "hugeinfo_checks"],
+    ));
+    sources.push(directory(
+        "sysctl files",
+        "/etc/sysctl.d",
+        root.names("etc/sysctl.d").map(|_| true),
+        &["hugeinfo_checks"],
     ));
     let page_sizes = page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    boot::Request, buddyinfo::FreeBlocks, error::Absent, facts::Server, host::Host, numa::Node,
-    vmstat::Vmstat,
+    boot::Request, buddyinfo::FreeBlocks, error::Absent, facts::Server, host::Host,
+    instances::Instance, numa::Node, vmstat::Vmstat,
 };
 
 /// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
@@ -30,8 +30,8 @@ pub struct Surroundings {
     pub oom_score_adj: Result<i32, Absent>,
     /// The postmaster's limit on locked memory; `None`: unlimited.
     pub locked_memory: Result<Option<u64>, Absent>,
-    /// All servers of this host, this one included.
-    pub instances: Result<Vec<Neighbour>, Absent>,
+    /// The servers of this host but this one.
+    pub neighbours: Result<Vec<Instance>, Absent>,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub uses_io_uring: bool,
     /// `max_connections`.
@@ -57,19 +57,6 @@ pub struct ProcessFigures {
     pub oom_score_adj: Option<i32>,
     /// Whether this is the postmaster.
     pub is_postmaster: bool,
-}
-
-/// One server of the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Neighbour {
-    /// Its postmaster.
-    pub pid: u32,
-    /// Whether that is this server.
-    pub is_this_server: bool,
-    /// Its main segment; `None`: may not be seen.
-    pub segment_bytes: Option<u64>,
-    /// Size of the pages that it lies on.
-    pub page_bytes: Option<u64>,
 }
 
 /// What the configuration files on disk mean for the next start.

@@ -15,9 +15,11 @@ use hugeinfo::{
     error::{Absent, absent_or},
     facts::{Facts, HugePages, Server, SharedMemoryType},
     host::Host,
+    instances::Instance,
     numa::{self, Counters, Node},
     root::Root,
-    surroundings::{Files, Neighbour, ProcessFigures, Surroundings},
+    segment::Segment,
+    surroundings::{Files, ProcessFigures, Surroundings},
     vmstat,
 };
 use scene::*;
@@ -96,7 +98,7 @@ fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         ),
         oom_score_adj: Ok(-900),
         locked_memory: Ok(Some(64 << 10)),
-        instances: Ok(vec![this_server()]),
+        neighbours: Ok(Vec::new()),
         uses_io_uring: false,
         max_connections: 100,
         files: Files::NothingWaits,
@@ -121,15 +123,6 @@ fn on_node(number: u32, total: u64) -> Node {
             page_bytes: 2 * MB,
             counters: Some(counters),
         }],
-    }
-}
-
-fn this_server() -> Neighbour {
-    Neighbour {
-        pid: 4711,
-        is_this_server: true,
-        segment_bytes: Some(1074 * MB),
-        page_bytes: Some(2 * MB),
     }
 }
 
@@ -225,7 +218,7 @@ fn without_its_sources_a_check_is_unknown() {
         processes: Vec::new(),
         oom_score_adj: gone(),
         locked_memory: gone(),
-        instances: gone(),
+        neighbours: gone(),
         files: Files::Unseen("nobody may".to_owned()),
         ..surroundings(&everything)
     };
@@ -499,14 +492,23 @@ fn memory_left() {
 
 #[test]
 fn neighbours() {
-    let other = |segment_bytes, page_bytes| Neighbour {
+    let other = |segment| Instance {
         pid: 815,
-        is_this_server: false,
-        segment_bytes,
-        page_bytes,
+        owner_uid: Some(1001),
+        owner: None,
+        data_directory: None,
+        port: None,
+        segment,
     };
-    let with = |others: &[Neighbour]| Surroundings {
-        instances: Ok([&[this_server()], others].concat()),
+    let of = |bytes, page_bytes| {
+        other(Some(Segment {
+            bytes,
+            page_bytes: Some(page_bytes),
+            mappings: 1,
+        }))
+    };
+    let with = |others: Vec<Instance>| Surroundings {
+        neighbours: Ok(others),
         ..quiet()
     };
     expect(
@@ -517,7 +519,7 @@ fn neighbours() {
         &["no other PostgreSQL server"],
         None,
     );
-    let small = with(&[other(Some(143 * MB), Some(4096))]);
+    let small = with(vec![of(143 * MB, 4096)]);
     expect(
         &healthy(),
         &small,
@@ -539,7 +541,7 @@ fn neighbours() {
     // One on pages of another size, one that nobody may look into.
     expect(
         &healthy(),
-        &with(&[other(Some(9 * GB), Some(GB))]),
+        &with(vec![of(9 * GB, GB)]),
         "neighbours",
         Status::Ok,
         &["need 537"],
@@ -547,7 +549,7 @@ fn neighbours() {
     );
     expect(
         &healthy(),
-        &with(&[other(None, None), other(None, None)]),
+        &with(vec![other(None), other(None)]),
         "neighbours",
         Status::Unknown,
         &["2 other servers", "what 2 of them need"],

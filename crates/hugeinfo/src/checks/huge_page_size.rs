@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Check, Status};
 use crate::{
-    facts::{Facts, HugePages, SharedMemoryType},
+    facts::{Facts, HugePages},
     sizing::{human, list},
 };
 
@@ -19,9 +19,7 @@ pub(super) fn check(facts: &Facts) -> Check {
         }
     };
     let known: Vec<u64> = pools.iter().map(|pool| pool.page_bytes).collect();
-    let next = facts.next_start();
-    let asks =
-        next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap;
+    let asks = facts.asks_for_huge_pages();
     let check =
         match facts.huge_page_asked_for() {
             Some(asked) if known.contains(&asked) => Check::new(
@@ -35,7 +33,7 @@ pub(super) fn check(facts: &Facts) -> Check {
                     human(asked),
                     list(&known)
                 );
-                let status = match next.huge_pages {
+                let status = match facts.next_start().huge_pages {
                     _ if !asks => Status::Ok,
                     HugePages::On => Status::Critical,
                     HugePages::Off | HugePages::Try => Status::Warning,

@@ -16,7 +16,8 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
         return Check::new(NAME, Status::Unknown, finding);
     };
     // Setting the recommended number would take more only where the pool is short.
-    let target = Forecast::of_target(facts).filter(|target| target.shortfall != Some(0));
+    let target = Forecast::of_target(facts)
+        .filter(|target| facts.asks_for_huge_pages() && target.shortfall != Some(0));
     let then = target.as_ref().and_then(|target| {
         let pages = target.recommended?;
         Headroom::with(facts, target, pages)

@@ -6,15 +6,18 @@ use super::{Check, Status};
 use crate::{
     error::Absent,
     facts::Facts,
+    forecast::Forecast,
+    instances::Instance,
+    segment::Segment,
     sizing::{human, pages_required},
-    surroundings::{Neighbour, Surroundings},
+    surroundings::Surroundings,
 };
 
 const NAME: &str = "neighbours";
 
 pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    match &around.instances {
-        Ok(instances) => judge(facts, instances),
+    match &around.neighbours {
+        Ok(others) => judge(facts, others),
         Err(absent) => unseen(absent),
     }
 }
@@ -24,9 +27,8 @@ fn unseen(absent: &Absent) -> Check {
     Check::new(NAME, Status::Unknown, finding)
 }
 
-fn judge(facts: &Facts, instances: &[Neighbour]) -> Check {
-    let others = instances.iter().filter(|server| !server.is_this_server);
-    let others_count = others.clone().count();
+fn judge(facts: &Facts, others: &[Instance]) -> Check {
+    let others_count = others.len();
     if others_count == 0 {
         return Check::new(
             NAME,
@@ -43,18 +45,19 @@ fn judge(facts: &Facts, instances: &[Neighbour]) -> Check {
         );
     };
     let hidden = others
-        .clone()
-        .filter(|server| server.segment_bytes.is_none())
+        .iter()
+        .filter(|server| server.segment.is_none())
         .count();
     // Those that lie on huge pages of another size need none of this pool.
+    let competes = |segment: &&Segment| {
+        let lies_on = segment.page_bytes;
+        lies_on.is_none_or(|bytes| bytes <= facts.base_page_bytes || bytes == pool.page_bytes)
+    };
     let of_others = others
-        .filter(|server| {
-            server.page_bytes.is_none_or(|lies_on| {
-                lies_on <= facts.base_page_bytes || lies_on == pool.page_bytes
-            })
-        })
-        .filter_map(|server| server.segment_bytes)
-        .map(|bytes| pages_required(bytes, pool.page_bytes))
+        .iter()
+        .filter_map(|server| server.segment.as_ref())
+        .filter(competes)
+        .map(|segment| pages_required(segment.bytes, pool.page_bytes))
         .fold(0, u64::saturating_add);
     let own = pages_required(facts.needed_bytes(), pool.page_bytes);
     let needed = own.saturating_add(of_others);
@@ -79,7 +82,7 @@ fn judge(facts: &Facts, instances: &[Neighbour]) -> Check {
             Status::Warning,
             format!("{sum}: whichever starts last gets none"),
         )
-        .with_remedy(crate::forecast::Forecast::of(facts, pool).set_now(needed))
+        .with_remedy(Forecast::of(facts, pool).set_now(needed))
     } else if hidden > 0 {
         Check::new(
             NAME,

@@ -15,6 +15,9 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
         let finding = format!("whether the pool can grow cannot be told: {why}");
         Check::new(NAME, Status::Unknown, finding)
     };
+    if !facts.asks_for_huge_pages() {
+        return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
+    }
     let Some(target) = Forecast::of_target(facts) else {
         return unknown(&"the pool that the server asks for cannot be seen");
     };

@@ -8,11 +8,7 @@ use super::{
     Check, Status,
     thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
-use crate::{
-    facts::{Facts, HugePages, SharedMemoryType},
-    forecast::Forecast,
-    sizing::human,
-};
+use crate::{facts::Facts, forecast::Forecast, sizing::human};
 
 /// Persistent pages of one pool beyond what is needed.
 struct Excess {
@@ -24,10 +20,8 @@ struct Excess {
 impl Excess {
     /// A server that asks for huge pages needs them in the pool that it asks for, and keeps what it has in the pool that it uses.
     fn of(facts: &Facts, forecast: Forecast) -> Option<Self> {
-        let wants_huge_pages = facts.next_start().huge_pages != HugePages::Off
-            && facts.next_start().shared_memory_type == SharedMemoryType::Mmap;
-        let is_target = facts.huge_page_asked_for() == Some(forecast.pool.page_bytes);
-        let needed = if wants_huge_pages && is_target || forecast.is_used_by_server == Some(true) {
+        let is_target = facts.asks_for(forecast.pool.page_bytes) == Some(true);
+        let needed = if is_target || forecast.is_used_by_server == Some(true) {
             forecast.recommended?
         } else {
             forecast.others?

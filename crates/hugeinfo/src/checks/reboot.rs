@@ -3,18 +3,12 @@
 use serde_json::json;
 
 use super::{Check, Status, pool_filled::in_force};
-use crate::{
-    facts::{Facts, HugePages, SharedMemoryType},
-    forecast::Forecast,
-    sizing::human,
-    surroundings::Surroundings,
-};
+use crate::{facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings};
 
 const NAME: &str = "reboot";
 
 pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let next = facts.next_start();
-    if next.huge_pages == HugePages::Off || next.shared_memory_type == SharedMemoryType::Sysv {
+    if !facts.asks_for_huge_pages() {
         return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
     }
     let Some(target) = Forecast::of_target(facts) else {

@@ -1,0 +1,40 @@
+-- The contract of hugeinfo_checks, true on every machine: what it finds depends on the host, and is proven elsewhere.
+\d hugeinfo_checks
+SELECT name FROM hugeinfo_checks;
+
+SELECT bool_and(status IN ('ok', 'warning', 'critical', 'unknown')) AS statuses,
+       bool_and(finding <> '' AND finding !~ '\.$') AS findings,
+       bool_and(jsonb_typeof(evidence) = 'object') AS objects,
+       coalesce(bool_and(remedy <> ''), true) AS remedies,
+       coalesce(bool_and(status IN ('warning', 'critical')) FILTER (WHERE remedy IS NOT NULL), true) AS remedies_where_needed
+FROM hugeinfo_checks;
+
+-- One reasoning, two faces: hugeinfo_status tells the worst of the cheap ones.
+WITH cheap AS (
+    SELECT c.*, array_position(ARRAY['critical', 'warning', 'unknown', 'ok'], c.status) AS rank
+    FROM (SELECT *, row_number() OVER () AS n FROM hugeinfo_checks) AS c
+    WHERE n <= 4
+), worst AS (
+    SELECT * FROM cheap ORDER BY rank, n LIMIT 1
+)
+SELECT s.status = w.status AS status, s.reason = w.finding OR s.status = 'ok' AS reason, s.remedy IS NOT DISTINCT FROM w.remedy AS remedy
+FROM hugeinfo_status AS s, worst AS w;
+
+-- The figures are those of the other objects.
+SELECT (c.evidence ->> 'needed_bytes')::bigint <= s.segment_bytes AS needed,
+       (c.evidence ->> 'required_pages')::bigint IS NOT DISTINCT FROM s.required_huge_pages AS required,
+       (c.evidence ->> 'shortfall_pages')::bigint IS NOT DISTINCT FROM s.shortfall_pages AS shortfall
+FROM hugeinfo_checks AS c, hugeinfo_status AS s WHERE c.name = 'restart';
+SELECT (evidence ->> 'hugetlb_shm_group')::bigint = (SELECT hugetlb_shm_group FROM hugeinfo_host) AS hugetlb_shm_group
+FROM hugeinfo_checks WHERE name = 'hugetlb_shm_group';
+SELECT (evidence ->> 'memory_total_bytes')::bigint = (SELECT memory_total_bytes FROM hugeinfo_host) AS memory_total_bytes
+FROM hugeinfo_checks WHERE name = 'memory_left';
+
+-- What waits in the files is told to those who may plan, and to nobody else.
+SELECT status = 'unknown' AS is_hidden FROM hugeinfo_checks WHERE name = 'restart_with_files';
+CREATE ROLE regress_hugeinfo_checks IN ROLE pg_monitor;
+SET ROLE regress_hugeinfo_checks;
+SELECT status, finding FROM hugeinfo_checks WHERE name = 'restart_with_files';
+SELECT count(*) FROM hugeinfo_checks WHERE status = 'unknown' AND name IN ('huge_pages', 'page_tables', 'swap', 'oom_protection');
+RESET ROLE;
+DROP ROLE regress_hugeinfo_checks;

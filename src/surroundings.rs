@@ -1,0 +1,108 @@
+//! What the diagnoses look at beyond the facts of `hugeinfo_status`, read for this server.
+
+use hugeinfo::{
+    boot, buddyinfo,
+    checks::shared_thp_may_be_used,
+    error::{Absent, absent_or},
+    facts::Facts,
+    host::Host,
+    instances, limits, memory, numa, numa_maps, oom,
+    process::Process,
+    root::Root,
+    smaps,
+    surroundings::{ProcessFigures, Surroundings},
+    uptime, vmstat,
+};
+
+use crate::{error::Error, postgres, processes, waiting};
+
+pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
+    let root = Root::system();
+    let pause = postgres::check_for_interrupts;
+    let host = Host::read(&root)?;
+    let nodes = absent_or(numa::read(&root, pause))?;
+    let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
+    let may_be_transparent = facts.huge_page_in_use() == Some(None)
+        && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+
+    let mut buffer = Vec::new();
+    let postmaster = absent_or(Process::open(&root, postgres::parent_pid()))?;
+    let oom_score_adj = match &postmaster {
+        Ok(postmaster) => absent_or(oom::score_adj(postmaster, &mut buffer))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let locked_memory = match &postmaster {
+        Ok(postmaster) => absent_or(limits::locked_memory(postmaster, &mut buffer))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let own = processes::postmaster(&root)?;
+    let neighbours = absent_or(instances::read(&root, own, pause))?.map(|all| {
+        all.into_iter()
+            .filter(|server| Some(server.pid) != own)
+            .collect()
+    });
+    Ok(Surroundings {
+        host,
+        vmstat: absent_or(vmstat::read(&root))?,
+        free_blocks: absent_or(buddyinfo::read(&root))?,
+        asked_at_boot: boot::read(&root)?,
+        nodes,
+        segment_nodes: if has_several_nodes {
+            processes::that_touched_most(|process, mappings| {
+                Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())
+            })?
+        } else {
+            None
+        },
+        segment_thp_bytes: if may_be_transparent {
+            Some(segment_thp_bytes()?)
+        } else {
+            None
+        },
+        processes: process_figures(&root)?,
+        oom_score_adj,
+        locked_memory,
+        neighbours,
+        uses_io_uring: postgres::uses_io_uring(),
+        max_connections: postgres::max_connections(),
+        files: waiting::files(),
+    })
+}
+
+/// Of the process that has touched most of the segment: a lower bound, as each shows only what it has touched itself.
+fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
+    let found = processes::that_touched_most(|process, mappings| {
+        let entries = absent_or(smaps::read(process, postgres::check_for_interrupts))?;
+        Ok(Some(entries.map(|entries| {
+            entries
+                .iter()
+                .filter(|entry| mappings.contains(&entry.mapping.extent))
+                .filter_map(|entry| entry.figures.shmem_pmd_mapped)
+                .fold(0, u64::saturating_add)
+        })))
+    })?;
+    Ok(found.unwrap_or(Ok(0)))
+}
+
+fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
+    let uptime = absent_or(uptime::read(root))?.ok();
+    let ticks_per_second = rustix::param::clock_ticks_per_second();
+    processes::all(|member, buffer| {
+        let process = &member.process;
+        let Ok(memory) = absent_or(memory::read(process, buffer))? else {
+            return Ok(None);
+        };
+        let started = member.stat.start_ticks.checked_div(ticks_per_second);
+        Ok::<_, Error>(Some(ProcessFigures {
+            page_tables: memory.page_tables,
+            rss_anon: memory.rss_anon,
+            swap: memory.swap,
+            major_faults: member.stat.major_faults,
+            age_seconds: uptime
+                .zip(started)
+                .map(|(now, then)| now.saturating_sub(then)),
+            oom_score_adj: absent_or(oom::score_adj(process, buffer))?.ok(),
+            is_postmaster: process.pid() == postgres::parent_pid(),
+        }))
+    })
+}

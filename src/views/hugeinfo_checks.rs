@@ -1,0 +1,45 @@
+//! `hugeinfo_checks`: a row for each diagnosis, also the healthy ones.
+
+use hugeinfo::checks;
+use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{error::Error, surroundings};
+
+/// What matters most first. Reads the host, every process of this server and the title of every process of the host; page tables are
+/// walked only on hosts with several NUMA nodes, or where shared memory may lie on transparent huge pages.
+///
+/// Errors: as `hugeinfo_status`. A source that is missing or denied is no error: the check is `unknown`.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_checks() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(name, &'static str),
+            name!(status, &'static str),
+            name!(finding, String),
+            name!(evidence, JsonB),
+            name!(remedy, Option<String>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = || {
+        let facts = super::facts()?;
+        let checks = checks::all(&facts, &surroundings::read(&facts)?);
+        let rows = checks.into_iter().map(|mut check| {
+            super::shown_in(&mut check.evidence);
+            (
+                check.name,
+                check.status.as_str(),
+                super::shown(check.finding),
+                JsonB(check.evidence),
+                check.remedy.map(super::shown),
+            )
+        });
+        Ok::<_, Error>(rows.collect::<Vec<_>>())
+    };
+    Ok(TableIterator::new(rows()?))
+}
+
+extension_sql_file!("hugeinfo_checks.sql", requires = [hugeinfo_checks]);

@@ -1,0 +1,29 @@
+ALTER FUNCTION hugeinfo_checks() ROWS 22;
+
+CREATE VIEW hugeinfo_checks AS
+SELECT name,
+       status,
+       finding,
+       evidence,
+       remedy
+FROM hugeinfo_checks();
+
+REVOKE ALL ON FUNCTION hugeinfo_checks() FROM PUBLIC;
+REVOKE ALL ON hugeinfo_checks FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_checks() TO pg_monitor;
+GRANT SELECT ON hugeinfo_checks TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_checks() IS
+'Each diagnosis of this server and its host, also the healthy ones; the function behind the view of the same name.';
+COMMENT ON VIEW hugeinfo_checks IS
+'Each diagnosis of this server and its host, also the healthy ones: what was found, the figures that it rests on, what to type. hugeinfo_status gives the worst of the first four, which are cheap.';
+COMMENT ON COLUMN hugeinfo_checks.name IS
+'Which diagnosis; the documentation has a section of that name.';
+COMMENT ON COLUMN hugeinfo_checks.status IS
+'ok, warning, critical, or unknown where a source that is needed is missing or denied.';
+COMMENT ON COLUMN hugeinfo_checks.finding IS
+'What was found, with the figures.';
+COMMENT ON COLUMN hugeinfo_checks.evidence IS
+'The figures by name: bytes end in _bytes, counts of pages in _pages. Those that the kernel does not report are null.';
+COMMENT ON COLUMN hugeinfo_checks.remedy IS
+'What to type. NULL: nothing.';
