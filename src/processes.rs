@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use hugeinfo::{
-    error::{Absence, absent_or},
+    error::{Absence, Absent, ReadError, absent_or},
     family,
     maps::Extent,
     memory,
-    process::Process,
+    process::{FileId, Process},
     root::Root,
     segment,
     stat::{self, Stat},
@@ -42,20 +42,45 @@ impl Server {
 
     /// The process of that number, if it is of this server.
     ///
-    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans. A process without a slot in shared
-    /// memory is one if it runs the postmaster's program.
+    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans, which may even be servers of their own.
     fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
         let Some((process, stat)) = family::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
-        if pid != self.parent && !self.with_slot.contains(&pid) {
-            let parent = Process::open(&self.root, self.parent).and_then(|p| p.executable());
-            let own = absent_or(process.executable())?;
-            if own.is_err() || own != absent_or(parent)? {
-                return Ok(None);
-            }
+        let is_own = pid == self.parent
+            || self.with_slot.contains(&pid)
+            || self.maps_main_segment(&process)?
+            || self.is_logger(&process, buffer)?;
+        Ok(is_own.then_some(Member { process, stat }))
+    }
+
+    /// Whether our main segment is mapped in a process: it has it from the postmaster, since a program that is started maps nothing
+    /// of who started it. So do those that have no slot yet, no more, or never, as they are to refuse a client.
+    fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
+        let address = postgres::subject().address;
+        let Ok(theirs) = absent_or(segment::object(process, address))? else {
+            return Ok(false);
+        };
+        let ours = Process::open(&self.root, std::process::id())
+            .and_then(|this| segment::object(&this, address));
+        Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
+    }
+
+    /// Whether a child of the postmaster is its logger, which lets go of shared memory: by its title, and by what others can't have in common
+    /// with the postmaster, a data directory. Where the kernel lets nobody look at either, the title alone has to do.
+    fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
+        if !has_loggers_title(process, buffer) {
+            return Ok(false);
         }
-        Ok(Some(Member { process, stat }))
+        let Ok(parent) = absent_or(Process::open(&self.root, self.parent))? else {
+            return Ok(false);
+        };
+        let alike = |read: fn(&Process) -> Result<FileId, ReadError>| {
+            let why = |absent: Absent| absent.why;
+            let (own, parents) = (absent_or(read(process))?, absent_or(read(&parent))?);
+            Ok::<_, Error>(own.map_err(why) == parents.map_err(why))
+        };
+        Ok(alike(Process::program)? && alike(Process::working_directory)?)
     }
 }
 
@@ -153,8 +178,14 @@ pub(crate) fn type_without_slot(process: &Process, buffer: &mut Vec<u8>) -> Opti
     if process.pid() == postgres::parent_pid() {
         return Some("postmaster");
     }
-    let title = process.command_line(buffer).ok()?;
-    title.ends_with(b"logger").then_some("logger")
+    has_loggers_title(process, buffer).then_some("logger")
+}
+
+/// `postgres: logger`, with `cluster_name` in between where it is set.
+fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
+    process
+        .command_line(buffer)
+        .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(b": logger"))
 }
 
 /// The postmaster's number in this `/proc`. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.

@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::{
     error::{ParseError, ReadError},
@@ -20,6 +20,13 @@ pub struct Process {
     pid: u32,
     directory: OwnedFd,
     path: PathBuf,
+}
+
+/// What makes two files the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
 }
 
 impl Process {
@@ -117,6 +124,27 @@ impl Process {
         match self.file(name)?.read(&mut [0]) {
             Ok(bytes) => Ok(bytes > 0),
             Err(error) => Err(self.unreadable(name, error)),
+        }
+    }
+
+    /// The program that it runs, whatever its file is called by now. Errors: absent where it may not be seen.
+    pub fn program(&self) -> Result<FileId, ReadError> {
+        self.target("exe")
+    }
+
+    /// The directory that it works in. Errors: absent where it may not be seen.
+    pub fn working_directory(&self) -> Result<FileId, ReadError> {
+        self.target("cwd")
+    }
+
+    /// What one of the kernel's links leads to. They lead to the file itself: no name is looked up.
+    fn target(&self, name: &str) -> Result<FileId, ReadError> {
+        match rustix::fs::statat(&self.directory, name, AtFlags::empty()) {
+            Ok(file) => Ok(FileId {
+                device: file.st_dev,
+                inode: file.st_ino,
+            }),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
         }
     }
 

@@ -16,6 +16,8 @@ use crate::{
     text::{parse_hex, parse_number, words},
 };
 
+const MAPS: &str = "maps";
+
 /// A shared memory object as one process maps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
@@ -41,7 +43,7 @@ pub fn read(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> 
 
 /// [`read`] by `PROCMAP_QUERY` alone; `None` where it is not to be had.
 pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>, ReadError> {
-    let path = proc_file(pid, "maps");
+    let path = proc_file(pid, MAPS);
     let maps = root.open(&path)?;
     let ask = |address| match procmap_query::covering(&maps, address) {
         Ok(answer) => Ok(Some(answer)),
@@ -87,7 +89,7 @@ pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>,
 
 /// [`read`] by the text files alone, as on kernels before 6.11.
 pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
-    let path = proc_file(pid, "maps");
+    let path = proc_file(pid, MAPS);
     let mut mappings = maps::read_extents(root, &path)?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
         return Err(ReadError::missing(root.path(path)));
@@ -120,14 +122,32 @@ pub fn mappings(
     address: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<Vec<Extent>, ReadError> {
-    const NAME: &str = "maps";
-    let mut mappings = maps::parse_extents(process.read(NAME, buffer)?)
-        .map_err(|line| process.malformed(NAME, line, maps::EXPECTED))?;
+    let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)
+        .map_err(|line| process.malformed(MAPS, line, maps::EXPECTED))?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
-        return Err(process.missing(NAME));
+        return Err(process.missing(MAPS));
     };
     mappings.retain(|m| m.is_same_object(&first));
     Ok(mappings)
+}
+
+/// The mapping that holds `address` in a process, to tell by [`Extent::is_same_object`] whether another maps the same object there.
+///
+/// Errors: absent where nothing is mapped there, or where `maps` may not be read.
+pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
+    match procmap_query::covering(&process.file(MAPS)?, address) {
+        Ok((extent, _)) => Ok(extent),
+        Err(Errno::NOENT | Errno::SRCH) => Err(process.missing(MAPS)),
+        Err(_) => object_by_text(process, address),
+    }
+}
+
+/// [`object`] by the text of `maps`, as on kernels before 6.11.
+pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadError> {
+    mappings(process, address, &mut Vec::new())?
+        .into_iter()
+        .find(|mapping| mapping.holds(address))
+        .ok_or_else(|| process.missing(MAPS))
 }
 
 fn page_size_from_smaps(

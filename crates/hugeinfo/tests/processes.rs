@@ -216,3 +216,38 @@ fn a_line_of_an_unknown_form_is_named() {
     );
     assert!(error.to_string().contains("proc/11/smaps"), "{error}");
 }
+
+#[test]
+fn programs_and_directories_are_told_apart_by_what_they_are() {
+    let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10), (13, 10)]);
+    for (file, names) in [
+        ("postgres", ["one", "other"]),
+        ("perl", ["third", "fourth"]),
+    ] {
+        write(&tree, file, file);
+        for name in names {
+            fs::hard_link(tree.path().join(file), tree.path().join(name)).expect("link");
+        }
+    }
+    for (pid, program) in [(10, "one"), (11, "other"), (12, "third")] {
+        let link = |name, to: &str| {
+            let from = tree.path().join(format!("proc/{pid}/{name}"));
+            std::os::unix::fs::symlink(tree.path().join(to), from).expect("symlink");
+        };
+        link("exe", program);
+        link("cwd", if pid == 12 { "proc/10" } else { "proc" });
+    }
+    let open = |pid| Process::open(&root, pid).expect("a process");
+    let same = |pid| {
+        let (parent, child) = (open(10), open(pid));
+        (
+            parent.program().expect("exe") == child.program().expect("exe"),
+            parent.working_directory().expect("cwd") == child.working_directory().expect("cwd"),
+        )
+    };
+    assert_eq!(same(11), (true, true));
+    assert_eq!(same(12), (false, false));
+    for nothing in [open(13).program(), open(13).working_directory()] {
+        assert!(matches!(nothing, Err(ReadError::Absent(_))));
+    }
+}

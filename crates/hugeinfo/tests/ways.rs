@@ -4,6 +4,7 @@
 
 use hugeinfo::{
     error::ReadError,
+    process::Process,
     root::Root,
     segment::{self, Segment},
 };
@@ -136,4 +137,37 @@ fn a_process_that_has_ended() {
     child.wait().expect("wait");
     let gone = segment::read(&Root::system(), &child.id().to_string(), 4096);
     assert!(matches!(gone, Err(ReadError::Absent(_))));
+}
+
+#[test]
+fn the_same_object_in_two_processes() {
+    let (ours, others) = (
+        Shared::new(8192, MapFlags::empty()).expect("mmap"),
+        Shared::new(8192, MapFlags::empty()).expect("mmap"),
+    );
+    let this = Process::open(&Root::system(), std::process::id()).expect("this process");
+    // What a program that was started has mapped is its own.
+    let mut child = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .expect("sleep");
+    let stranger = Process::open(&Root::system(), child.id()).expect("a child");
+    for way in [segment::object, segment::object_by_text] {
+        let found = way(&this, ours.address(4096)).expect("maps");
+        assert!(found.holds(ours.address(0)));
+        assert!(found.is_same_object(&way(&this, ours.address(0)).expect("maps")));
+        assert!(!found.is_same_object(&way(&this, others.address(0)).expect("maps")));
+        for (process, address) in [(&this, 0), (&stranger, ours.address(0))] {
+            let nothing = way(process, address);
+            assert!(matches!(nothing, Err(ReadError::Absent(_))));
+        }
+    }
+    child.kill().expect("kill");
+    child.wait().expect("wait");
+    for way in [segment::object, segment::object_by_text] {
+        assert!(matches!(
+            way(&stranger, ours.address(0)),
+            Err(ReadError::Absent(_))
+        ));
+    }
 }
