@@ -12,7 +12,7 @@ use Exporter 'import';
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
-  sum_of state_of until_true);
+  sum_of state_of until_true settled text_of);
 
 # The server's processes as ps sees them: the postmaster and its children.
 sub family
@@ -174,6 +174,39 @@ sub sum_of
 
 # What the descriptors of a process point to.
 sub open_files { my ($pid) = @_; return sort grep { defined } map { readlink } glob "/proc/$pid/fd/*" }
+
+# Data as text: what JSON and /proc write in different ways is the same.
+sub text_of
+{
+	my ($data) = @_;
+	my $ref = ref $data;
+	return $ref eq 'HASH' ? '{' . join(',', map { "$_=" . text_of($data->{$_}) } sort keys %$data) . '}'
+	  : $ref eq 'ARRAY' ? '[' . join(',', map { text_of($_) } @$data) . ']'
+	  : defined $data ? "<$data>" : 'undef';
+}
+
+# What SQL says, and what the kernel says at the same moment. Figures move at any time, so the kernel is read before and
+# after, until nothing has changed in between. Even then some may have changed there and back: any program that starts on
+# this host takes its share of the C library, and gives it back as it ends. So there are some attempts until both agree;
+# who is wrong will not by that.
+#
+# `shape` brings rows and kernel's figures into forms that can be compared.
+sub settled
+{
+	my ($sql, $kernel, $shape) = @_;
+	my ($seen, $expected, @rows);
+	for (1 .. 500)
+	{
+		my @before = $kernel->();
+		@rows = $sql->();
+		my @after = $kernel->();
+		next if text_of(\@before) ne text_of(\@after);
+		($seen, $expected) = $shape->(\@rows, \@after);
+		last if text_of($seen) eq text_of($expected);
+	}
+	die "nothing stands still here\n" unless defined $expected;
+	return ($seen, $expected, @rows);
+}
 
 # Polls; false after a minute.
 sub until_true

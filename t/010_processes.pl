@@ -1,0 +1,354 @@
+# Every process of a server, each figure against /proc as this test reads it.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The row of each process as SQL has it, beside the kernel's own figures of the same moment, as `settled` does for one: for all at
+# once, and then for those that moved, one at a time, since what takes less time is disturbed less often. A process that never
+# stands still, as the asking backend, is missing in the answer, or its figures differ.
+sub still
+{
+	my ($postmaster, $rows, $kernel) = @_;
+	my (%seen, %alike);
+	my $look = sub {
+		my (@pids) = @_;
+		my %before = map { $_ => text_of($kernel->($_)) } @pids;
+		my %row = map { $_->{pid} => $_ } $rows->(@pids);
+		for my $pid (grep { $row{$_} } @pids)
+		{
+			my $after = $kernel->($pid);
+			next if text_of($after) ne $before{$pid};
+			my %same = map { $_ => $row{$pid}{$_} } keys %$after;
+			$seen{$pid} = [ $row{$pid}, $after ];
+			$alike{$pid} = text_of(\%same) eq $before{$pid};
+		}
+	};
+	for (1 .. 10)
+	{
+		my @pids = grep { !$alike{$_} } family($postmaster) or last;
+		$look->(@pids);
+	}
+	for my $pid (grep { !$alike{$_} } family($postmaster))
+	{
+		for (1 .. 200) { $look->($pid); last if $alike{$pid} }
+	}
+	return %seen;
+}
+
+my $LIST = 'SELECT * FROM hugeinfo_backends';
+my $MEMORY = 'SELECT p AS pid, m.* FROM unnest(ARRAY[%s]) AS p, LATERAL hugeinfo_memory(p) AS m';
+
+# Of the row, the columns that the kernel's figures have.
+sub compare
+{
+	my ($seen, $name) = @_;
+	my ($row, $kernel) = @$seen;
+	is_deeply({ map { $_ => $row->{$_} } keys %$kernel }, $kernel, $name);
+	return;
+}
+
+sub figures { my ($pid) = @_; return { %{ status_file($pid) }, %{ stat_file($pid) }, %{ oom_files($pid) } } }
+
+sub describe { my ($row) = @_; return ($row->{backend_type} // 'of unknown type') . " $row->{pid}" }
+
+# All of it for the processes of one server, seen through two sessions: each is idle while the other asks.
+sub compare_all
+{
+	my ($node, $name, @sessions) = @_;
+	my $postmaster = $node->{_pid};
+	my (%backends, %memory);
+	for my $session (@sessions)
+	{
+		my %of_status = still($postmaster, sub { $session->rows($LIST) }, \&figures);
+		my %of_rollup = still($postmaster, sub { $session->rows(sprintf $MEMORY, join ',', @_) }, \&rollup_file);
+		# of the asking backend the other session knows better
+		delete @$_{ $session->pid } for \%of_status, \%of_rollup;
+		%backends = (%of_status, %backends);
+		%memory = (%of_rollup, %memory);
+	}
+
+	my @pids = family($postmaster);
+	is_deeply([ sort { $a <=> $b } keys %backends ], \@pids, "$name: a row of hugeinfo_backends for each process that ps lists");
+	is_deeply([ sort { $a <=> $b } keys %memory ], \@pids, "$name: and of hugeinfo_memory");
+	for my $pid (grep { $backends{$_} } @pids)
+	{
+		my $what = "$name: " . describe($backends{$pid}[0]);
+		compare($backends{$pid}, "$what: status, stat and OOM score");
+		compare($memory{$pid}, "$what: smaps_rollup") if $memory{$pid};
+	}
+	return map { $_ => $backends{$_}[0] } keys %backends;
+}
+
+# The title of a process says what it is, but for those of clients.
+sub compare_types
+{
+	my ($node, $name, %row) = @_;
+	for my $pid (sort { $a <=> $b } keys %row)
+	{
+		my $type = $row{$pid}{backend_type} // '';
+		my $title = title($pid);
+		# a worker without a database, which pg_stat_activity does not list
+		if ($title =~ /autoprewarm leader/) { is($type, '', "$name: $pid is not described by PostgreSQL") }
+		elsif ($pid == $node->{_pid}) { is($type, 'postmaster', "$name: $pid is the postmaster") }
+		elsif ($type eq 'client backend')
+		{
+			my ($user, $database) = map { quotemeta $row{$pid}{$_} } qw(usename datname);
+			like($title, qr/^postgres: (?:\S+: )?$user $database \[local\]/, "$name: $pid is a client's backend");
+		}
+		else
+		{
+			like($title, qr/^postgres: (?:\S+: )?\Q$type\E(?:\s|$)/, "$name: $pid is as its title says");
+			isnt($type, '', "$name: $pid has a type");
+		}
+	}
+	return;
+}
+
+my $node = new_server('processes',
+	max_connections => 30,
+	wal_level => 'logical',
+	max_wal_senders => 5,
+	logging_collector => 'on',
+	archive_mode => 'on',
+	archive_command => 'sleep 3600',
+	shared_preload_libraries => 'pg_prewarm',
+	autovacuum => 'on',
+	autovacuum_naptime => '1s',
+	autovacuum_vacuum_cost_delay => '100ms',
+	autovacuum_vacuum_cost_limit => 1);
+my $postmaster = $node->{_pid};
+
+# What a client may call itself, its role and its database: as long as names get, and with what could be taken for the end
+# of the name in stat, or of a word in the title.
+my %odd = (
+	user => substr('r) S 1 (' x 8, 0, 63),
+	dbname => substr("d\t) Z 1 0 0 " x 8, 0, 60) . '%s}',
+	application_name => substr(") R 1 \\ ' \" {" x 8, 0, 63));
+$node->safe_psql('postgres', qq{
+	CREATE ROLE "$odd{user}" SUPERUSER LOGIN;
+	CREATE DATABASE "$odd{dbname}"});
+
+# Two sessions to look from, and one of each kind of process to look at.
+my @eyes = map { HugeInfo::Session->new($node, application_name => "eye $_") } 1, 2;
+my $sql = $eyes[0];
+my $odd = HugeInfo::Session->new($node, %odd);
+
+# A walsender and a worker that applies: the server subscribes to itself, for which the slot has to be there before.
+$sql->value($_) for
+  'CREATE TABLE published (i int)',
+  'CREATE PUBLICATION everything FOR TABLE published',
+  q(SELECT pg_create_logical_replication_slot('mirror', 'pgoutput'));
+$node->safe_psql($_, 'CREATE TABLE IF NOT EXISTS published (i int)') for 'postgres', 'template1';
+my $subscriber = HugeInfo::Session->new($node, dbname => 'template1');
+my ($host, $port) = ($node->host, $node->port);
+$subscriber->value(qq{
+	CREATE SUBSCRIPTION mirror CONNECTION 'host=$host port=$port dbname=postgres' PUBLICATION everything
+	WITH (create_slot = false, slot_name = mirror, copy_data = false)});
+
+# A leader that waits with its workers, each in its own sleep.
+$sql->value($_) for 'CREATE TABLE slow AS SELECT i FROM generate_series(1, 1000) AS i', 'ANALYZE slow';
+my $leader = HugeInfo::Session->new($node, application_name => 'leader');
+$leader->value("SET $_ = 0") for qw(min_parallel_table_scan_size parallel_setup_cost parallel_tuple_cost);
+$leader->ask('SELECT count(pg_sleep(3600)) FROM slow');
+
+# A program of the server's is not one of its processes: nor is the one that archives.
+my $copier = HugeInfo::Session->new($node, application_name => 'copier');
+$copier->value('CREATE TEMPORARY TABLE nothing (t text)');
+$copier->ask(q(COPY nothing FROM PROGRAM 'sleep 3600'));
+
+# A vacuum that will not end: it may do one page in a while.
+$sql->value($_) for
+  q(CREATE TABLE dead WITH (fillfactor = 10) AS SELECT i, repeat('x', 500) AS x FROM generate_series(1, 5000) AS i),
+  'DELETE FROM dead';
+
+my @wanted = sort 'postmaster', 'logger', 'checkpointer', 'background writer', 'walwriter', 'archiver',
+  'autovacuum launcher', 'autovacuum worker', 'logical replication launcher', 'walsender',
+  'parallel worker', 'client backend';
+
+sub missing
+{
+	my %there = map { ($_->{backend_type} // '') => 1 } @_;
+	# its name has changed with PostgreSQL 16
+	my @missing = grep { !$there{$_} } @wanted;
+	push @missing, 'the worker of the subscription' unless grep { /^logical replication (?:apply )?worker$/ } keys %there;
+	return join ', ', @missing;
+}
+
+{
+	my $name = 'every type of process';
+	my @rows;
+	my $missing;
+	until_true(sub {
+		# something worth archiving
+		$sql->value(q(SELECT pg_logical_emit_message(false, 'test', 'x'), pg_switch_wal()));
+		@rows = $sql->rows('SELECT pid, backend_type FROM hugeinfo_backends');
+		($missing = missing(@rows)) eq '';
+	});
+	is($missing, '', "$name: is there");
+	# The worker that is there is enough. Each one that comes and goes takes its share of what the others map.
+	$sql->value($_) for q(ALTER SYSTEM SET autovacuum_naptime = '1h'), 'SELECT pg_reload_conf()';
+
+	my %row = compare_all($node, $name, @eyes);
+	compare_types($node, $name, %row);
+	is(scalar(grep { title($_) =~ /autoprewarm leader/ } keys %row), 1, "$name: one that pg_stat_activity does not list");
+
+	# not children of the postmaster, but of its children
+	my @programs;
+	until_true(sub { @programs = map { (family($_))[1] // () } grep { $_ != $postmaster } family($postmaster); @programs > 1 });
+	my @shown = grep { $row{$_} } @programs;
+	cmp_ok(scalar @programs, '>', 1, "$name: the server runs programs");
+	is("@shown", '', "$name: and they are not among its processes");
+	for my $program (@programs)
+	{
+		is_deeply([ $sql->notices("SELECT * FROM $_($program)") ],
+			[ '', ["WARNING:  01000: PID $program is not a PostgreSQL server process"] ],
+			"$name: $_ of a program") for qw(hugeinfo_memory hugeinfo_mappings);
+	}
+
+	# What PostgreSQL knows: from its own view, for all that this lists.
+	my $columns = 'pid, backend_type, datname, usename, application_name, state, backend_start';
+	my $own_word = "SELECT $columns FROM pg_stat_activity WHERE backend_type <> 'autovacuum worker'";
+	is_deeply(
+		[ $sql->rows("SELECT $columns FROM hugeinfo_backends WHERE pid IN (SELECT pid FROM ($own_word) AS a) ORDER BY pid") ],
+		[ $sql->rows("$own_word ORDER BY pid") ], "$name: as pg_stat_activity describes it");
+	is($sql->value("SELECT backend_start = pg_postmaster_start_time() FROM hugeinfo_backends WHERE pid = $postmaster"),
+		't', "$name: the postmaster's start");
+
+	is_deeply(
+		{ map { $_ => $row{ $odd->pid }{$_} } qw(datname usename state) },
+		{ datname => $odd{dbname}, usename => $odd{user}, state => 'idle' },
+		"$name: odd names, whole");
+	is($row{ $odd->pid }{application_name}, $odd{application_name}, "$name: and an odd application_name");
+
+	is($sql->value('SELECT count(*) - count(DISTINCT pid) FROM hugeinfo_backends'), 0, "$name: once each");
+}
+
+# What people do by hand.
+{
+	my $name = 'ps';
+	my $there = sub {
+		return map { /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\d+)/ ? { pid => $1, row => [ $2, $3, $4 * 1024 ] } : () }
+		  split /\n/, `ps --no-headers -o pid,min_flt,maj_flt,vsz --ppid $postmaster -p $postmaster`;
+	};
+	my (%same, %differs);
+	# ps and the query, one after the other: what moves in between is asked again
+	until_true(sub {
+		my %ps = map { $_->{pid} => $_->{row} } $there->();
+		my %row = map { $_->{pid} => [ @$_{qw(minor_faults major_faults virtual_bytes)} ] }
+		  $eyes[1]->rows('SELECT * FROM hugeinfo_backends');
+		my %after = map { $_->{pid} => $_->{row} } $there->();
+		for my $pid (grep { $after{$_} && "@{$after{$_}}" eq "@{$ps{$_}}" } keys %ps)
+		{
+			"@{$row{$pid} // []}" eq "@{$ps{$pid}}" ? $same{$pid}++ : ($differs{$pid} = [ $row{$pid}, $ps{$pid} ]);
+		}
+		keys %differs || !grep { !$same{$_} && $_ != $eyes[1]->pid } keys %ps;
+	});
+	is_deeply(\%differs, {}, "$name: faults and virtual memory as hugeinfo_backends has them");
+	cmp_ok(scalar keys %same, '>=', @wanted, "$name: for all processes");
+}
+
+# The asking backend itself never stands still; its faults only ever grow.
+{
+	my $name = 'the backend that asks';
+	my $own = $sql->pid;
+	my $before = stat_file($own);
+	my ($row) = $sql->rows("SELECT * FROM hugeinfo_backends WHERE pid = $own");
+	my $after = stat_file($own);
+	for (qw(minor_faults major_faults))
+	{
+		ok($before->{$_} <= $row->{$_} && $row->{$_} <= $after->{$_}, "$name: $_ between those before and after")
+		  or diag("$before->{$_}, $row->{$_}, $after->{$_}");
+	}
+	is($row->{state}, 'active', "$name: is active");
+}
+
+# The sum over all processes of what each takes is what all take: smaps of each, added up by this test.
+{
+	my $name = 'the parts of smaps';
+	my %still = still($postmaster,
+		sub { $sql->rows(sprintf $MEMORY, join ',', @_) },
+		sub {
+			my @rows = smaps_file($_[0]);
+			return {
+				(map { $_ => sum_of($_, @rows) } qw(rss_bytes anon_thp_bytes shmem_thp_bytes shared_hugetlb_bytes private_hugetlb_bytes)),
+				uss_bytes => sum_of('private_clean_bytes', @rows) + sum_of('private_dirty_bytes', @rows) };
+		});
+	cmp_ok(scalar keys %still, '>=', @wanted, "$name: for all processes");
+	compare($still{$_}, "$name: of " . title($_)) for sort { $a <=> $b } keys %still;
+}
+
+# OOM scores move by order of an administrator; only a higher one may be set without rights.
+{
+	my $name = 'oom_score_adj';
+	my $victim = $odd->pid;
+	my $by_default = oom_files($victim);
+	append_to_file("/proc/$victim/oom_score_adj", '321');
+	my ($row) = $sql->rows("SELECT oom_score, oom_score_adj FROM hugeinfo_backends WHERE pid = $victim");
+	is($row->{oom_score_adj}, 321, "$name: as set");
+	cmp_ok($row->{oom_score}, '>', $by_default->{oom_score}, "$name: raises the score");
+	append_to_file("/proc/$victim/oom_score_adj", $by_default->{oom_score_adj});
+}
+
+# Who may see what.
+{
+	my $name = 'privileges';
+	my @functions = map { "hugeinfo_$_" } 'backends()', 'memory(integer)', 'mappings(integer)', 'fault_rates(interval)', 'page_tables()';
+	my @views = map { "hugeinfo_$_" } qw(backends backend_mappings postmaster_mappings page_tables);
+	$sql->value($_) for 'CREATE ROLE nobody', 'CREATE ROLE observer IN ROLE pg_monitor';
+	my $own = $sql->pid;
+	my %call = (
+		'hugeinfo_memory(integer)' => "hugeinfo_memory($own)", 'hugeinfo_mappings(integer)' => "hugeinfo_mappings($own)",
+		'hugeinfo_fault_rates(interval)' => q(hugeinfo_fault_rates('1 ms')));
+	for my $from (@functions, @views)
+	{
+		my $select = 'SELECT * FROM ' . ($call{$from} // $from);
+		$sql->value('SET ROLE nobody');
+		is(($sql->error_of($select))[0], '42501', "$name: $from is closed to the public");
+		$sql->value('SET ROLE observer');
+		is(($sql->error_of($select))[0], '', "$name: $from is open to pg_monitor");
+		$sql->value('RESET ROLE');
+	}
+	my $what = 'SELECT pid, backend_type, datname, usename, application_name, state FROM hugeinfo_backends '
+	  . q(WHERE backend_type <> 'autovacuum worker' ORDER BY pid);
+	my $all = [ $eyes[1]->rows($what) ];
+	$eyes[1]->value('SET ROLE observer');
+	is_deeply([ $eyes[1]->rows($what) ], $all, "$name: pg_monitor sees what a superuser sees");
+	is($eyes[1]->value("SELECT count(*) > 10 FROM hugeinfo_mappings($postmaster) WHERE rss_bytes > 0"), 't',
+		"$name: addresses too");
+	$eyes[1]->value('RESET ROLE');
+}
+
+$copier->close;
+$leader->close;
+for (@eyes, $odd, $subscriber) { $_->value('SELECT 1'); $_->close }
+$node->stop('immediate');
+
+# A standby: read-only, and with processes of its own.
+{
+	my $name = 'a standby';
+	my $primary = new_server('primary', wal_level => 'replica', max_wal_senders => 3);
+	$primary->backup('backup');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+	$standby->start;
+	my @eyes = map { HugeInfo::Session->new($standby) } 1, 2;
+	my $up = until_true(sub {
+		$eyes[0]->value(q{SELECT count(*) FROM hugeinfo_backends WHERE backend_type IN ('startup', 'walreceiver')}) == 2;
+	});
+	ok($up, "$name: startup process and walreceiver");
+	my %row = compare_all($standby, $name, @eyes);
+	compare_types($standby, $name, %row);
+	$_->close for @eyes;
+	$_->stop('immediate') for $standby, $primary;
+}
+
+done_testing;
