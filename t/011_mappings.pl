@@ -1,0 +1,268 @@
+# Every mapping of a process, against maps, smaps and pmap, and what each is said to be for.
+use strict;
+use warnings;
+
+use File::Copy ();
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+
+# Some columns of each row.
+sub columns
+{
+	my ($like, @rows) = @_;
+	my @columns = keys %$like;
+	return [ map { my $row = $_; +{ map { $_ => $row->{$_} } @columns } } @rows ];
+}
+
+# Each row against the entry of smaps in its place, and maps has no other lines.
+sub compare
+{
+	my ($session, $from, $pid, $name) = @_;
+	my ($seen, $smaps, @rows) = settled(
+		sub { $session->rows("SELECT * FROM $from") },
+		sub { smaps_file($pid) },
+		sub { my ($rows, $smaps) = @_; return (columns($smaps->[0], @$rows), $smaps) });
+	is_deeply($seen, $smaps, "$name: as smaps, line by line");
+	my @maps = maps_file($pid);
+	is_deeply(columns($maps[0], @rows), \@maps, "$name: as maps, line by line");
+	is(scalar(grep { $_->{pid} != $pid } @rows), 0, "$name: of $pid alone");
+	return \@rows;
+}
+
+# The System V segment that the server made for itself, whose number the kernel shows as inode: from the data directory.
+sub shim_id { my ($node) = @_; return (split ' ', (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[6])[1] }
+
+# What each mapping is for, found out in another way: the main segment is the largest shared mapping and all that maps
+# the same object; dynamic shared memory has the name of its type.
+sub kinds
+{
+	my ($node, $pid, $dynamic, @rows) = @_;
+	my %bytes;
+	$bytes{"$_->{device} $_->{inode}"} += $_->{size_bytes} for grep { $_->{permissions} =~ /s$/ } @rows;
+	my ($main) = sort { $bytes{$b} <=> $bytes{$a} } keys %bytes;
+	my $program = readlink "/proc/$pid/exe";
+	my $shim = shim_id($node);
+	return map {
+		my $path = $_->{path} // '';
+		"$_->{device} $_->{inode}" eq $main ? 'main segment'
+		  : $path =~ m{^/SYSV} && $_->{inode} == $shim ? 'sysv shim'
+		  : $path =~ $dynamic ? 'dynamic shared memory'
+		  : $path eq $program ? 'executable'
+		  : $path eq '[heap]' ? 'heap'
+		  : $path eq '[stack]' ? 'stack'
+		  : $path =~ /^\[/ ? 'kernel'
+		  : $path eq '' ? 'anonymous'
+		  : $path =~ m{/[^/]*\.so(?:\.[^/]*)?(?: \(deleted\))?$} ? 'library'
+		  : 'file'
+	} @rows;
+}
+
+sub compare_kinds
+{
+	my ($node, $pid, $dynamic, $rows, $name) = @_;
+	my @expected = kinds($node, $pid, $dynamic, @$rows);
+	my $show = sub { my (@kinds) = @_; return [ map { "$rows->[$_]{start_address} " . ($rows->[$_]{path} // '') . ": $kinds[$_]" } 0 .. $#kinds ] };
+	is_deeply($show->(map { $_->{kind} } @$rows), $show->(@expected), "$name: kinds");
+	my %count;
+	$count{$_}++ for @expected;
+	return \%count;
+}
+
+my %dynamic = (posix => qr{^/dev/shm/PostgreSQL\.\d+$}, sysv => qr{^/SYSV}, mmap => qr{/pg_dynshmem/mmap\.\d+$});
+
+my $node = new_server('mappings', shared_memory_type => 'mmap');
+
+# A leader and its workers, in a query that waits: it holds dynamic shared memory of its own.
+sub parallel_query
+{
+	my $leader = HugeInfo::Session->new($node);
+	$leader->value("SET $_ = 0") for qw(min_parallel_table_scan_size parallel_setup_cost parallel_tuple_cost);
+	$leader->value('CREATE TABLE IF NOT EXISTS slow AS SELECT i FROM generate_series(1, 1000) AS i');
+	$leader->ask('SELECT count(pg_sleep(3600)) FROM slow');
+	return $leader;
+}
+
+# one server for each: where the segment lies, and the type of dynamic shared memory
+for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap' ], [ 'sysv', 'sysv', 'sysv' ])
+{
+	SKIP:
+	{
+		my ($where, $type, $dynamic_type) = @$case;
+		my $name = "$where, $dynamic_type";
+		needs_host($name) if $where eq 'huge pages';
+		pools_of_one_size($kb, required_pages($node, $kb)) if $where eq 'huge pages';
+		restarts($node,
+			shared_memory_type => $type, huge_pages => $where eq 'huge pages' ? 'on' : 'off',
+			dynamic_shared_memory_type => $dynamic_type);
+
+		my $sql = HugeInfo::Session->new($node);
+		my $idle = HugeInfo::Session->new($node);
+		my $leader = parallel_query();
+		my @workers;
+		until_true(sub {
+			@workers = split /\n/, $sql->value(q(SELECT pid FROM pg_stat_activity
+				WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep'));
+			@workers == 2;
+		});
+		is(scalar @workers, 2, "$name: workers");
+
+		my $huge = $where eq 'huge pages';
+		for my $process ([ 'postmaster', $node->{_pid} ], [ 'idle backend', $idle->pid ], [ 'leader', $leader->pid ],
+			[ 'worker', $workers[0] ])
+		{
+			my ($what, $pid) = @$process;
+			my $from = $what eq 'postmaster' ? 'hugeinfo_postmaster_mappings' : "hugeinfo_mappings($pid)";
+			my $rows = compare($sql, $from, $pid, "$name, $what");
+			my $count = compare_kinds($node, $pid, $dynamic{$dynamic_type}, $rows, "$name, $what");
+			is($count->{'sysv shim'} // 0, $type eq 'sysv' ? 0 : 1, "$name, $what: one System V segment besides the main one, or none");
+			my @always = ('main segment', 'dynamic shared memory', qw(heap stack anonymous executable library kernel));
+			is_deeply([ grep { !$count->{$_} } @always ], [], "$name, $what: all kinds are there");
+
+			my $real = segment($pid);
+			my @main = grep { $_->{kind} eq 'main segment' } @$rows;
+			is(sum_of('size_bytes', @main), $real->{bytes}, "$name, $what: size of the main segment");
+			is_deeply([ grep { $_ != $real->{page_bytes} } map { $_->{page_size_bytes} } @main ], [],
+				"$name, $what: its page size");
+			is($real->{page_bytes}, $huge ? $kb * 1024 : base_page(), "$name, $what: which is of $where");
+			if ($huge)
+			{
+				cmp_ok(sum_of('shared_hugetlb_bytes', @main) + sum_of('private_hugetlb_bytes', @main), '>', 0,
+					"$name, $what: has huge pages");
+			}
+			else { cmp_ok(sum_of('rss_bytes', @main), '>', 0, "$name, $what: has it in memory") }
+		}
+		# beyond the one that all processes have
+		my $segments = sub {
+			return $sql->value("SELECT count(*) FROM hugeinfo_mappings($_[0]) WHERE kind = 'dynamic shared memory'");
+		};
+		cmp_ok($segments->($leader->pid), '>', $segments->($idle->pid), "$name: the leader has dynamic shared memory of its own");
+		$_->close for $leader, $idle, $sql;
+	}
+}
+
+restarts($node, shared_memory_type => 'mmap', huge_pages => 'off', dynamic_shared_memory_type => 'posix');
+my $sql = HugeInfo::Session->new($node);
+
+# What people look at by hand.
+{
+	my $name = 'pmap -X';
+	my $idle = HugeInfo::Session->new($node);
+	my $pid = $idle->pid;
+	my %column = (
+		Size => 'size_bytes', Rss => 'rss_bytes', Pss => 'pss_bytes', Referenced => 'referenced_bytes',
+		Anonymous => 'anonymous_bytes', Shared_Hugetlb => 'shared_hugetlb_bytes', Private_Hugetlb => 'private_hugetlb_bytes',
+		Swap => 'swap_bytes', Locked => 'locked_bytes');
+	my $pmap = sub {
+		my (undef, $header, @lines) = split /\n/, `pmap -X $pid`;
+		my @names = split ' ', $header;
+		my @rows;
+		for (@lines)
+		{
+			my @fields = split ' ';
+			last unless $fields[0] =~ /^[0-9a-f]{8,}$/;
+			my %field;
+			@field{@names} = @fields[ 0 .. $#names ];
+			push @rows, { start_address => $field{Address}, permissions => $field{Perm}, inode => $field{Inode},
+				map { $column{$_} => $field{$_} * 1024 } grep { defined $field{$_} } keys %column };
+		}
+		return @rows;
+	};
+	my ($seen, $lines, @rows) = settled(
+		sub { $sql->rows("SELECT * FROM hugeinfo_mappings($pid)") }, $pmap,
+		sub {
+			my ($rows, $lines) = @_;
+			# pmap itself takes its share of the libraries that it uses, too
+			my %library = map { $_->{start_address} => 1 } grep { $_->{kind} =~ /^(?:library|file)$/ } @$rows;
+			delete $_->{pss_bytes} for grep { $library{ $_->{start_address} } } @$rows, @$lines;
+			my @seen = map { my ($row, $line) = ($rows->[$_], $lines->[$_]); +{ map { $_ => $row->{$_} } keys %$line } } 0 .. $#$lines;
+			return (\@seen, $lines);
+		});
+	cmp_ok(scalar @$lines, '>', 20, "$name: lists mappings");
+	ok((grep { exists $_->{pss_bytes} && exists $_->{rss_bytes} } @$lines), "$name: with figures");
+	is_deeply($seen, $lines, "$name: line by line");
+	is(scalar @rows, scalar @$lines, "$name: and nothing else");
+	is($sql->value("SELECT rss_bytes FROM hugeinfo_memory($pid)"), sum_of('rss_bytes', @$lines),
+		"$name: hugeinfo_memory has the sum of what is resident");
+
+	# the recipe of many articles, which finds nothing on huge pages
+	my ($footprint) = `pmap $pid` =~ /\s(\d+)K rw-s- zero/;
+	is($sql->value("SELECT sum(size_bytes)::bigint / 1024 FROM hugeinfo_mappings($pid) WHERE kind = 'main segment'"), $footprint,
+		"$name: the footprint of the main segment");
+	$idle->close;
+}
+
+# A session's own mappings. What is there before and after was there meanwhile.
+{
+	my $name = 'this backend';
+	my $as_text = sub { my ($row) = @_; return join ' ', map { $row->{$_} // '' } qw(start_address end_address permissions file_offset_bytes device inode path) };
+	my %line = map { $as_text->($_) => 1 } maps_file($sql->pid);
+	for my $from ('hugeinfo_backend_mappings', 'hugeinfo_mappings()', 'hugeinfo_mappings(pg_backend_pid())')
+	{
+		my @rows = $sql->rows("SELECT * FROM $from");
+		my @maps = maps_file($sql->pid);
+		my @stayed = grep { $line{$_} } map { $as_text->($_) } @maps;
+		cmp_ok(scalar @stayed, '>', 20, "$name, $from: most mappings stay");
+		my %seen = map { $as_text->($_) => 1 } @rows;
+		is_deeply([ grep { !$seen{$_} } @stayed ], [], "$name, $from: and are shown");
+		is(scalar(grep { $_->{pid} != $sql->pid } @rows), 0, "$name, $from: under its number");
+	}
+}
+
+# Files may be called anything. A server loads a library of any name, and the file may go while it is mapped.
+{
+	my $name = 'odd names';
+	my $library = $node->config_data('--pkglibdir') . '/utf8_and_win.so';
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my $plain = HugeInfo::Session->new($node);
+	$node->safe_psql('postgres', q(CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0));
+	my $bytes = HugeInfo::Session->new($node, dbname => 'bytes');
+	$bytes->value('CREATE EXTENSION pg_hugeinfo');
+	my %load = (
+		blanks => [ $plain, "two  blanks.so" ],
+		'a line feed' => [ $plain, "line\nfeed.so" ],
+		'what looks deleted' => [ $plain, "not (deleted)" ],
+		'a file that is gone' => [ $plain, "gone.so", 'unlink' ],
+		'other letters' => [ $plain, "b\xc3\xbccher.so" ],
+		'a backslash' => [ $plain, 'back\\012slash.so' ],
+		'no UTF-8' => [ $bytes, "\xff\xfe.so" ]);
+	for my $what (sort keys %load)
+	{
+		my ($session, $file, $unlink) = @{ $load{$what} };
+		my $path = "$dir/$file";
+		File::Copy::copy($library, $path) or die "$path: $!\n";
+		chmod 0755, $path;
+		my $inode = (stat $path)[1];
+		$session->value('LOAD E\'' . $path =~ s/\\/\\\\/gr =~ s/\n/\\n/gr . q('));
+		unlink $path if $unlink;
+
+		my $pid = $session->pid;
+		my ($expected) = grep { $_->{inode} == $inode } maps_file($pid);
+		like($expected->{path}, qr/ \(deleted\)$/, "$name, $what: the kernel says so") if $unlink;
+		# Each byte of what is not text becomes something that is: which, is not promised.
+		my $rows = [ $sql->rows("SELECT * FROM hugeinfo_mappings($pid) WHERE inode = $inode") ];
+		cmp_ok(scalar @$rows, '>', 0, "$name, $what: is there");
+		if ($what eq 'no UTF-8')
+		{
+			is($sql->value("SELECT count(DISTINCT path) FROM hugeinfo_mappings($pid) WHERE inode = $inode AND path LIKE '%.so'"), 1,
+				"$name, $what: gives text");
+			is($bytes->value("SELECT count(DISTINCT path) FROM hugeinfo_mappings($pid) WHERE inode = $inode AND path LIKE '%.so'"), 1,
+				"$name, $what: to that database, too");
+		}
+		else { is($rows->[0]{path}, $expected->{path}, "$name, $what: as maps has it") }
+		isnt($rows->[0]{kind}, 'file', "$name, $what: is a library") unless $what eq 'what looks deleted';
+	}
+	$_->close for $plain, $bytes;
+}
+
+$sql->close;
+$node->stop;
+done_testing;
