@@ -49,7 +49,9 @@ my $PROCESS_1 = <<'PERL';
 	sub stranger
 	{
 		my ($code) = @_;
-		my $pid = fork // die "fork: $!\n";
+		my $pid;
+		# all numbers may be taken for a moment
+		select undef, undef, undef, 0.001 until defined($pid = fork);
 		return $pid if $pid;
 		put('/proc/self/oom_score_adj', $adj);
 		$code->();
@@ -75,6 +77,7 @@ my $PROCESS_1 = <<'PERL';
 			print "$pid\n";
 		}
 		elsif ($word eq 'end') { kill KILL => $number; waitpid $number, 0; print "ok\n" }
+		elsif ($word eq 'stop' || $word eq 'continue') { kill $word eq 'stop' ? 'STOP' : 'CONT', $number; print "ok\n" }
 		elsif ($word eq 'exists') { print -d "/proc/$number" ? "yes\n" : "no\n" }
 		elsif ($word eq 'churn')
 		{
@@ -164,6 +167,10 @@ sub next_number { my ($self, $number) = @_; return $self->_order('next', $number
 sub stranger { my ($self, $number) = @_; return $self->_order('stranger', $number) }
 
 sub end_stranger { my ($self, $number) = @_; return $self->_order('end', $number) }
+
+sub stop_process { my ($self, $number) = @_; return $self->_order('stop', $number) }
+
+sub continue_process { my ($self, $number) = @_; return $self->_order('continue', $number) }
 
 sub exists { my ($self, $number) = @_; return $self->_order('exists', $number) eq 'yes' }
 

@@ -1,0 +1,321 @@
+# A number says nothing of whose process it is: it may have gone to somebody else a moment ago. And not each child of the
+# postmaster is a process of the server: where the postmaster is process 1, as in most containers, it inherits orphans.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Namespace;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $node = new_server('numbers', huge_pages => 'off', max_connections => 40, log_connections => 'on', fsync => 'off', log_min_messages => 'warning');
+$node->stop;
+
+my ($first, $last) = ($HugeInfo::Namespace::FIRST, $HugeInfo::Namespace::LAST);
+
+sub is_stranger
+{
+	my ($sql, $pid, $name) = @_;
+	for my $function (qw(hugeinfo_memory hugeinfo_mappings))
+	{
+		is_deeply([ $sql->notices("SELECT count(*) FROM $function($pid)") ],
+			[ 0, ["WARNING:  01000: PID $pid is not a PostgreSQL server process"] ], "$name: no $function");
+	}
+	is($sql->value("SELECT count(*) FROM $_ WHERE pid = $pid"), 0, "$name: not in $_")
+	  for 'hugeinfo_backends', q(hugeinfo_fault_rates('10 ms'));
+	return;
+}
+
+sub begin_sample
+{
+	my ($session, $other) = @_;
+	my $pid = $session->pid;
+	$session->ask(q(SELECT to_json(r) FROM hugeinfo_fault_rates('2 seconds') AS r));
+	until_true(sub { $other->value("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event_type = 'Extension'") })
+	  or die "it does not wait\n";
+	return;
+}
+
+# What the sample says of one number.
+sub of_number
+{
+	my ($session, $number) = @_;
+	my ($out, $error) = $session->answer;
+	die $error if $error =~ /^ERROR/m;
+	return grep { $_->{pid} == $number } map { JSON::PP->new->decode($_) } split /\n/, $out;
+}
+
+SKIP:
+{
+	my $missing = HugeInfo::Namespace::missing();
+	cannot("reused numbers: $missing") if $missing;
+	my $there = HugeInfo::Namespace->new($node);
+	note("numbers from $first to $last: the last one is " . $there->how);
+	my $sql = HugeInfo::Session->new($node);
+	my $other = HugeInfo::Session->new($node);
+
+	# a backend of which only the number is left
+	my $ended = sub {
+		my $victim = shift // HugeInfo::Session->new($node);
+		my $number = $victim->pid;
+		$victim->close;
+		until_true(sub { !$there->exists($number) }) or die "$number does not end\n";
+		return $number;
+	};
+	my $successor = sub {
+		my ($number) = @_;
+		my $session;
+		for (1 .. 20)
+		{
+			$there->next_number($number);
+			$session = HugeInfo::Session->new($node, application_name => 'successor');
+			last if $session->pid == $number;
+			# a number is free only some time after its process has ended
+			$session->close;
+		}
+		is($session->pid, $number, 'the number went to another backend');
+		return $session;
+	};
+
+	{
+		my $name = 'a number that went to a stranger';
+		my $number = $ended->();
+		is($there->stranger($number), $number, "$name: it did");
+		is($sql->value("SELECT pg_read_file('/proc/$number/oom_score_adj')"), "$HugeInfo::Namespace::STRANGER_ADJ\n",
+			"$name: who is open to the server");
+		like($sql->value("SELECT pg_read_file('/proc/$number/maps')"), qr/perl/, "$name: with all its memory");
+		is_stranger($sql, $number, $name);
+		$there->end_stranger($number);
+
+		$name = 'a number that went to another backend';
+		my $session = $successor->($number);
+		my ($row) = $sql->rows("SELECT * FROM hugeinfo_backends WHERE pid = $number");
+		is($row->{application_name}, 'successor', "$name: is shown as that");
+		$session->close;
+	}
+
+	{
+		my $name = 'a number that went to another backend during a sample';
+		my $victim = HugeInfo::Session->new($node);
+		begin_sample($sql, $other);
+		my $session = $successor->($ended->($victim));
+		my $number = $session->pid;
+		my @rows = of_number($sql, $number);
+		my ($before, $after) = map { $other->rows("SELECT minor_faults FROM hugeinfo_backends WHERE pid = $number") } 1, 2;
+		is(join(' ', sort map { $_->{presence} } @rows), 'came went', "$name: one went, one came");
+		is_deeply([ map { $_->{minor_faults} } sort { $a->{presence} cmp $b->{presence} } @rows ],
+			[ $after->{minor_faults}, undef ], "$name: with its own faults");
+		$session->close;
+	}
+
+	{
+		my $name = 'a number that went to a stranger during a sample';
+		my $victim = HugeInfo::Session->new($node);
+		begin_sample($sql, $other);
+		my $number = $ended->($victim);
+		$there->stranger($number);
+		is(join(' ', map { $_->{presence} } of_number($sql, $number)), 'went', "$name: one went");
+		$there->end_stranger($number);
+
+		$name = 'a number that came from a stranger during a sample';
+		$there->stranger($number);
+		begin_sample($sql, $other);
+		$there->end_stranger($number);
+		my $session = $successor->($number);
+		is(join(' ', map { $_->{presence} } of_number($sql, $number)), 'came', "$name: one came");
+		$session->close;
+	}
+
+	# The asking backend is stopped, wherever it may be in its reading; meanwhile a number goes from a backend to a stranger. What
+	# was found to be the server's before must not be read as the stranger's after. Backends have four files read each, so that
+	# one stop of ten or so comes between two of them.
+	{
+		my $name = 'a number that went to a stranger while it was being read';
+		my $rounds = 80;
+		$other->value('SELECT pg_advisory_lock(1)');
+		$sql->ask(qq{
+			DO \$\$
+			DECLARE
+				leaked bigint := 0;
+				of_pass bigint;
+			BEGIN
+				-- until the lock is given up
+				WHILE NOT pg_try_advisory_lock(1) LOOP
+					SELECT count(*) FROM hugeinfo_backends() WHERE oom_score_adj = $HugeInfo::Namespace::STRANGER_ADJ
+						OR rss_bytes > $HugeInfo::Namespace::STRANGER_BYTES * 0.9 INTO of_pass;
+					leaked := leaked + of_pass;
+				END LOOP;
+				RAISE NOTICE 'leaked %', leaked;
+			END
+			\$\$});
+		my $done = 0;
+		for (1 .. 10 * $rounds)
+		{
+			last if $done == $rounds;
+			my $victim = HugeInfo::Session->new($node);
+			my $number = $victim->pid;
+			sleep rand 0.002;
+			$there->stop_process($sql->pid);
+			$victim->close;
+			# who is stopped may hold a lock that is needed to end
+			my $ended;
+			for (1 .. 100) { last if $ended = !$there->exists($number); sleep 0.005 }
+			$done++ if $ended && $there->stranger($number) == $number;
+			$there->continue_process($sql->pid);
+			sleep 0.002;
+			$there->end_stranger($number) if $ended;
+		}
+		$other->value('SELECT pg_advisory_unlock(1)');
+		my (undef, $error) = $sql->answer;
+		my ($count) = $error =~ /NOTICE:  \w+: leaked (\d+)$/m;
+		is($count, 0, "$name: it is not shown") or diag($error);
+		is($done, $rounds, "$name: it went, over and over");
+	}
+
+	# Few numbers, of which each goes to backends and to strangers in turn, and all are asked for, over and over.
+	{
+		my $name = 'numbers that change hands all the time';
+		my $script = PostgreSQL::Test::Utils::tempdir() . '/nothing.sql';
+		append_to_file($script, "SELECT 1;\n");
+		my $says;
+		my $pgbench = IPC::Run::start(
+			[ 'pgbench', '-n', '-C', '-c', 4, '-j', 2, '-T', 600, '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ],
+			'<', '/dev/null', '>&', \$says);
+		my $log_size = -s $node->logfile;
+		$there->churn;
+		my $large = $HugeInfo::Namespace::STRANGER_BYTES * 0.9;
+		my %leak = (
+			hugeinfo_backends => "FROM hugeinfo_backends WHERE oom_score_adj = $HugeInfo::Namespace::STRANGER_ADJ OR rss_bytes > $large",
+			hugeinfo_memory => "FROM generate_series($first, $last) AS p, LATERAL hugeinfo_memory(p) WHERE rss_bytes > $large",
+			hugeinfo_mappings => "FROM generate_series($first, $last) AS p, LATERAL hugeinfo_mappings(p) AS m WHERE m.pid <> p OR path LIKE '%/perl%'",
+			hugeinfo_fault_rates => q(FROM hugeinfo_fault_rates('1 ms') WHERE minor_faults < 0 OR major_faults < 0));
+		my %calls = (hugeinfo_backends => 1000, hugeinfo_memory => 100, hugeinfo_mappings => 50, hugeinfo_fault_rates => 500);
+		my %leaked;
+		my $look = sub {
+			my ($function) = @_;
+			my ($leaked, $error) = $sql->query(qq{
+				SET client_min_messages = notice;
+				SET log_min_messages = error;
+				DO \$\$
+				DECLARE
+					leaked bigint := 0;
+					of_pass bigint;
+				BEGIN
+					-- of each stranger that is asked for
+					SET LOCAL client_min_messages = error;
+					FOR pass IN 1..$calls{$function} LOOP
+						SELECT count(*) $leak{$function} INTO of_pass;
+						leaked := leaked + of_pass;
+					END LOOP;
+					SET LOCAL client_min_messages = notice;
+					RAISE NOTICE 'leaked %', leaked;
+				END
+				\$\$});
+			my ($count) = $error =~ /NOTICE:  \w+: leaked (\d+)$/m;
+			diag($error) unless defined $count && $count == 0;
+			$leaked{$function} += $count // 1;
+		};
+		my $received = sub { return scalar(() = substr(slurp_file($node->logfile), $log_size) =~ /connection received/g) };
+		# a busy host may give few connections at first
+		do { $look->($_) for sort keys %leak } until $received->() >= 1000;
+		is($leaked{$_}, 0, "$name: $_ never shows a stranger") for sort keys %leak;
+		my $strangers = $there->calm;
+		$pgbench->signal('INT');
+		eval { $pgbench->finish };
+		my $log = substr slurp_file($node->logfile), $log_size;
+		my %backends;
+		$backends{$1}++ while $log =~ /\[(\d+)\].*connection received/g;
+		my @both = grep { $strangers->{$_} } keys %backends;
+		my $turns = 0;
+		$turns += $_ for map { $backends{$_} } @both;
+		note(scalar(@both) . " numbers went to both, $turns times to a backend");
+		cmp_ok(scalar @both, '>', 20, "$name: numbers went to both");
+		cmp_ok($turns, '>', 2 * @both, "$name: over and over");
+	}
+	$_->close for $sql, $other;
+	$there->close;
+}
+
+SKIP:
+{
+	my $name = 'an orphan';
+	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
+	my $error;
+	cannot("$name: no namespaces for ordinary users here: $error")
+	  unless IPC::Run::run([ 'unshare', @own, 'true' ], '2>', \$error);
+	# another server there, whose postmaster loses its parent as soon as it has started
+	my ($second, $third) = map { PostgreSQL::Test::Cluster->new($_) } 'second', 'third';
+	for ($second, $third)
+	{
+		$_->init;
+		$_->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 40\nlogging_collector = on\n");
+	}
+
+	# Where the kernel can be asked to give the same addresses to each: the segments of both servers lie at the same place then.
+	my @same_addresses = IPC::Run::run([ 'setarch', '-R', 'true' ], '2>', \$error) ? ('setarch', '-R') : ();
+	my $run = IPC::Run::start([ 'unshare', @own, @same_addresses, 'postgres', '-D', $node->data_dir ], '<', '/dev/null', '>>', $node->logfile, '2>&1');
+	my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
+	ok($up && $run->pumpable, "$name: the server is up");
+	my $sql = HugeInfo::Session->new($node);
+	is($sql->value(q(SELECT pg_read_file('postmaster.pid', 0, 2))), "1\n", "$name: its postmaster is process 1");
+	my $list = 'SELECT pid FROM hugeinfo_backends ORDER BY pid';
+	my $before = $sql->value($list);
+
+	$sql->value('CREATE TEMPORARY TABLE said (t text)');
+	my ($data, $log) = ($second->data_dir, $second->logfile);
+	# A server without its postmaster: the logger stays for as long as somebody might have something to say, as one that is stopped.
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	append_to_file("$dir/headless", <<~"SHELL");
+		dir=$dir data=@{[ $third->data_dir ]}
+		SHELL
+	append_to_file("$dir/headless", <<~'SHELL');
+		exec 2>$dir/log >&2
+		postgres -D $data &
+		child() { ps --no-headers --ppid $! -o pid,args | awk "/postgres: $1/ { print \$1 }"; }
+		until [ "$(child logger)" ] && [ "$(child checkpointer)" ]; do sleep 0.1; done
+		child logger >$dir/logger
+		child checkpointer >$dir/stopped
+		kill -STOP $(cat $dir/stopped)
+		kill -KILL $!
+		wait
+		SHELL
+	my %orphan;
+	for my $case ([ 'a program', q(perl -e '$0 = "postgres: logger"; $SIG{TERM} = sub { exit }; sleep 3600' >&- 2>&- & echo $!) ],
+		[ 'the logger of a server that has lost its postmaster', "sh $dir/headless; cat $dir/logger" ],
+		[ 'another server', "pg_ctl -w -D $data -l $log start >&- 2>&-; head -1 $data/postmaster.pid" ])
+	{
+		my ($what, $program) = @$case;
+		$sql->value('TRUNCATE said');
+		$sql->value("COPY said FROM PROGRAM \$\$$program\$\$" =~ s/\$\$(.*)\$\$/"'" . $1 =~ s{'}{''}gr . "'"/ser);
+		$orphan{$what} = $sql->value('SELECT t FROM said');
+	}
+	for my $what (sort keys %orphan)
+	{
+		my $number = $orphan{$what};
+		like($number, qr/^\d+$/, "$name, $what: is there");
+		is($sql->value("SELECT split_part(pg_read_file('/proc/$number/stat'), ') ', 2) LIKE '_ 1 %'"), 't',
+			"$name, $what: is the postmaster's child now");
+		is_stranger($sql, $number, "$name, $what");
+	}
+	is($sql->value($list), $before, "$name: the server's processes are as before");
+	is($sql->value('SELECT present_backends_bytes / one_backend_bytes FROM hugeinfo_page_tables LIMIT 1'), scalar(split /\n/, $before),
+		"$name: none counts for page tables");
+	$sql->value("COPY said FROM PROGRAM 'kill -CONT \$(cat $dir/stopped)'");
+	# in peace: the postmaster takes the violent death of any child for a crash
+	$sql->value("COPY said FROM PROGRAM 'kill $orphan{'a program'}'");
+	$sql->value("COPY said FROM PROGRAM 'pg_ctl -w -D $data -m fast stop'");
+	$sql->close;
+	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $node->data_dir } (family($run->{KIDS}[0]{PID}));
+	kill INT => $postmaster;
+	$run->finish;
+}
+
+done_testing;
