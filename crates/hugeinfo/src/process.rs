@@ -7,12 +7,19 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::{
+    buffer::spare_capacity,
+    fs::{AtFlags, Mode, OFlags},
+    io::retry_on_intr,
+};
 
 use crate::{
     error::{ParseError, ReadError},
     root::Root,
 };
+
+/// Room for what is read at once: more than the files of most processes hold.
+const ROOM: usize = 4096;
 
 /// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when its number has gone to another.
 #[derive(Debug)]
@@ -58,18 +65,27 @@ impl Process {
         self.pid
     }
 
-    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file.
+    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file. For files that the kernel
+    /// writes as one record (fs/seq_file.c `single_open`), so not for `maps`.
+    ///
+    /// Of these it gives as much as there is room for. What leaves room and ends with a line feed is thus whole, and no second
+    /// read is made to find nothing.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
-        self.file(name)?
-            .take(u64::MAX)
-            .read_to_end(buffer)
-            .map_err(|error| self.unreadable(name, error))?;
-        Ok(buffer)
+        let file = self.file(name)?;
+        loop {
+            buffer.reserve(ROOM);
+            let room = buffer.capacity() - buffer.len();
+            let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(buffer)))
+                .map_err(|errno| self.unreadable(name, errno.into()))?;
+            if read == 0 || (read < room && buffer.ends_with(b"\n")) {
+                return Ok(buffer);
+            }
+        }
     }
 
     /// Opens one of its files.

@@ -74,6 +74,30 @@ fn nobody_elses_process() {
 }
 
 #[test]
+fn a_file_of_any_length_is_read_whole() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    // Around what fits into the buffer, which grows from file to file.
+    let lengths = (4000..4200)
+        .chain(8100..8300)
+        .chain([100, 20_000, 1_000_000]);
+    for ending in ["\n", ""] {
+        let last = format!("VmRSS:\t    7 kB{ending}");
+        let mut grown = Vec::new();
+        for length in lengths.clone() {
+            // A line feed wherever a read may end.
+            let text = "\n".repeat(length - last.len()) + &last;
+            write(&tree, "proc/11/status", &text);
+            for buffer in [&mut grown, &mut Vec::new()] {
+                let memory = memory::read(&process, buffer).expect("memory");
+                assert_eq!(memory.rss, Some(7 << 10), "{length}");
+                assert_eq!(*buffer, text.as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_process_without_memory() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
