@@ -1,0 +1,48 @@
+//! `/proc/PID/status` by our parser, by that of `procfs`, and what the kernel takes to write it: why `memory` has a parser of its own.
+//!
+//!     scripts/cargo bench --package hugeinfo
+
+#![allow(missing_docs, clippy::expect_used)]
+
+use std::{fs, hint::black_box, time::Instant};
+
+use hugeinfo::memory;
+use procfs::{FromRead, process::Status};
+
+/// Of a backend on Linux 6.18.
+const CAPTURED: &[u8] = include_bytes!("status.txt");
+
+const ROUNDS: usize = 101;
+const TIMES: u32 = 200;
+
+fn main() {
+    // All in turn, so that all meet the same noise.
+    let (mut ours, mut theirs, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        ours.push(microseconds(|| memory::parse(black_box(CAPTURED)).expect("memory")));
+        theirs.push(microseconds(|| Status::from_read(black_box(CAPTURED)).expect("status")));
+        kernels.push(microseconds(|| fs::read("/proc/self/status").expect("a file")));
+    }
+    let (ours, theirs, kernel) = (median(ours), median(theirs), median(kernels));
+    println!("| `/proc/PID/status` | µs | to reading, ratio |\n|---|---:|---:|");
+    for (name, time) in [
+        ("reading it: opened, read, closed", kernel),
+        ("our parser", ours),
+        ("the parser of `procfs`", theirs),
+    ] {
+        println!("| {name} | {time:.2} | {:.2} |", time / kernel);
+    }
+}
+
+fn microseconds<T>(mut work: impl FnMut() -> T) -> f64 {
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        black_box(work());
+    }
+    start.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES)
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_unstable_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
