@@ -22,7 +22,7 @@ setup demo test fuzz:
 
 bench:
 	@scripts/setup
-	@scripts/with-postgres bench/run
+	@bench/run
 
 ifneq ($(wildcard $(PGXS)),)
 

@@ -1,26 +1,17 @@
 /*
  * The least that the kernel takes for one hugeinfo_status: the same system calls on the same files, with nothing made of the
- * answers. For comparison also what reading all of smaps takes.
+ * answers.
  *
- *     status_floor status PID ADDRESS TIMES    PID: the postmaster; ADDRESS: inside its main segment, hexadecimal
- *     status_floor smaps PID TIMES             PID: any process
+ *     status_floor PID ADDRESS TIMES    PID: the postmaster; ADDRESS: inside its main segment, hexadecimal
  *
- * Prints microseconds each time took, and how many reads it made. To be kept in step with crates/hugeinfo/src/facts.rs:
- * bench/run compares the reads. Needs PROCMAP_QUERY (Linux 6.11).
+ * Prints what floor.h says. To be kept in step with crates/hugeinfo/src/facts.rs: bench/status compares the reads. Needs
+ * PROCMAP_QUERY (Linux 6.11).
  */
-#define _GNU_SOURCE
+#include "floor.h"
+
 #include <dirent.h>
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 
 /* From include/uapi/linux/fs.h: the headers installed may be older than the kernel. */
 struct procmap_query
@@ -44,65 +35,6 @@ static char group[4096];
 static size_t mount_point_length;
 static char mount[4096];
 static int	version = -1;
-
-static char buffer[1 << 17];
-static unsigned long reads;
-
-/* As printf, until the next call. */
-__attribute__((format(printf, 1, 2)))
-static const char *
-named(const char *format,...)
-{
-	static char name[4200];
-	va_list		values;
-
-	va_start(values, format);
-	vsnprintf(name, sizeof name, format, values);
-	va_end(values);
-	return name;
-}
-
-/* -1 if there is no such file. */
-static int
-open_to_read(const char *path)
-{
-	int			file = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (file < 0 && errno != ENOENT)
-		err(1, "%s", path);
-	return file;
-}
-
-/* Reads a file, so much at once, up to some text in it or to its end; false if there is none. */
-static int
-slurp_up_to(const char *text, const char *path, size_t at_once)
-{
-	int			file = open_to_read(path);
-	size_t		length = 0;
-	ssize_t		got;
-
-	if (file < 0)
-		return 0;
-	do
-	{
-		if (length + at_once >= sizeof buffer)
-			length = 0;
-		got = read(file, buffer + length, at_once);
-		reads++;
-		if (got < 0)
-			err(1, "%s", path);
-		length += got;
-		buffer[length] = '\0';
-	} while (got > 0 && !(text && strstr(buffer, text)));
-	close(file);
-	return 1;
-}
-
-static int
-slurp(const char *path, size_t at_once)
-{
-	return slurp_up_to(NULL, path, at_once);
-}
 
 /* Fills in the control group; none found is none read. */
 static void
@@ -222,35 +154,20 @@ status(const char *pid, uint64_t address)
 	}
 }
 
-static double
-now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
-}
-
 int
 main(int count, char **words)
 {
-	int			of_status = count == 5 && strcmp(words[1], "status") == 0;
-	int			of_smaps = count == 4 && strcmp(words[1], "smaps") == 0;
-	long		times;
 	double		start;
+	long		times;
 
-	if (!of_status && !of_smaps)
-		errx(2, "usage: status_floor status PID ADDRESS TIMES | smaps PID TIMES");
-	if (of_status)
-		find_group(words[2]);
-	times = atol(words[count - 1]);
+	if (count != 4)
+		errx(2, "usage: status_floor PID ADDRESS TIMES");
+	find_group(words[1]);
+	times = atol(words[3]);
 	reads = 0;
 	start = now();
 	for (long i = 0; i < times; i++)
-		if (of_status)
-			status(words[2], strtoull(words[3], NULL, 16));
-		else if (!slurp(named("/proc/%s/smaps", words[2]), 1 << 16))
-			errx(1, "no process %s", words[2]);
-	printf("%.1f %lu\n", (now() - start) / times, reads / times);
+		status(words[1], strtoull(words[2], NULL, 16));
+	print_cost(start, times);
 	return 0;
 }

@@ -31,17 +31,20 @@ postgres_copy() {
     bin=$workspace$bindir
 }
 
+# Another call makes another server; what is done next is done to the last one.
 server_create() { # SETTING…
-    data=$workspace/server/data
-    log=$workspace/server/log
-    mkdir "$workspace/server"
-    [ -z "${as_owner[*]}" ] || chown postgres: "$workspace/server"
+    local home=$workspace/server$((++servers))
+    data=$home/data
+    log=$home/log
+    mkdir "$home"
+    [ -z "${as_owner[*]}" ] || chown postgres: "$home"
     "${as_owner[@]}" "$bin/initdb" --pgdata="$data" --username=postgres --auth=trust --encoding=UTF8 --locale=C \
         --no-sync >"$workspace/initdb.log" 2>&1 || { cat "$workspace/initdb.log"; die "initdb failed"; }
-    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$workspace/server'" "fsync = off" "$@" |
+    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '$home'" "fsync = off" "$@" |
         "${as_owner[@]}" tee -a "$data/postgresql.conf" >/dev/null
-    export PGHOST=$workspace/server PGUSER=postgres
+    export PGHOST=$home PGUSER=postgres
 }
+servers=0
 
 # How many huge pages of the default size it asks for.
 server_pages() {

@@ -1,0 +1,62 @@
+/*
+ * The least that the kernel takes for one hugeinfo_backends(): the same files of the same processes.
+ *
+ *     backends_floor POSTMASTER TIMES
+ *
+ * To be kept in step with crates/hugeinfo/src/process.rs: bench/backends compares the reads.
+ */
+#include "floor.h"
+
+static const char *const files[] = {"stat", "status", "oom_score", "oom_score_adj"};
+
+static char pids[1 << 17];
+
+static void
+process(const char *pid)
+{
+	int			directory = open(named("/proc/%s", pid), O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (directory < 0)
+		return;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+	{
+		int			file = openat(directory, files[i], O_RDONLY | O_CLOEXEC);
+		ssize_t		got;
+
+		if (file < 0)
+			continue;
+		/* All of these come with one read. */
+		got = read(file, buffer, 4096);
+		reads++;
+		if (got == 4096)
+			errx(1, "/proc/%s/%s is larger than was thought", pid, files[i]);
+		close(file);
+	}
+	close(directory);
+}
+
+int
+main(int count, char **words)
+{
+	double		start;
+	long		times;
+
+	if (count != 3)
+		errx(2, "usage: backends_floor POSTMASTER TIMES");
+	times = atol(words[2]);
+	start = now();
+	for (long i = 0; i < times; i++)
+	{
+		char	   *rest = pids;
+		char	   *pid;
+
+		slurp(named("/proc/%s/task/%s/children", words[1], words[1]), 4096);
+		memcpy(pids, buffer, sizeof pids);
+		process(words[1]);
+		while ((pid = strsep(&rest, " ")))
+			if (*pid)
+				process(pid);
+	}
+	print_cost(start, times);
+	return 0;
+}

@@ -1,0 +1,88 @@
+/*
+ * What the C programs share. Each reads what something in the server reads, makes nothing of it, and prints microseconds each
+ * time took, and how many reads it made.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char buffer[1 << 17];
+static unsigned long reads;
+
+/* As printf, until the next call. */
+__attribute__((format(printf, 1, 2)))
+static inline const char *
+named(const char *format,...)
+{
+	static char name[4200];
+	va_list		values;
+
+	va_start(values, format);
+	vsnprintf(name, sizeof name, format, values);
+	va_end(values);
+	return name;
+}
+
+/* -1 if there is no such file. */
+static inline int
+open_to_read(const char *path)
+{
+	int			file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0 && errno != ENOENT)
+		err(1, "%s", path);
+	return file;
+}
+
+/* Reads a file, so much at once, up to some text in it or to its end; false if there is none. */
+static inline int
+slurp_up_to(const char *text, const char *path, size_t at_once)
+{
+	int			file = open_to_read(path);
+	size_t		length = 0;
+	ssize_t		got;
+
+	if (file < 0)
+		return 0;
+	do
+	{
+		if (length + at_once >= sizeof buffer)
+			length = 0;
+		got = read(file, buffer + length, at_once);
+		reads++;
+		if (got < 0)
+			err(1, "%s", path);
+		length += got;
+		buffer[length] = '\0';
+	} while (got > 0 && !(text && strstr(buffer, text)));
+	close(file);
+	return 1;
+}
+
+static inline int
+slurp(const char *path, size_t at_once)
+{
+	return slurp_up_to(NULL, path, at_once);
+}
+
+static inline double
+now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e6 + time.tv_nsec / 1e3;
+}
+
+static inline void
+print_cost(double start, long times)
+{
+	printf("%.1f %lu\n", (now() - start) / times, reads / times);
+}
