@@ -19,9 +19,15 @@ fn main() {
     // All in turn, so that all meet the same noise.
     let (mut ours, mut theirs, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        ours.push(microseconds(|| memory::parse(black_box(CAPTURED)).expect("memory")));
-        theirs.push(microseconds(|| Status::from_read(black_box(CAPTURED)).expect("status")));
-        kernels.push(microseconds(|| fs::read("/proc/self/status").expect("a file")));
+        ours.push(microseconds(|| {
+            memory::parse(black_box(CAPTURED)).expect("memory")
+        }));
+        theirs.push(microseconds(|| {
+            Status::from_read(black_box(CAPTURED)).expect("status")
+        }));
+        kernels.push(microseconds(|| {
+            fs::read("/proc/self/status").expect("a file")
+        }));
     }
     let (ours, theirs, kernel) = (median(ours), median(theirs), median(kernels));
     println!("| `/proc/PID/status` | µs | to reading, ratio |\n|---|---:|---:|");
