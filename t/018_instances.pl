@@ -1,0 +1,146 @@
+# Every server of the host: those of the same user, of another user, and in a namespace of process numbers of its own. What may be
+# read is compared with the kernel, what may not is NULL.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::OtherUser;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Namespace;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $huge_bytes = default_page_kb() && default_page_kb() * 1024;
+my $us = getpwuid $>;
+my $one = new_server('one');
+my $two = new_server('two', shared_buffers => '32MB');
+my $sql = HugeInfo::Session->new($one);
+
+# By the number of the postmaster. Servers of others on this host may be among them.
+sub instances { my ($session) = @_; return map { $_->{pid} => $_ } $session->rows('SELECT * FROM hugeinfo_instances') }
+
+# All that the kernel shows of a server that may be looked into.
+sub open_to_us
+{
+	my ($node, $is_this_server, $pid) = @_;
+	$pid //= $node->{_pid};
+	my $real = segment($pid);
+	return {
+		pid => $pid,
+		is_this_server => $is_this_server,
+		owner => $us,
+		owner_uid => $>,
+		data_directory => readlink("/proc/$pid/cwd"),
+		port => $node->port,
+		segment_bytes => $real->{bytes},
+		page_size_bytes => $real->{page_bytes},
+		in_use => $real->{page_bytes} > base_page() ? 't' : 'f',
+		required_pages => $huge_bytes && POSIX::ceil($real->{bytes} / $huge_bytes) };
+}
+
+{
+	my $name = 'two servers of one user';
+	my %seen = instances($sql);
+	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: the one that is asked");
+	is_deeply($seen{ $two->{_pid} }, open_to_us($two, 'f'), "$name: the other");
+	is($seen{ $two->{_pid} }{data_directory}, $two->data_dir, "$name: its directory as it was made");
+	my @children = grep { $_ != $one->{_pid} && $_ != $two->{_pid} } map { family($_->{_pid}) } $one, $two;
+	cmp_ok(scalar(@children), '>', 6, "$name: they have children");
+	is_deeply([ grep { $seen{$_} } @children ], [], "$name: and none of these is a server");
+
+	my $pid = $two->{_pid};
+	$two->stop;
+	ok(!{ instances($sql) }->{$pid}, "$name: the other is gone once it is stopped");
+}
+
+{
+	my $name = 'single-user mode';
+	my ($in, $out) = ('', '');
+	my $single = IPC::Run::start([ 'postgres', '--single', '-D', $two->data_dir, 'postgres' ],
+		'<', \$in, '>', \$out, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	$single->pump until $out =~ /backend>/;
+	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^-(\d+)$/m;
+	is(readlink("/proc/$pid/cwd"), $two->data_dir, "$name: a process of that program in a data directory");
+	ok(!{ instances($sql) }->{$pid}, "$name: is no server");
+	$single->finish;
+}
+
+SKIP:
+{
+	my $name = 'namespace';
+	my $missing = HugeInfo::Namespace::missing();
+	cannot("$name: $missing") if $missing;
+	my $inside = HugeInfo::Namespace->new($two);
+	my ($outside) = grep { (readlink("/proc/$_/cwd") // '') eq $two->data_dir && title($_) !~ /^postgres: / } map { m{(\d+)$} } glob '/proc/[0-9]*';
+	isnt($outside, $inside->postmaster, "$name: its postmaster has two numbers");
+	my %seen = instances($sql);
+	is_deeply($seen{$outside}, open_to_us($two, 'f', $outside), "$name: seen from outside, by the number that it has there");
+
+	# it has a /proc of its own, in which there is nobody else
+	my $within = HugeInfo::Session->new($two);
+	my @rows = $within->rows('SELECT * FROM hugeinfo_instances');
+	is_deeply(\@rows, [ { %{ open_to_us($two, 't', $outside) }, pid => $inside->postmaster } ], "$name: from inside it sees itself alone");
+	$within->close;
+	$inside->close;
+}
+
+SKIP:
+{
+	my $name = 'another user';
+	my $missing = HugeInfo::OtherUser::missing();
+	cannot("$name: $missing") if $missing;
+	my $other = HugeInfo::OtherUser::server();
+	ok(!defined readlink("/proc/$other->{pid}/cwd"), "$name: its directory may not be seen");
+	is(process_file($other->{pid}, 'maps'), '', "$name: nor its memory");
+	my %closed = map { $_ => undef } qw(port segment_bytes page_size_bytes in_use required_pages);
+
+	my %seen = instances($sql);
+	is_deeply(
+		$seen{ $other->{pid} },
+		{
+			%closed,
+			pid => $other->{pid},
+			is_this_server => 'f',
+			owner => $other->{user},
+			owner_uid => $other->{uid},
+			# from its arguments
+			data_directory => $other->{data_dir},
+		},
+		"$name: seen by us: that it is there, and whose");
+	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: our own row is as before");
+
+	my $theirs = HugeInfo::Session->new($one, socket => $other->{socket}, port => $other->{port}, user => 'postgres');
+	$theirs->value('CREATE EXTENSION pg_hugeinfo');
+	%seen = instances($theirs);
+	is_deeply(
+		$seen{ $one->{_pid} },
+		{ %closed, pid => $one->{_pid}, is_this_server => 'f', owner => $us, owner_uid => $>, data_directory => $one->data_dir },
+		"$name: ours seen by them");
+	is_deeply(
+		$seen{ $other->{pid} },
+		{
+			pid => $other->{pid},
+			is_this_server => 't',
+			owner => $other->{user},
+			owner_uid => $other->{uid},
+			data_directory => $other->{data_dir},
+			port => $other->{port},
+			segment_bytes => $other->{bytes},
+			page_size_bytes => $other->{page_bytes},
+			in_use => 'f',
+			required_pages => $huge_bytes && POSIX::ceil($other->{bytes} / $huge_bytes),
+		},
+		"$name: and their own, all of it");
+	$theirs->close;
+}
+
+$sql->close;
+$one->stop;
+done_testing;

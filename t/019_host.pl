@@ -1,0 +1,229 @@
+# The host as SQL shows it, against the kernel's files as the test reads them. What moves meanwhile lies between two reads; and the view of NUMA
+# nodes touches no page of shared memory.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use JSON::PP ();
+use List::Util qw(max min sum0);
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('host', shared_buffers => '128MB', huge_pages => 'off');
+my $sql = HugeInfo::Session->new($node);
+
+# undef where there is no such file
+sub contents { my ($file) = @_; return -e $file ? slurp_file($file) =~ s/\n\z//r : undef }
+
+# Figures by name, of which each has to lie between two reads of the test's own. Counters are read at no one moment, so a few tries
+# are theirs: what is wrong never fits.
+sub lies_between
+{
+	my ($read, $see, $name) = @_;
+	my (%open, %last, $count);
+	for (1 .. 200)
+	{
+		my $before = $read->();
+		my $seen = $see->();
+		my $after = $read->();
+		if (!$count++)
+		{
+			is_deeply([ sort keys %$seen ], [ sort keys %$before ], "$name: all names");
+			cmp_ok(scalar(keys %$seen), '>', 5, "$name: and many");
+			%open = map { $_ => 1 } keys %$before;
+		}
+		for (keys %open)
+		{
+			my @read = ($before->{$_}, $after->{$_});
+			my $fits = defined $read[0] ? defined $seen->{$_} && $seen->{$_} >= min(@read) && $seen->{$_} <= max(@read) : !defined $seen->{$_};
+			delete $open{$_} if $fits;
+			$last{$_} = [ $read[0], $seen->{$_}, $read[1] ];
+		}
+		last unless %open;
+	}
+	is_deeply([ map { [ $_, @{ $last{$_} } ] } sort keys %open ], [], "$name: every figure lies between two reads");
+	return;
+}
+
+sub meminfo
+{
+	my ($unit_kb) = slurp_file('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m;
+	my %bytes;
+	for (split /\n/, slurp_file('/proc/meminfo'))
+	{
+		my ($key, $number, $unit) = /^([^:]+):\s+(\d+)( kB)?$/ or die "not a line of meminfo: $_\n";
+		$bytes{$key} = 1024 * $number * ($unit ? 1 : $unit_kb // die "pages of no size: $_\n");
+	}
+	return \%bytes;
+}
+
+{
+	my $name = 'meminfo';
+	lies_between(\&meminfo, sub { return { map { $_->{name} => $_->{bytes} } $sql->rows('SELECT * FROM hugeinfo_meminfo') } }, $name);
+	my @rows = $sql->rows('SELECT * FROM hugeinfo_meminfo');
+	is_deeply([ map { $_->{name} } @rows ], [ slurp_file('/proc/meminfo') =~ /^([^:]+):/mg ], "$name: in the kernel's order");
+	is_deeply([ map { $_->{huge_pages} } @rows ], [ map { $kb && POSIX::ceil($_->{bytes} / 1024 / $kb) } @rows ], "$name: in huge pages");
+}
+
+{
+	my $name = 'vmstat';
+	lies_between(
+		sub { return { map { split / / } split /\n/, slurp_file('/proc/vmstat') } },
+		sub { return { map { $_->{name} => $_->{value} } $sql->rows('SELECT * FROM hugeinfo_vmstat') } }, $name);
+}
+
+{
+	my $name = 'host';
+	my $vm = sub { return contents("/proc/sys/vm/$_[0]") };
+	my $thp = sub { return (contents("/sys/kernel/mm/transparent_hugepage/$_[0]") // '') =~ /\[(.*)\]/ ? $1 : undef };
+	my $read = sub {
+		my $memory = meminfo();
+		my (undef, undef, $release, undef, $machine) = POSIX::uname();
+		my $processors = 0;
+		for (split /,/, contents('/sys/devices/system/cpu/online')) { my ($first, $last) = split /-/; $processors += ($last // $first) - $first + 1 }
+		return {
+			kernel_release => $release,
+			machine => $machine,
+			base_page_size_bytes => base_page(),
+			default_huge_page_size_bytes => $kb && $kb * 1024,
+			memory_total_bytes => $memory->{MemTotal},
+			memory_available_bytes => $memory->{MemAvailable},
+			swap_total_bytes => $memory->{SwapTotal},
+			swap_free_bytes => $memory->{SwapFree},
+			page_table_bytes => $memory->{PageTables},
+			hugetlb_bytes => $memory->{Hugetlb},
+			commit_limit_bytes => $memory->{CommitLimit},
+			committed_as_bytes => $memory->{Committed_AS},
+			(map { $_ => $vm->($_) } qw(overcommit_memory overcommit_ratio swappiness hugetlb_shm_group)),
+			overcommit_bytes => $vm->('overcommit_kbytes') ? $vm->('overcommit_kbytes') * 1024 : undef,
+			(map { ("thp_$_" => $thp->($_)) } qw(enabled defrag shmem_enabled)),
+			numa_nodes => scalar(() = glob '/sys/devices/system/node/node[0-9]*') || undef,
+			processors => $processors };
+	};
+	my $is_text = qr/^(?:kernel_release|machine|thp_)/;
+	my $see = sub { return ($sql->rows('SELECT * FROM hugeinfo_host'))[0] };
+	my $part = sub { my ($row, $text) = @_; return { map { $_ => $row->{$_} } grep { /$is_text/ ? $text : !$text } keys %$row } };
+	is_deeply($part->($see->(), 1), $part->($read->(), 1), "$name: texts");
+	lies_between(sub { return $part->($read->(), 0) }, sub { return $part->($see->(), 0) }, $name);
+}
+
+# Pages of the main segment on each node that a process has touched, by its own numa_maps.
+sub segment_pages
+{
+	my ($pid) = @_;
+	my @shared = grep { $_->{permissions} =~ /s$/ && ($_->{path} // '') =~ m{^/(?:dev/zero|anon_hugepage|SYSV)} } maps_file($pid);
+	my ($largest) = sort { $b->{size_bytes} <=> $a->{size_bytes} } @shared;
+	my ($line) = process_file($pid, 'numa_maps') =~ /^\Q$largest->{start_address}\E (.*)$/m;
+	return { $line =~ /\bN(\d+)=(\d+)/g };
+}
+
+# The processes that have the most, by what is cheap to read; several can have the same.
+sub touched_most
+{
+	my %bytes = map { my $row = status_file($_); $_ => ($row->{rss_shmem_bytes} // 0) + ($row->{hugetlb_bytes} // 0) } family($node->{_pid});
+	my $most = max(values %bytes);
+	return grep { $bytes{$_} == $most } keys %bytes;
+}
+
+# Each row against the node's files, while nothing moves.
+sub compare_numa
+{
+	my ($name) = @_;
+	my @dirs = sort { ($a =~ /(\d+)$/)[0] <=> ($b =~ /(\d+)$/)[0] } glob '/sys/devices/system/node/node[0-9]*';
+	my $page_bytes = segment($node->{_pid})->{page_bytes};
+	my $read = sub {
+		my @candidates = touched_most();
+		my $segment = segment_pages($candidates[0]);
+		my @rows;
+		for my $dir (@dirs)
+		{
+			my ($number) = $dir =~ /(\d+)$/;
+			my %bytes = slurp_file("$dir/meminfo") =~ /^Node \d+ (MemTotal|MemFree):\s+(\d+) kB$/mg;
+			for my $page (base_page(), map { $_ * 1024 } page_sizes_kb())
+			{
+				my $pool = sprintf "$dir/hugepages/hugepages-%dkB", $page / 1024;
+				my %count = map { $_ => contents("$pool/${_}_hugepages") } qw(nr free surplus);
+				push @rows, {
+					node => $number + 0,
+					page_size_bytes => $page,
+					is_used_by_server => $page == $page_bytes ? 't' : 'f',
+					total_pages => $count{nr},
+					free_pages => $count{free},
+					surplus_pages => $count{surplus},
+					memory_total_bytes => 1024 * $bytes{MemTotal},
+					segment_pages => $page == $page_bytes ? $segment->{$number} // 0 : 0 };
+			}
+		}
+		return (\@rows, "@candidates", { map { $_->{node} => $_->{segment_pages} } @rows });
+	};
+	my ($before, $who, @seen);
+	my $same = until_true(sub {
+		($before, $who) = $read->();
+		@seen = $sql->rows('SELECT * FROM hugeinfo_numa');
+		my ($after, $who_then) = $read->();
+		my $json = JSON::PP->new->canonical;
+		return $who !~ / / && $who eq $who_then && $json->encode($before) eq $json->encode($after);
+	});
+	ok($same, "$name: the server stands still") or diag("who has touched most: $who");
+	my @free = map { delete $_->{memory_free_bytes} } @seen;
+	is_deeply(\@seen, $before, "$name: every row as the files have it");
+	is_deeply([ grep { $free[$_] <= 0 || $free[$_] > $seen[$_]{memory_total_bytes} } grep { $seen[$_]{memory_total_bytes} } 0 .. $#seen ],
+		[], "$name: what is free");
+	cmp_ok(sum0(map { $_->{segment_pages} } @seen), '>', 0, "$name: some of the segment has been touched");
+	return $who;
+}
+
+SKIP:
+{
+	my $name = 'NUMA, small pages';
+	cannot("$name: this kernel knows no NUMA") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
+	# Most has been touched by whoever has read most: a backend that fills the buffers.
+	my $reader = HugeInfo::Session->new($node);
+	$reader->value($_) for q(CREATE TABLE large AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 40000)), 'CREATE EXTENSION pg_prewarm',
+	  q(SELECT pg_prewarm('large', 'buffer'));
+	is(compare_numa($name), $reader->pid, "$name: seen through the one that has touched most");
+
+	# Its own touch: a new backend that has all it needs to ask, short of asking.
+	my $fresh = HugeInfo::Session->new($node);
+	my $shared = sub { return status_file($_[0])->{rss_shmem_bytes} };
+	$fresh->rows("SELECT * FROM $_") for 'hugeinfo_status', 'hugeinfo_pools', 'hugeinfo_numa LIMIT 0';
+	my ($before, $chosen_before) = map { $shared->($_) } $fresh->pid, $reader->pid;
+	my @rows = $fresh->rows('SELECT * FROM hugeinfo_numa');
+	my ($after, $chosen_after) = map { $shared->($_) } $fresh->pid, $reader->pid;
+	cmp_ok(sum0(map { $_->{segment_pages} } @rows), '>=', (40 << 20) / base_page(), "$name: there is much to be counted");
+	cmp_ok($after - $before, '<=', 16 * base_page(), "$name: and the backend that counts touches none of it");
+	is($chosen_after, $chosen_before, "$name: nor does the one that it looks at");
+	# The measure does show what is touched.
+	$fresh->value('SET max_parallel_workers_per_gather = 0');
+	$fresh->value('SELECT count(*) FROM large');
+	cmp_ok($shared->($fresh->pid) - $after, '>=', 40 << 20, "$name: reading the table does");
+	is_cancelled_in_time($fresh, 'SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL (SELECT * FROM hugeinfo_numa() OFFSET 0 * i) AS n', $name);
+	$_->close for $fresh, $reader;
+}
+
+SKIP:
+{
+	my $name = 'NUMA, huge pages';
+	cannot("$name: this kernel knows no NUMA") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
+	needs_host($name);
+	pools_of_one_size($kb, required_pages($node, $kb) + 3);
+	$sql->close;
+	restarts($node, huge_pages => 'on');
+	$sql = HugeInfo::Session->new($node);
+	my $reader = HugeInfo::Session->new($node);
+	$reader->value(q(SELECT pg_prewarm('large', 'buffer')));
+	compare_numa($name);
+	$reader->close;
+}
+
+$sql->close;
+$node->stop;
+done_testing;
