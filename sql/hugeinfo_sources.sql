@@ -15,9 +15,9 @@ GROUP BY source, status
 ORDER BY source COLLATE "C";
 
 -- of these two processes and of the host
-SELECT bool_and(path LIKE '/proc/' || pg_backend_pid() || '/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
-           FILTER (WHERE path ~ '^/proc/[0-9]') AS processes,
-       bool_and(path ~ '^/(proc|sys|etc)/') AS below,
+SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
+           FILTER (WHERE path ~ '^/proc/([0-9]|self)') AS processes,
+       bool_and(path ~ '^/(proc|sys)/') AS below,
        bool_and(path = rtrim(path, '/')) AS paths
 FROM hugeinfo_sources
 WHERE source <> 'hugetlb control group';
@@ -25,7 +25,7 @@ WHERE source <> 'hugetlb control group';
 -- ok is what the server's own functions can read, or list
 SELECT s.source
 FROM hugeinfo_sources AS s
-WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'children', 'buddyinfo', 'kernel command line')
+WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'limits', 'uptime', 'children', 'buddyinfo', 'kernel command line')
   AND (s.status = 'ok') IS DISTINCT FROM (pg_read_file(s.path, 0, 1, true) IS NOT NULL);
 SELECT s.source
 FROM hugeinfo_sources AS s

@@ -22,8 +22,7 @@ fn hugeinfo_sources() -> Result<
     >,
     ErrorReport,
 > {
-    let this = std::process::id();
-    let sources = sources::probe(&Root::system(), &postgres::subject(), this);
+    let sources = sources::probe(&Root::system(), &postgres::subject());
     let rows: Vec<_> = sources
         .into_iter()
         .map(|source| {

@@ -19,7 +19,7 @@ COMMENT ON VIEW hugeinfo_sources IS
 COMMENT ON COLUMN hugeinfo_sources.source IS
 'Short name that stays: that of the file, of the system call, or of what the directory is for.';
 COMMENT ON COLUMN hugeinfo_sources.path IS
-'Where it was looked for. Files of a process are those of the postmaster; the first five, which take the rights to look into a process, are tried for this backend as well.';
+'Where it was looked for. Files of a process are those of the postmaster; the first five, which take the rights to look into a process, are tried for this backend (/proc/self) as well.';
 COMMENT ON COLUMN hugeinfo_sources.status IS
 'ok: it can be read. denied: it may not be read. missing: this kernel, container or sandbox does not have it, or nothing is in it. failed: the kernel failed to read it, or it has an unknown form.';
 COMMENT ON COLUMN hugeinfo_sources.used_for IS

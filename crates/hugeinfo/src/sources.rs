@@ -103,11 +103,11 @@ const OUTSIDE: [Entry; 10] = [
     ("children", "children", Way::ByteOrNone, PROCESSES),
     ("oom_score", "oom_score", Way::Byte, BACKENDS),
     ("oom_score_adj", "oom_score_adj", Way::Byte, BACKENDS),
-    ("cmdline", "cmdline", Way::Byte, COMMAND_LINES),
+    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
+    ("cmdline", "cmdline", Way::Byte, TITLES),
     ("exe", "exe", Way::Link, PROCESSES),
     ("cwd", "cwd", Way::Link, &["hugeinfo_instances"]),
     ("cgroup", "cgroup", Way::Byte, CGROUP),
-    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
 ];
 
 const SEGMENT_QUERY: &[&str] = &[
@@ -115,6 +115,7 @@ const SEGMENT_QUERY: &[&str] = &[
     "hugeinfo_pools",
     "hugeinfo_page_tables",
     "hugeinfo_instances",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 const MAPS: &[&str] = &[
@@ -124,6 +125,7 @@ const MAPS: &[&str] = &[
     "hugeinfo_mappings",
     "hugeinfo_numa",
     "hugeinfo_instances",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 const SMAPS: &[&str] = &[
@@ -133,6 +135,7 @@ const SMAPS: &[&str] = &[
     "hugeinfo_memory",
     "hugeinfo_mappings",
     "hugeinfo_instances",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 const NUMA_MAPS: &[&str] = &[
@@ -141,6 +144,7 @@ const NUMA_MAPS: &[&str] = &[
     "hugeinfo_pools",
     "hugeinfo_page_tables",
     "hugeinfo_instances",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 const STATUS: &[&str] = &[
@@ -160,14 +164,18 @@ const PROCESSES: &[&str] = &[
     "hugeinfo_checks",
 ];
 const BACKENDS: &[&str] = &["hugeinfo_backends", "hugeinfo_checks"];
-const COMMAND_LINES: &[&str] = &[
+const TITLES: &[&str] = &[
     "hugeinfo_backends",
-    "hugeinfo_fault_rates",
     "hugeinfo_instances",
     "hugeinfo_plan",
     "hugeinfo_checks",
 ];
-const CGROUP: &[&str] = &["hugeinfo_status", "hugeinfo_pools", "hugeinfo_checks"];
+const CGROUP: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
 const MEMINFO: &[&str] = &[
     "hugeinfo_meminfo",
     "hugeinfo_host",
@@ -175,27 +183,31 @@ const MEMINFO: &[&str] = &[
     "hugeinfo_pools",
     "hugeinfo_page_tables",
     "hugeinfo_instances",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 const POOLS: &[&str] = &[
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
+    "hugeinfo_plan",
     "hugeinfo_checks",
 ];
 
-/// Tries each source: for the postmaster and, where looking into a process takes rights, for process `this` as well.
-pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
-    let server = subject.postmaster.unwrap_or(this);
+/// Tries each source: for the postmaster and, where looking into a process takes rights, for this process as well, by which the segment is found
+/// where the postmaster can't be looked into.
+pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
+    let server = subject.postmaster.unwrap_or_else(std::process::id);
+    let number = server.to_string();
     let mut sources = Vec::new();
     for entry in &INSIDE {
-        sources.push(of_process(root, server, entry, subject.address));
-        if this != server {
-            sources.push(of_process(root, this, entry, subject.address));
+        sources.push(of_process(root, &number, entry, subject));
+        if subject.postmaster.is_some() {
+            sources.push(of_process(root, "self", entry, subject));
         }
     }
     for entry in &OUTSIDE {
-        sources.push(of_process(root, server, entry, subject.address));
+        sources.push(of_process(root, &number, entry, subject));
     }
     let file = |name, path: &str, used_for| Source {
         name,
@@ -211,12 +223,12 @@ pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
         &["hugeinfo_vmstat", "hugeinfo_checks"],
     ));
     sources.push(file("buddyinfo", "proc/buddyinfo", &["hugeinfo_checks"]));
+    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
     sources.push(file(
         "kernel command line",
         "proc/cmdline",
         &["hugeinfo_checks"],
     ));
-    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
 
     let directory = |name, path, result, used_for| Source {
         name,
@@ -229,12 +241,6 @@ pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
         sysctl::DIRECTORY,
         first_byte(root, &format!("{}/overcommit_memory", sysctl::DIRECTORY)),
         &["hugeinfo_host", "hugeinfo_checks"],
-    ));
-    sources.push(directory(
-        "sysctl files",
-        "/etc/sysctl.d",
-        root.names("etc/sysctl.d").map(|_| true),
-        &["hugeinfo_checks"],
     ));
     let page_sizes = page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
@@ -264,11 +270,11 @@ pub fn probe(root: &Root, subject: &Subject, this: u32) -> Vec<Source> {
         "sys/devices/system/cpu/online",
         &["hugeinfo_host"],
     ));
-    sources.push(limits(root, server, &sizes));
+    sources.push(limits(root, &number, &sizes));
     sources
 }
 
-fn of_process(root: &Root, pid: u32, entry: &Entry, address: u64) -> Source {
+fn of_process(root: &Root, pid: &str, entry: &Entry, subject: &Subject) -> Source {
     let &(name, file, way, used_for) = entry;
     // The only one that lies deeper.
     let file = match name {
@@ -276,14 +282,17 @@ fn of_process(root: &Root, pid: u32, entry: &Entry, address: u64) -> Source {
         _ => file.to_owned(),
     };
     let tried = || {
-        let process = Process::open(root, pid)?;
+        let process = match pid.parse() {
+            Ok(number) => Process::open(root, number)?,
+            Err(_) => Process::this(root)?,
+        };
         match way {
             Way::Open => process.file(&file).map(|_| true),
             Way::Byte => process.has_first_byte(&file),
             Way::ByteOrNone => process.has_first_byte(&file).map(|_| true),
             Way::Link => process.link(&file).map(|target| !target.is_empty()),
             Way::Query => {
-                segment::by_query(root, &pid.to_string(), address).map(|segment| segment.is_some())
+                segment::by_query(root, pid, subject.address).map(|segment| segment.is_some())
             }
         }
     };
@@ -310,8 +319,8 @@ fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
 }
 
 /// The limits on huge pages of the control group that the process is in, or of the nearest above it that has some.
-fn limits(root: &Root, pid: u32, page_sizes: &[u64]) -> Source {
-    let read = cgroup::read(root, &pid.to_string(), page_sizes);
+fn limits(root: &Root, pid: &str, page_sizes: &[u64]) -> Source {
+    let read = cgroup::read(root, pid, page_sizes);
     let path = match &read {
         Ok(hugetlb) => {
             let limited = hugetlb.groups.iter().find(|group| !group.limits.is_empty());
