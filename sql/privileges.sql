@@ -32,6 +32,7 @@ SELECT count(*) FROM hugeinfo_numa();
 SELECT count(*) FROM hugeinfo_instances;
 SELECT count(*) FROM hugeinfo_instances();
 SELECT hugeinfo_postmaster_pid();
+SELECT count(*) FROM hugeinfo_plan();
 
 SET ROLE regress_hugeinfo_monitor;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_status;
@@ -50,6 +51,8 @@ SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_sources;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_numa;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
+-- runs a program
+SELECT count(*) FROM hugeinfo_plan();
 RESET ROLE;
 
 -- A view alone is no way around the function.

@@ -8,7 +8,7 @@ use std::{
 use hugeinfo::error::{Absence, ReadError};
 use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
 
-use crate::plan;
+use crate::{plan, views::shown};
 
 /// All that can go wrong in this extension.
 #[derive(Debug)]
@@ -177,12 +177,12 @@ impl From<Error> for ErrorReport {
                 Some("It may wait for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
             ),
         };
-        let mut report = Self::new(code, message, "pg_hugeinfo");
+        let mut report = Self::new(code, shown(message), "pg_hugeinfo");
         if let Some(detail) = detail {
-            report = report.set_detail(detail);
+            report = report.set_detail(shown(detail));
         }
         match hint {
-            Some(hint) => report.set_hint(hint),
+            Some(hint) => report.set_hint(shown(hint)),
             None => report,
         }
     }

@@ -312,12 +312,22 @@ fn with_setting<T>(name: &CStr, look: impl FnOnce(&pg_sys::config_generic) -> T)
     }
 }
 
-/// What the configuration files say of a setting as they are now: the last line wins, and ALTER SYSTEM goes before the rest.
-pub(crate) fn setting_on_disk(name: &CStr) -> Option<String> {
-    let parse = |file: *const std::ffi::c_char, must_exist| {
-        let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: PostgreSQL allocates the list, whose strings are copied before it is freed.
-        unsafe {
+/// Names and values in the configuration files as they are now; the last of a name wins.
+pub(crate) fn settings_on_disk() -> Vec<(String, String)> {
+    let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let text = |string: *const std::ffi::c_char| {
+        // SAFETY: a string of the list below, copied before that is freed.
+        unsafe { CStr::from_ptr(string) }
+            .to_string_lossy()
+            .into_owned()
+    };
+    let mut settings = Vec::new();
+    // SAFETY: PostgreSQL allocates the list and adds to it. The name of the file is set before the server starts its first process.
+    unsafe {
+        for (file, must_exist) in [
+            (pg_sys::ConfigFileName.cast_const(), true),
+            (c"postgresql.auto.conf".as_ptr(), false),
+        ] {
             pg_sys::ParseConfigFile(
                 file,
                 must_exist,
@@ -328,25 +338,17 @@ pub(crate) fn setting_on_disk(name: &CStr) -> Option<String> {
                 &raw mut head,
                 &raw mut tail,
             );
-            let mut value = None;
-            let mut next: *const pg_sys::ConfigVariable = head;
-            while let Some(line) = next.as_ref() {
-                if !line.name.is_null()
-                    && CStr::from_ptr(line.name)
-                        .to_bytes()
-                        .eq_ignore_ascii_case(name.to_bytes())
-                {
-                    value = Some(CStr::from_ptr(line.value).to_string_lossy().into_owned());
-                }
-                next = line.next;
-            }
-            pg_sys::FreeConfigVariables(head);
-            value
         }
-    };
-    // SAFETY: set before the server starts its first process.
-    let config_file = unsafe { pg_sys::ConfigFileName };
-    parse(c"postgresql.auto.conf".as_ptr(), false).or_else(|| parse(config_file, true))
+        let mut next: *const pg_sys::ConfigVariable = head;
+        while let Some(line) = next.as_ref() {
+            if !line.name.is_null() && !line.value.is_null() {
+                settings.push((text(line.name), text(line.value)));
+            }
+            next = line.next;
+        }
+        pg_sys::FreeConfigVariables(head);
+    }
+    settings
 }
 
 /// Makes a program end with this process, however that ends, and inherit none of its descriptors: PostgreSQL 15 opens many of its

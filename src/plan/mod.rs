@@ -14,6 +14,7 @@ mod settings;
 use std::{
     cell::RefCell,
     ffi::{CStr, OsString},
+    path::Path,
 };
 
 use hugeinfo::facts::Server;
@@ -57,18 +58,24 @@ impl Drop for Tidy {
 pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     let planned = Planned::checked(settings)?;
     let shared_memory_bytes = shared_memory_bytes(&planned)?;
-    postgres::server_with(|name| in_effect(&planned, name), shared_memory_bytes)
-}
-
-/// A setting as the next start will have it.
-fn in_effect(planned: &Planned, name: &'static CStr) -> Result<String, Error> {
-    if let Some(value) = planned.value(name) {
-        return Ok(value.to_string_lossy().into_owned());
-    }
-    if postgres::is_from_command_line(name) {
-        return postgres::setting(name);
-    }
-    Ok(postgres::setting_on_disk(name).unwrap_or_else(|| settings::default(name).to_owned()))
+    // After PostgreSQL has read these files in a process that can be ended: one that is a pipe would hold up this one for good.
+    let on_disk = postgres::settings_on_disk();
+    let in_effect = |name: &'static CStr| {
+        if let Some(value) = planned.value(name) {
+            return Ok(value.to_string_lossy().into_owned());
+        }
+        if postgres::is_from_command_line(name) {
+            return postgres::setting(name);
+        }
+        let mut from_last = on_disk.iter().rev();
+        let line =
+            from_last.find(|(other, _)| other.as_bytes().eq_ignore_ascii_case(name.to_bytes()));
+        Ok(line.map_or_else(
+            || settings::default(name).to_owned(),
+            |(_, value)| value.clone(),
+        ))
+    };
+    postgres::server_with(in_effect, shared_memory_bytes)
 }
 
 /// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.
@@ -77,32 +84,34 @@ fn shared_memory_bytes(planned: &Planned) -> Result<u64, Error> {
     let _tidy = Tidy;
     let command_line = program::running_command_line()?;
     let scratch = Scratch::create()?;
+    let path = scratch.path().to_owned();
     let mut arguments = command_line;
-    arguments.extend(fixed_arguments(&scratch));
+    arguments.extend(fixed_arguments(&path));
     HELD.with_borrow_mut(|held| held.scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
-    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one page too large (before some version)
-    // or exact: the next even number below is exact in both.
-    const IN_PAGES: &str = "shared_memory_size_in_huge_pages";
+    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one page too large, as of PostgreSQL 15, or
+    // exact: the next even number below is right in both.
     let page = ["-c".into(), "huge_page_size=4kB".into()];
-    let answer = program::ask(arguments.iter().chain(&page), IN_PAGES)?;
-    match answer {
+    let pages = program::ask(
+        arguments.iter().chain(&page),
+        "shared_memory_size_in_huge_pages",
+    )?;
+    let bytes = match pages {
         Ok(pages) => Ok((pages & !1) << 12),
-        // 2^31 pages of 4 kB are 8 TiB.
-        Err(refusal) if refusal.message.contains(IN_PAGES) => {
-            let answer = program::ask(arguments.iter(), "shared_memory_size")?;
-            answer
-                .map(|megabytes| megabytes << 20)
-                .map_err(|refusal| planned.refused(refusal))
+        // 2^31 of them are 8 TiB, the most that the setting can tell.
+        Err(refusal) if refusal.message.contains("huge_page") => {
+            let megabytes = program::ask(arguments.iter(), "shared_memory_size")?;
+            megabytes.map(|megabytes| megabytes << 20)
         }
-        Err(refusal) => Err(planned.refused(refusal)),
-    }
+        Err(refusal) => Err(refusal),
+    };
+    bytes.map_err(|refusal| planned.refused(refusal, &path))
 }
 
-/// What goes before the command line of the running server: all that would touch its directory, or hide an error.
-fn fixed_arguments(scratch: &Scratch) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.path().into()];
+/// What goes before all that the server is configured with: it would lead to its own directory, or hide an error.
+fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
     let mut set = |name: &str, value: OsString| {
         let mut argument = OsString::from(name);
         argument.push("=");
@@ -110,7 +119,7 @@ fn fixed_arguments(scratch: &Scratch) -> Vec<OsString> {
         arguments.extend(["-c".into(), argument]);
     };
     set("config_file", postgres::config_file().into());
-    set("data_directory", scratch.path().into());
+    set("data_directory", scratch.into());
     // Its files may be relative to the data directory. It takes no shared memory.
     set("ssl", "off".into());
     set("log_destination", "stderr".into());

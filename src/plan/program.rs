@@ -105,9 +105,10 @@ pub(crate) fn ask<'a>(
     let status = wait(deadline, failed)?;
     HELD.with_borrow_mut(|held| held.child = None);
 
+    // The last line: a library may have written others.
     let text = String::from_utf8_lossy(&out);
-    match text.trim_ascii().parse() {
-        Ok(value) if status.success() => Ok(Ok(value)),
+    match text.lines().last().map(str::parse) {
+        Some(Ok(value)) if status.success() => Ok(Ok(value)),
         _ => Ok(Err(Refusal::parse(&String::from_utf8_lossy(&err), status))),
     }
 }
@@ -198,23 +199,31 @@ impl<P: Read + AsFd> Output<P> {
 impl Refusal {
     /// What PostgreSQL writes to its standard error with `log_error_verbosity = verbose` and no prefix.
     fn parse(text: &str, status: ExitStatus) -> Self {
-        let mut refusal = Self::default();
         // A line that begins with a tab goes on with the one before.
-        for line in text.replace("\n\t", "\n ").lines() {
-            let (kind, said) = line.split_once(": ").unwrap_or(("", line));
+        let mut reports: Vec<String> = Vec::new();
+        for line in text.lines() {
+            match (line.strip_prefix('\t'), reports.last_mut()) {
+                (Some(rest), Some(report)) => *report += &format!("\n{rest}"),
+                _ => reports.push(line.to_owned()),
+            }
+        }
+        let mut refusal = Self::default();
+        for report in reports {
+            let (kind, said) = report.split_once(": ").unwrap_or_default();
             let said = said.trim_ascii_start();
             match kind {
                 "FATAL" | "PANIC" => (refusal.state, refusal.message) = state_and_message(said),
-                "DETAIL" => refusal.detail.push(said.to_owned()),
-                "HINT" => refusal.hint = Some(said.to_owned()),
-                "LOG" | "ERROR" => refusal.detail.push(state_and_message(said).1),
                 // Combinations of settings, which are checked before there is a log.
                 "postgres" => refusal.message = said.to_owned(),
+                "LOG" | "ERROR" => refusal.detail.push(state_and_message(said).1),
+                "DETAIL" => refusal.detail.push(said.to_owned()),
+                "HINT" => refusal.hint = Some(said.to_owned()),
                 _ => {}
             }
         }
         if refusal.message.is_empty() {
-            refusal.message = format!("the server's program would not start: {status}");
+            refusal.message =
+                format!("PostgreSQL's program did not compute the size of shared memory: {status}");
             refusal.detail.push(text.trim_ascii().to_owned());
         }
         refusal

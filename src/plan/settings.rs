@@ -3,6 +3,7 @@
 use std::{
     ffi::{CStr, CString, OsStr, OsString},
     os::unix::ffi::OsStrExt,
+    path::Path,
 };
 
 use super::program::Refusal;
@@ -14,7 +15,7 @@ use crate::{
 /// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or that decide over huge pages. All
 /// are numbers or words of a list: none names a file, a library or a command. A test varies every other setting of the server to show that
 /// none is missing.
-const NAMES: [&CStr; 36] = [
+const NAMES: [&CStr; 35] = [
     c"autovacuum_max_workers",
     c"autovacuum_worker_slots",
     c"commit_timestamp_buffers",
@@ -47,7 +48,6 @@ const NAMES: [&CStr; 36] = [
     c"subtransaction_buffers",
     c"superuser_reserved_connections",
     c"track_activity_query_size",
-    c"track_commit_timestamp",
     c"transaction_buffers",
     c"wal_buffers",
     c"wal_level",
@@ -113,7 +113,12 @@ impl Planned {
     }
 
     /// The error for settings that don't go together, or for files that PostgreSQL would not start with.
-    pub(crate) fn refused(&self, refusal: Refusal) -> Error {
+    pub(crate) fn refused(&self, mut refusal: Refusal, scratch: &Path) -> Error {
+        // Insufficient resources: a full disk.
+        if refusal.state.is_some_and(|state| state.starts_with(b"53")) {
+            let directory = format!("The scratch directory was \"{}\".", scratch.display());
+            refusal.detail.push(directory);
+        }
         let planned = self.0.iter().map(|(name, value)| {
             format!("{} = '{}'", name.to_string_lossy(), value.to_string_lossy())
         });

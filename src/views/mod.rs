@@ -31,8 +31,8 @@ fn facts() -> Result<Facts, Error> {
     )?)
 }
 
-/// Text for this database. Names of control groups can hold characters that its encoding lacks: these are escaped.
-fn shown(text: String) -> String {
+/// Text for this database. Names of control groups and files can hold characters that its encoding lacks: these are escaped.
+pub(crate) fn shown(text: String) -> String {
     if text.is_ascii() || postgres::is_utf8_database() {
         return text;
     }

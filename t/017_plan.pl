@@ -1,0 +1,528 @@
+# What is planned is what a restart then takes, and a plan leaves nothing behind.
+use strict;
+use warnings;
+
+use Digest::MD5 ();
+use Fcntl qw(:flock);
+use File::Find ();
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use JSON::PP ();
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $kb = default_page_kb();
+my $json = JSON::PP->new->canonical;
+
+# Scratch directories of this test's servers are here, and nobody else's.
+my $temporary = PostgreSQL::Test::Utils::tempdir();
+$ENV{TMPDIR} = $temporary;
+
+my $node = new_server('planned', huge_pages => 'off', restart_after_crash => 'on', log_min_messages => 'warning');
+my $data = $node->data_dir;
+configure($node, wal_level => 'replica', max_wal_senders => 5);
+append_to_file("$data/postgresql.conf", "include = 'mix.conf'\n");
+append_to_file("$data/mix.conf", '');
+$node->restart;
+
+sub scratches { my @all = glob "$temporary/pg_hugeinfo-plan.*"; return @all }
+
+# Programs that work on a scratch directory.
+sub children
+{
+	return grep { process_file($_, 'cmdline') =~ /\Q$temporary\E\/pg_hugeinfo-plan/ } map { m{(\d+)$} } glob '/proc/[0-9]*';
+}
+
+sub leaves_nothing
+{
+	my ($name) = @_;
+	is_deeply([ [ scratches() ], [ children() ] ], [ [], [] ], "$name: nothing is left");
+	return;
+}
+
+sub planned
+{
+	my (%settings) = @_;
+	my $argument = $json->encode(\%settings) =~ s/'/''/gr;
+	return $node->safe_psql('postgres', "SELECT DISTINCT segment_bytes FROM hugeinfo_plan('$argument')");
+}
+
+sub asked_for
+{
+	my (%settings) = @_;
+	my $argument = $json->encode(\%settings) =~ s/'/''/gr;
+	return $node->safe_psql('postgres',
+		"SELECT page_size_bytes / 1024 FROM hugeinfo_plan('$argument') WHERE is_asked_for");
+}
+
+# What the running server has: the mapping as the kernel tells it, and PostgreSQL's own figure, which may be one too large.
+sub is_real
+{
+	my ($bytes, $name) = @_;
+	my $base = base_page();
+	is(segment($node->{_pid})->{bytes}, $base * POSIX::ceil($bytes / $base), "$name: the mapping is as planned");
+	my $pages = $node->safe_psql('postgres',
+		q(SELECT setting FROM pg_settings WHERE name = 'shared_memory_size_in_huge_pages'));
+	my $setting_kb = $node->safe_psql('postgres', q(SELECT setting FROM pg_settings WHERE name = 'huge_page_size')) || $kb;
+	ok($pages == POSIX::ceil($bytes / ($setting_kb * 1024)) || $pages == $bytes / ($setting_kb * 1024) + 1,
+		"$name: and so are the huge pages")
+	  or diag("$pages pages, $bytes bytes") if $setting_kb;
+	return;
+}
+
+# Everything of the data directory that a plan has to do with, and the names of all files
+sub fingerprint
+{
+	my %seen;
+	File::Find::find({ no_chdir => 1, wanted => sub {
+		my $name = $_ =~ s/^\Q$data\E//r;
+		# what any session or the server itself may write meanwhile
+		return $File::Find::prune = 1 if $name =~ m{^/(?:base|pg_wal|pg_stat\w*|pg_xact|pg_subtrans)$|/pg_internal\.init};
+		$seen{$name} = -f $_ && $name =~ m{^/(?:[^/]*$|global/pg_control)} ? Digest::MD5::md5_hex(slurp_file($_)) : '';
+	} }, $data);
+	return \%seen;
+}
+
+# name of the mix => settings, in the last line of the files
+my @mixes = (
+	[ 'few buffers' => { shared_buffers => '16MB' } ],
+	[ 'least of all' => { shared_buffers => '128kB', max_connections => 5, max_worker_processes => 0, max_wal_senders => 0 } ],
+	[ 'more buffers' => { shared_buffers => '321MB' } ],
+	[ 'odd buffers' => { shared_buffers => 12_345 } ],
+	[ 'connections' => { max_connections => 777, superuser_reserved_connections => 7 } ],
+	[ 'locks' => { max_locks_per_transaction => 1000, max_pred_locks_per_transaction => 500 } ],
+	[ 'WAL buffers' => { wal_buffers => '63MB' } ],
+	[ 'WAL buffers by themselves' => { shared_buffers => '200MB', wal_buffers => -1 } ],
+	[ 'dynamic shared memory' => { min_dynamic_shared_memory => '100MB' } ],
+	[ 'prepared transactions' => { max_prepared_transactions => 400 } ],
+	[ 'workers' => { max_worker_processes => 64, autovacuum_max_workers => 20, max_logical_replication_workers => 33 } ],
+	[ 'replication' => { max_wal_senders => 40, max_replication_slots => 90 } ],
+	[ 'query texts' => { track_activity_query_size => '64kB' } ],
+	[ 'no hot standby' => { hot_standby => 'off' } ],
+	[ 'page size' => { huge_page_size => '1GB', shared_buffers => '100MB' } ],
+	[ 'System V' => { shared_memory_type => 'sysv', shared_buffers => '50MB' } ],
+	[ 'all together' => {
+			shared_buffers => '150MB', max_connections => 123, wal_buffers => '5MB', max_prepared_transactions => 9,
+			min_dynamic_shared_memory => '7MB', max_locks_per_transaction => 99, max_wal_senders => 11,
+			max_worker_processes => 13, track_activity_query_size => 3333 } ]);
+
+sub set_mix { my ($text) = @_; unlink "$data/mix.conf"; append_to_file("$data/mix.conf", $text); return }
+
+for (@mixes)
+{
+	my ($name, $settings) = @$_;
+	set_mix('');
+	my $before = fingerprint();
+	my $bytes = planned(%$settings);
+	is_deeply(fingerprint(), $before, "$name: the data directory is untouched");
+	set_mix(join '', map { "$_ = '$settings->{$_}'\n" } sort keys %$settings);
+	is(planned(), $bytes, "$name: the same from the files that wait for a restart");
+	$node->restart;
+	is_real($bytes, $name);
+	is(planned(), $bytes, "$name: and so the next time");
+}
+set_mix('');
+leaves_nothing('restarts');
+
+# PostgreSQL by hand, on the directory of a stopped server
+sub by_hand
+{
+	my (@arguments) = @_;
+	my ($out, $error);
+	IPC::Run::run([ 'postgres', '-D', $data, @arguments ], '>', \$out, '2>', \$error) or return;
+	chomp $out;
+	return $out;
+}
+
+sub by_single_user
+{
+	my ($sql) = @_;
+	my $output;
+	IPC::Run::run([ 'postgres', '--single', '-D', $data, 'postgres' ], '<', \"$sql\n", '>', \$output, '2>&1');
+	return $output;
+}
+
+{
+	my %beyond = (
+		'64 GB' => { shared_buffers => '64GB' },
+		'7 TB' => { shared_buffers => '7TB', max_connections => 5000 },
+		# more than a setting can tell in pages of 4 kB
+		'8191 GB' => { shared_buffers => '8191GB', max_locks_per_transaction => 10_000 });
+	my %bytes = map { $_ => planned(%{ $beyond{$_} }) } keys %beyond;
+	$node->stop;
+	for my $name (sort keys %beyond)
+	{
+		my @options = map { ('-c', "$_=$beyond{$name}{$_}") } sort keys %{ $beyond{$name} };
+		is(by_hand(@options, '-C', 'shared_memory_size'), POSIX::ceil($bytes{$name} / (1 << 20)), "$name: in MB");
+		my $pages = by_hand(@options, '-c', 'huge_page_size=2MB', '-C', 'shared_memory_size_in_huge_pages');
+		my $expected = POSIX::ceil($bytes{$name} / (2 << 20));
+		ok($pages == $expected || $pages == $bytes{$name} / (2 << 20) + 1, "$name: in pages")
+		  or diag("$pages pages, $bytes{$name} bytes");
+	}
+	$node->start;
+}
+
+# Where settings come from
+{
+	my $name = 'ALTER SYSTEM';
+	my $before = planned();
+	set_mix("shared_buffers = '20MB'\nhuge_pages = 'try'\n");
+	is(asked_for(), $kb, "$name: huge pages are asked for") if $kb;
+	$node->safe_psql('postgres', "ALTER SYSTEM SET Shared_Buffers = '40MB'");
+	$node->safe_psql('postgres', "ALTER SYSTEM SET huge_pages = 'off'");
+	cmp_ok(planned(), '>=', 40 << 20, "$name: goes before postgresql.conf");
+	is(asked_for(), '', "$name: no huge pages");
+	my $bytes = planned();
+	$node->restart;
+	is_real($bytes, $name);
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+	set_mix('');
+
+	$name = 'included files';
+	mkdir "$data/conf.d" or die "conf.d: $!";
+	append_to_file("$data/conf.d/1.conf", "include 'deeper/2.conf'\ninclude_if_exists 'none.conf'\n");
+	mkdir "$data/conf.d/deeper" or die "deeper: $!";
+	append_to_file("$data/conf.d/deeper/2.conf", "shared_buffers = 30MB\n");
+	append_to_file("$data/conf.d/3.conf", "max_connections = 44\n");
+	set_mix("include_dir 'conf.d'\n");
+	# relative to where that file lies, which is not where the plan is made
+	append_to_file("$data/postgresql.auto.conf", "include 'odd.conf'\n");
+	append_to_file("$data/odd.conf", "wal_buffers = '9MB'\nhuge_pages = OFF\n");
+	$bytes = planned();
+	$node->restart;
+	is_real($bytes, $name);
+	is($node->safe_psql('postgres', "SHOW $_->[0]"), $_->[1], "$name: $_->[0] is read")
+	  for [ shared_buffers => '30MB' ], [ max_connections => 44 ], [ wal_buffers => '9MB' ];
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+	set_mix('');
+	$node->restart;
+
+	$name = 'a broken file';
+	set_mix("shared_buffers = 30 apples\n");
+	my $session = HugeInfo::Session->new($node);
+	my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+	is($state, 'F0000', "$name: is an error of its own");
+	like($error, qr/configuration file .* contains errors.*DETAIL:.*mix\.conf.* line 1, near token "apples"/s,
+		"$name: PostgreSQL says what is wrong");
+	set_mix("shared_preload_libraries = 'no_such_library'\n");
+	($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+	is($state, '58P01', 'a missing library: the same SQLSTATE');
+	like($error, qr/no_such_library/, 'a missing library: is named');
+	set_mix("no_such_setting = 1\n");
+	($state, $error) = $session->error_of(q(SELECT hugeinfo_plan('{"max_connections": 10}')));
+	like($error, qr/no_such_setting/, 'an unknown setting: is named');
+	set_mix('');
+	($state, $error) = $session->error_of(q(SELECT hugeinfo_plan('{"max_connections": 3, "superuser_reserved_connections": 3}')));
+	is($state, '22023', 'a combination: is an error in the settings');
+	like($error, qr/superuser_reserved_connections.*must be less than max_connections.*Planned:.*max_connections = '3'/s,
+		'a combination: is told in full');
+	leaves_nothing('errors');
+}
+
+# A command line with whatever may be in it; the server is started by pg_ctl as services do.
+sub start_with
+{
+	my ($options, $directory) = @_;
+	$node->stop if defined $node->{_pid};
+	system_or_bail('pg_ctl', '-w', '-D', $directory // $data, '-l', $node->logfile, '-o', $options, 'start');
+	$node->_update_pid(1);
+	return;
+}
+
+{
+	my $name = 'command line';
+	set_mix("shared_buffers = 10MB\nhuge_pages = try\n");
+	start_with(q(-c shared_buffers=48MB --max-connections=55 -B 7000 -N 60 -c 'cluster_name=a "b" "-c" c\\d $(id) -C x')
+		  . q( -c huge_pages=off -c log_destination=csvlog -c log_line_prefix='%m x: ' -d 1));
+	my $bytes = planned();
+	is_real($bytes, $name);
+	is($node->safe_psql('postgres', 'SHOW max_connections'), 60, "$name: the last option wins");
+	is(asked_for(), '', "$name: goes before the files");
+	is(asked_for(huge_pages => 'on'), $kb, "$name: what is planned goes before both") if $kb;
+	cmp_ok(planned(shared_buffers => '80MB'), '>', $bytes, "$name: also for the size");
+	my ($state, $error) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"max_connections": 1}')));
+	like($error, qr/must be less than max_connections/, "$name: where the log goes does not matter");
+
+	$name = 'split directory';
+	my $conf = PostgreSQL::Test::Utils::tempdir() . "/it's";
+	mkdir $conf or die "$conf: $!";
+	append_to_file("$conf/postgresql.conf",
+		slurp_file("$data/postgresql.conf") =~ s/^include = 'mix.conf'$//mr
+		  . "data_directory = '$data'\nhba_file = '$data/pg_hba.conf'\nident_file = '$data/pg_ident.conf'\ninclude 'more.conf'\n");
+	append_to_file("$conf/more.conf", "shared_buffers = 70MB\n");
+	$node->stop;
+	rename "$data/postgresql.conf", "$data/elsewhere.conf" or die $!;
+	start_with('', $conf);
+	is_real(planned(), $name);
+	append_to_file("$conf/more.conf", "shared_buffers = 75MB\n");
+	$bytes = planned();
+	$node->safe_psql('postgres', "ALTER SYSTEM SET max_connections = 50");
+	cmp_ok(planned(), '>', $bytes, "$name: with ALTER SYSTEM");
+	$bytes = planned();
+	start_with("-c config_file=\Q$conf\E/postgresql.conf", $conf);
+	is_real($bytes, $name);
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+	$node->stop;
+	rename "$data/elsewhere.conf", "$data/postgresql.conf" or die $!;
+	set_mix('');
+	$node->start;
+	leaves_nothing('command lines');
+}
+
+SKIP:
+{
+	my $name = 'ssl';
+	my ($out, $error);
+	cannot("$name: PostgreSQL is built without it") unless by_hand_has_ssl();
+	my $made = eval { IPC::Run::run([
+			qw(openssl req -new -x509 -days 9 -nodes -subj /CN=localhost -newkey rsa:2048 -keyout), "$data/own.key", '-out', "$data/own.crt" ],
+		'>', \$out, '2>', \$error) };
+	cannot("$name: no certificate: " . ($error // $@)) unless $made;
+	chmod 0600, "$data/own.key";
+	set_mix("ssl = on\nssl_cert_file = 'own.crt'\nssl_key_file = 'own.key'\nshared_buffers = 11MB\n");
+	my $bytes = planned();
+	$node->restart;
+	is($node->safe_psql('postgres', 'SHOW ssl'), 'on', "$name: the server has it, with relative paths");
+	is_real($bytes, $name);
+	is(planned(), $bytes, "$name: and plans with it");
+	set_mix('');
+	$node->restart;
+}
+
+sub by_hand_has_ssl { return `pg_config --configure` =~ /--with-(?:open)?ssl/ }
+
+SKIP:
+{
+	my $name = 'preloaded libraries';
+	my $libraries = `pg_config --pkglibdir` =~ s/\s+$//r;
+	cannot("$name: contrib is not installed") unless -f "$libraries/pg_stat_statements.so" && -f "$libraries/pg_prewarm.so";
+	my $without = planned();
+	# asks for shared memory, and registers a background worker
+	set_mix("shared_preload_libraries = 'pg_stat_statements, pg_prewarm'\n");
+	my $bytes = planned();
+	cmp_ok($bytes, '>', $without, "$name: are planned with before they are loaded");
+	$node->restart;
+	is_real($bytes, $name);
+	$bytes = planned('pg_stat_statements.max' => 50_000);
+	cmp_ok($bytes, '>', planned(), "$name: their setting is taken");
+	my ($state) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"pg_stat_statements.max": "x"}')));
+	is($state, '22023', "$name: and checked");
+	set_mix("shared_preload_libraries = 'pg_stat_statements, pg_prewarm'\npg_stat_statements.max = 50000\n");
+	$node->restart;
+	is_real($bytes, $name);
+	set_mix('');
+	$node->restart;
+}
+
+# The list of settings, against the server: whatever else changes the size of shared memory must be taken.
+{
+	my @settings = map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', q(
+		SELECT name, vartype, boot_val, min_val, max_val, array_to_string(enumvals, ' ') FROM pg_settings
+		WHERE context IN ('postmaster', 'sighup') AND vartype <> 'string' ORDER BY name));
+	$node->stop;
+	like(by_single_user('SELECT hugeinfo_plan()'), qr/ERROR:.*a plan needs a postmaster/, 'single-user mode: has none to plan for');
+	my @ask = ('-c', 'huge_page_size=4kB', '-C', 'shared_memory_size_in_huge_pages');
+	my $base = by_hand(@ask);
+	my (@changing, @looked_at);
+	for (@settings)
+	{
+		my ($name, $type, $boot, $min, $max, $words) = @$_;
+		next if $name eq 'huge_page_size';
+		my @values =
+		  $type eq 'bool' ? $boot eq 'on' ? 'off' : 'on'
+		  : $type eq 'enum' ? grep { $_ ne $boot } split ' ', $words
+		  : ($min, 10 * $boot + 1000, $max);
+		my @sizes = grep { defined } map { by_hand('-c', "$name=$_", @ask) } @values;
+		push @looked_at, $name if @sizes;
+		push @changing, $name if grep { $_ != $base } @sizes;
+	}
+	$node->start;
+	cmp_ok(scalar @looked_at, '>', 50, 'settings: most can be varied');
+	cmp_ok(scalar @changing, '>=', 10, 'settings: some change the size');
+	note("change the size: @changing");
+	my $session = HugeInfo::Session->new($node);
+	my @missing = grep {
+		($session->error_of(qq(SELECT hugeinfo_plan('{"$_": []}'))))[1] !~ /must be a string, a number or a boolean/
+	} @changing;
+	is_deeply(\@missing, [], 'settings: all that change the size can be planned');
+}
+
+# Exactly as many huge pages as planned are enough, and one less is not.
+SKIP:
+{
+	my $name = 'huge pages';
+	needs_host($name);
+	my $pages = $node->safe_psql('postgres',
+		q(SELECT recommended_nr_hugepages FROM hugeinfo_plan('{"huge_pages": "on", "shared_buffers": "40MB"}') WHERE is_asked_for));
+	set_mix("huge_pages = on\nshared_buffers = 40MB\n");
+	$node->stop;
+	pools_of_one_size($kb, $pages - 1);
+	my ($started) = starts($node);
+	ok(!$started, "$name: one page less is not enough");
+	set_pool($kb, $pages);
+	($started) = starts($node);
+	ok($started, "$name: as many as recommended are");
+	my ($row) = HugeInfo::Session->new($node)->rows('SELECT * FROM hugeinfo_plan() WHERE is_asked_for');
+	is_deeply([ @$row{qw(is_used_by_server required_pages own_pages shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
+		[ 't', $pages, $pages, 0, $pages, 't' ], "$name: the running server's pages count as its own");
+	($row) = HugeInfo::Session->new($node)->rows(
+		qq(SELECT * FROM hugeinfo_plan('{"shared_buffers": "60MB"}') WHERE is_asked_for));
+	is_deeply([ @$row{qw(shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
+		[ $row->{required_pages} - $pages, $row->{required_pages}, 'f' ], "$name: more would have to be added");
+	set_mix('');
+	$node->restart;
+	set_pool($kb, 0);
+}
+
+# Many at once
+{
+	my $name = 'a hundred at once';
+	set_mix("max_connections = 120\n");
+	$node->restart;
+	my $bytes = planned();
+	$node->safe_psql('postgres', 'CREATE TABLE answers (bytes bigint)');
+	my $script = "$temporary/plan.sql";
+	append_to_file($script, "INSERT INTO answers SELECT DISTINCT segment_bytes FROM hugeinfo_plan();\n");
+	my $before = fingerprint();
+	$node->command_ok([ 'pgbench', '-n', '-c', 100, '-j', 2, '-t', 1, '-f', $script, 'postgres' ], "$name: all answer");
+	is($node->safe_psql('postgres', 'SELECT bytes, count(*) FROM answers GROUP BY bytes'), "$bytes|100", "$name: with the same");
+	is_deeply(fingerprint(), $before, "$name: the data directory is untouched");
+	leaves_nothing($name);
+	set_mix('');
+	$node->restart;
+}
+
+# A child that waits: it opens a pipe that nobody writes into. The files are those of the server again before anything else.
+sub with_waiting_child
+{
+	my ($code) = @_;
+	unlink "$data/mix.conf";
+	POSIX::mkfifo("$data/mix.conf", 0600) or die "mkfifo: $!";
+	my $session = HugeInfo::Session->new($node);
+	my $result = $code->($session);
+	set_mix('');
+	return $session;
+}
+
+sub asks_and_waits
+{
+	my ($session) = @_;
+	$session->ask('SELECT hugeinfo_plan()');
+	until_true(sub { $session->{run}->pump_nb; children() > 0 && scratches() > 0 }) or die "no child appears\n";
+	my @children = children();
+	is(scalar @children, 1, 'one child at work');
+	return $children[0];
+}
+
+{
+	my $name = 'timeout';
+	my $session = with_waiting_child(sub {
+		my ($session) = @_;
+		is_cancelled_in_time($session, 'SELECT hugeinfo_plan()', $name);
+		leaves_nothing($name);
+
+		$name = 'cancel';
+		my $child = asks_and_waits($session);
+		# it has opened the file that includes the pipe
+		is_deeply([ grep { !m{/postgresql\.conf$} } map { readlink $_ // () } grep { m{/fd/(?![012]$)} } glob "/proc/$child/fd/*" ],
+			[], 'the child: has none of the descriptors of its parent');
+		$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->pid . ')');
+		my (undef, $error) = $session->answer;
+		like($error, qr/57014.*due to user request/, "$name: ends it");
+		leaves_nothing($name);
+
+		$name = 'terminate';
+		asks_and_waits($session);
+		$node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $session->pid . ')');
+		ok(until_true(sub { !-d '/proc/' . $session->pid }), "$name: the backend ends");
+		leaves_nothing($name);
+		});
+	undef $session;
+
+	$name = 'time limit';
+	with_waiting_child(sub {
+		my ($session) = @_;
+		my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+		is($state, '38000', "$name: is an error");
+		like($error, qr/within 10 seconds.*HINT:.*pipe/s, "$name: that says what it may be");
+		leaves_nothing($name);
+		});
+
+	$name = 'kill -9';
+	with_waiting_child(sub {
+		my ($session) = @_;
+		my $child = asks_and_waits($session);
+		my @left = scratches();
+		kill KILL => $session->pid;
+		ok(until_true(sub { !-d "/proc/$child" }), "$name: the child ends with its parent");
+		is_deeply([ scratches() ], \@left, "$name: the directory is left");
+		});
+	# a link and a file, which no plan makes, and a directory in use
+	symlink $data, "$temporary/pg_hugeinfo-plan.link" or die $!;
+	append_to_file("$temporary/pg_hugeinfo-plan.file", 'x');
+	mkdir "$temporary/pg_hugeinfo-plan.used" or die $!;
+	open my $lock, '<', "$temporary/pg_hugeinfo-plan.used" or die $!;
+	flock $lock, LOCK_EX or die $!;
+	ok(until_true(sub { $node->psql('postgres', 'SELECT hugeinfo_plan()') == 0 }), "$name: the server is back, and the next call answers");
+	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link used)], "$name: it removes what nobody uses");
+	ok(-f "$data/PG_VERSION", "$name: and follows no link");
+	close $lock;
+	planned();
+	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link)], "$name: what is used no more goes with the next");
+	unlink map { "$temporary/pg_hugeinfo-plan.$_" } qw(link file);
+
+	$name = 'the postmaster dies';
+	my $postmaster = $node->{_pid};
+	with_waiting_child(sub {
+		my ($session) = @_;
+		asks_and_waits($session);
+		kill KILL => $postmaster;
+		ok(until_true(sub { !-d '/proc/' . $session->pid }), "$name: the backend ends");
+		leaves_nothing($name);
+		});
+	ok(until_true(sub { !grep { (readlink("/proc/$_/cwd") // '') eq $data } map { m{(\d+)$} } glob '/proc/[0-9]*' }),
+		"$name: and so do all others");
+	unlink "$data/postmaster.pid";
+	undef $node->{_pid};
+}
+
+# Disks that are full sooner or later: file systems of a few pages, in a mount namespace, so that nothing of the host is touched.
+SKIP:
+{
+	my $name = 'full disk';
+	my @own = qw(unshare --user --map-current-user --keep-caps --mount);
+	my ($out, $error);
+	IPC::Run::run([ @own, 'mount', '-t', 'tmpfs', 'none', $temporary ], '>', \$out, '2>', \$error)
+	  or cannot("$name: no mounts for ordinary users here: $error");
+	my %states;
+	for my $pages (1 .. 6)
+	{
+		my $size = $pages * base_page();
+		my $run = IPC::Run::start([
+				@own, 'sh', '-c', 'mount -t tmpfs -o size="$1" none "$2" && exec postgres -D "$3"',
+				'sh', $size, $temporary, $data ],
+			'<', '/dev/null', '>>', $node->logfile, '2>&1');
+		my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
+		my $session = HugeInfo::Session->new($node);
+		(my $state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+		$states{$state}++;
+		is($state, '53100', "$name, $size bytes: is said so") if $state;
+		like($error, qr/\Q$temporary\E\/pg_hugeinfo-plan/, "$name, $size bytes: with the place") if $state;
+		is($session->value("SELECT count(*) FROM pg_ls_dir('$temporary')"), 0, "$name, $size bytes: nothing is left");
+		$session->close;
+		system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
+		$run->finish;
+	}
+	ok($states{''} && $states{53100}, "$name: some are too small, and some are not") or diag(explain(\%states));
+}
+
+done_testing;
