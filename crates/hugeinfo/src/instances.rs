@@ -219,7 +219,7 @@ fn instance(
         .and_then(|bytes| postmaster_pid::parse(&bytes))
         .filter(|file| file.pid == own_number)
         .map(|file| file.port);
-    let segment = match absent_or(process.read_records("maps", buffer))? {
+    let segment = match absent_or(process.read("maps", buffer))? {
         Ok(bytes) => {
             let address = main_segment(bytes)
                 .map_err(|line| process.malformed("maps", line, maps::EXPECTED))?;

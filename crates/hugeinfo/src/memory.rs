@@ -35,7 +35,7 @@ pub struct Memory {
 /// Reads the file. Errors: absent where the process has ended.
 pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
     const NAME: &str = "status";
-    parse(process.read(NAME, buffer)?)
+    parse(process.read_record(NAME, buffer)?)
         .map_err(|line| process.malformed(NAME, line, "a name and a number of kB were expected"))
 }
 

@@ -13,7 +13,7 @@ pub fn score_adj(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadErr
 }
 
 fn number(process: &Process, name: &str, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
-    let text = process.read(name, buffer)?.trim_ascii();
+    let text = process.read_record(name, buffer)?.trim_ascii();
     if text.is_empty() {
         return Err(process.missing(name));
     }

@@ -65,12 +65,26 @@ impl Process {
         self.pid
     }
 
-    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file. For files that the kernel
-    /// writes as one record (fs/seq_file.c `single_open`), so not for `maps`: see [`Self::read_records`].
+    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file.
+    pub(crate) fn read<'b>(
+        &self,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        buffer.clear();
+        self.file(name)?
+            .take(u64::MAX)
+            .read_to_end(buffer)
+            .map_err(|error| self.unreadable(name, error))?;
+        Ok(buffer)
+    }
+
+    /// The same for a file that the kernel writes as one record (fs/seq_file.c `single_open`), as it does `stat` and `status`, not
+    /// `maps`.
     ///
     /// Of these it gives as much as there is room for. What leaves room and ends with a line feed is thus whole, and no second
     /// read is made to find nothing.
-    pub(crate) fn read<'b>(
+    pub(crate) fn read_record<'b>(
         &self,
         name: &str,
         buffer: &'b mut Vec<u8>,
@@ -86,20 +100,6 @@ impl Process {
                 return Ok(buffer);
             }
         }
-    }
-
-    /// The same for files of many records, of which the kernel gives some at a time, each whole: `maps`.
-    pub(crate) fn read_records<'b>(
-        &self,
-        name: &str,
-        buffer: &'b mut Vec<u8>,
-    ) -> Result<&'b [u8], ReadError> {
-        buffer.clear();
-        self.file(name)?
-            .take(u64::MAX)
-            .read_to_end(buffer)
-            .map_err(|error| self.unreadable(name, error))?;
-        Ok(buffer)
     }
 
     /// Opens one of its files.

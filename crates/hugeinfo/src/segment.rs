@@ -122,7 +122,7 @@ pub fn mappings(
     address: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<Vec<Extent>, ReadError> {
-    let mut mappings = maps::parse_extents(process.read_records(MAPS, buffer)?)
+    let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)
         .map_err(|line| process.malformed(MAPS, line, maps::EXPECTED))?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
         return Err(process.missing(MAPS));

@@ -35,7 +35,7 @@ pub fn read_with_name(
 const NAME: &str = "stat";
 
 fn text<'b>(process: &Process, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
-    let text = process.read(NAME, buffer)?;
+    let text = process.read_record(NAME, buffer)?;
     if text.is_empty() {
         return Err(process.missing(NAME));
     }
