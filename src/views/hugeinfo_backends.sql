@@ -36,7 +36,7 @@ COMMENT ON VIEW hugeinfo_backends IS
 COMMENT ON COLUMN hugeinfo_backends.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_backends.backend_type IS
-'What the process is for: as in pg_stat_activity, and postmaster and logger, which that view lacks. NULL: it is just starting or ending.';
+'What the process is for: as in pg_stat_activity, and postmaster and logger, which that view lacks. NULL: it is just starting or ending, or a background worker without a database, which that view lacks, too.';
 COMMENT ON COLUMN hugeinfo_backends.datname IS
 'Database that it is connected to. From pg_stat_activity, as the five columns after it but one.';
 COMMENT ON COLUMN hugeinfo_backends.usename IS
