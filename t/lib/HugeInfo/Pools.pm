@@ -61,7 +61,7 @@ sub _make_room
 sub _reach
 {
 	my ($dir, $pages) = @_;
-	for my $attempt (1 .. 20)
+	for my $attempt (1 .. 60)
 	{
 		_write("$dir/nr_hugepages", $pages);
 		return if _persistent($dir) == $pages;
