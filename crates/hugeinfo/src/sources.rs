@@ -106,7 +106,7 @@ const OUTSIDE: [Entry; 10] = [
     ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
     ("cmdline", "cmdline", Way::Byte, TITLES),
     ("exe", "exe", Way::Link, PROCESSES),
-    ("cwd", "cwd", Way::Link, &["hugeinfo_instances"]),
+    ("cwd", "cwd", Way::Link, COMMAND_LINES),
     ("cgroup", "cgroup", Way::Byte, CGROUP),
 ];
 
@@ -114,6 +114,9 @@ const SEGMENT_QUERY: &[&str] = &[
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
+    "hugeinfo_memory",
+    "hugeinfo_fault_rates",
+    "hugeinfo_backends",
     "hugeinfo_instances",
     "hugeinfo_plan",
     "hugeinfo_checks",
@@ -122,6 +125,9 @@ const MAPS: &[&str] = &[
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
+    "hugeinfo_memory",
+    "hugeinfo_fault_rates",
+    "hugeinfo_backends",
     "hugeinfo_mappings",
     "hugeinfo_numa",
     "hugeinfo_instances",
