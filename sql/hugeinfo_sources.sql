@@ -17,7 +17,7 @@ ORDER BY source COLLATE "C";
 -- of these two processes and of the host
 SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
            FILTER (WHERE path ~ '^/proc/([0-9]|self)') AS processes,
-       bool_and(path ~ '^/(proc|sys)/') AS below,
+       bool_and(path ~ '^/(proc|sys|etc)/') AS below,
        bool_and(path = rtrim(path, '/')) AS paths
 FROM hugeinfo_sources
 WHERE source <> 'hugetlb control group';

@@ -103,11 +103,11 @@ const OUTSIDE: [Entry; 10] = [
     ("children", "children", Way::ByteOrNone, PROCESSES),
     ("oom_score", "oom_score", Way::Byte, BACKENDS),
     ("oom_score_adj", "oom_score_adj", Way::Byte, BACKENDS),
-    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
-    ("cmdline", "cmdline", Way::Byte, TITLES),
+    ("cmdline", "cmdline", Way::Byte, COMMAND_LINES),
     ("exe", "exe", Way::Link, PROCESSES),
     ("cwd", "cwd", Way::Link, COMMAND_LINES),
     ("cgroup", "cgroup", Way::Byte, CGROUP),
+    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
 ];
 
 const SEGMENT_QUERY: &[&str] = &[
@@ -170,8 +170,9 @@ const PROCESSES: &[&str] = &[
     "hugeinfo_checks",
 ];
 const BACKENDS: &[&str] = &["hugeinfo_backends", "hugeinfo_checks"];
-const TITLES: &[&str] = &[
+const COMMAND_LINES: &[&str] = &[
     "hugeinfo_backends",
+    "hugeinfo_fault_rates",
     "hugeinfo_instances",
     "hugeinfo_plan",
     "hugeinfo_checks",
@@ -229,12 +230,12 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         &["hugeinfo_vmstat", "hugeinfo_checks"],
     ));
     sources.push(file("buddyinfo", "proc/buddyinfo", &["hugeinfo_checks"]));
-    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
     sources.push(file(
         "kernel command line",
         "proc/cmdline",
         &["hugeinfo_checks"],
     ));
+    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
 
     let directory = |name, path, result, used_for| Source {
         name,
@@ -247,6 +248,12 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         sysctl::DIRECTORY,
         first_byte(root, &format!("{}/overcommit_memory", sysctl::DIRECTORY)),
         &["hugeinfo_host", "hugeinfo_checks"],
+    ));
+    sources.push(directory(
+        "sysctl files",
+        "/etc/sysctl.d",
+        root.names("etc/sysctl.d").map(|_| true),
+        &["hugeinfo_checks"],
     ));
     let page_sizes = page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
