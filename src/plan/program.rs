@@ -12,7 +12,6 @@ use std::{
 };
 
 use hugeinfo::{process::Process, root::Root, stat};
-use rustix::event::epoll;
 
 use super::HELD;
 use crate::{error::Error, postgres};
@@ -101,7 +100,9 @@ pub(crate) fn ask<'a>(
 
     let failed = |e: io::Error| Error::file("read the output of", &program, e);
     let deadline = Instant::now() + TIME_LIMIT;
-    let (out, err) = read_both(out, err, deadline, failed)?;
+    // Its errors first: when it ends, that is closed last, so that all else is there already, and nobody is woken twice.
+    let err = read(err, deadline, failed)?;
+    let out = read(out, deadline, failed)?;
     let status = wait(deadline, failed)?;
     HELD.with_borrow_mut(|held| held.child = None);
 
@@ -113,29 +114,37 @@ pub(crate) fn ask<'a>(
     }
 }
 
-/// Both outputs to their ends.
-fn read_both(
-    out: Option<impl Read + AsFd>,
-    err: Option<impl Read + AsFd>,
+/// All that comes until it is closed.
+fn read(
+    pipe: Option<impl Read + AsFd>,
     deadline: Instant,
     failed: impl Fn(io::Error) -> Error,
-) -> Result<(Vec<u8>, Vec<u8>), Error> {
-    // One descriptor to wait for, since PostgreSQL waits for one only. What is closed leaves it by itself.
-    let both = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-    let mut out = Output::new(out, &both).map_err(&failed)?;
-    let mut err = Output::new(err, &both).map_err(&failed)?;
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let Some(mut pipe) = pipe else {
+        return Ok(bytes);
+    };
+    rustix::io::ioctl_fionbio(&pipe, true).map_err(|e| failed(e.into()))?;
+    let mut chunk = [0; 4096];
     loop {
-        out.read().map_err(&failed)?;
-        err.read().map_err(&failed)?;
-        if out.pipe.is_none() && err.pipe.is_none() {
-            return Ok((out.bytes, err.bytes));
+        match pipe.read(&mut chunk) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => {
+                let room = OUTPUT_LIMIT - bytes.len();
+                bytes.extend(&chunk[..count.min(room)]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                postgres::wait_readable(pipe.as_fd(), left(deadline)?);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
         }
-        postgres::wait_readable(both.as_fd(), left(deadline)?);
     }
 }
 
-/// Its end, which comes right after that of its output, unless a library has closed that.
+/// Its end, which comes microseconds after that of its output, unless a library has closed that.
 fn wait(deadline: Instant, failed: impl Fn(io::Error) -> Error) -> Result<ExitStatus, Error> {
+    let mut yields = 0..100;
     loop {
         let status = HELD.with_borrow_mut(|held| match &mut held.child {
             Some(child) => child.0.try_wait(),
@@ -144,7 +153,10 @@ fn wait(deadline: Instant, failed: impl Fn(io::Error) -> Error) -> Result<ExitSt
         if let Some(status) = status.map_err(&failed)? {
             return Ok(status);
         }
-        postgres::wait(left(deadline)?.min(Duration::from_millis(1)));
+        match yields.next() {
+            Some(_) => std::thread::yield_now(),
+            None => postgres::wait(left(deadline)?.min(Duration::from_millis(1))),
+        }
     }
 }
 
@@ -154,46 +166,6 @@ fn left(deadline: Instant) -> Result<Duration, Error> {
         return Err(Error::TimeLimit);
     }
     Ok(left)
-}
-
-/// One output of the program; no pipe any more once it has ended.
-struct Output<P> {
-    pipe: Option<P>,
-    bytes: Vec<u8>,
-}
-
-impl<P: Read + AsFd> Output<P> {
-    fn new(pipe: Option<P>, both: impl AsFd) -> io::Result<Self> {
-        if let Some(pipe) = &pipe {
-            rustix::io::ioctl_fionbio(pipe, true)?;
-            epoll::add(
-                both,
-                pipe,
-                epoll::EventData::new_u64(0),
-                epoll::EventFlags::IN,
-            )?;
-        }
-        let bytes = Vec::new();
-        Ok(Self { pipe, bytes })
-    }
-
-    /// All that is there.
-    fn read(&mut self) -> io::Result<()> {
-        let mut chunk = [0; 4096];
-        while let Some(pipe) = &mut self.pipe {
-            match pipe.read(&mut chunk) {
-                Ok(0) => self.pipe = None,
-                Ok(count) => {
-                    let room = OUTPUT_LIMIT - self.bytes.len();
-                    self.bytes.extend(&chunk[..count.min(room)]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Refusal {
