@@ -401,6 +401,25 @@ SKIP:
 	$node->restart;
 }
 
+# A standby plans for itself.
+{
+	my $name = 'standby';
+	my $bytes = planned();
+	$node->backup('copy');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($node, 'copy', has_streaming => 1);
+	configure($standby, shared_buffers => '33MB', restart_after_crash => 'off');
+	$standby->start;
+	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', "$name: is one");
+	my $sql = 'SELECT DISTINCT segment_bytes FROM hugeinfo_plan()';
+	my $base = base_page();
+	is($base * POSIX::ceil($standby->safe_psql('postgres', $sql) / $base), segment($standby->{_pid})->{bytes},
+		"$name: its own need");
+	is($node->safe_psql('postgres', $sql), $bytes, "$name: and not that of its primary");
+	$standby->stop;
+	leaves_nothing($name);
+}
+
 # A child that waits: it opens a pipe that nobody writes into. The files are those of the server again before anything else.
 sub with_waiting_child
 {
