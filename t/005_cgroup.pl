@@ -133,7 +133,7 @@ SKIP:
 	like($seen->{status}{remedy}, qr{\Q$directory{bomb}\E/hugetlb\.}, "$name: the remedy says what to raise");
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
 	isnt($exit, 0, "$name: it goes off");
-	like($error, qr/could not read block \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: and looks like this");
 	note("the bomb: $error");
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
