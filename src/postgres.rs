@@ -101,6 +101,12 @@ pub(crate) fn parent_pid() -> u32 {
     subject().postmaster.unwrap_or_else(std::process::id)
 }
 
+/// Whether the process of [`parent_pid`] lives.
+pub(crate) fn has_parent() -> bool {
+    let parent = parent_pid();
+    parent == std::os::unix::process::parent_id() || parent == std::process::id()
+}
+
 /// An address inside the System V segment that guards the data directory.
 pub(crate) fn shim_address() -> u64 {
     // SAFETY: set by the postmaster before it forks, and never changed after.

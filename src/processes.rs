@@ -32,12 +32,15 @@ struct Server {
 }
 
 impl Server {
-    fn new() -> Self {
-        Self {
-            root: Root::system(),
-            parent: postgres::parent_pid(),
+    /// `None`: `/proc` is of another PID namespace, where our numbers are somebody else's.
+    fn new() -> Result<Option<Self>, Error> {
+        let root = Root::system();
+        let parent = postgres::parent_pid();
+        Ok(family::is_ours(&root, parent)?.then(|| Self {
+            root,
+            parent,
             with_slot: postgres::pids_in_shared_memory().into_iter().collect(),
-        }
+        }))
     }
 
     /// The process of that number, if it is of this server.
@@ -47,6 +50,10 @@ impl Server {
         let Some((process, stat)) = family::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
+        // The number of a postmaster that has died may have gone to anybody. It hadn't when we opened it if ours is alive now.
+        if !postgres::has_parent() {
+            return Ok(None);
+        }
         let is_own = pid == self.parent
             || self.with_slot.contains(&pid)
             || self.maps_main_segment(&process)?
@@ -88,7 +95,9 @@ impl Server {
 pub(crate) fn all<T>(
     mut row: impl FnMut(Member, &mut Vec<u8>) -> Result<Option<T>, Error>,
 ) -> Result<Vec<T>, Error> {
-    let server = Server::new();
+    let Some(server) = Server::new()? else {
+        return Ok(Vec::new());
+    };
     let mut buffer = Vec::with_capacity(4096);
     let mut rows = Vec::new();
     for pid in family::pids(
@@ -113,6 +122,9 @@ pub(crate) fn that_touched_most<T>(
 ) -> Result<Option<T>, Error> {
     let root = Root::system();
     let parent = postgres::parent_pid();
+    if !family::is_ours(&root, parent)? {
+        return Ok(None);
+    }
     let address = postgres::subject().address;
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
@@ -158,9 +170,9 @@ pub(crate) fn that_touched_most<T>(
 /// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets a warning and no row, so that a query over
 /// many goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
-    let member = match u32::try_from(pid) {
-        Ok(number) => Server::new().member(number, &mut Vec::new())?,
-        Err(_) => None,
+    let member = match (u32::try_from(pid), Server::new()?) {
+        (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
+        _ => None,
     };
     if member.is_none() {
         warning!("PID {pid} is not a PostgreSQL server process");

@@ -318,4 +318,67 @@ SKIP:
 	$run->finish;
 }
 
+SKIP:
+{
+	my $name = 'the number of a postmaster that has died';
+	my $missing = HugeInfo::Namespace::missing();
+	cannot("$name: $missing") if $missing;
+	my $there = HugeInfo::Namespace->new($node);
+	my $postmaster = $there->postmaster;
+	my $sql = HugeInfo::Session->new($node);
+	# at work, so that it does not see that its server is no more, until the stranger is there
+	my $flag = PostgreSQL::Test::Utils::tempdir() . '/flag';
+	$sql->ask(qq{
+		SELECT pg_advisory_lock(2);
+		DO \$\$
+		DECLARE
+			listed bigint;
+			of_memory bigint;
+			of_mappings bigint;
+		BEGIN
+			WHILE pg_stat_file('$flag', true) IS NULL LOOP
+			END LOOP;
+			SELECT count(*) FROM hugeinfo_backends() INTO listed;
+			SELECT count(*) FROM hugeinfo_memory($postmaster) INTO of_memory;
+			SELECT count(*) FROM hugeinfo_mappings($postmaster) INTO of_mappings;
+			RAISE NOTICE 'shown % % %', listed, of_memory, of_mappings;
+		END
+		\$\$});
+	my $other = HugeInfo::Session->new($node);
+	until_true(sub { $other->value(q(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted)) }) or die "it does not begin\n";
+	$there->end_stranger($postmaster);
+	is($there->stranger($postmaster), $postmaster, "$name: a stranger has it");
+	append_to_file($flag, '');
+	like(($sql->answer)[1], qr/shown 0 0 0$/m, "$name: is not shown");
+	$there->end_stranger($postmaster);
+	$_->close for $sql, $other;
+	$there->close;
+}
+
+SKIP:
+{
+	my $name = 'numbers of another namespace';
+	my @own = qw(--user --map-current-user --pid --fork);
+	my $error;
+	cannot("$name: no namespaces for ordinary users here: $error")
+	  unless IPC::Run::run([ 'unshare', @own, 'true' ], '2>', \$error);
+	# process 1 is this server's postmaster to itself, and somebody else in /proc
+	my $fourth = PostgreSQL::Test::Cluster->new('fourth');
+	$fourth->init;
+	$fourth->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 40\n");
+	my $run = IPC::Run::start([ 'unshare', @own, 'postgres', '-D', $fourth->data_dir ], '<', '/dev/null', '>>', $fourth->logfile, '2>&1');
+	my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $fourth->host, '-p', $fourth->port) });
+	ok($up && $run->pumpable, "$name: the server is up");
+	my $sql = HugeInfo::Session->new($fourth);
+	$sql->value('CREATE EXTENSION pg_hugeinfo');
+	is_stranger($sql, 1, $name);
+	is($sql->value("SELECT count(*) FROM $_"), 0, "$name: nothing in $_")
+	  for 'hugeinfo_backends', q(hugeinfo_fault_rates('1 ms')), 'hugeinfo_postmaster_mappings';
+	is($sql->value('SELECT count(*) FROM hugeinfo_page_tables WHERE now_bytes IS NOT NULL'), 0, "$name: nor in hugeinfo_page_tables");
+	$sql->close;
+	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $fourth->data_dir } (family($run->{KIDS}[0]{PID}));
+	kill INT => $postmaster;
+	$run->finish;
+}
+
 done_testing;

@@ -33,6 +33,19 @@ pub fn pids(
     Ok(pids)
 }
 
+/// Whether `parent` is the number that this process's parent has in this `/proc`; that of this process itself will do, too.
+///
+/// Where `/proc` is of another PID namespace, the number is somebody else's.
+pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
+    let this = stat::read(&Process::this(root)?, &mut Vec::new())?;
+    if parent != std::process::id() {
+        return Ok(this.parent == parent);
+    }
+    let born = |stat: &Stat| (stat.parent, stat.start_ticks);
+    let numbered = absent_or(open(root, parent, &mut Vec::new()))?;
+    Ok(numbered.is_ok_and(|(_, stat)| born(&stat) == born(&this)))
+}
+
 /// `children`: numbers with a blank behind each.
 pub fn parse_children(bytes: &[u8]) -> Option<Vec<u32>> {
     words(bytes)

@@ -74,6 +74,24 @@ fn nobody_elses_process() {
 }
 
 #[test]
+fn numbers_of_another_namespace() {
+    let own = std::process::id();
+    let (tree, root) = tree(&[(10, 1), (own, 10)]);
+    let is_ours = |parent| family::is_ours(&root, parent).expect("no failure");
+    let stat_of_own =
+        fs::read_to_string(tree.path().join(format!("proc/{own}/stat"))).expect("stat");
+    write(&tree, "proc/self/stat", &stat_of_own);
+    assert!(is_ours(10));
+    assert!(is_ours(own));
+    assert!(!is_ours(1));
+    // We have other numbers there, and ours are somebody else's.
+    let elsewhere = "4711 (postgres) S 4700 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 99 1\n";
+    write(&tree, "proc/self/stat", elsewhere);
+    assert!(!is_ours(10));
+    assert!(!is_ours(own));
+}
+
+#[test]
 fn a_file_of_any_length_is_read_whole() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
