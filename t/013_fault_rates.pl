@@ -8,6 +8,7 @@ use HugeInfo::Host;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
+use IO::Socket::UNIX ();
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -105,6 +106,20 @@ sub finish
 	is_deeply($notices, [], "$name: in silence");
 	is($sql->value(q(SELECT min(seconds) >= 0.000001 AND count(*) > 3 FROM hugeinfo_fault_rates('1 microsecond'))), 't',
 		'the shortest');
+
+	# With many processes the reading takes most of that sample, and lies once between the two reads of each, not twice.
+	my $file = $node->host . '/.s.PGSQL.' . $node->port;
+	my @silent = map { IO::Socket::UNIX->new(Peer => $file) // die "$file: $!\n" } 1 .. 40;
+	ok(until_true(sub { (() = family($node->{_pid})) > 40 }), "$name: many processes");
+	my $share = $sql->value(q{
+		SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds / extract(epoch FROM took))
+		FROM generate_series(1, 100) AS i,
+			LATERAL (SELECT 0 * i AS zero, clock_timestamp() AS start OFFSET 0) AS before,
+			LATERAL (SELECT min(seconds) AS seconds, clock_timestamp() - start AS took
+				FROM hugeinfo_fault_rates(make_interval(secs => 0.000001 + zero))) AS sample});
+	cmp_ok($share, '<', 0.8, "$name: by what lies between two reads of a process");
+	CORE::close($_) for @silent;
+	until_true(sub { (() = family($node->{_pid})) < 20 }) or die "they do not go\n";
 }
 
 {

@@ -62,8 +62,9 @@ fn hugeinfo_fault_rates(
         let start = Instant::now();
         let mut before = sample()?;
         postgres::wait(duration);
-        let after = sample()?;
+        // From start to start: between the two reads of a process lies the wait and what one sample takes, not two.
         let seconds = start.elapsed().as_secs_f64();
+        let after = sample()?;
         let mut rows = Vec::with_capacity(after.len());
         for (key, (now, backend_type)) in after {
             let then = before.remove(&key);
