@@ -184,6 +184,16 @@ pub(crate) fn backend_types() -> HashMap<u32, String> {
     }
 }
 
+/// What a background worker calls itself, by `bgw_type`; `None` for a process that is none.
+pub(crate) fn worker_type(pid: u32) -> Option<String> {
+    let pid = i32::try_from(pid).ok()?;
+    // SAFETY: null, or a static buffer of PostgreSQL's, copied at once.
+    unsafe {
+        let name = pg_sys::GetBackgroundWorkerTypeByPid(pid);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
 /// Whether text of this database can hold every character.
 pub(crate) fn is_utf8_database() -> bool {
     // SAFETY: reads a variable of this backend.

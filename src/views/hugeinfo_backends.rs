@@ -21,7 +21,7 @@ fn hugeinfo_backends() -> Result<
         'static,
         (
             name!(pid, i32),
-            name!(backend_type, Option<&'static str>),
+            name!(backend_type, Option<String>),
             name!(page_table_bytes, Option<i64>),
             name!(virtual_bytes, Option<i64>),
             name!(virtual_peak_bytes, Option<i64>),
@@ -48,9 +48,9 @@ fn hugeinfo_backends() -> Result<
         let oom_score = absent_or(oom::score(process, buffer))?.ok();
         let oom_score_adj = absent_or(oom::score_adj(process, buffer))?.ok();
         let backend_type = if with_slot.contains(&process.pid()) {
-            None
+            postgres::worker_type(process.pid())
         } else {
-            processes::type_without_slot(process, buffer)
+            processes::type_without_slot(process, buffer).map(str::to_owned)
         };
         Ok::<_, Error>(Some((
             pid_or_error(process.pid())?,

@@ -30,13 +30,13 @@ GRANT EXECUTE ON FUNCTION hugeinfo_backends() TO pg_monitor;
 GRANT SELECT ON hugeinfo_backends TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_backends() IS
-'Each process of this server as the kernel sees it; the function behind the view of the same name. backend_type is NULL for those that pg_stat_activity describes.';
+'Each process of this server as the kernel sees it; the function behind the view of the same name. backend_type is NULL for those that only pg_stat_activity describes.';
 COMMENT ON VIEW hugeinfo_backends IS
 'Each process of this server, postmaster and logger included: page tables, memory by kind, faults and OOM score, without walking page tables. Processes are read one after the other: sums over them are not of one moment. NULL: the kernel does not report it, as for a process that has ended and is not waited for yet.';
 COMMENT ON COLUMN hugeinfo_backends.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_backends.backend_type IS
-'What the process is for: as in pg_stat_activity, and postmaster and logger, which that view lacks. NULL: it is just starting or ending, or a background worker without a database, which that view lacks, too.';
+'What the process is for: as in pg_stat_activity, and postmaster, logger and background workers without a database, which that view lacks. NULL: it is just starting or ending, or has started since this transaction first read pg_stat_activity, which then stays as it was.';
 COMMENT ON COLUMN hugeinfo_backends.datname IS
 'Database that it is connected to. From pg_stat_activity, as the five columns after it but one.';
 COMMENT ON COLUMN hugeinfo_backends.usename IS
