@@ -132,6 +132,8 @@ pub(crate) fn uses_io_uring() -> bool {
 }
 
 /// The processes that have a slot in shared memory: all but the postmaster, the logger and those that are just starting or ending.
+///
+/// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be found for as long as the slot stays free.
 pub(crate) fn pids_in_shared_memory() -> Vec<u32> {
     // SAFETY: the array is as long as its header says for as long as the server runs. A pid is read without a lock, as the server itself
     // does: it may be out of date, and whoever uses it checks the process.
@@ -139,7 +141,9 @@ pub(crate) fn pids_in_shared_memory() -> Vec<u32> {
         let header = &*pg_sys::ProcGlobal;
         let count = usize::try_from(header.allProcCount).unwrap_or_default();
         (0..count)
-            .map(|index| (&raw const (*header.allProcs.add(index)).pid).read_volatile())
+            .map(|index| {
+                (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
+            })
             .collect()
     };
     pids.into_iter()
