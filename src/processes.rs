@@ -104,6 +104,7 @@ pub(crate) fn all<T>(
         &server.root,
         server.parent,
         server.with_slot.iter().copied(),
+        postgres::check_for_interrupts,
     )? {
         postgres::check_for_interrupts();
         if let Some(member) = server.member(pid, &mut buffer)? {
@@ -128,7 +129,7 @@ pub(crate) fn that_touched_most<T>(
     let address = postgres::subject().address;
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
-    for pid in family::pids(&root, parent, [])? {
+    for pid in family::pids(&root, parent, [], postgres::check_for_interrupts)? {
         postgres::check_for_interrupts();
         let Some((process, _)) = family::member(&root, parent, pid, &mut buffer)? else {
             continue;

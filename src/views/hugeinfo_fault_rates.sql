@@ -4,4 +4,4 @@ REVOKE ALL ON FUNCTION hugeinfo_fault_rates(interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_fault_rates(interval) TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_fault_rates(interval) IS
-'Page faults of each process of this server over a sample, as sar -B and pidstat -r show them: sleeps for the duration, at most an hour. presence: stayed, came (faults since it started) or went (NULL). seconds: the real length of the sample. minor_faults, major_faults: in the sample, without and with reading from disk. minor_faults_per_second, major_faults_per_second: the same as rates. From fields 10 and 12 of /proc/PID/stat.';
+'Page faults of each process of this server over a sample, as sar -B and pidstat -r show them: sleeps for the duration, at most an hour, and holds the snapshot of its query as long. presence: stayed, came (faults since it started) or went (NULL). seconds: the real length of the sample. minor_faults, major_faults: in the sample, without and with reading from disk. minor_faults_per_second, major_faults_per_second: the same as rates. From fields 10 and 12 of /proc/PID/stat.';

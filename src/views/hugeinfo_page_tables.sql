@@ -33,4 +33,4 @@ COMMENT ON COLUMN hugeinfo_page_tables.max_connections_bytes IS
 COMMENT ON COLUMN hugeinfo_page_tables.now_bytes IS
 'Bytes of page tables that all processes of this server have now, private memory included (VmPTE). Tables that processes share count for each of them.';
 COMMENT ON COLUMN hugeinfo_page_tables.saving_bytes IS
-'now_bytes less present_backends_bytes: what such pages would save at most, if every process touched the whole segment. Negative: it would cost more.';
+'now_bytes less present_backends_bytes: an estimate of what such pages would save now. now_bytes has the page tables of private memory in it, too, and present_backends_bytes takes every process to have touched the whole segment. Negative: it would cost more.';

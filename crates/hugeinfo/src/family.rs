@@ -11,11 +11,13 @@ use crate::{
 /// The numbers of `parent` and its children, in order.
 ///
 /// From `/proc/PARENT/task/PARENT/children` (`CONFIG_PROC_CHILDREN`), else from the parents of all processes of the host. That file can miss
-/// a child while another ends (proc(5)): numbers that the caller knows otherwise are added. A number promises nothing; ask [`member`].
+/// a child while another ends (proc(5)): numbers that the caller knows otherwise are added. A number promises nothing; ask [`member`]. `pause` is called for each process of the host
+/// that is looked at, so that a caller can stop.
 pub fn pids(
     root: &Root,
     parent: u32,
     known: impl IntoIterator<Item = u32>,
+    pause: impl FnMut(),
 ) -> Result<Vec<u32>, ReadError> {
     let path = format!("proc/{parent}/task/{parent}/children");
     let mut pids = match absent_or(root.read(&path))? {
@@ -24,7 +26,7 @@ pub fn pids(
             line: 1,
             problem: "numbers of processes were expected",
         })?,
-        Err(_) => pids_by_parent(root, parent)?,
+        Err(_) => pids_by_parent(root, parent, pause)?,
     };
     pids.push(parent);
     pids.extend(known);
@@ -53,11 +55,16 @@ pub fn parse_children(bytes: &[u8]) -> Option<Vec<u32>> {
         .collect()
 }
 
-fn pids_by_parent(root: &Root, parent: u32) -> Result<Vec<u32>, ReadError> {
+fn pids_by_parent(
+    root: &Root,
+    parent: u32,
+    mut pause: impl FnMut(),
+) -> Result<Vec<u32>, ReadError> {
     let mut buffer = Vec::new();
     let mut pids = Vec::new();
     for name in root.names("proc")? {
         let Ok(pid) = name.parse() else { continue };
+        pause();
         if absent_or(open(root, pid, &mut buffer))?.is_ok_and(|(_, stat)| stat.parent == parent) {
             pids.push(pid);
         }

@@ -92,6 +92,10 @@ impl Landmarks {
             | b"/anon_hugepage (deleted)" => Kind::Anonymous,
             b"[heap]" => Kind::Heap,
             b"[stack]" => Kind::Stack,
+            // Before Linux 4.5, of a thread.
+            [b'[', name @ ..] if name.starts_with(b"stack:") => Kind::Stack,
+            // What a descriptor of the kernel's own maps: [io_uring], [perf_event].
+            _ if path.starts_with(b"anon_inode:") => Kind::Kernel,
             [b'[', name @ ..] if name.starts_with(b"anon") => Kind::Anonymous,
             [b'[', ..] => Kind::Kernel,
             _ if is_dynamic_shared_memory(path) => Kind::DynamicSharedMemory,
@@ -178,6 +182,8 @@ mod tests {
             ("[heap]", Kind::Heap),
             ("[stack]", Kind::Stack),
             ("[anon:glibc: malloc]", Kind::Anonymous),
+            ("[stack:4711]", Kind::Stack),
+            ("anon_inode:[io_uring]", Kind::Kernel),
             ("[vdso]", Kind::Kernel),
             ("[vvar_vclock]", Kind::Kernel),
             ("/dev/shm/PostgreSQL.2349203", Kind::DynamicSharedMemory),

@@ -32,16 +32,19 @@ fn write(tree: &TempDir, file: &str, text: &str) {
 fn children_by_the_kernels_list() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10)]);
     write(&tree, "proc/10/task/10/children", "12 11 ");
-    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10, 11, 12]);
+    assert_eq!(
+        family::pids(&root, 10, [], || {}).expect("pids"),
+        [10, 11, 12]
+    );
     // One that the list missed, and one that is in both.
     assert_eq!(
-        family::pids(&root, 10, [13, 11]).expect("pids"),
+        family::pids(&root, 10, [13, 11], || {}).expect("pids"),
         [10, 11, 12, 13]
     );
     write(&tree, "proc/10/task/10/children", "");
-    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10]);
+    assert_eq!(family::pids(&root, 10, [], || {}).expect("pids"), [10]);
     write(&tree, "proc/10/task/10/children", "12 x");
-    let error = family::pids(&root, 10, []).expect_err("no number");
+    let error = family::pids(&root, 10, [], || {}).expect_err("no number");
     assert!(
         matches!(error, ReadError::Malformed { line: 1, .. }),
         "{error}"
@@ -53,7 +56,10 @@ fn children_by_their_parent() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11), (14, 10)]);
     write(&tree, "proc/meminfo", "");
     fs::create_dir_all(tree.path().join("proc/15")).expect("one that has just ended");
-    assert_eq!(family::pids(&root, 10, []).expect("pids"), [10, 11, 14]);
+    assert_eq!(
+        family::pids(&root, 10, [], || {}).expect("pids"),
+        [10, 11, 14]
+    );
 }
 
 #[test]
