@@ -36,5 +36,30 @@ CREATE ROLE regress_hugeinfo_checks IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_checks;
 SELECT status, finding FROM hugeinfo_checks WHERE name = 'restart_with_files';
 SELECT count(*) FROM hugeinfo_checks WHERE status = 'unknown' AND name IN ('huge_pages', 'page_tables', 'swap', 'oom_protection');
+-- Not by a function of that name either, nor by operators that say yes to everything.
 RESET ROLE;
+CREATE SCHEMA regress_hugeinfo_checks AUTHORIZATION regress_hugeinfo_checks;
+SELECT extnamespace::regnamespace AS place FROM pg_extension WHERE extname = 'pg_hugeinfo' \gset
+GRANT CREATE ON SCHEMA :place TO regress_hugeinfo_checks;
+SET ROLE regress_hugeinfo_checks;
+CREATE FUNCTION :place.hugeinfo_plan(integer) RETURNS integer LANGUAGE sql RETURN 1;
+SELECT status FROM hugeinfo_checks WHERE name OPERATOR(pg_catalog.=) 'restart_with_files';
+DROP FUNCTION :place.hugeinfo_plan(integer);
+CREATE FUNCTION regress_hugeinfo_checks.yes(name, name) RETURNS boolean LANGUAGE sql RETURN true;
+CREATE OPERATOR regress_hugeinfo_checks.= (LEFTARG = name, RIGHTARG = name, FUNCTION = regress_hugeinfo_checks.yes);
+SELECT current_setting('search_path') AS path \gset
+SET search_path = regress_hugeinfo_checks, pg_catalog, :path;
+SELECT status FROM hugeinfo_checks WHERE name OPERATOR(pg_catalog.=) 'restart_with_files';
+RESET search_path;
+RESET ROLE;
+REVOKE CREATE ON SCHEMA :place FROM regress_hugeinfo_checks;
+SET client_min_messages = warning;
+DROP SCHEMA regress_hugeinfo_checks CASCADE;
+RESET client_min_messages;
 DROP ROLE regress_hugeinfo_checks;
+
+-- It takes no transaction number, which a standby and a parallel query have none of.
+BEGIN;
+SELECT count(*) > 0 AS checks FROM hugeinfo_checks;
+SELECT pg_current_xact_id_if_assigned() IS NULL AS takes_none;
+COMMIT;

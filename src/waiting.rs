@@ -9,11 +9,15 @@ use crate::{
     postgres::{self, Jsonb},
 };
 
-/// The caller may execute `hugeinfo_plan`, which is in the same schema as all of this extension.
+/// The caller may execute `hugeinfo_plan(jsonb)`, which is in the same schema as all of this extension. Neither an operator of the caller's
+/// `search_path` nor a function of the caller's with that name is taken for it.
 const MAY_PLAN: &str = "
     SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
     FROM pg_catalog.pg_extension AS e, pg_catalog.pg_proc AS p
-    WHERE e.extname = 'pg_hugeinfo' AND p.pronamespace = e.extnamespace AND p.proname = 'hugeinfo_plan'";
+    WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugeinfo'
+        AND p.pronamespace OPERATOR(pg_catalog.=) e.extnamespace
+        AND p.proname OPERATOR(pg_catalog.=) 'hugeinfo_plan'
+        AND pg_catalog.oidvectortypes(p.proargtypes) OPERATOR(pg_catalog.=) 'jsonb'";
 
 /// The caller may read the view of [`WAITS`].
 const MAY_LOOK: &str = "
@@ -44,6 +48,11 @@ pub(crate) fn files() -> Files {
 }
 
 /// No row counts as false. What PostgreSQL complains of it raises itself.
+///
+/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel query have none to give.
 fn is_true(query: &str) -> bool {
-    Spi::get_one(query).ok().flatten().unwrap_or(false)
+    Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one())
+        .ok()
+        .flatten()
+        .unwrap_or(false)
 }
