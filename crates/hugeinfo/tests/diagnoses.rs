@@ -1098,11 +1098,24 @@ fn restart_with_files() {
     };
     expect(
         &healthy(),
-        &waiting(Files::Planned(sysv)),
+        &waiting(Files::Planned(sysv.clone())),
         "restart_with_files",
         Status::Ok,
         &["would not ask"],
         None,
+    );
+    // PostgreSQL says so only when it starts in earnest.
+    let sysv_with_huge_pages = Server {
+        huge_pages: HugePages::On,
+        ..sysv
+    };
+    expect(
+        &healthy(),
+        &waiting(Files::Planned(sysv_with_huge_pages)),
+        "restart_with_files",
+        Status::Critical,
+        &["a restart would fail", "shared_memory_type = sysv"],
+        Some("shared_memory_type = 'mmap'"),
     );
     expect(
         &healthy(),

@@ -22,10 +22,6 @@ pub(super) fn check(facts: &Facts) -> Check {
     let (status, finding) = match obstacle {
         None if in_use => (Status::Ok, "a restart would get them again".to_owned()),
         None => (Status::Ok, "a restart would get huge pages".to_owned()),
-        Some(obstacle @ (Obstacle::Off | Obstacle::Sysv)) => (
-            Status::Ok,
-            format!("a restart would not ask for huge pages: {obstacle}"),
-        ),
         Some(obstacle @ (Obstacle::Untold(_) | Obstacle::PageSizeUntold)) => (
             Status::Unknown,
             format!("whether a restart would get huge pages cannot be told: {obstacle}"),
@@ -33,6 +29,10 @@ pub(super) fn check(facts: &Facts) -> Check {
         Some(obstacle) if facts.next_start().huge_pages == HugePages::On => (
             Status::Critical,
             format!("a restart would fail, since huge_pages = on: {obstacle}"),
+        ),
+        Some(obstacle @ (Obstacle::Off | Obstacle::Sysv)) => (
+            Status::Ok,
+            format!("a restart would not ask for huge pages: {obstacle}"),
         ),
         Some(obstacle) if in_use => (
             Status::Warning,
