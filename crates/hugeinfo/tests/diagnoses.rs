@@ -15,6 +15,7 @@ use hugeinfo::{
     error::{Absent, absent_or},
     facts::{Facts, HugePages, Server, SharedMemoryType},
     host::Host,
+    hugepages::Pool,
     instances::Instance,
     numa::{self, Counters, Node},
     root::Root,
@@ -1071,7 +1072,7 @@ fn restart_with_files() {
     };
     expect(
         &healthy(),
-        &waiting(Files::Planned(larger)),
+        &waiting(Files::Planned(larger.clone())),
         "restart_with_files",
         Status::Warning,
         &[
@@ -1079,6 +1080,34 @@ fn restart_with_files() {
             "1024 huge pages of 2 MB are required and the pool can give 537",
         ],
         Some("vm.nr_hugepages=1024"),
+    );
+    // The pool has them, and the control group would let the server start and break.
+    let mut facts = healthy();
+    *pool(&mut facts, 0) = Pool {
+        total: 1024,
+        free: 999,
+        ..pool(&mut facts, 0).clone()
+    };
+    limited(&mut facts, Some(1100), None);
+    expect(
+        &facts,
+        &waiting(Files::Planned(larger.clone())),
+        "restart_with_files",
+        Status::Warning,
+        &[
+            "wait for a restart",
+            "after a restart the server would break",
+        ],
+        Some("echo 2147483648 >"),
+    );
+    limited(&mut facts, Some(2048), None);
+    expect(
+        &facts,
+        &waiting(Files::Planned(larger.clone())),
+        "restart_with_files",
+        Status::Ok,
+        &["would get them again"],
+        None,
     );
     let smaller = Server {
         shared_memory_bytes: 100 * MB,

@@ -31,6 +31,14 @@ pub(super) fn check(facts: &Facts) -> Check {
     }
 }
 
+/// What the next start, which gets huge pages, would arm; `None`: nothing, or that can't be told.
+pub(super) fn armed_by_restart(facts: &Facts) -> Option<Check> {
+    let page_bytes = facts.huge_page_asked_for()?;
+    let refusals = fault_refusals(facts, page_bytes)?;
+    let check = refused(facts, page_bytes, false, refusals.first()?, &refusals);
+    (check.status != Status::Ok).then_some(check)
+}
+
 fn on_pages_of(facts: &Facts, page_bytes: u64, in_use: bool) -> Check {
     if let Err(absent) = &facts.hugetlb {
         let finding = format!("limits of the control group on huge pages cannot be seen: {absent}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Check, Status, restart};
+use super::{Check, Status, cgroup_fault_limit, restart};
 use crate::{
     facts::Facts,
     surroundings::{Files, Surroundings},
@@ -19,7 +19,8 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
                 planned: Some(next.clone()),
                 ..facts.clone()
             };
-            let check = restart::check(&facts);
+            let check = cgroup_fault_limit::armed_by_restart(&facts)
+                .unwrap_or_else(|| restart::check(&facts));
             Check {
                 name: NAME,
                 finding: format!("settings wait for a restart: {}", check.finding),
