@@ -582,7 +582,17 @@ fn numa_pool() {
         "numa_pool",
         Status::Warning,
         &["node 1 has 37 huge pages of 2 MB, and 268 would be its share of 537"],
-        Some("echo 268 >"),
+        Some("echo 269 >"),
+    );
+    let mut facts = fallen_back(537);
+    facts.server.huge_pages = HugePages::Off;
+    expect(
+        &facts,
+        &over(&[500, 37]),
+        "numa_pool",
+        Status::Ok,
+        &["asks for no huge pages"],
+        None,
     );
     expect(
         &healthy(),
@@ -616,7 +626,7 @@ fn numa_pool() {
         "numa_pool",
         Status::Warning,
         &["node 255 has 0"],
-        Some("echo 99 >"),
+        Some("echo 100 >"),
     );
 }
 
@@ -953,6 +963,30 @@ fn overcommit() {
         check.evidence["taken_by_pools_bytes"].is_null() && !check.finding.contains("take"),
         "{check:?}"
     );
+    // Setting the ratio would put an end to the limit in kB.
+    let promised_in_kilobytes = surroundings(&[
+        ("proc/sys/vm/overcommit_memory", Some("2\n")),
+        ("proc/sys/vm/overcommit_kbytes", Some("41943040\n")),
+        ("proc/meminfo", Some(&promised)),
+    ]);
+    expect(
+        &healthy(),
+        &promised_in_kilobytes,
+        "overcommit",
+        Status::Warning,
+        &["38 GB of 40 GB are promised"],
+        Some("raise vm.overcommit_kbytes"),
+    );
+    // The kernel takes any ratio.
+    let absurd = surroundings(&[
+        ("proc/sys/vm/overcommit_memory", Some("2\n")),
+        (
+            "proc/sys/vm/overcommit_ratio",
+            Some("9223372036854775807\n"),
+        ),
+    ]);
+    let check = named(&healthy(), &absurd, "overcommit");
+    assert_eq!(check.evidence["taken_by_pools_bytes"], u64::MAX);
 }
 
 #[test]

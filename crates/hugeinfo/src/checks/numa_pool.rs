@@ -29,6 +29,9 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
             "the pool of the server cannot be told",
         );
     };
+    if in_use.is_none() && !facts.asks_for_huge_pages() {
+        return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
+    }
     let parts: Vec<Part> = nodes
         .iter()
         .filter_map(|node| part(node, page_bytes))
@@ -78,7 +81,9 @@ fn judge(parts: &[Part], size: &str, kilobytes: u64) -> Check {
         "node {} has {} huge pages of {size}, and {fair} would be its share of {total}: the segment lies mostly on other nodes",
         least.node, least.total
     );
+    // Rounded up: one page less in all, and a server that needs all of them gets none.
+    let each = total.div_ceil(count);
     Check::new(NAME, Status::Warning, finding).with_remedy(format!(
-        "echo {fair} > /sys/devices/system/node/nodeN/hugepages/hugepages-{kilobytes}kB/nr_hugepages for each node N"
+        "echo {each} > /sys/devices/system/node/nodeN/hugepages/hugepages-{kilobytes}kB/nr_hugepages for each node N"
     ))
 }

@@ -23,7 +23,7 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
     let is_by_ratio = vm.overcommit_bytes.is_none_or(|bytes| bytes == 0);
     let taken = pools
         .zip(ratio.filter(|_| is_by_ratio))
-        .map(|(pools, ratio)| pools / 100 * ratio);
+        .map(|(pools, ratio)| (pools / 100).saturating_mul(ratio));
     let check = match (mode, limit, committed) {
         (2, Some(limit), Some(committed)) => {
             let pool = taken.map_or_else(String::new, |bytes| {
@@ -35,9 +35,12 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
                 human(limit)
             );
             if committed / COMMITTED_PERCENT > limit / 100 {
-                Check::new(NAME, Status::Warning, finding).with_remedy(
-                    "raise vm.overcommit_ratio (the pools are no longer part of what it is a share of), or add swap".to_owned(),
-                )
+                let remedy = if is_by_ratio {
+                    "raise vm.overcommit_ratio (the pools are no longer part of what it is a share of), or add swap"
+                } else {
+                    "raise vm.overcommit_kbytes, or add swap"
+                };
+                Check::new(NAME, Status::Warning, finding).with_remedy(remedy.to_owned())
             } else {
                 Check::new(NAME, Status::Ok, finding)
             }
