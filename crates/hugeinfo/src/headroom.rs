@@ -49,6 +49,11 @@ impl Headroom {
 
     /// Whether that is enough to work with.
     pub fn is_enough(&self) -> bool {
-        self.left_bytes() >= self.ram_bytes / 100 * LEFT_PERCENT
+        self.is_enough_beside(0)
+    }
+
+    /// Whether that is enough beside so many bytes on small pages.
+    pub fn is_enough_beside(&self, bytes: u64) -> bool {
+        self.left_bytes().saturating_sub(bytes) >= self.ram_bytes / 100 * LEFT_PERCENT
     }
 }

@@ -313,6 +313,14 @@ fn pool_filled() {
         &["/proc/cmdline asked for 4 huge pages of 1 GB, and 0 are there"],
         Some("hugepages-1048576kB"),
     );
+    expect(
+        &healthy(),
+        &asked("vm.nr_hugepages = 32000\n"),
+        "pool_filled",
+        Status::Warning,
+        &["asked for 32000"],
+        Some("ask for fewer in /etc/sysctl.d/hugepages.conf: 32000 huge pages of 2 MB would leave"),
+    );
     let nothing = surroundings(&[("etc/sysctl.d/hugepages.conf", None)]);
     expect(
         &healthy(),
@@ -359,6 +367,26 @@ fn reboot() {
         Status::Warning,
         &["neither", "537 are required"],
         Some("/etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"),
+    );
+    // A line in another file would be overruled by this one.
+    expect(
+        &healthy(),
+        &surroundings(&[("etc/sysctl.conf", Some("vm.nr_hugepages = 5\n"))]),
+        "reboot",
+        Status::Warning,
+        &["/etc/sysctl.conf sets up 5 "],
+        Some("in /etc/sysctl.conf: vm.nr_hugepages = 537"),
+    );
+    let mut facts = healthy();
+    facts.server.shared_memory_bytes = 62 * GB;
+    facts.segment.as_mut().expect("a segment").bytes = 62 * GB;
+    expect(
+        &facts,
+        &quiet(),
+        "reboot",
+        Status::Warning,
+        &["31744 are required"],
+        Some("lower shared_buffers"),
     );
     let mut facts = healthy();
     pool(&mut facts, 0).overcommit = 1;
@@ -537,6 +565,42 @@ fn neighbours() {
         "neighbours",
         Status::Ok,
         &["need 609", "can give 609"],
+        None,
+    );
+    // 500 pages that another program has are not to be had; on a host without the memory nobody is told to take it.
+    let mut facts = healthy();
+    *pool(&mut facts, 0) = Pool {
+        total: 1037,
+        free: 512,
+        ..pool(&mut facts, 0).clone()
+    };
+    expect(
+        &facts,
+        &small,
+        "neighbours",
+        Status::Warning,
+        &[
+            "need 1109 huge pages of 2 MB, with the 500 that other programs have; the pool can give 1037",
+        ],
+        Some("vm.nr_hugepages=1109"),
+    );
+    expect(
+        &healthy(),
+        &with(vec![of(70 * GB, 4096)]),
+        "neighbours",
+        Status::Warning,
+        &["whichever starts last"],
+        Some("lower shared_buffers: 36377 huge pages of 2 MB would leave"),
+    );
+    // A server that asks for none takes none away.
+    let mut facts = fallen_back(100);
+    facts.server.huge_pages = HugePages::Off;
+    expect(
+        &facts,
+        &small,
+        "neighbours",
+        Status::Ok,
+        &["need 72 huge pages of 2 MB; the pool can give 100"],
         None,
     );
     // One on pages of another size, one that nobody may look into.
@@ -1198,4 +1262,26 @@ fn restart_with_files() {
         &["no setting waits"],
         None,
     );
+}
+
+#[test]
+fn a_pool_that_ram_holds_only_without_the_present_segment() {
+    let of = |bytes| {
+        let mut facts = fallen_back(0);
+        facts.server.shared_memory_bytes = bytes;
+        facts.segment.as_mut().expect("a segment").bytes = bytes;
+        facts
+    };
+    for name in ["huge_pages", "restart"] {
+        let remedy = |facts: &Facts| named(facts, &quiet(), name).remedy.unwrap_or_default();
+        assert_eq!(
+            remedy(&of(40 * GB)),
+            "stop PostgreSQL, which has the memory that the pool takes; sysctl -w vm.nr_hugepages=20480; start PostgreSQL"
+        );
+        assert_eq!(
+            remedy(&of(8 * GB)),
+            "sysctl -w vm.nr_hugepages=4096; then restart PostgreSQL"
+        );
+        assert!(remedy(&of(62 * GB)).starts_with("lower shared_buffers"));
+    }
 }

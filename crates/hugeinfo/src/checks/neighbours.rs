@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Check, Status};
+use super::{Check, Status, obstacle::set_to};
 use crate::{
     error::Absent,
     facts::Facts,
@@ -53,22 +53,35 @@ fn judge(facts: &Facts, others: &[Instance]) -> Check {
         let lies_on = segment.page_bytes;
         lies_on.is_none_or(|bytes| bytes <= facts.base_page_bytes || bytes == pool.page_bytes)
     };
-    let of_others = others
-        .iter()
-        .filter_map(|server| server.segment.as_ref())
-        .filter(competes)
-        .map(|segment| pages_required(segment.bytes, pool.page_bytes))
-        .fold(0, u64::saturating_add);
-    let own = pages_required(facts.needed_bytes(), pool.page_bytes);
-    let needed = own.saturating_add(of_others);
+    let pages_of = |segments: &mut dyn Iterator<Item = &Segment>| {
+        segments
+            .map(|segment| pages_required(segment.bytes, pool.page_bytes))
+            .fold(0, u64::saturating_add)
+    };
+    let seen = || others.iter().filter_map(|server| server.segment.as_ref());
+    let of_others = pages_of(&mut seen().filter(competes));
+    let own = if facts.asks_for_huge_pages() {
+        pages_required(facts.needed_bytes(), pool.page_bytes)
+    } else {
+        0
+    };
+    // Other programs, and servers that may not be seen, have what the servers that are seen have not.
+    let lies_on = |segment: &&Segment| segment.page_bytes == Some(pool.page_bytes);
+    let held = pages_of(&mut seen().chain(&facts.segment).filter(lies_on));
+    let of_strangers = pool.committed().saturating_sub(held);
+    let needed = own.saturating_add(of_others).saturating_add(of_strangers);
     let capacity = pool.persistent().saturating_add(pool.overcommit);
     let size = human(pool.page_bytes);
     let servers = match others_count {
         1 => "another server runs".to_owned(),
         n => format!("{n} other servers run"),
     };
+    let strangers = match of_strangers {
+        0 => String::new(),
+        pages => format!(", with the {pages} that other programs have"),
+    };
     let sum = format!(
-        "{servers} on this host, and all together need {needed} huge pages of {size}; the pool can give {capacity}"
+        "{servers} on this host, and all together need {needed} huge pages of {size}{strangers}; the pool can give {capacity}"
     );
     let check = if capacity == 0 {
         Check::new(
@@ -82,7 +95,12 @@ fn judge(facts: &Facts, others: &[Instance]) -> Check {
             Status::Warning,
             format!("{sum}: whichever starts last gets none"),
         )
-        .with_remedy(Forecast::of(facts, pool).set_now(needed))
+        .with_remedy(set_to(
+            facts,
+            &Forecast::of(facts, pool),
+            needed,
+            Forecast::set_now,
+        ))
     } else if hidden > 0 {
         Check::new(
             NAME,
@@ -98,6 +116,7 @@ fn judge(facts: &Facts, others: &[Instance]) -> Check {
         "page_size_bytes": pool.page_bytes,
         "own_pages": own,
         "others_pages": of_others,
+        "strangers_pages": of_strangers,
         "capacity_pages": capacity,
     }))
 }

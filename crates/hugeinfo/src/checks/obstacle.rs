@@ -180,9 +180,10 @@ impl Obstacle<'_> {
     }
 
     /// What to type, up to and including the restart. A restart on huge pages must not run into a control group's limit on
-    /// faults: that is raised first.
+    /// faults: that is raised first. Where RAM does not hold the pool beside the present segment, that has to go first.
     pub(super) fn remedy(&self, facts: &Facts) -> Option<String> {
         const RESTART: &str = "then restart PostgreSQL";
+        let mut pool = None;
         let mut steps: Vec<String> = fault_refusals_on_the_way(facts)
             .iter()
             .map(Refusal::how_to_raise)
@@ -191,11 +192,11 @@ impl Obstacle<'_> {
             Self::NoHugePages | Self::Untold(_) | Self::PageSizeUntold => return None,
             Self::Off => {
                 steps.push("ALTER SYSTEM SET huge_pages = 'try'".to_owned());
-                steps.extend(set_pool(facts));
+                pool = set_pool(facts);
             }
             Self::Sysv => {
                 steps.push("ALTER SYSTEM SET shared_memory_type = 'mmap'".to_owned());
-                steps.extend(set_pool(facts));
+                pool = set_pool(facts);
             }
             Self::UnknownSize { .. } => {
                 steps.push("ALTER SYSTEM SET huge_page_size = 0".to_owned());
@@ -204,10 +205,22 @@ impl Obstacle<'_> {
                 steps.extend(refusals.iter().map(Refusal::how_to_raise));
             }
             Self::PoolShort { forecast, .. } => {
-                steps.push(set_to_recommended(facts, forecast)?);
+                pool = Some(set_to(
+                    facts,
+                    forecast,
+                    forecast.recommended?,
+                    Forecast::set_now,
+                ));
             }
         }
-        steps.push(RESTART.to_owned());
+        if pool.is_some() && segment_is_in_the_way(facts) {
+            steps.push("stop PostgreSQL, which has the memory that the pool takes".to_owned());
+            steps.extend(pool);
+            steps.push("start PostgreSQL".to_owned());
+        } else {
+            steps.extend(pool);
+            steps.push(RESTART.to_owned());
+        }
         if let Self::PoolShort { fitting_sizes, .. } = self
             && let Some(&size) = fitting_sizes.first()
         {
@@ -236,23 +249,48 @@ fn fault_refusals_on_the_way(facts: &Facts) -> Vec<Refusal<'_>> {
 fn set_pool(facts: &Facts) -> Option<String> {
     let target = Forecast::of_target(facts)?;
     let is_short = target.shortfall.is_some_and(|pages| pages > 0);
-    if is_short {
-        set_to_recommended(facts, &target)
-    } else {
-        None
+    let pages = target.recommended.filter(|_| is_short)?;
+    Some(set_to(facts, &target, pages, Forecast::set_now))
+}
+
+/// Whether the segment lies on small pages, and RAM would not hold it beside the recommended pool, but the pool alone: setting that while the
+/// server runs would push the server out of memory.
+fn segment_is_in_the_way(facts: &Facts) -> bool {
+    let headroom = || {
+        let target = Forecast::of_target(facts)?;
+        Headroom::with(facts, &target, target.recommended?)
+    };
+    let on_small_pages = facts.huge_page_in_use() == Some(None);
+    match (&facts.segment, headroom()) {
+        (Ok(segment), Some(headroom)) if on_small_pages => {
+            headroom.is_enough() && !headroom.is_enough_beside(segment.bytes)
+        }
+        _ => false,
     }
 }
 
-/// The pool as it should be, if that leaves the host enough RAM to work with.
-fn set_to_recommended(facts: &Facts, forecast: &Forecast) -> Option<String> {
-    let pages = forecast.recommended?;
-    match Headroom::with(facts, forecast, pages) {
-        Some(headroom) if !headroom.is_enough() => Some(format!(
-            "lower shared_buffers: {pages} huge pages of {} would leave {} of {} RAM",
+/// What to type for a pool of so many pages, now or at boot, if that leaves the host enough RAM to work with.
+pub(super) fn set_to(
+    facts: &Facts,
+    forecast: &Forecast,
+    pages: u64,
+    how: fn(&Forecast, u64) -> String,
+) -> String {
+    too_many(facts, forecast, pages).map_or_else(
+        || how(forecast, pages),
+        |why| format!("lower shared_buffers: {why}"),
+    )
+}
+
+/// Why a pool of so many pages would be too large for the host. `None`: it isn't, as far as can be told.
+pub(super) fn too_many(facts: &Facts, forecast: &Forecast, pages: u64) -> Option<String> {
+    let headroom = Headroom::with(facts, forecast, pages)?;
+    (!headroom.is_enough()).then(|| {
+        format!(
+            "{pages} huge pages of {} would leave {} of {} RAM",
             human(forecast.pool.page_bytes),
             human(headroom.left_bytes()),
             human(headroom.ram_bytes)
-        )),
-        _ => Some(forecast.set_now(pages)),
-    }
+        )
+    })
 }

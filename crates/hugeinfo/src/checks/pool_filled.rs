@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Check, Status};
+use super::{Check, Status, obstacle::too_many};
 use crate::{
     boot::Request, facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings,
 };
@@ -55,9 +55,12 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
                 request.source,
                 human(pool.page_bytes),
             );
-            let remedy = format!(
-                "echo 1 > /proc/sys/vm/compact_memory; {}; if that gives too few, restart the machine with hugepages= on the kernel command line",
-                forecast.set_now(asked)
+            let remedy = too_many(facts, forecast, asked).map_or_else(
+                || format!(
+                    "echo 1 > /proc/sys/vm/compact_memory; {}; if that gives too few, restart the machine with hugepages= on the kernel command line",
+                    forecast.set_now(asked)
+                ),
+                |why| format!("ask for fewer in {}: {why}", request.source),
             );
             Check::new(NAME, Status::Warning, finding).with_remedy(remedy)
         }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Check, Status};
+use super::{Check, Status, obstacle::too_many};
 use crate::{facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings};
 
 const NAME: &str = "pool_growth";
@@ -56,7 +56,13 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
             Status::Warning,
             format!("the pool has to grow by {shortfall} huge pages of {size}, larger than any block that the kernel keeps: a running machine may not find them"),
         )
-        .with_remedy(format!("at boot they are sure, {}", target.set_at_boot(target.recommended.unwrap_or(target.required)))),
+        .with_remedy({
+            let pages = target.recommended.unwrap_or(target.required);
+            too_many(facts, &target, pages).map_or_else(
+                || format!("at boot they are sure, {}", target.set_at_boot(pages)),
+                |why| format!("lower shared_buffers: {why}"),
+            )
+        }),
     };
     check.with_evidence(json!({
         "page_size_bytes": page_bytes,

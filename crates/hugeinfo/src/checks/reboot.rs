@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use super::{Check, Status, pool_filled::in_force};
-use crate::{facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings};
+use super::{Check, Status, obstacle::too_many, pool_filled::in_force};
+use crate::{
+    boot::Request, facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings,
+};
 
 const NAME: &str = "reboot";
 
@@ -56,7 +58,15 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
     };
     let remedy = || {
         let pages = target.recommended.unwrap_or(required);
-        target.set_at_boot(pages)
+        let by_file = request.filter(|request| !request.source.starts_with("/proc/"));
+        match (too_many(facts, &target, pages), by_file) {
+            (Some(why), _) => format!("lower shared_buffers: {why}"),
+            // Another file may be read before that one.
+            (None, Some(Request { source, .. })) if target.is_default == Some(true) => {
+                format!("for the next boot, in {source}: vm.nr_hugepages = {pages}")
+            }
+            _ => target.set_at_boot(pages),
+        }
     };
     check
         .with_remedy((!enough).then(remedy))
