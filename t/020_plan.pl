@@ -252,6 +252,13 @@ sub start_with
 	my ($state, $error) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"max_connections": 1}')));
 	like($error, qr/must be less than max_connections/, "$name: where the log goes does not matter");
 
+	for my $place ('', 'nowhere')
+	{
+		local $ENV{TMPDIR} = $place;
+		start_with('');
+		cmp_ok(planned(), '>', 10 << 20, "TMPDIR = '$place': is none, /tmp is used");
+	}
+
 	$name = 'split directory';
 	my $conf = PostgreSQL::Test::Utils::tempdir() . "/it's";
 	mkdir $conf or die "$conf: $!";

@@ -31,9 +31,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// In `TMPDIR` of the server, or `/tmp`. Errors: disk full (53100) and others, with the path; nothing is left behind then.
+    /// In `TMPDIR` of the server, or `/tmp` where that is no absolute path. Errors: disk full (53100) and others, with the path; nothing is left behind then.
     pub(crate) fn create() -> Result<Self, Error> {
-        let parent = std::env::temp_dir();
+        let parent = parent();
         let parent = fs::canonicalize(&parent).map_err(|e| Error::file("open", &parent, e))?;
         remove_orphans(&parent);
         let scratch = Self::make(&parent)?;
@@ -102,6 +102,14 @@ impl Drop for Scratch {
         // What can't be removed now is removed by the next call.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Not what is relative: to this process that is in the data directory.
+fn parent() -> PathBuf {
+    let asked_for = std::env::var_os("TMPDIR").map(PathBuf::from);
+    asked_for
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| "/tmp".into())
 }
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
