@@ -17,8 +17,10 @@ const SYSCTL_DIRECTORIES: [&str; 4] = [
     "usr/lib/sysctl.d",
 ];
 
-/// What `sysctl --system` reads last.
+/// What `sysctl --system` reads last, and systemd not at all: distributions link to it from a directory, or do without it (Debian 13).
 const SYSCTL_CONF: &str = "etc/sysctl.conf";
+/// There where systemd starts the machine (sd_booted(3)).
+const SYSTEMD: &str = "run/systemd/system";
 
 /// A number of persistent pages that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +85,8 @@ fn sysctl_files(root: &Root) -> Result<Vec<String>, ReadError> {
         }
     }
     let mut files: Vec<_> = by_name.into_values().collect();
-    if absent_or(root.open(SYSCTL_CONF))?.is_ok() {
+    let by_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
+    if !by_systemd && absent_or(root.open(SYSCTL_CONF))?.is_ok() {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)
@@ -208,6 +211,16 @@ mod tests {
 
         write("etc/sysctl.conf", "vm.nr_hugepages=6")?;
         expected.push((6, "/etc/sysctl.conf".to_owned()));
+        assert_eq!(all(&root)?, expected);
+
+        std::fs::create_dir_all(directory.path().join("run/systemd/system"))?;
+        expected.pop();
+        assert_eq!(all(&root)?, expected);
+        std::os::unix::fs::symlink(
+            "../sysctl.conf",
+            directory.path().join("etc/sysctl.d/99-sysctl.conf"),
+        )?;
+        expected.push((6, "/etc/sysctl.d/99-sysctl.conf".to_owned()));
         assert_eq!(all(&root)?, expected);
         Ok(())
     }
