@@ -1285,3 +1285,45 @@ fn a_pool_that_ram_holds_only_without_the_present_segment() {
         assert!(remedy(&of(62 * GB)).starts_with("lower shared_buffers"));
     }
 }
+
+#[test]
+fn a_pool_set_up_for_settings_that_wait_is_not_idle() {
+    let mut facts = healthy();
+    *pool(&mut facts, 0) = Pool {
+        total: 2048,
+        free: 2023,
+        ..pool(&mut facts, 0).clone()
+    };
+    let waiting = |shared_memory_bytes| Surroundings {
+        files: Files::Planned(Server {
+            shared_memory_bytes,
+            ..healthy().server
+        }),
+        ..quiet()
+    };
+    let idle = "huge pages of 2 MB (";
+    for (around, status, remedy) in [
+        (quiet(), Status::Warning, Some("vm.nr_hugepages=537")),
+        (waiting(GB), Status::Warning, Some("vm.nr_hugepages=537")),
+        (
+            waiting(2 * GB),
+            Status::Warning,
+            Some("vm.nr_hugepages=1024"),
+        ),
+        (waiting(3 * GB + 900 * MB), Status::Ok, None),
+    ] {
+        expect(&facts, &around, "pool_size", status, &[idle], remedy);
+    }
+
+    // Huge pages are about to be switched on.
+    let mut facts = fallen_back(537);
+    facts.server.huge_pages = HugePages::Off;
+    let switched_on = Surroundings {
+        files: Files::Planned(healthy().server),
+        ..quiet()
+    };
+    let all = ["537 huge pages of 2 MB"];
+    let remedy = Some("vm.nr_hugepages=0");
+    expect(&facts, &quiet(), "pool_size", Status::Warning, &all, remedy);
+    expect(&facts, &switched_on, "pool_size", Status::Ok, &[], None);
+}

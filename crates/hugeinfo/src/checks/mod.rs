@@ -141,7 +141,12 @@ pub fn all(facts: &Facts, around: &Surroundings) -> Vec<Check> {
         memlock::check(around),
         hugetlb_shm_group::check(around),
     ];
-    cheap(facts).into_iter().chain(others).collect()
+    let [cgroup_fault_limit, backing, restart, _] = cheap(facts);
+    let pool_size = pool_size::check_with_files(facts, &around.files);
+    [cgroup_fault_limit, backing, restart, pool_size]
+        .into_iter()
+        .chain(others)
+        .collect()
 }
 
 /// The verdict of the cheap checks.

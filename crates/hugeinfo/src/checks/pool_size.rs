@@ -8,7 +8,7 @@ use super::{
     Check, Status,
     thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
 };
-use crate::{facts::Facts, forecast::Forecast, sizing::human};
+use crate::{facts::Facts, forecast::Forecast, sizing::human, surroundings::Files};
 
 /// Persistent pages of one pool beyond what is needed.
 struct Excess {
@@ -67,6 +67,24 @@ impl fmt::Display for Excess {
 }
 
 const NAME: &str = "pool_size";
+
+/// Beside what the server needs now, what it will need with the settings that wait for a restart: a pool may have been set up for them.
+pub(super) fn check_with_files(facts: &Facts, files: &Files) -> Check {
+    let now = check(facts);
+    let Files::Planned(next) = files else {
+        return now;
+    };
+    let then = check(&Facts {
+        planned: Some(next.clone()),
+        ..facts.clone()
+    });
+    let is_larger = next.shared_memory_bytes > facts.needed_bytes();
+    if then.status <= now.status && (then.status == Status::Ok || is_larger) {
+        then
+    } else {
+        now
+    }
+}
 
 pub(super) fn check(facts: &Facts) -> Check {
     let unknown = |why: &dyn fmt::Display| {
