@@ -12,6 +12,7 @@ use std::{
 };
 
 use hugeinfo::{process::Process, root::Root, stat};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::HELD;
 use crate::{error::Error, postgres};
@@ -27,8 +28,11 @@ pub(crate) struct Child(std::process::Child);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Not if it has been waited for: the standard library remembers.
-        let _ = self.0.kill();
+        // Not if it has been waited for: the number may be another's by now. Its group is all that it has started.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let group = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        }
         let _ = self.0.wait();
     }
 }
