@@ -9,16 +9,22 @@
 
 static const char *const files[] = {"stat", "status", "oom_score", "oom_score_adj"};
 
+enum {
+	/* stat alone tells whose child a process is */
+	PARENT = 1,
+	ALL = sizeof files / sizeof *files
+};
+
 static char pids[1 << 17];
 
 static void
-process(const char *pid)
+process(const char *pid, size_t wanted)
 {
 	int			directory = open(named("/proc/%s", pid), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (directory < 0)
 		return;
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+	for (size_t i = 0; i < wanted; i++)
 	{
 		int			file = openat(directory, files[i], O_RDONLY | O_CLOEXEC);
 		ssize_t		got;
@@ -50,12 +56,13 @@ main(int count, char **words)
 		char	   *rest = pids;
 		char	   *pid;
 
+		process("self", PARENT);
 		slurp(named("/proc/%s/task/%s/children", words[1], words[1]), 4096);
 		memcpy(pids, buffer, sizeof pids);
-		process(words[1]);
+		process(words[1], ALL);
 		while ((pid = strsep(&rest, " ")))
 			if (*pid)
-				process(pid);
+				process(pid, ALL);
 	}
 	print_cost(start, times);
 	return 0;
