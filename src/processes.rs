@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use hugeinfo::{
     error::{Absence, Absent, ReadError, absent_or},
     family,
+    instances::{self, Instance},
     maps::Extent,
     memory,
     process::{FileId, Process},
@@ -209,4 +210,14 @@ pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
         Err(absent) if absent.why == Absence::Missing => None,
         _ => Some(pid),
     })
+}
+
+/// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which can be many, are known without a look.
+pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
+    let children = match own {
+        Some(_) => postgres::pids_in_shared_memory().into_iter().collect(),
+        None => HashSet::new(),
+    };
+    let pause = postgres::check_for_interrupts;
+    instances::read(root, own, &children, pause)
 }

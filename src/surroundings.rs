@@ -6,7 +6,7 @@ use hugeinfo::{
     error::{Absent, absent_or},
     facts::Facts,
     host::Host,
-    instances, limits, memory, numa, numa_maps, oom,
+    limits, memory, numa, numa_maps, oom,
     process::Process,
     root::Root,
     smaps,
@@ -36,7 +36,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         Err(absent) => Err(absent.clone()),
     };
     let own = processes::postmaster(&root)?;
-    let neighbours = absent_or(instances::read(&root, own, pause))?.map(|all| {
+    let neighbours = absent_or(processes::servers_of_host(&root, own))?.map(|all| {
         all.into_iter()
             .filter(|server| Some(server.pid) != own)
             .collect()

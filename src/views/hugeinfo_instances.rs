@@ -2,7 +2,6 @@
 
 use hugeinfo::{
     error::absent_or,
-    instances,
     maps::name_text,
     meminfo,
     root::Root,
@@ -15,7 +14,7 @@ use crate::{
     postgres, processes,
 };
 
-/// The servers, by process number. Looks at each process of the host once: its `stat`, and more of those that are servers; walks no page tables but a
+/// The servers, by process number. Looks at each process of the host but our own children once: its `stat`, and more of those that are servers; walks no page tables but a
 /// postmaster's, and these only where the kernel has no `PROCMAP_QUERY`.
 ///
 /// Errors: as `hugeinfo_status`. What may not be read is NULL.
@@ -47,7 +46,7 @@ fn hugeinfo_instances() -> Result<
             .ok()
             .and_then(|meminfo| meminfo.default_huge_page_bytes);
         let ascii_only = !postgres::is_utf8_database();
-        let instances = instances::read(&root, own, postgres::check_for_interrupts)?;
+        let instances = processes::servers_of_host(&root, own)?;
         let rows = instances.into_iter().map(|instance| {
             let segment = instance.segment.as_ref();
             let bytes = segment.map(|segment| segment.bytes);

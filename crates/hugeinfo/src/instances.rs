@@ -1,6 +1,6 @@
 //! Every PostgreSQL server on the host, whoever owns it, as `/proc` shows them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     error::{ReadError, absent_or},
@@ -49,7 +49,7 @@ pub struct Candidate {
 /// What the program of a server is called.
 const PROGRAMS: [&[u8]; 3] = [b"postgres", b"postmaster", b"edb-postgres"];
 
-/// All servers, by number. `own` is one for certain, whatever it is called.
+/// All servers, by number. `own` is one for certain, whatever it is called; `children` are for certain none, and are not opened.
 ///
 /// Where `/proc` is mounted with `hidepid`, other users' are not seen. `pause` is called for each process of the host, so that a caller can stop.
 ///
@@ -57,6 +57,7 @@ const PROGRAMS: [&[u8]; 3] = [b"postgres", b"postmaster", b"edb-postgres"];
 pub fn read(
     root: &Root,
     own: Option<u32>,
+    children: &HashSet<u32>,
     mut pause: impl FnMut(),
 ) -> Result<Vec<Instance>, ReadError> {
     let mut buffer = Vec::with_capacity(4096);
@@ -66,6 +67,9 @@ pub fn read(
         else {
             continue;
         };
+        if children.contains(&pid) && own != Some(pid) {
+            continue;
+        }
         pause();
         let found = absent_or(candidate(root, pid, own, &mut buffer))?;
         candidates.extend(found.ok().flatten());

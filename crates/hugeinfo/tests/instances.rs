@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used)]
 
-use std::{fs, os::unix::fs::symlink};
+use std::{collections::HashSet, fs, os::unix::fs::symlink};
 
 use hugeinfo::{
     instances::{self, Instance},
@@ -54,7 +54,12 @@ impl Host {
     }
 
     fn read(&self, own: Option<u32>) -> Vec<Instance> {
-        instances::read(&Root::at(self.0.path()), own, || ()).expect("readable files")
+        self.read_beside(own, [])
+    }
+
+    fn read_beside<const N: usize>(&self, own: Option<u32>, children: [u32; N]) -> Vec<Instance> {
+        instances::read(&Root::at(self.0.path()), own, &children.into(), || ())
+            .expect("readable files")
     }
 }
 
@@ -161,6 +166,23 @@ fn this_server_is_one_whatever_it_is_called() {
 }
 
 #[test]
+fn what_is_known_to_be_no_server_is_not_opened() {
+    let host = Host::new();
+    host.process(10, 1, "postgres", "postgres");
+    host.process(20, 1, "postgres", "postgres");
+    host.write("proc/11/stat", "not to be read");
+    assert_eq!(
+        host.read_beside(Some(10), [11, 12]),
+        [hidden(10), hidden(20)]
+    );
+    // In single-user mode the server has a slot itself.
+    assert_eq!(
+        host.read_beside(Some(10), [10, 11]),
+        [hidden(10), hidden(20)]
+    );
+}
+
+#[test]
 fn one_that_ends_meanwhile_is_left_out() {
     let host = Host::new();
     host.process(10, 1, "postgres", "postgres");
@@ -169,6 +191,6 @@ fn one_that_ends_meanwhile_is_left_out() {
     assert_eq!(host.read(None), [hidden(20)]);
     let mut pauses = 0;
     let root = Root::at(host.0.path());
-    instances::read(&root, None, || pauses += 1).expect("readable files");
+    instances::read(&root, None, &HashSet::new(), || pauses += 1).expect("readable files");
     assert_eq!(pauses, 4, "for each process and each server");
 }
