@@ -163,13 +163,19 @@ pub struct Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    /// What to type so that it refuses no more.
-    pub fn how_to_raise(&self) -> String {
-        let Self { file, wanted, .. } = self;
-        format!(
-            "echo {wanted} > '{}/{file}' (in Kubernetes: raise the pod's limit on huge pages)",
-            self.group.directory.display()
-        )
+    /// What to type so that none of them refuses any more.
+    pub fn how_to_raise(refusals: &[Self]) -> Vec<String> {
+        let raise = |Self {
+                         file,
+                         wanted,
+                         group,
+                         ..
+                     }: &Self| {
+            format!("echo {wanted} > '{}/{file}'", group.directory.display())
+        };
+        let elsewhere = "in Kubernetes raise the pod's limit on huge pages instead".to_owned();
+        let elsewhere = (!refusals.is_empty()).then_some(elsewhere);
+        refusals.iter().map(raise).chain(elsewhere).collect()
     }
 }
 

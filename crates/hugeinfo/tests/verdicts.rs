@@ -184,7 +184,7 @@ fn fallback_because_of_the_reservation_limit() {
         Status::Warning,
         &["/sys/fs/cgroup/pg allows reserving 100 MB", "1074 MB"],
         Some(
-            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max' (in Kubernetes: raise the pod's limit on huge pages); then restart PostgreSQL",
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL",
         ),
     );
 }
@@ -280,7 +280,7 @@ fn the_time_bomb() {
             "SIGBUS",
         ],
         Some(
-            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }
@@ -303,7 +303,7 @@ fn a_bomb_that_others_in_the_group_help_to_fill() {
         Status::Critical,
         &["1100 MB", "1174 MB"],
         Some(
-            "echo 1231028224 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1231028224 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }
@@ -317,11 +317,11 @@ fn a_bomb_that_a_restart_would_arm() {
         Status::Warning,
         &["after a restart the server would break"],
         Some(
-            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
     // Whatever else is in the way, its remedy ends in a restart and must not arm it.
-    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)";
+    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     pool(&mut facts, 0).total = 10;
     pool(&mut facts, 0).free = 10;
     let reason = [
@@ -394,7 +394,7 @@ fn others_count_where_the_kernel_counts_no_promises() {
         Status::Warning,
         &["1200 MB", "2074 MB"],
         Some(
-            "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max' (in Kubernetes: raise the pod's limit on huge pages)",
+            "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }

@@ -96,10 +96,7 @@ fn refused(
             format!("{allows} would be mapped, which a restart would not get"),
         )
     };
-    let raise = || {
-        let raise: Vec<_> = refusals.iter().map(Refusal::how_to_raise).collect();
-        raise.join("; ")
-    };
+    let raise = || Refusal::how_to_raise(refusals).join("; ");
     Check::new(NAME, status, finding)
         .with_remedy((status != Status::Ok).then(raise))
         .with_evidence(json!({

@@ -184,10 +184,7 @@ impl Obstacle<'_> {
     pub(super) fn remedy(&self, facts: &Facts) -> Option<String> {
         const RESTART: &str = "then restart PostgreSQL";
         let mut pool = None;
-        let mut steps: Vec<String> = fault_refusals_on_the_way(facts)
-            .iter()
-            .map(Refusal::how_to_raise)
-            .collect();
+        let mut steps = Refusal::how_to_raise(&fault_refusals_on_the_way(facts));
         match self {
             Self::NoHugePages | Self::Untold(_) | Self::PageSizeUntold => return None,
             Self::Off => {
@@ -202,7 +199,7 @@ impl Obstacle<'_> {
                 steps.push("ALTER SYSTEM SET huge_page_size = 0".to_owned());
             }
             Self::ReservationLimit(refusals) => {
-                steps.extend(refusals.iter().map(Refusal::how_to_raise));
+                steps.extend(Refusal::how_to_raise(refusals));
             }
             Self::PoolShort { forecast, .. } => {
                 pool = Some(set_to(
