@@ -197,6 +197,7 @@ impl Obstacle<'_> {
             }
             Self::UnknownSize { .. } => {
                 steps.push("ALTER SYSTEM SET huge_page_size = 0".to_owned());
+                pool = set_default_pool(facts);
             }
             Self::ReservationLimit(refusals) => {
                 steps.extend(Refusal::how_to_raise(refusals));
@@ -244,10 +245,22 @@ fn fault_refusals_on_the_way(facts: &Facts) -> Vec<Refusal<'_>> {
 
 /// The pool's part of a remedy whose main part is a setting.
 fn set_pool(facts: &Facts) -> Option<String> {
-    let target = Forecast::of_target(facts)?;
-    let is_short = target.shortfall.is_some_and(|pages| pages > 0);
-    let pages = target.recommended.filter(|_| is_short)?;
-    Some(set_to(facts, &target, pages, Forecast::set_now))
+    set_if_short(facts, &Forecast::of_target(facts)?)
+}
+
+/// The same where that setting turns to the default size.
+fn set_default_pool(facts: &Facts) -> Option<String> {
+    let default = Forecast::of_each_pool(facts)
+        .into_iter()
+        .flatten()
+        .find(|forecast| forecast.is_default == Some(true))?;
+    set_if_short(facts, &default)
+}
+
+fn set_if_short(facts: &Facts, forecast: &Forecast) -> Option<String> {
+    let is_short = forecast.shortfall.is_some_and(|pages| pages > 0);
+    let pages = forecast.recommended.filter(|_| is_short)?;
+    Some(set_to(facts, forecast, pages, Forecast::set_now))
 }
 
 /// Whether the segment lies on small pages, and RAM would not hold it beside the recommended pool, but the pool alone: setting that while the
