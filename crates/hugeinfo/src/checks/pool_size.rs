@@ -100,7 +100,11 @@ pub(super) fn check(facts: &Facts) -> Check {
         .into_iter()
         .filter_map(|forecast| Excess::of(facts, forecast))
         .collect();
-    let largest = excesses.iter().max_by_key(|excess| excess.bytes());
+    // Of several alike, the one that the server asks for.
+    let largest = excesses.iter().max_by_key(|excess| {
+        let page_bytes = excess.forecast.pool.page_bytes;
+        (excess.bytes(), facts.asks_for(page_bytes) == Some(true))
+    });
     let Some(largest) = largest.filter(|_| page_size_is_known) else {
         return match &facts.segment {
             Err(absent) => unknown(absent),
