@@ -42,7 +42,7 @@ pub(crate) fn files() -> Files {
     }
     match plan::next_start(Jsonb(Some(Vec::new()))) {
         Ok(server) => Files::Planned(server),
-        Err(Error::Refused { refusal, .. }) => Files::Refused(refusal.message),
+        Err(Error::Refused { refusal, .. }) => Files::Refused(refusal.into_sentence()),
         Err(error) => Files::Unseen(ErrorReport::from(error).message().to_owned()),
     }
 }

@@ -204,6 +204,14 @@ impl Refusal {
         }
         refusal
     }
+
+    /// All of it but the advice. Of a file that it cannot use, the message alone says only that it has errors.
+    pub(crate) fn into_sentence(self) -> String {
+        match self.detail.as_slice() {
+            [] => self.message,
+            detail => format!("{}: {}", self.message, detail.join("; ")),
+        }
+    }
 }
 
 /// Of `22023: invalid value …`.
