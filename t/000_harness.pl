@@ -28,6 +28,9 @@ sub host
 	delete @$_{qw(free reserved)} for values %{ $state{pools} };
 	$state{nodes} = { map { $_ => contents($_) } glob '/sys/devices/system/node/node*/hugepages/*/nr_hugepages' };
 	$state{controllers} = { map { $_ => contents($_) } grep { -e } glob '/sys/fs/cgroup{,/*}/cgroup.subtree_control' };
+	my @settings = ('/sys/kernel/mm/transparent_hugepage/{enabled,shmem_enabled}', '/proc/sys/vm/overcommit_{memory,ratio}', '/proc/swaps');
+	$state{settings} = { map { $_ => contents($_) } grep { -e } map { glob } @settings };
+	$state{files} = [ glob '/etc/sysctl.d/* /var/tmp/pg_hugeinfo_*' ];
 	# mounts of others may change meanwhile
 	$state{mounts} = [ grep { /pg_hugeinfo/ } split /\n/, contents('/proc/mounts') ];
 	return \%state;
@@ -49,10 +52,14 @@ for my $ending ('KILL', 'INT', 'TERM')
 	my ($server, $dir) = $ready =~ /^ready (\d+) (.*)$/
 	  or BAIL_OUT('the victim does not come up: ' . join '', $ready, <$from>);
 
-	is(pool(default_page_kb())->{total}, 64, "$ending: the pool was changed");
+	is(pool(default_page_kb())->{total}, 65, "$ending: the pool was changed");
 	isnt(readlink("/proc/$server/exe"), undef, "$ending: a server was running");
 	is(HugeInfo::Kernel::segment($server)->{page_bytes}, 1024 * default_page_kb(), "$ending: on huge pages");
 	isnt(scalar(@{ host()->{groups} }), scalar(@{ $before->{groups} }), "$ending: a cgroup was made");
+	my $changed = host();
+	my @same = grep { $changed->{settings}{$_} eq $before->{settings}{$_} } sort keys %{ $before->{settings} };
+	is("@same", '', "$ending: so was every setting");
+	isnt("@{ $changed->{files} }", "@{ $before->{files} }", "$ending: and files were made");
 	sysopen my $lock, '/run/lock/pg_hugeinfo-host.lock', O_RDONLY or die "lock: $!\n";
 	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
 	close $lock;

@@ -21,6 +21,12 @@ set_overcommit($kb, 3);
 make_group('outer/inner');
 limit_group('outer/inner', 'fault', $kb, 1024 * $kb * 1000);
 in_group('outer/inner', sub { $node->start });
+set_thp('enabled', 'always');
+set_thp('shmem_enabled', 'within_size');
+set_strict_overcommit(1000);
+set_boot_pages(64);
+add_swap(8);
+type_in('sysctl -w vm.nr_hugepages=65');
 
 my $out = Test::More->builder->output;
 print $out "ready $node->{_pid} $ENV{TESTDIR}\n";

@@ -13,6 +13,7 @@ use POSIX ();
 use Time::HiRes qw(sleep);
 
 use HugeInfo::Cgroups;
+use HugeInfo::Machine;
 use HugeInfo::Pools;
 use HugeInfo::User;
 
@@ -69,9 +70,17 @@ sub _remove
 	return $? == 0 ? () : "$dir: cannot remove\n";
 }
 
+# Nobody else's memory is touched.
+sub _own
+{
+	my ($dir, $pid) = @_;
+	index(readlink("/proc/$pid/cwd") // '', "$dir/") == 0 or die "process $pid is none of this test's servers\n";
+	return $pid;
+}
+
 sub _obey
 {
-	my ($test, $line) = @_;
+	my ($test, $dir, $line) = @_;
 	return HugeInfo::Pools::set_pages($1, $2) if $line =~ /^pool (\d+) (\d+)$/;
 	return HugeInfo::Pools::set_overcommit($1, $2) if $line =~ /^overcommit (\d+) (\d+)$/;
 	return HugeInfo::Cgroups::group($1) if $line =~ m{^group ([a-z]+(?:/[a-z]+)*)$};
@@ -79,6 +88,13 @@ sub _obey
 	  if $line =~ m{^limit ([a-z/]+) (fault|reservation) (\d+) (\d+|max)$};
 	return HugeInfo::Cgroups::enter($test, $1) if $line =~ m{^enter ([a-z/]+)$};
 	return HugeInfo::Cgroups::leave($test) if $line eq 'leave';
+	return HugeInfo::Machine::set_thp($1, $2) if $line =~ /^thp (enabled|defrag|shmem_enabled) ([a-z_]+)$/;
+	return HugeInfo::Machine::set_strict_overcommit($1) if $line =~ /^strict_overcommit (\d+)$/;
+	return HugeInfo::Machine::set_boot_pages($1 eq 'none' ? undef : $1) if $line =~ /^boot_pages (\d+|none)$/;
+	return HugeInfo::Machine::add_swap($1) if $line =~ /^swap (\d+)$/;
+	return HugeInfo::Machine::page_out(_own($dir, $1)) if $line =~ /^page_out (\d+)$/;
+	return HugeInfo::Machine::set_oom_score_adj(_own($dir, $1), $2) if $line =~ /^oom_score_adj (\d+) (-?\d+)$/;
+	return HugeInfo::Machine::type_in($1) if $line =~ /^type (.+)$/;
 	die "not understood: $line\n";
 }
 
@@ -98,12 +114,12 @@ sub run
 		chomp $line;
 		# the test failed: its servers' logs are wanted
 		if ($line eq 'keep') { $keep = 1; print $to "ok\n"; next }
-		my $answer = eval { _obey($test, $line) // '' };
+		my $answer = eval { _obey($test, $dir, $line) // '' };
 		(my $error = $@) =~ s/\n/ /g;
 		print $to $error ? "error $error\n" : "ok $answer\n";
 	}
 	my @failures = (
-		_end_servers($dir), HugeInfo::Cgroups::restore($test),
+		_end_servers($dir), HugeInfo::Cgroups::restore($test), HugeInfo::Machine::restore(),
 		HugeInfo::Pools::restore(), $keep ? () : _remove($dir, $user));
 	print STDERR "# NOT PUT BACK: $_" for @failures;
 	POSIX::_exit(@failures ? 1 : 0);

@@ -34,6 +34,7 @@ END
 	}
 }
 
+use HugeInfo::Checks ();
 use HugeInfo::Guardian;
 use HugeInfo::Kernel;
 use HugeInfo::Namespace ();
@@ -43,7 +44,8 @@ use HugeInfo::Session ();
 use HugeInfo::User;
 
 our @ISA = qw(Exporter);
-our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size);
+our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size
+  set_thp set_strict_overcommit set_boot_pages add_swap page_out set_oom_score_adj type_in);
 
 sub import
 {
@@ -154,6 +156,25 @@ sub in_group
 	die $error unless $done;
 	return;
 }
+
+# what: enabled, defrag or shmem_enabled
+sub set_thp { my ($what, $mode) = @_; return _ask("thp $what $mode") }
+
+# Mode 2; the limit in percent of RAM.
+sub set_strict_overcommit { my ($ratio) = @_; return _ask("strict_overcommit $ratio") }
+
+# In a file of sysctl's; undef for no such file.
+sub set_boot_pages { my ($pages) = @_; return _ask('boot_pages ' . ($pages // 'none')) }
+
+sub add_swap { my ($mb) = @_; return _ask("swap $mb") }
+
+# Private memory of one of this test's processes goes to swap.
+sub page_out { my ($pid) = @_; return _ask("page_out $pid") }
+
+sub set_oom_score_adj { my ($pid, $value) = @_; return _ask("oom_score_adj $pid $value") }
+
+# A line of a remedy that root is to type.
+sub type_in { my ($line) = @_; return _ask("type $line") }
 
 # Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
 sub cannot

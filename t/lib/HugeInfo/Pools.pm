@@ -71,12 +71,19 @@ sub _reach
 	die sprintf "%s/nr_hugepages: asked for %d pages, the kernel gives %d\n", $dir, $pages, _persistent($dir);
 }
 
+# Before somebody else changes them.
+sub remember
+{
+	my ($kb) = @_;
+	$original{$_} //= _persistent($_) for _nodes($kb);
+	return;
+}
+
 sub set_pages
 {
 	my ($kb, $pages) = @_;
-	my $dir = "$GLOBAL/hugepages-${kb}kB";
-	$original{$_} //= _persistent($_) for _nodes($kb);
-	_reach($dir, $pages);
+	remember($kb);
+	_reach("$GLOBAL/hugepages-${kb}kB", $pages);
 	return;
 }
 

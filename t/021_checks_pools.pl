@@ -1,0 +1,337 @@
+# What hugeinfo_checks says of huge pages, each state made for real: with the figures that the test reads itself, and the remedy followed
+# as it stands.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Checks;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $page = $kb && $kb * 1024;
+my $other_kb = other_page_kb();
+my $node = new_server('checks');
+my $need = $kb && required_pages($node, $kb);
+
+# Whatever it is: this much is to be had without rights on the host.
+checks_of($node, 'the host as it is');
+
+# Back to what the configuration file says: the remedies have changed settings.
+sub reset_settings { my (%settings) = @_; $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL'); restarts($node, %settings); return }
+
+# The remedy of a check that is not well, and what the check says then.
+sub is_cured
+{
+	my ($checks, $check, $name) = @_;
+	follow($node, $checks->{$check}{remedy}, $name);
+	my $after = checks_of($node, "$name, cured");
+	compare_check($after, $check, { status => 'ok', remedy => undef }, "$name, cured");
+	return $after;
+}
+
+sub is_back_on_huge_pages
+{
+	my ($checks, $check, $name, $size_kb) = @_;
+	my $after = is_cured($checks, $check, $name);
+	is(segment($node->{_pid})->{page_bytes}, ($size_kb // $kb) * 1024, "$name: the remedy gets huge pages");
+	compare_restart($node, $after, $size_kb // $kb, { status => 'ok' }, { status => 'ok' }, "$name, cured");
+	return;
+}
+
+# Huge pages that free memory holds in whole blocks now: blocks of the page's order and above, as many pages as each holds.
+sub pages_in_blocks
+{
+	my $order = log($page / base_page()) / log 2;
+	my $sum = 0;
+	for (split /\n/, slurp_file('/proc/buddyinfo'))
+	{
+		my @blocks = /zone\s+\w+\s+(.*)/ ? split ' ', $1 : die "not a line of buddyinfo: $_\n";
+		$sum += $blocks[$_] << ($_ - $order) for $order .. $#blocks;
+	}
+	return $sum;
+}
+
+# The growth of the pool against buddyinfo, which moves all the time: some tries are its due.
+sub compare_growth
+{
+	my ($name) = @_;
+	my ($ready, $checks);
+	for (1 .. 100)
+	{
+		$ready = pages_in_blocks();
+		$checks = checks_of($node, $name);
+		last if $checks->{pool_growth}{evidence}{free_in_blocks_pages} == $ready;
+	}
+	my $shortfall = expected_pool($node, $kb)->{shortfall_pages};
+	my ($failures) = slurp_file('/proc/vmstat') =~ /^htlb_buddy_alloc_fail (\d+)$/m;
+	compare_check($checks, 'pool_growth', {
+			status => $ready < $shortfall ? 'warning' : 'ok',
+			evidence =>
+			  { page_size_bytes => $page, shortfall_pages => $shortfall, free_in_blocks_pages => $ready, htlb_buddy_alloc_fail => $failures },
+		}, $name);
+	return $checks;
+}
+
+for ([ 'try, empty pool', 0 ], [ 'try, one page short', $need && $need - 1 ])
+{
+	SKIP:
+	{
+		my ($name, $pages) = @$_;
+		needs_host($name);
+		pools_of_one_size($kb, $pages);
+		reset_settings();
+		my $checks = compare_growth($name);
+		my $missing = $need - $pages;
+		compare_restart($node, $checks, $kb,
+			{ status => 'warning', finding => qr/fell back.*\b$need\b.*\b$missing too few/ }, { status => 'warning' }, $name);
+		is_back_on_huge_pages($checks, 'huge_pages', $name);
+		compare_check(checks_of($node, $name), 'pool_growth', { status => 'ok', evidence => { shortfall_pages => 0 } }, "$name, cured");
+	}
+}
+
+SKIP:
+{
+	my $name = 'on, the pool gone';
+	needs_host($name);
+	pools_of_one_size($kb, $need);
+	reset_settings(huge_pages => 'on');
+	# in use, they are not taken away, but do not come back
+	set_pool($kb, 0);
+	my $checks = checks_of($node, $name);
+	compare_restart($node, $checks, $kb, { status => 'ok' }, { status => 'critical', finding => qr/would fail/ }, $name);
+	is_cured($checks, 'restart', $name);
+	set_pool($kb, 0);
+	$node->stop;
+	ok(!(starts($node))[0], "$name: without the remedy a restart fails");
+	configure($node, huge_pages => 'try');
+	$node->start;
+}
+
+for (
+	[ 'off', { huge_pages => 'off' }, qr/huge_pages = off/ ], [ 'sysv', { shared_memory_type => 'sysv' }, qr/shared_memory_type = sysv/ ],
+	[ 'a page size that is not there', { huge_page_size => '3MB' }, qr/huge_page_size/ ])
+{
+	my ($cause, $settings, $finding) = @$_;
+	for my $pages (0, $need)
+	{
+		SKIP:
+		{
+			my $name = "$cause, " . ($pages ? 'room in the pool' : 'empty pool');
+			needs_host($name);
+			cannot("$name: this kernel has such pages") if $settings->{huge_page_size} && grep { $_ == 3072 } page_sizes_kb();
+			pools_of_one_size($kb, $pages);
+			reset_settings(%$settings);
+			my $checks = checks_of($node, $name);
+			compare_check($checks, 'huge_pages', { status => 'warning', finding => $finding }, $name);
+			my $asks = exists $settings->{huge_page_size};
+			compare_check($checks, 'restart', { status => $asks ? 'warning' : 'ok', finding => $finding }, $name);
+			compare_check($checks, 'huge_page_size', {
+					status => $asks ? 'warning' : 'ok',
+					evidence => {
+						huge_page_size_bytes => $asks ? 3 << 20 : $page,
+						known_sizes_bytes => [ map { $_ * 1024 } page_sizes_kb() ] } }, $name);
+			is($checks->{huge_page_size}{remedy}, $checks->{huge_pages}{remedy}, "$name: one remedy for both") if $asks;
+			is_back_on_huge_pages($checks, 'huge_pages', $name);
+			reset_settings(huge_pages => 'try', shared_memory_type => 'mmap', huge_page_size => 0);
+		}
+	}
+}
+
+SKIP:
+{
+	my $name = 'the bomb';
+	needs_host($name);
+	pools_of_one_size($kb, 0);
+	reset_settings(shared_buffers => '32MB');
+	my $pages = required_pages($node, $kb);
+	set_pool($kb, $pages);
+	$node->safe_psql('postgres', q{
+		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 25000) AS i;
+		CREATE UNIQUE INDEX ON large (i)});
+	# through the index: a sequential scan of a large table keeps to a few buffers
+	my $touch = q{
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
+		SELECT count(x) FROM (SELECT x FROM large ORDER BY i) AS t};
+	my $limit = 6 * $page;
+	my (undef, $directory) = make_group('bomb');
+	limit_group('bomb', 'fault', $kb, $limit);
+	my $restart = sub { in_group('bomb', sub { $node->start }) };
+
+	$node->stop;
+	$restart->();
+	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server looks healthy");
+	my $checks = checks_of($node, $name);
+	my $evidence = { page_size_bytes => $page, cgroup => $directory, cgroup_limit_bytes => $limit, wanted_bytes => $pages * $page };
+	compare_check($checks, 'cgroup_fault_limit', { status => 'critical', finding => qr/will break/, evidence => $evidence }, $name);
+	my ($exit, undef, $error) = $node->psql('postgres', $touch);
+	isnt($exit, 0, "$name: it goes off");
+	like($error, qr/could not read block \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	$node->stop('immediate', fail_ok => 1);
+	$node->{_pid} = undef;
+
+	$name = 'a restart would arm the bomb';
+	set_pool($kb, 0);
+	$restart->();
+	set_pool($kb, $pages);
+	$checks = checks_of($node, $name);
+	compare_check($checks, 'cgroup_fault_limit', { status => 'warning', finding => qr/after a restart/, evidence => $evidence }, $name);
+
+	$name = 'the bomb, disarmed';
+	$node->stop;
+	$restart->();
+	is_cured(checks_of($node, $name), 'cgroup_fault_limit', $name);
+	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be touched");
+
+	$name = 'a limit on reservations';
+	set_pool($kb, $pages);
+	make_group('reservation');
+	limit_group('reservation', 'reservation', $kb, ($pages - 1) * $page);
+	$node->stop;
+	in_group('reservation', sub { $node->start });
+	$checks = checks_of($node, $name);
+	compare_check($checks, 'huge_pages', { status => 'warning', finding => qr/reserv/ }, $name);
+	compare_check($checks, 'cgroup_fault_limit', { status => 'ok' }, $name);
+	my ($raise) = split /; /, $checks->{huge_pages}{remedy};
+	type_in($raise);
+	$node->stop;
+	in_group('reservation', sub { $node->start });
+	compare_restart($node, checks_of($node, "$name, raised"), $kb, { status => 'ok' }, { status => 'ok' }, "$name, raised");
+	$node->safe_psql('postgres', 'DROP TABLE large');
+	reset_settings(shared_buffers => '16MB');
+}
+
+SKIP:
+{
+	my $name = 'idle pages';
+	needs_host($name);
+	# more than 1 % of RAM, and more than 10 % of the need
+	my $idle = int(0.012 * ram_bytes() / $page) + $need;
+	pools_of_one_size($kb, $need + $idle);
+	reset_settings();
+	my $checks = checks_of($node, $name);
+	my $expected = sub {
+		my ($pages) = @_;
+		return { page_size_bytes => $page, persistent_pages => $need + $pages, needed_pages => $need, idle_bytes => $pages * $page };
+	};
+	compare_check($checks, 'pool_size', { status => 'warning', evidence => $expected->($idle) }, $name);
+	my $after = is_cured($checks, 'pool_size', $name);
+	compare_check($after, 'pool_size', { status => 'ok', evidence => $expected->(0) }, "$name, cured");
+	compare_restart($node, $after, $kb, { status => 'ok' }, { status => 'ok' }, "$name, cured");
+
+	$name = 'a few idle pages';
+	set_pool($kb, $need + 2);
+	compare_check(checks_of($node, $name), 'pool_size', { status => 'ok', evidence => $expected->(2) }, $name);
+}
+
+sub pool_asked_for
+{
+	my ($checks) = @_;
+	my ($entry) = grep { $_->{page_size_bytes} == $page } @{ $checks->{pool_filled}{evidence}{pools} };
+	return $entry;
+}
+
+SKIP:
+{
+	my $name = 'the next boot';
+	needs_host($name);
+	cannot("$name: another file asks for huge pages after this test's")
+	  if -e '/etc/sysctl.conf' && slurp_file('/etc/sysctl.conf') =~ m{^\s*-?vm[./]nr_hugepages\b}m;
+	pools_of_one_size($kb, $need);
+	reset_settings();
+	my $file = '/etc/sysctl.d/zz-pg_hugeinfo-test.conf';
+	my $reboot = sub { my ($pages) = @_; return { page_size_bytes => $page, asked_pages => $pages, required_pages => $need, source => $file } };
+	my $filled = sub { my ($pages) = @_; return { page_size_bytes => $page, asked_pages => $pages, persistent_pages => pool($kb)->{total}, source => $file } };
+
+	set_boot_pages($need - 1);
+	my $checks = checks_of($node, $name);
+	compare_check($checks, 'reboot', { status => 'warning', evidence => $reboot->($need - 1) }, $name);
+	compare_check($checks, 'pool_filled', { status => 'ok' }, $name);
+	is_deeply(pool_asked_for($checks), $filled->($need - 1), "$name: what was asked for");
+	my $after = is_cured($checks, 'reboot', $name);
+	compare_check($after, 'reboot', { status => 'ok', evidence => $reboot->($need) }, "$name, cured");
+
+	$name = 'a pool that was not filled';
+	set_boot_pages($need + 7);
+	$checks = checks_of($node, $name);
+	compare_check($checks, 'reboot', { status => 'ok', evidence => $reboot->($need + 7) }, $name);
+	compare_check($checks, 'pool_filled', { status => 'warning', finding => qr{\Q$file\E asked for @{[ $need + 7 ]}\b.*\b$need are there} }, $name);
+	is_deeply(pool_asked_for($checks), $filled->($need + 7), "$name: what was asked for");
+	is_cured($checks, 'pool_filled', $name);
+	is(pool($kb)->{total}, $need + 7, "$name: the remedy fills it");
+
+	$name = 'more than the host can spare';
+	my $much = int(0.95 * ram_bytes() / $page);
+	set_boot_pages($much);
+	compare_check(checks_of($node, $name), 'pool_filled', { status => 'warning', remedy => qr/^ask for fewer in \Q$file\E: $much huge pages/ }, $name);
+
+	$name = 'no file asks';
+	set_boot_pages(undef);
+	$checks = checks_of($node, $name);
+	my $at_boot = slurp_file('/proc/cmdline') =~ /\bhugepages=/;
+	compare_check($checks, 'reboot', { status => 'warning', evidence => { asked_pages => 0, source => undef } }, $name) unless $at_boot;
+	is_cured($checks, 'reboot', $name);
+	set_boot_pages(undef);
+}
+
+SKIP:
+{
+	my $name = 'a segment that is too large for the host';
+	needs_host($name);
+	cannot("$name: overcommit is strict here") if slurp_file('/proc/sys/vm/overcommit_memory') =~ /^2/;
+	pools_of_one_size($kb, 0);
+	# On small pages it starts: little of it is touched.
+	reset_settings(shared_buffers => int(0.94 * ram_bytes() / (1 << 20)) . 'MB');
+	my $real = segment($node->{_pid});
+	cmp_ok($real->{bytes}, '>', 0.9 * ram_bytes(), "$name: there it is");
+	my $checks = compare_growth($name);
+	my $pages = POSIX::ceil($real->{bytes} / $page);
+	compare_check($checks, 'memory_left', {
+			status => 'warning',
+			finding => qr/would leave .* too large/,
+			remedy => qr/^lower shared_buffers/,
+			evidence => {
+				memory_total_bytes => ram_bytes(),
+				pools_bytes => 0,
+				left_bytes => ram_bytes(),
+				left_with_recommended_bytes => ram_bytes() > $pages * $page ? ram_bytes() - $pages * $page : 0 } }, $name);
+	compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning', remedy => qr/^lower shared_buffers: $pages / }, $name);
+	is_deeply([ map { $_->{name} } grep { ($_->{remedy} // '') =~ /nr_hugepages\s*=\s*\d|echo \d+ > \S*nr_hugepages/ } values %$checks ],
+		[], "$name: no remedy sets a pool that would choke the host");
+	# as they say
+	$node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '16MB'));
+	$node->restart;
+	my $after = checks_of($node, "$name, cured");
+	compare_check($after, 'memory_left', { status => 'ok' }, "$name, cured");
+	is_back_on_huge_pages($after, 'restart', $name);
+	reset_settings(shared_buffers => '16MB');
+}
+
+# The last: a machine that has run for long may have no such page.
+SKIP:
+{
+	my $name = 'pool of the wrong size';
+	needs_host($name);
+	cannot("$name: this kernel has one huge page size only") unless $other_kb;
+	reset_settings();
+	eval { pools_of_one_size($other_kb, required_pages($node, $other_kb)); 1 } or cannot("$name: $@");
+	$node->restart;
+	for my $way (0, 1)
+	{
+		my $which = "$name, " . ($way ? 'the other way out' : 'the first way out');
+		my $checks = checks_of($node, $which);
+		compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning' }, $which);
+		$checks->{huge_pages}{remedy} =~ s/.*; or // if $way;
+		is_back_on_huge_pages($checks, 'huge_pages', $which, $way ? $other_kb : $kb);
+		$node->stop;
+		set_pool($kb, 0);
+		$node->start;
+	}
+}
+
+$node->stop;
+done_testing;

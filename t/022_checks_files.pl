@@ -1,0 +1,234 @@
+# What hugeinfo_checks says of configuration files that wait for a restart, and of other servers on the host.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::OtherUser;
+use HugeInfo::Host;
+use HugeInfo::Checks;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $page = $kb && $kb * 1024;
+my $node = new_server('files');
+my $need = $kb && required_pages($node, $kb);
+$node->safe_psql('postgres', 'CREATE ROLE observer IN ROLE pg_monitor');
+
+my $file = $node->data_dir . '/postgresql.conf';
+my $contents = slurp_file($file);
+sub set_file { my ($text) = @_; open my $fh, '>', $file or die "$file: $!\n"; print $fh $contents, $text; return close $fh }
+
+SKIP:
+{
+	my $name = 'nothing waits';
+	needs_host('files that wait for a restart');
+	pools_of_one_size($kb, $need);
+	$node->restart;
+	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' }, remedy => undef }, $name);
+
+	for (
+		[ 'ALTER SYSTEM', sub { $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '40MB')) } ],
+		[ 'a line in postgresql.conf', sub { set_file("shared_buffers = '40MB'\n") } ])
+	{
+		my ($name, $change) = @$_;
+		$change->();
+		my $checks = checks_of($node, $name);
+		compare_check($checks, 'restart', { status => 'ok', evidence => { required_pages => $need } }, "$name, the running server");
+		compare_check($checks, 'restart_with_files', {
+				status => 'warning',
+				finding => qr/^settings wait for a restart: a restart would lose huge pages/,
+				evidence => { huge_pages => 'try', page_size_bytes => $page, own_pages => $need, pool_total_pages => $need } }, $name);
+		my $remedy = $checks->{restart_with_files}{remedy};
+		my $required = $checks->{restart_with_files}{evidence}{required_pages};
+		like($remedy, qr/\bvm\.nr_hugepages=$required\b/, "$name: the remedy has its pages");
+
+		# one less does not do
+		set_pool($kb, $required - 1);
+		$node->restart;
+		my $real = segment($node->{_pid});
+		is($real->{page_bytes}, base_page(), "$name: with one page less it falls back");
+		is($required, POSIX::ceil($real->{bytes} / $page), "$name: the pages are those of the real segment");
+		set_pool($kb, $need);
+		follow($node, $remedy, $name);
+		is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages");
+		my $after = checks_of($node, "$name, cured");
+		compare_check($after, 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' } }, "$name, cured");
+		compare_check($after, 'restart', { status => 'ok', evidence => { required_pages => $required } }, "$name, cured");
+		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+		set_file('');
+		set_pool($kb, $need);
+		$node->restart;
+	}
+
+	$name = 'a line is gone';
+	set_file("shared_buffers = '40MB'\n");
+	$node->restart;
+	is(segment($node->{_pid})->{page_bytes}, base_page(), "$name: it fell back");
+	set_file('');
+	my $checks = checks_of($node, $name);
+	compare_check($checks, 'restart', { status => 'warning' }, "$name, the running server");
+	compare_check($checks, 'restart_with_files', { status => 'ok', finding => qr/would get huge pages/, evidence => { required_pages => $need } }, $name);
+	$node->restart;
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: and so it is");
+
+	$name = 'a setting of another kind';
+	set_file("huge_pages = off\n");
+	compare_check(checks_of($node, $name), 'restart_with_files',
+		{ status => 'ok', finding => qr/would not ask for huge pages: huge_pages = off/, evidence => { huge_pages => 'off' } }, $name);
+
+	$name = 'on, and too few pages';
+	set_file("shared_buffers = '40MB'\nhuge_pages = on\n");
+	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'critical', finding => qr/would fail/ }, $name);
+	$node->stop;
+	ok(!(starts($node))[0], "$name: it does");
+	set_file('');
+	$node->start;
+}
+
+for (
+	[ 'a value that is wrong', "shared_buffers = 'much'\n", qr/invalid value for parameter "shared_buffers": "much"/ ],
+	[ 'a line that is none', "shared_buffers 40MB or so\n", qr/syntax error in file ".*postgresql\.conf"/ ],
+	[ 'a setting that does not exist', "shared_bufers = 40MB\n", qr/unrecognized configuration parameter "shared_bufers"/ ],
+	[ 'settings that do not go together', "max_wal_senders = 10\nwal_level = minimal\n", qr/WAL streaming \(max_wal_senders > 0\) requires/i ])
+{
+	my ($name, $text, $message) = @$_;
+	set_file($text);
+	my $checks = checks_of($node, $name);
+	compare_check($checks, 'restart_with_files', { status => 'critical', finding => $message, evidence => { waiting => 't' } }, $name);
+	# the remedy is a query that shows what is wrong
+	isnt($node->safe_psql('postgres', $checks->{restart_with_files}{remedy}), '', "$name: the remedy shows it");
+	$node->stop;
+	my ($started, $log) = starts($node);
+	ok(!$started, "$name: it would not start");
+	like($log, $message, "$name: with these words");
+	set_file('');
+	$node->start;
+	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' } }, "$name, put right");
+}
+
+{
+	my $name = 'who may not plan';
+	set_file("shared_buffers = '40MB'\n");
+	my $observer = HugeInfo::Session->new($node);
+	$observer->value('SET ROLE observer');
+	compare_check(checks_of($observer, $name), 'restart_with_files',
+		{ status => 'unknown', finding => qr/only a role that may execute hugeinfo_plan/, remedy => undef }, $name);
+
+	$name = 'who may plan, and may not read the files';
+	$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION hugeinfo_plan(jsonb) TO observer');
+	my $checks = checks_of($observer, $name);
+	like($checks->{restart_with_files}{finding}, qr/^settings wait for a restart/, $name);
+	my $super = checks_of($node, $name);
+	is_deeply($checks->{restart_with_files}, $super->{restart_with_files}, "$name: is told what a superuser is");
+	$observer->close;
+	set_file('');
+}
+
+# Other servers as /proc shows them, and what the check makes of them: programs of that name whose parent has another name.
+sub name_of { my ($pid) = @_; return process_file($pid, 'comm') =~ s/\n//r }
+
+sub compare_neighbours
+{
+	my ($asked, $postmaster, $uid, $own, $name) = @_;
+	my $expected = sub {
+		my %of = (other_servers => 0, hidden_servers => 0, others_pages => 0);
+		for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
+		{
+			my ($parent) = process_file($pid, 'stat') =~ /.*\) \S (\d+)/s or next;
+			next if $pid == $postmaster || name_of($pid) ne 'postgres' || name_of($parent) eq 'postgres';
+			# one that only computes something for somebody
+			next if title($pid) eq '' || process_file($pid, 'cmdline') =~ /\0(?:-C|--single|-V)\0/;
+			$of{other_servers}++;
+			my $real = $uid == $> && (stat "/proc/$pid")[4] == $uid && eval { segment($pid) };
+			if (!$real) { $of{hidden_servers}++ }
+			elsif ($real->{page_bytes} == base_page() || $real->{page_bytes} == $page) { $of{others_pages} += POSIX::ceil($real->{bytes} / $page) }
+		}
+		return \%of;
+	};
+	my ($of, $checks);
+	until_true(sub {
+		my $before = $expected->();
+		$checks = checks_of($asked, $name);
+		$of = $expected->();
+		return text_of($before) eq text_of($of);
+	});
+	my $evidence = { other_servers => $of->{other_servers} };
+	my $status = 'ok';
+	if ($of->{other_servers})
+	{
+		my $capacity = pool($kb)->{total};
+		$evidence = { %$of, page_size_bytes => $page, own_pages => $own, capacity_pages => $capacity };
+		$status = $own + $of->{others_pages} > $capacity ? 'warning' : $of->{hidden_servers} ? 'unknown' : 'ok';
+	}
+	compare_check($checks, 'neighbours', { status => $status, evidence => $evidence }, $name);
+	return ($checks, $of);
+}
+
+SKIP:
+{
+	my $name = 'two servers';
+	needs_host($name);
+	pools_of_one_size($kb, $need);
+	$node->restart;
+	my $other = new_server('neighbour', shared_buffers => '24MB');
+	my $of_other = required_pages($other, $kb);
+	my $ask = sub { my ($which, $own, $name) = @_; return compare_neighbours($which, $which->{_pid}, $>, $own, "$name, asked by " . $which->name) };
+	my ($checks) = $ask->($node, $need, $name);
+	is($checks->{neighbours}{status}, 'warning', "$name: the pool is too small");
+	($checks) = $ask->($other, $of_other, $name);
+	my ($line, $rest) = split /; /, $checks->{neighbours}{remedy}, 2;
+	is($rest, 'then restart those that lie on small pages', "$name: the remedy");
+	type_in($line);
+	for ($node, $other) { $_->restart if segment($_->{_pid})->{page_bytes} == base_page() }
+	for ($node, $other)
+	{
+		is(segment($_->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages for " . $_->name);
+		($checks, my $of) = $ask->($_, $_ == $node ? $need : $of_other, "$name, cured");
+		is($checks->{neighbours}{status}, $of->{hidden_servers} ? 'unknown' : 'ok', "$name, cured");
+	}
+
+	$name = 'who wants no huge pages';
+	restarts($other, huge_pages => 'off');
+	set_pool($kb, $need);
+	$ask->($other, 0, $name);
+	$other->stop;
+
+	$name = 'alone';
+	my (undef, $of) = $ask->($node, $need, $name);
+	note("$of->{other_servers} other servers run on this host");
+}
+
+SKIP:
+{
+	my $name = "another user's server";
+	needs_host($name);
+	my $missing = HugeInfo::OtherUser::missing();
+	cannot("$name: $missing") if $missing;
+	my $other = HugeInfo::OtherUser::server();
+	pools_of_one_size($kb, 2 * $need + 30);
+	$node->restart;
+	my (undef, $of) = compare_neighbours($node, $node->{_pid}, $>, $need, $name);
+	cmp_ok($of->{hidden_servers}, '>', 0, "$name: is hidden");
+
+	$name = "ours, asked by another user's";
+	my $theirs = HugeInfo::Session->new($node, socket => $other->{socket}, port => $other->{port}, user => 'postgres');
+	$theirs->value('CREATE EXTENSION pg_hugeinfo');
+	compare_neighbours($theirs, $other->{pid}, $other->{uid}, 0, $name);
+	$theirs->close;
+
+	$name = 'too few even for the one that is seen';
+	$node->stop;
+	set_pool($kb, $need - 1);
+	$node->start;
+	my ($checks) = compare_neighbours($node, $node->{_pid}, $>, $need, $name);
+	is($checks->{neighbours}{status}, 'warning', $name);
+}
+
+$node->stop;
+done_testing;

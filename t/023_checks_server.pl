@@ -1,0 +1,327 @@
+# What hugeinfo_checks says of the server's processes and of the host's settings, each state made for real.
+use strict;
+use warnings;
+# addresses have more than 32 bits
+no warnings 'portable';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Checks;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use List::Util qw(max min sum0);
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $kb = default_page_kb();
+my $page = $kb && $kb * 1024;
+my $node = new_server('server', shared_buffers => '64MB', max_connections => 200, huge_pages => 'off');
+
+# A figure of each process of the server, as /proc has it.
+sub of_all { my ($figure) = @_; return map { $figure->($_) // () } family($node->{_pid}) }
+
+# Asks until the evidence is what the test reads before and after: figures of living processes move.
+sub settled_check
+{
+	my ($asked, $check, $read, $expected, $name) = @_;
+	my ($checks, $figures);
+	until_true(sub {
+		my $before = $read->();
+		$checks = checks_of($asked, $name);
+		my $after = $read->();
+		$figures = $after;
+		my $seen = { map { $_ => $checks->{$check}{evidence}{$_} } keys %$after };
+		return text_of($before) eq text_of($after) && text_of($seen) eq text_of($after);
+	});
+	compare_check($checks, $check, { %$expected, evidence => $figures }, $name);
+	return $checks;
+}
+
+sub meminfo_bytes { my ($key) = @_; return slurp_file('/proc/meminfo') =~ /^\Q$key\E:\s+(\d+) kB$/m ? 1024 * $1 : undef }
+sub vm { my ($name) = @_; return slurp_file("/proc/sys/vm/$name") =~ s/\n//r }
+sub thp { my ($name) = @_; return slurp_file("/sys/kernel/mm/transparent_hugepage/$name") =~ /\[(.*)\]/ ? $1 : undef }
+
+my $sql = HugeInfo::Session->new($node);
+
+{
+	my $name = 'the host as it is';
+	my $checks = checks_of($sql, $name);
+	compare_check($checks, 'hugetlb_shm_group', { status => 'ok', evidence => { hugetlb_shm_group => vm('hugetlb_shm_group') } }, $name);
+	compare_check($checks, 'numa_pool', { status => 'ok' }, $name) if 1 == (() = glob '/sys/devices/system/node/node[0-9]*');
+	compare_check($checks, 'numa_segment', { status => 'ok' }, $name) if 1 == (() = glob '/sys/devices/system/node/node[0-9]*');
+	settled_check($sql, 'major_faults', sub { return { major_faults => sum0(of_all(sub { stat_file($_[0])->{major_faults} })) } }, { status => 'ok' }, $name);
+	my $started = (split / /, slurp_file("/proc/$node->{_pid}/stat") =~ s/^.*\) //sr)[19] / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+	my ($now) = split / /, slurp_file('/proc/uptime');
+	my $seconds = $checks->{major_faults}{evidence}{seconds};
+	ok($seconds <= $now - $started + 1 && $seconds >= 0, "$name: as long as the postmaster is there") or diag("$seconds seconds");
+}
+
+for my $mode (qw(always madvise never))
+{
+	SKIP:
+	{
+		my $name = "private THP, $mode";
+		needs_host($name);
+		set_thp('enabled', $mode);
+		my $checks = checks_of($sql, $name);
+		compare_check($checks, 'thp_private', {
+				status => $mode eq 'always' ? 'warning' : 'ok',
+				finding => qr/\(enabled = $mode\)/,
+				evidence => { enabled => $mode, defrag => thp('defrag') } }, $name);
+		next if $mode ne 'always';
+		my ($line) = split /; /, $checks->{thp_private}{remedy};
+		type_in($line);
+		is(thp('enabled'), 'madvise', "$name: the remedy changes the mode");
+		compare_check(checks_of($sql, $name), 'thp_private', { status => 'ok', remedy => undef }, "$name, cured");
+	}
+}
+
+# Of the main segment, what a process has on transparent huge pages.
+sub thp_bytes
+{
+	my ($pid) = @_;
+	my @shared = grep { $_->{permissions} =~ /s$/ && ($_->{path} // '') =~ m{^/dev/zero} } smaps_file($pid);
+	return sum0(map { $_->{shmem_thp_bytes} // 0 } @shared);
+}
+
+sub fill_buffers
+{
+	my ($session) = @_;
+	$session->value($_) for
+	  q(CREATE TABLE IF NOT EXISTS large AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 40000)),
+	  'CREATE EXTENSION IF NOT EXISTS pg_prewarm', q(SELECT pg_prewarm('large', 'buffer'));
+	return;
+}
+
+for my $mode (qw(always within_size advise never))
+{
+	SKIP:
+	{
+		my $name = "shared THP, $mode";
+		needs_host($name);
+		set_thp('shmem_enabled', $mode);
+		$sql->close;
+		$node->restart;
+		# the one that has touched most, and it alone
+		$sql = HugeInfo::Session->new($node);
+		my $reader = HugeInfo::Session->new($node);
+		fill_buffers($reader);
+		my $warns = $mode =~ /always|within_size/;
+		my $got = thp_bytes($reader->pid);
+		$warns ? cmp_ok($got, '>', 0, "$name: the kernel gave some") : is($got, 0, "$name: the kernel gave none");
+		settled_check($sql, 'thp_shared', sub { return {
+					shmem_enabled => $mode,
+					segment_thp_bytes => $warns ? thp_bytes($reader->pid) : undef,
+					segment_bytes => segment($node->{_pid})->{bytes} } },
+			{ status => $warns ? 'warning' : 'ok' }, $name);
+		$reader->close;
+
+		next if $mode ne 'always';
+		$name = 'shared THP, always, on huge pages of the pool';
+		pools_of_one_size($kb, required_pages($node, $kb));
+		$sql->close;
+		restarts($node, huge_pages => 'on');
+		compare_check(checks_of($node, $name), 'thp_shared', {
+				status => 'ok',
+				finding => qr/lies on huge pages of the pool/,
+				evidence => { shmem_enabled => 'always', segment_thp_bytes => undef, segment_bytes => segment($node->{_pid})->{bytes} } }, $name);
+		restarts($node, huge_pages => 'off');
+		set_pool($kb, 0);
+		$sql = HugeInfo::Session->new($node);
+	}
+}
+
+sub swap_bytes { return sum0(of_all(sub { status_file($_[0])->{swap_bytes} })) }
+sub swap_evidence
+{
+	my $used = meminfo_bytes('SwapTotal') - meminfo_bytes('SwapFree');
+	return { swap_bytes => swap_bytes(), swap_of_host_bytes => $used, swappiness => vm('swappiness') };
+}
+
+SKIP:
+{
+	my $name = 'swap';
+	needs_host($name);
+	add_swap(200);
+	# private memory of its own, which it never looks at again
+	my $large = HugeInfo::Session->new($node);
+	my $fill = sub { my ($mb) = @_; return $large->value("SELECT length(set_config('hugeinfo_test.filler', repeat('x', $mb << 20), false))") };
+	$fill->(40);
+	page_out($large->pid);
+	cmp_ok(swap_bytes(), '>', 20 << 20, "$name: some memory went there");
+	cmp_ok(swap_bytes(), '<', 64 << 20, "$name: and not much");
+	settled_check($sql, 'swap', \&swap_evidence, { status => 'ok', finding => qr/swapped out/ }, "$name, a little");
+
+	$fill->(100);
+	page_out($large->pid);
+	cmp_ok(swap_bytes(), '>', 80 << 20, "$name: more memory went there");
+	settled_check($sql, 'swap', \&swap_evidence, { status => 'warning', finding => qr/come back by major faults/ }, "$name, a lot");
+
+	# so do they
+	my $before = stat_file($large->pid)->{major_faults};
+	$large->value(q(SELECT length(current_setting('hugeinfo_test.filler'))));
+	cmp_ok(stat_file($large->pid)->{major_faults}, '>', $before, "$name: it comes back by major faults");
+	$large->close;
+	until_true(sub { swap_bytes() < 64 << 20 });
+	settled_check($sql, 'swap', \&swap_evidence, { status => 'ok' }, "$name, who had it has gone");
+}
+
+# Clients that have touched all of the table and stay.
+sub crowd
+{
+	my ($clients) = @_;
+	my $script = PostgreSQL::Test::Utils::tempdir() . '/crowd.sql';
+	append_to_file($script, "SELECT count(*) FROM holes;\n\\sleep 1000 s\n") unless -e $script;
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	my $run = IPC::Run::start([ 'pgbench', '--no-vacuum', "--client=$clients", "--file=$script", 'postgres' ], '<', \undef, '>', \my $out, '2>', \my $error);
+	my $count = q(SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query LIKE 'SELECT count(*) FROM holes%');
+	until_true(sub { $run->pump_nb; return $node->safe_psql('postgres', $count) == $clients }) or die "the crowd doesn't come: $error\n";
+	return $run;
+}
+
+SKIP:
+{
+	my $name = 'page tables';
+	needs_host($name);
+	$sql->close;
+	pools_of_one_size($kb, 0);
+	restarts($node, shared_buffers => '256MB', huge_pages => 'try');
+	# A page of zeros is a valid page: the file of the table is one large hole.
+	$node->safe_psql('postgres', 'CREATE TABLE holes ()');
+	truncate $node->data_dir . '/' . $node->safe_psql('postgres', q(SELECT pg_relation_filepath('holes'))), 240 << 20 or die "truncate: $!\n";
+	my $prepare = sub {
+		$node->safe_psql('postgres', q(CREATE EXTENSION IF NOT EXISTS pg_prewarm; SELECT pg_prewarm('holes', 'buffer')));
+		$sql = HugeInfo::Session->new($node);
+	};
+	my $page_tables = sub {
+		my @bytes = of_all(sub { status_file($_[0])->{page_table_bytes} });
+		return { page_table_bytes => sum0(@bytes), processes => scalar(@bytes), memory_total_bytes => ram_bytes(),
+			needed_bytes => min(segment($node->{_pid})->{bytes}, $sql->value(q(SELECT setting::bigint << 20 FROM pg_settings WHERE name = 'shared_memory_size'))) };
+	};
+	$prepare->();
+	settled_check($sql, 'page_tables', $page_tables, { status => 'ok' }, "$name of few");
+
+	my $crowd = crowd(150);
+	my $figures = $page_tables->();
+	cmp_ok($figures->{page_table_bytes}, '>', max(64 << 20, 0.2 * $figures->{needed_bytes}), "$name: they are large");
+	my $checks = settled_check($sql, 'page_tables', $page_tables, { status => 'warning' }, "$name of many");
+	my $remedy = $checks->{page_tables}{remedy};
+	$crowd->kill_kill;
+	$sql->close;
+	follow($node, $remedy, $name);
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages");
+	$prepare->();
+	$crowd = crowd(150);
+	settled_check($sql, 'page_tables', $page_tables, { status => 'ok' }, "$name of many, cured");
+	my $cured = $page_tables->();
+	cmp_ok($cured->{page_table_bytes}, '<', 0.7 * $figures->{page_table_bytes}, "$name: they are smaller");
+	$crowd->kill_kill;
+	$sql->close;
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL; DROP TABLE holes');
+	restarts($node, shared_buffers => '16MB', huge_pages => 'off');
+	set_pool($kb, 0);
+	$sql = HugeInfo::Session->new($node);
+}
+
+SKIP:
+{
+	my $name = 'OOM protection';
+	needs_host($name);
+	my $adj = sub { my ($pid) = @_; return oom_files($pid)->{oom_score_adj} };
+	my $evidence = sub {
+		return {
+			oom_score_adj_of_postmaster => $adj->($node->{_pid}),
+			least_oom_score_adj_of_others => min(map { $adj->($_) } grep { $_ != $node->{_pid} } family($node->{_pid})) };
+	};
+	# below 0 takes CAP_SYS_RESOURCE, which root of a container or of a small virtual machine may lack
+	my $can_protect = eval { set_oom_score_adj($node->{_pid}, -1); 1 };
+	diag('not tried: the OOM protection of a postmaster, which this root may not set') unless $can_protect;
+	for (
+		[ 'nobody is protected', 0, 0, 'warning', qr/may take the postmaster/ ],
+		[ 'the postmaster is first', 500, 0, 'warning', qr/may take the postmaster/ ],
+		[ 'all are', -1000, -1000, 'warning', qr/could end none/ ],
+		[ 'all are a little', -900, -900, 'ok', qr/prefers others/ ],
+		[ 'the postmaster alone is', -900, 0, 'ok', qr/prefers others/ ])
+	{
+		my ($case, $of_postmaster, $of_others, $status, $finding) = @$_;
+		next if $of_postmaster < 0 && !$can_protect;
+		set_oom_score_adj($node->{_pid}, $of_postmaster);
+		# who is asked is one of them; who asked before may be about to end
+		for my $child (grep { $_ != $node->{_pid} } family($node->{_pid})) { eval { set_oom_score_adj($child, $of_others) } }
+		settled_check($sql, 'oom_protection', $evidence, { status => $status, finding => $finding }, "$name: $case");
+	}
+
+	# The remedy: what the service manager sets for the postmaster, children take back for themselves.
+	$name = 'OOM protection, cured';
+	set_oom_score_adj($node->{_pid}, 500);
+	my $remedy = checks_of($sql, $name)->{oom_protection}{remedy};
+	my %environment = $remedy =~ /\b(PG_OOM_ADJUST_FILE|PG_OOM_ADJUST_VALUE)=([^\s;]+)/g;
+	is(scalar(keys %environment), 2, "$name: the remedy names both variables");
+	$sql->close;
+	$node->stop;
+	{
+		local %ENV = (%ENV, %environment);
+		$node->start;
+	}
+	my ($adjust) = $remedy =~ /\bOOMScoreAdjust=(-\d+)/;
+	set_oom_score_adj($node->{_pid}, $can_protect ? $adjust : 500);
+	$sql = HugeInfo::Session->new($node);
+	is($adj->($sql->pid), $environment{PG_OOM_ADJUST_VALUE}, "$name: a new backend has what the remedy gives it");
+	isnt($adj->($node->{_pid}), $adj->($sql->pid), "$name: and the postmaster what it had");
+	settled_check($sql, 'oom_protection', sub { return { oom_score_adj_of_postmaster => $adjust } }, { status => 'ok' }, $name) if $can_protect;
+}
+
+SKIP:
+{
+	my $name = 'strict overcommit';
+	needs_host($name);
+	my $read = sub {
+		my ($pages_bytes) = sum0(map { pool($_)->{total} * $_ * 1024 } page_sizes_kb());
+		return {
+			overcommit_memory => vm('overcommit_memory'),
+			overcommit_ratio => vm('overcommit_ratio'),
+			commit_limit_bytes => meminfo_bytes('CommitLimit'),
+			pools_bytes => $pages_bytes };
+	};
+	settled_check($sql, 'overcommit', $read, { status => 'ok', finding => qr/no strict overcommit/ }, "$name, none");
+	set_pool($kb, 100);
+	# far more than is promised: nobody on this host will notice
+	set_strict_overcommit(1000);
+	my $checks = settled_check($sql, 'overcommit', $read, { status => 'ok', finding => qr/^strict overcommit/ }, $name);
+	# 100 pages less, 10 times
+	my $limit = $checks->{overcommit}{evidence}{commit_limit_bytes};
+	is($checks->{overcommit}{evidence}{taken_by_pools_bytes}, 1000 * $page, "$name: what the pools take of it");
+	set_pool($kb, 0);
+	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: the kernel gives as much back");
+	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools nothing");
+	set_oom_score_adj($node->{_pid}, 0);
+	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'ok', finding => qr/strict overcommit/ }, "$name: who is not protected");
+}
+
+SKIP:
+{
+	my $name = 'memlock';
+	needs_host($name);
+	$sql->close;
+	pools_of_one_size($kb, required_pages($node, $kb));
+	my $limit = sub { my ($bytes) = @_; return !system_log('prlimit', "--memlock=$bytes:", '--pid', $$) };
+	$node->stop;
+	configure($node, huge_pages => 'on');
+	$limit->(0) or cannot("$name: this test's limit cannot be lowered");
+	$node->start;
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: without any locked memory it gets huge pages");
+	like(slurp_file("/proc/$node->{_pid}/limits"), qr/^Max locked memory\s+0\s/m, "$name: none is allowed");
+	compare_check(checks_of($node, $name), 'memlock',
+		{ status => 'ok', finding => qr/^memlock \(0 \S+\) has no part in PostgreSQL's huge pages: nothing to set$/, evidence => { memlock_bytes => 0 } }, $name);
+}
+
+$sql->close;
+$node->stop;
+done_testing;

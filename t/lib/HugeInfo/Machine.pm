@@ -1,0 +1,155 @@
+# The guardian's hands on the rest of the host: modes of transparent huge pages, overcommit, swap, what the next boot is to set up, and
+# what becomes of the memory of the test's own servers.
+package HugeInfo::Machine;
+
+use strict;
+use warnings;
+# addresses have more than 32 bits
+no warnings 'portable';
+
+use File::Temp ();
+use POSIX ();
+
+use HugeInfo::Pools;
+
+my $THP = '/sys/kernel/mm/transparent_hugepage';
+my $VM = '/proc/sys/vm';
+# The last of its kind, and nobody else's.
+my $BOOT_FILE = '/etc/sysctl.d/zz-pg_hugeinfo-test.conf';
+
+# file and contents before the first change, in the order of the changes
+my @original;
+my ($boot_file, $swap_file);
+
+sub _slurp
+{
+	my ($file) = @_;
+	open my $fh, '<', $file or die "$file: $!\n";
+	local $/;
+	return scalar <$fh>;
+}
+
+sub _write
+{
+	my ($file, $value) = @_;
+	open my $fh, '>', $file or die "$file: $!\n";
+	defined syswrite $fh, "$value\n" or die "$file: cannot write $value: $!\n";
+	return;
+}
+
+# What has to be written for it to be as it is: of several modes the one in brackets.
+sub _contents
+{
+	my ($file) = @_;
+	my $text = _slurp($file);
+	chomp $text;
+	return $text =~ /\[(.*)\]/ ? $1 : $text;
+}
+
+sub _set
+{
+	my ($file, $value) = @_;
+	push @original, [ $file, _contents($file) ] unless grep { $_->[0] eq $file } @original;
+	_write($file, $value);
+	return;
+}
+
+# what: enabled, defrag or shmem_enabled
+sub set_thp { my ($what, $mode) = @_; return _set("$THP/$what", $mode) }
+
+# Overcommit mode 2, with a limit of so many percent of RAM. A low one would leave the host without memory for anything.
+sub set_strict_overcommit
+{
+	my ($ratio) = @_;
+	my ($committed, $ram) = map { _slurp('/proc/meminfo') =~ /^$_:\s+(\d+) kB$/m ? $1 : die "no $_\n" } qw(Committed_AS MemTotal);
+	die "$ratio percent is too little for this host\n" if $ratio * $ram / 100 < 4 * ($committed + $ram);
+	_set("$VM/overcommit_ratio", $ratio);
+	_set("$VM/overcommit_memory", 2);
+	return;
+}
+
+# A file of sysctl's that asks for so many huge pages at the next boot; undef for none.
+sub set_boot_pages
+{
+	my ($pages) = @_;
+	die "$BOOT_FILE: is there already\n" if !$boot_file && -e $BOOT_FILE;
+	$boot_file = 1;
+	return _write($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
+	-e $BOOT_FILE && (unlink $BOOT_FILE or die "$BOOT_FILE: $!\n");
+	return;
+}
+
+sub add_swap
+{
+	my ($mb) = @_;
+	# without holes, of which swap can have none
+	(my $fh, $swap_file) = File::Temp::tempfile('pg_hugeinfo_swap_XXXXXX', DIR => '/var/tmp');
+	my $zeros = "\0" x (1 << 20);
+	for (1 .. $mb) { (syswrite($fh, $zeros) // 0) == 1 << 20 or die "$swap_file: $!\n" }
+	close $fh;
+	for (qw(mkswap swapon)) { system("$_ $swap_file >/dev/null 2>&1") == 0 or die "$_ $swap_file failed\n" }
+	return;
+}
+
+# Private memory of a process goes to swap (process_madvise(2), Linux 5.10).
+sub page_out
+{
+	my ($pid) = @_;
+	my ($SYS_pidfd_open, $SYS_process_madvise, $MADV_PAGEOUT) = (434, 440, 21);
+	my $process = syscall $SYS_pidfd_open, $pid + 0, 0;
+	die "pidfd_open: $!\n" if $process < 0;
+	for (split /\n/, _slurp("/proc/$pid/maps"))
+	{
+		next unless /^([0-9a-f]+)-([0-9a-f]+) rw.p \S+ \S+ 0\s*(?:\[heap\])?$/;
+		my $range = pack 'QQ', hex $1, hex($2) - hex($1);
+		syscall($SYS_process_madvise, $process, $range, 1, $MADV_PAGEOUT, 0) >= 0 or die "process_madvise: $!\n";
+	}
+	POSIX::close($process);
+	return;
+}
+
+sub set_oom_score_adj { my ($pid, $value) = @_; return _write("/proc/$pid/oom_score_adj", $value) }
+
+# A line of a remedy, typed as it stands. Only those whose effects are put back.
+sub type_in
+{
+	my ($line) = @_;
+	my $top = qr{/[\w./-]*/pg_hugeinfo_test_$$/[a-z/]+};
+	if ($line =~ m{^sysctl -w vm\.nr_hugepages=\d+$})
+	{
+		_slurp('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m or die "no huge pages\n";
+		HugeInfo::Pools::remember($1);
+	}
+	elsif ($line =~ m{^echo \d+ > /sys/kernel/mm/hugepages/hugepages-(\d+)kB/nr_hugepages$}) { HugeInfo::Pools::remember($1) }
+	elsif ($line =~ m{^echo \w+ > (\Q$THP\E/\w+)$}) { push @original, [ $1, _contents($1) ] unless grep { $_->[0] eq $1 } @original }
+	elsif ($line !~ m{^echo \d+ > '$top/hugetlb\.\w+\.[\w.]+'$} && $line ne 'echo 1 > /proc/sys/vm/compact_memory')
+	{
+		die "nobody would type that: $line\n";
+	}
+	# sysctl says what it has set
+	system('sh', '-c', "exec >/dev/null; $line") == 0 or die "it fails: $line\n";
+	return;
+}
+
+# All of it, whatever fails on the way; the failures are returned.
+sub restore
+{
+	my @failures;
+	my $try = sub { my ($code) = @_; eval { $code->(); 1 } or push @failures, $@ };
+	for (reverse @original)
+	{
+		my ($file, $value) = @$_;
+		$try->(sub { _write($file, $value) });
+	}
+	$try->(sub { set_boot_pages(undef) }) if $boot_file;
+	if ($swap_file)
+	{
+		$try->(sub { system('swapoff', $swap_file) == 0 or die "swapoff $swap_file failed\n" })
+		  if _slurp('/proc/swaps') =~ /^\Q$swap_file\E\s/m;
+		$try->(sub { unlink $swap_file or die "$swap_file: $!\n" });
+	}
+	@original = ();
+	return @failures;
+}
+
+1;
