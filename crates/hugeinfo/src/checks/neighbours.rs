@@ -95,11 +95,9 @@ fn judge(facts: &Facts, others: &[Instance]) -> Check {
             Status::Warning,
             format!("{sum}: whichever starts last gets none"),
         )
-        .with_remedy(set_to(
-            facts,
-            &Forecast::of(facts, pool),
-            needed,
-            Forecast::set_now,
+        .with_remedy(format!(
+            "{}; then restart those that lie on small pages",
+            set_to(facts, &Forecast::of(facts, pool), needed, Forecast::set_now,)
         ))
     } else if hidden > 0 {
         Check::new(
