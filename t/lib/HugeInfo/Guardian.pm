@@ -9,6 +9,7 @@ use warnings;
 
 use Fcntl qw(:flock O_RDONLY O_CREAT);
 use File::Path ();
+use IPC::SysV qw(IPC_RMID);
 use POSIX ();
 use Time::HiRes qw(sleep);
 
@@ -54,6 +55,24 @@ sub _end_servers
 		sleep 0.1;
 	}
 	return "servers below $dir do not end: " . join(' ', _servers($dir)) . "\n";
+}
+
+# What a postmaster that was killed has left behind: a System V segment each. It would stay until the next boot, and one of its pages is
+# enough to be in the way of a huge page of 1 GB.
+sub _remove_segments
+{
+	my ($user, $since) = @_;
+	my $uid = getpwnam $user;
+	open my $fh, '<', '/proc/sysvipc/shm' or return;
+	my @failures;
+	while (<$fh>)
+	{
+		# proc(5): ours, nobody's any more, and made during this test
+		my (undef, $number, undef, undef, $creator, undef, $attached, $owner, undef, undef, undef, undef, undef, $made) = split;
+		next unless $number =~ /^\d+$/ && $attached == 0 && $owner == $uid && $made >= $since && !-e "/proc/$creator";
+		shmctl($number, IPC_RMID, 0) or push @failures, "System V segment $number: $!\n";
+	}
+	return @failures;
 }
 
 # As the user that owns it: root does not delete through names that somebody else can change.
@@ -106,7 +125,7 @@ sub run
 	$SIG{$_} = 'IGNORE' for qw(INT TERM HUP QUIT PIPE);
 	chdir '/';
 	my $lock = eval { lock_host() };
-	my $keep = 0;
+	my ($keep, $since) = (0, time);
 	$to->autoflush(1);
 	print $to $@ ? "error $@" : "ok\n";
 	while (defined(my $line = <$from>))
@@ -119,7 +138,7 @@ sub run
 		print $to $error ? "error $error\n" : "ok $answer\n";
 	}
 	my @failures = (
-		_end_servers($dir), HugeInfo::Cgroups::restore($test), HugeInfo::Machine::restore(),
+		_end_servers($dir), _remove_segments($user, $since), HugeInfo::Cgroups::restore($test), HugeInfo::Machine::restore(),
 		HugeInfo::Pools::restore(), $keep ? () : _remove($dir, $user));
 	print STDERR "# NOT PUT BACK: $_" for @failures;
 	POSIX::_exit(@failures ? 1 : 0);
