@@ -120,7 +120,7 @@ fn hugeinfo_plan(
                 bigint_or_null(cgroup.fault_use)?,
                 bigint_or_null(cgroup.reservation_limit)?,
                 bigint_or_null(cgroup.reservation_use)?,
-                forecast.recommended.map(|pages| forecast.how_to_set(pages)),
+                forecast.how_to_set(&facts),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -41,7 +41,8 @@ fn hugeinfo_pools() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let forecasts = Forecast::of_each_pool(&super::facts()?).unwrap_or_default();
+        let facts = super::facts()?;
+        let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
         let rows = forecasts.into_iter().map(|forecast| {
             let cgroup = forecast
                 .cgroup
@@ -70,7 +71,7 @@ fn hugeinfo_pools() -> Result<
                 bigint_or_null(cgroup.fault_use)?,
                 bigint_or_null(cgroup.reservation_limit)?,
                 bigint_or_null(cgroup.reservation_use)?,
-                forecast.recommended.map(|pages| forecast.how_to_set(pages)),
+                forecast.how_to_set(&facts),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -4,8 +4,9 @@ use crate::{
     cgroup::{Group, Limits, Version},
     error::Absent,
     facts::Facts,
+    headroom::Headroom,
     hugepages::{self, Pool},
-    sizing,
+    sizing::{self, human},
 };
 
 /// One pool seen from this server. Counts are pages of the pool's size.
@@ -83,9 +84,26 @@ impl Forecast {
         }
     }
 
-    /// What to type for `pages` persistent pages, now and for the next boot.
-    pub fn how_to_set(&self, pages: u64) -> String {
-        format!("{}; {}", self.set_now(pages), self.set_at_boot(pages))
+    /// What to type for the recommended number of persistent pages, now and for the next boot.
+    pub fn how_to_set(&self, facts: &Facts) -> Option<String> {
+        let pages = self.recommended?;
+        Some(match self.too_many(facts, pages) {
+            Some(why) => format!("lower shared_buffers: {why}"),
+            None => format!("{}; {}", self.set_now(pages), self.set_at_boot(pages)),
+        })
+    }
+
+    /// Why a pool of so many pages would be too large for the host. `None`: it isn't, as far as can be told.
+    pub fn too_many(&self, facts: &Facts, pages: u64) -> Option<String> {
+        let headroom = Headroom::with(facts, self, pages)?;
+        (!headroom.is_enough()).then(|| {
+            format!(
+                "{pages} huge pages of {} would leave {} of {} RAM",
+                human(self.pool.page_bytes),
+                human(headroom.left_bytes()),
+                human(headroom.ram_bytes)
+            )
+        })
     }
 
     /// What to write where for `pages` persistent pages after the next boot.

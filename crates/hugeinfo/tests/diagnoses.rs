@@ -291,6 +291,16 @@ fn pool_filled() {
         &["/etc/sysctl.d/hugepages.conf asked for 600 huge pages of 2 MB, and 537 are there"],
         Some("vm.nr_hugepages=600"),
     );
+    // To fill it would only make pool_size complain.
+    let idle = asked("vm.nr_hugepages = 5000\n");
+    expect(
+        &healthy(),
+        &idle,
+        "pool_filled",
+        Status::Warning,
+        &["asked for 5000"],
+        Some("ask for fewer in /etc/sysctl.d/hugepages.conf: 537 are needed"),
+    );
     // More than was asked for is no fault.
     expect(
         &healthy(),
@@ -311,7 +321,7 @@ fn pool_filled() {
         "pool_filled",
         Status::Warning,
         &["/proc/cmdline asked for 4 huge pages of 1 GB, and 0 are there"],
-        Some("hugepages-1048576kB"),
+        Some("ask for fewer in /proc/cmdline: 0 are needed"),
     );
     expect(
         &healthy(),

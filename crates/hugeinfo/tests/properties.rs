@@ -490,7 +490,7 @@ mod restarts {
             for forecast in Forecast::of_each_pool(&facts).unwrap_or_default() {
                 let _ = forecast.pool.available();
                 prop_assert!(forecast.tail_waste_bytes < forecast.pool.page_bytes);
-                prop_assert!(!forecast.how_to_set(forecast.recommended.unwrap_or(0)).is_empty());
+                prop_assert_eq!(forecast.how_to_set(&facts).is_some(), forecast.recommended.is_some());
                 let wanted = u128::from(forecast.pool.committed()) + u128::from(forecast.required);
                 let is_plenty = u128::from(forecast.pool.persistent()) >= wanted;
                 if let Some(shortfall) = forecast.shortfall {

@@ -517,12 +517,24 @@ fn another_size_has_its_own_way_to_be_set() {
     let facts = healthy();
     let forecasts = Forecast::of_each_pool(&facts).expect("pools");
     assert_eq!(
-        forecasts[0].how_to_set(537),
-        "sysctl -w vm.nr_hugepages=537; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"
+        forecasts[0].how_to_set(&facts).as_deref(),
+        Some(
+            "sysctl -w vm.nr_hugepages=537; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"
+        )
     );
     assert_eq!(
-        forecasts[1].how_to_set(2),
-        "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; for the next boot, on the kernel command line: hugepagesz=1G hugepages=2"
+        forecasts[1].how_to_set(&facts).as_deref(),
+        Some(
+            "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; for the next boot, on the kernel command line: hugepagesz=1G hugepages=2"
+        )
+    );
+
+    let mut small_host = healthy();
+    small_host.meminfo.as_mut().expect("meminfo").total_bytes = Some(1100 * MB);
+    let forecasts = Forecast::of_each_pool(&small_host).expect("pools");
+    assert_eq!(
+        forecasts[0].how_to_set(&small_host).as_deref(),
+        Some("lower shared_buffers: 537 huge pages of 2 MB would leave 26 MB of 1100 MB RAM")
     );
 }
 

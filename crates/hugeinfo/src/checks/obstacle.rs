@@ -286,21 +286,8 @@ pub(super) fn set_to(
     pages: u64,
     how: fn(&Forecast, u64) -> String,
 ) -> String {
-    too_many(facts, forecast, pages).map_or_else(
+    forecast.too_many(facts, pages).map_or_else(
         || how(forecast, pages),
         |why| format!("lower shared_buffers: {why}"),
     )
-}
-
-/// Why a pool of so many pages would be too large for the host. `None`: it isn't, as far as can be told.
-pub(super) fn too_many(facts: &Facts, forecast: &Forecast, pages: u64) -> Option<String> {
-    let headroom = Headroom::with(facts, forecast, pages)?;
-    (!headroom.is_enough()).then(|| {
-        format!(
-            "{pages} huge pages of {} would leave {} of {} RAM",
-            human(forecast.pool.page_bytes),
-            human(headroom.left_bytes()),
-            human(headroom.ram_bytes)
-        )
-    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{Check, Status, obstacle::too_many};
+use super::{Check, Status, pool_size::needed_of_too_many};
 use crate::{
     boot::Request, facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings,
 };
@@ -55,7 +55,11 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
                 request.source,
                 human(pool.page_bytes),
             );
-            let remedy = too_many(facts, forecast, asked).map_or_else(
+            let fewer = forecast.too_many(facts, asked).or_else(|| {
+                let needed = needed_of_too_many(facts, forecast, asked)?;
+                Some(format!("{needed} are needed"))
+            });
+            let remedy = fewer.map_or_else(
                 || format!(
                     "echo 1 > /proc/sys/vm/compact_memory; {}; if that gives too few, restart the machine with hugepages= on the kernel command line",
                     forecast.set_now(asked)

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Check, Status, obstacle::too_many};
+use super::{Check, Status};
 use crate::{facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings};
 
 const NAME: &str = "pool_growth";
@@ -58,7 +58,7 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
         )
         .with_remedy({
             let pages = target.recommended.unwrap_or(target.required);
-            too_many(facts, &target, pages).map_or_else(
+            target.too_many(facts, pages).map_or_else(
                 || format!("at boot they are sure, {}", target.set_at_boot(pages)),
                 |why| format!("lower shared_buffers: {why}"),
             )

@@ -68,6 +68,17 @@ impl fmt::Display for Excess {
 
 const NAME: &str = "pool_size";
 
+/// How many of so many pages of that pool are needed, where this check would complain of the rest. `None`: it would not, or can't tell.
+pub(super) fn needed_of_too_many(facts: &Facts, forecast: &Forecast, pages: u64) -> Option<u64> {
+    let ram_bytes = facts.meminfo.as_ref().ok()?.total_bytes?;
+    let now = Excess::of(facts, forecast.clone())?;
+    let filled = Excess {
+        pages: pages.saturating_sub(now.needed),
+        ..now
+    };
+    filled.is_large(ram_bytes).then_some(filled.needed)
+}
+
 /// Beside what the server needs now, what it will need with the settings that wait for a restart: a pool may have been set up for them.
 pub(super) fn check_with_files(facts: &Facts, files: &Files) -> Check {
     let now = check(facts);

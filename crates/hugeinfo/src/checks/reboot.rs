@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Check, Status, obstacle::too_many, pool_filled::in_force};
+use super::{Check, Status, pool_filled::in_force};
 use crate::{
     boot::Request, facts::Facts, forecast::Forecast, sizing::human, surroundings::Surroundings,
 };
@@ -59,7 +59,7 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
     let remedy = || {
         let pages = target.recommended.unwrap_or(required);
         let by_file = request.filter(|request| !request.source.starts_with("/proc/"));
-        match (too_many(facts, &target, pages), by_file) {
+        match (target.too_many(facts, pages), by_file) {
             (Some(why), _) => format!("lower shared_buffers: {why}"),
             // Another file may be read before that one.
             (None, Some(Request { source, .. })) if target.is_default == Some(true) => {
