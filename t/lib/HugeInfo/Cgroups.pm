@@ -10,29 +10,15 @@ use warnings;
 use File::Temp ();
 use Time::HiRes qw(sleep);
 
+use HugeInfo::KernelFile;
+
 my ($version, $mount, $top, $mounted_here, $enabled_here, $came_from);
 my @groups;
-
-sub _slurp
-{
-	my ($file) = @_;
-	open my $fh, '<', $file or die "$file: $!\n";
-	local $/;
-	return scalar <$fh>;
-}
-
-sub _write
-{
-	my ($file, $value) = @_;
-	open my $fh, '>', $file or die "$file: $!\n";
-	defined syswrite $fh, $value or die "$file: cannot write $value: $!\n";
-	return;
-}
 
 sub _offers_hugetlb
 {
 	my ($dir, $file) = @_;
-	return grep { $_ eq 'hugetlb' } split ' ', _slurp("$dir/$file");
+	return grep { $_ eq 'hugetlb' } split ' ', slurp_kernel("$dir/$file");
 }
 
 # 2048 => 2MB, as the kernel names its files
@@ -45,7 +31,7 @@ sub _size_name
 sub _find
 {
 	return if $top;
-	for (split /\n/, _slurp('/proc/mounts'))
+	for (split /\n/, slurp_kernel('/proc/mounts'))
 	{
 		my (undef, $dir, $type, $options) = split / /;
 		if ($type eq 'cgroup2' && _offers_hugetlb($dir, 'cgroup.controllers'))
@@ -57,7 +43,7 @@ sub _find
 	}
 	if (!$version)
 	{
-		_slurp('/proc/cgroups') =~ /^hugetlb\s/m or die "this kernel has no hugetlb cgroup controller\n";
+		slurp_kernel('/proc/cgroups') =~ /^hugetlb\s/m or die "this kernel has no hugetlb cgroup controller\n";
 		$mount = File::Temp::tempdir('pg_hugeinfo_cgroup_XXXX', DIR => '/run');
 		system('mount', '-t', 'cgroup', '-o', 'hugetlb', 'none', $mount) == 0
 		  or do { rmdir $mount; die "cannot mount the hugetlb controller\n" };
@@ -65,7 +51,7 @@ sub _find
 	}
 	if ($version == 2 && !_offers_hugetlb($mount, 'cgroup.subtree_control'))
 	{
-		_write("$mount/cgroup.subtree_control", '+hugetlb');
+		write_kernel("$mount/cgroup.subtree_control", '+hugetlb');
 		$enabled_here = 1;
 	}
 	$top = "$mount/pg_hugeinfo_test_$$";
@@ -89,7 +75,7 @@ sub group
 	my $dir = $top;
 	for my $level (split m{/}, $name)
 	{
-		_write("$dir/cgroup.subtree_control", '+hugetlb')
+		write_kernel("$dir/cgroup.subtree_control", '+hugetlb')
 		  if $version == 2 && !_offers_hugetlb($dir, 'cgroup.subtree_control');
 		$dir .= "/$level";
 		_make($dir) unless -d $dir;
@@ -102,7 +88,7 @@ sub limit
 {
 	my ($name, $kind, $kb, $bytes) = @_;
 	my $prefix = "$top/$name/hugetlb." . _size_name($kb) . ($kind eq 'reservation' ? '.rsvd' : '');
-	_write($version == 2 ? "$prefix.max" : "$prefix.limit_in_bytes",
+	write_kernel($version == 2 ? "$prefix.max" : "$prefix.limit_in_bytes",
 		$bytes eq 'max' && $version == 1 ? -1 : $bytes);
 	return;
 }
@@ -111,7 +97,7 @@ sub _path_of
 {
 	my ($pid) = @_;
 	my $controllers = $version == 2 ? qr/0::/ : qr/\d+:[^:]*\bhugetlb\b[^:]*:/;
-	_slurp("/proc/$pid/cgroup") =~ m{^$controllers(/.*)$}m or die "process $pid is in no hugetlb cgroup\n";
+	slurp_kernel("/proc/$pid/cgroup") =~ m{^$controllers(/.*)$}m or die "process $pid is in no hugetlb cgroup\n";
 	return $mount . $1;
 }
 
@@ -119,7 +105,7 @@ sub enter
 {
 	my ($pid, $name) = @_;
 	$came_from //= _path_of($pid);
-	_write("$top/$name/cgroup.procs", $pid);
+	write_kernel("$top/$name/cgroup.procs", $pid);
 	return;
 }
 
@@ -127,7 +113,7 @@ sub leave
 {
 	my ($pid) = @_;
 	return unless defined $came_from;
-	_write("$came_from/cgroup.procs", $pid);
+	write_kernel("$came_from/cgroup.procs", $pid);
 	undef $came_from;
 	return;
 }
@@ -144,7 +130,7 @@ sub restore
 		for (1 .. 100) { last if rmdir $dir; sleep 0.1 }
 		push @failures, "$dir: cannot remove\n" if -d $dir;
 	}
-	eval { _write("$mount/cgroup.subtree_control", '-hugetlb') if $enabled_here; 1 } or push @failures, $@;
+	eval { write_kernel("$mount/cgroup.subtree_control", '-hugetlb') if $enabled_here; 1 } or push @failures, $@;
 	if ($mounted_here)
 	{
 		system('umount', $mount) == 0 && rmdir $mount or push @failures, "$mount: cannot unmount\n";

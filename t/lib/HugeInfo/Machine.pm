@@ -10,6 +10,7 @@ no warnings 'portable';
 use File::Temp ();
 use POSIX ();
 
+use HugeInfo::KernelFile;
 use HugeInfo::Pools;
 
 my $THP = '/sys/kernel/mm/transparent_hugepage';
@@ -21,27 +22,11 @@ my $BOOT_FILE = '/etc/sysctl.d/zz-pg_hugeinfo-test.conf';
 my @original;
 my ($boot_file, $swap_file);
 
-sub _slurp
-{
-	my ($file) = @_;
-	open my $fh, '<', $file or die "$file: $!\n";
-	local $/;
-	return scalar <$fh>;
-}
-
-sub _write
-{
-	my ($file, $value) = @_;
-	open my $fh, '>', $file or die "$file: $!\n";
-	defined syswrite $fh, "$value\n" or die "$file: cannot write $value: $!\n";
-	return;
-}
-
 # What has to be written for it to be as it is: of several modes the one in brackets.
 sub _contents
 {
 	my ($file) = @_;
-	my $text = _slurp($file);
+	my $text = slurp_kernel($file);
 	chomp $text;
 	return $text =~ /\[(.*)\]/ ? $1 : $text;
 }
@@ -50,7 +35,7 @@ sub _set
 {
 	my ($file, $value) = @_;
 	push @original, [ $file, _contents($file) ] unless grep { $_->[0] eq $file } @original;
-	_write($file, $value);
+	write_kernel($file, $value);
 	return;
 }
 
@@ -61,7 +46,7 @@ sub set_thp { my ($what, $mode) = @_; return _set("$THP/$what", $mode) }
 sub set_strict_overcommit
 {
 	my ($ratio) = @_;
-	my ($committed, $ram) = map { _slurp('/proc/meminfo') =~ /^$_:\s+(\d+) kB$/m ? $1 : die "no $_\n" } qw(Committed_AS MemTotal);
+	my ($committed, $ram) = map { slurp_kernel('/proc/meminfo') =~ /^$_:\s+(\d+) kB$/m ? $1 : die "no $_\n" } qw(Committed_AS MemTotal);
 	die "$ratio percent is too little for this host\n" if $ratio * $ram / 100 < 4 * ($committed + $ram);
 	_set("$VM/overcommit_ratio", $ratio);
 	_set("$VM/overcommit_memory", 2);
@@ -74,7 +59,7 @@ sub set_boot_pages
 	my ($pages) = @_;
 	die "$BOOT_FILE: is there already\n" if !$boot_file && -e $BOOT_FILE;
 	$boot_file = 1;
-	return _write($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
+	return write_kernel($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
 	-e $BOOT_FILE && (unlink $BOOT_FILE or die "$BOOT_FILE: $!\n");
 	return;
 }
@@ -98,7 +83,7 @@ sub page_out
 	my ($SYS_pidfd_open, $SYS_process_madvise, $MADV_PAGEOUT) = (434, 440, 21);
 	my $process = syscall $SYS_pidfd_open, $pid + 0, 0;
 	die "pidfd_open: $!\n" if $process < 0;
-	for (split /\n/, _slurp("/proc/$pid/maps"))
+	for (split /\n/, slurp_kernel("/proc/$pid/maps"))
 	{
 		next unless /^([0-9a-f]+)-([0-9a-f]+) rw.p \S+ \S+ 0\s*(?:\[heap\])?$/;
 		my $range = pack 'QQ', hex $1, hex($2) - hex($1);
@@ -108,7 +93,7 @@ sub page_out
 	return;
 }
 
-sub set_oom_score_adj { my ($pid, $value) = @_; return _write("/proc/$pid/oom_score_adj", $value) }
+sub set_oom_score_adj { my ($pid, $value) = @_; return write_kernel("/proc/$pid/oom_score_adj", $value) }
 
 # A line of a remedy, typed as it stands. Only those whose effects are put back.
 sub type_in
@@ -117,7 +102,7 @@ sub type_in
 	my $top = qr{/[\w./-]*/pg_hugeinfo_test_$$/[a-z/]+};
 	if ($line =~ m{^sysctl -w vm\.nr_hugepages=\d+$})
 	{
-		_slurp('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m or die "no huge pages\n";
+		slurp_kernel('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m or die "no huge pages\n";
 		HugeInfo::Pools::remember($1);
 	}
 	elsif ($line =~ m{^echo \d+ > /sys/kernel/mm/hugepages/hugepages-(\d+)kB/nr_hugepages$}) { HugeInfo::Pools::remember($1) }
@@ -139,13 +124,13 @@ sub restore
 	for (reverse @original)
 	{
 		my ($file, $value) = @$_;
-		$try->(sub { _write($file, $value) });
+		$try->(sub { write_kernel($file, $value) });
 	}
 	$try->(sub { set_boot_pages(undef) }) if $boot_file;
 	if ($swap_file)
 	{
 		$try->(sub { system('swapoff', $swap_file) == 0 or die "swapoff $swap_file failed\n" })
-		  if _slurp('/proc/swaps') =~ /^\Q$swap_file\E\s/m;
+		  if slurp_kernel('/proc/swaps') =~ /^\Q$swap_file\E\s/m;
 		$try->(sub { unlink $swap_file or die "$swap_file: $!\n" });
 	}
 	@original = ();

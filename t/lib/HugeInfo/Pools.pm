@@ -6,6 +6,8 @@ use warnings;
 
 use Time::HiRes qw(sleep);
 
+use HugeInfo::KernelFile;
+
 my $GLOBAL = '/sys/kernel/mm/hugepages';
 
 # file => contents before the first change
@@ -19,15 +21,6 @@ sub _read
 	die "$file: empty\n" unless defined $value;
 	chomp $value;
 	return $value;
-}
-
-sub _write
-{
-	my ($file, $value) = @_;
-	open my $fh, '>', $file or die "$file: $!\n";
-	# sysfs reports at write time: unbuffered, or the error is lost in close
-	defined syswrite $fh, "$value\n" or die "$file: cannot write $value: $!\n";
-	return;
 }
 
 # Persistent pages. nr_hugepages shows surplus pages too, but what is written to it counts persistent ones only.
@@ -51,9 +44,9 @@ sub _make_room
 {
 	for my $file ('/proc/sys/vm/drop_caches', glob '/sys/kernel/slab/*/shrink')
 	{
-		eval { _write($file, $file =~ /shrink$/ ? 1 : 3) };
+		eval { write_kernel($file, $file =~ /shrink$/ ? 1 : 3) };
 	}
-	eval { _write('/proc/sys/vm/compact_memory', 1) };
+	eval { write_kernel('/proc/sys/vm/compact_memory', 1) };
 	return;
 }
 
@@ -63,7 +56,7 @@ sub _reach
 	my ($dir, $pages) = @_;
 	for my $attempt (1 .. 60)
 	{
-		_write("$dir/nr_hugepages", $pages);
+		write_kernel("$dir/nr_hugepages", $pages);
 		return if _persistent($dir) == $pages;
 		_make_room();
 		sleep 0.25;
@@ -95,7 +88,7 @@ sub set_overcommit
 	# gigantic pages cannot be overcommitted: the kernel refuses even to write the 0 that is there
 	return if $now == $pages;
 	$original{$file} //= $now;
-	_write($file, $pages);
+	write_kernel($file, $pages);
 	return;
 }
 
@@ -105,7 +98,7 @@ sub restore
 	my @failures;
 	for my $where (sort keys %original)
 	{
-		eval { -d $where ? _reach($where, $original{$where}) : _write($where, $original{$where}) };
+		eval { -d $where ? _reach($where, $original{$where}) : write_kernel($where, $original{$where}) };
 		push @failures, $@ if $@;
 	}
 	%original = ();
