@@ -172,17 +172,13 @@ pub(crate) fn backend_types() -> HashMap<u32, String> {
                 let entry = pg_sys::pgstat_get_local_beentry_by_index(index).as_ref()?;
                 let pid = entry.backendStatus.st_procpid;
                 let backend_type = entry.backendStatus.st_backendType;
-                let name = if backend_type == pg_sys::BackendType::B_BG_WORKER {
-                    let name = pg_sys::GetBackgroundWorkerTypeByPid(pid);
-                    if name.is_null() {
-                        pg_sys::GetBackendTypeDesc(backend_type)
-                    } else {
-                        name
-                    }
-                } else {
-                    pg_sys::GetBackendTypeDesc(backend_type)
-                };
-                Some((u32::try_from(pid).ok()?, text(name)))
+                let pid = u32::try_from(pid).ok()?;
+                let own_name = (backend_type == pg_sys::BackendType::B_BG_WORKER)
+                    .then(|| worker_type(pid))
+                    .flatten();
+                let name =
+                    own_name.unwrap_or_else(|| text(pg_sys::GetBackendTypeDesc(backend_type)));
+                Some((pid, name))
             })
             .collect()
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hugeinfo::{
-    error::{Absence, Absent, ReadError, absent_or},
+    error::{Absent, ReadError, absent_or},
     family,
     instances::{self, Instance},
     maps::Extent,
@@ -23,6 +23,23 @@ pub(crate) struct Member {
     pub(crate) process: Process,
     /// Faults and start.
     pub(crate) stat: Stat,
+    /// Whether it has a slot in shared memory.
+    has_slot: bool,
+}
+
+impl Member {
+    /// What `pg_stat_activity` does not tell: the type of a background worker without a database, of the postmaster, and of the logger
+    /// by its title.
+    pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
+        let pid = self.process.pid();
+        if self.has_slot {
+            postgres::worker_type(pid)
+        } else if pid == postgres::parent_pid() {
+            Some("postmaster".to_owned())
+        } else {
+            has_loggers_title(&self.process, buffer).then(|| "logger".to_owned())
+        }
+    }
 }
 
 /// Tells the server's processes from others.
@@ -36,8 +53,7 @@ impl Server {
     /// `None`: `/proc` is of another PID namespace, where our numbers are somebody else's.
     fn new() -> Result<Option<Self>, Error> {
         let root = Root::system();
-        let parent = postgres::parent_pid();
-        Ok(family::is_ours(&root, parent)?.then(|| Self {
+        Ok(postmaster(&root)?.map(|parent| Self {
             root,
             parent,
             with_slot: postgres::pids_in_shared_memory().into_iter().collect(),
@@ -55,11 +71,16 @@ impl Server {
         if !postgres::has_parent() {
             return Ok(None);
         }
+        let has_slot = self.with_slot.contains(&pid);
         let is_own = pid == self.parent
-            || self.with_slot.contains(&pid)
+            || has_slot
             || self.maps_main_segment(&process)?
             || self.is_logger(&process, buffer)?;
-        Ok(is_own.then_some(Member { process, stat }))
+        Ok(is_own.then_some(Member {
+            process,
+            stat,
+            has_slot,
+        }))
     }
 
     /// Whether our main segment is mapped in a process: it has it from the postmaster, since a program that is started maps nothing
@@ -123,10 +144,9 @@ pub(crate) fn that_touched_most<T>(
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
 ) -> Result<Option<T>, Error> {
     let root = Root::system();
-    let parent = postgres::parent_pid();
-    if !family::is_ours(&root, parent)? {
+    let Some(parent) = postmaster(&root)? else {
         return Ok(None);
-    }
+    };
     let address = postgres::subject().address;
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
@@ -187,14 +207,6 @@ pub(crate) fn has_ended(process: &Process) -> Result<bool, Error> {
     Ok(absent_or(stat::read(process, &mut Vec::new()))?.is_err())
 }
 
-/// The type of a process that has no slot in shared memory: the postmaster, and the logger by its title.
-pub(crate) fn type_without_slot(process: &Process, buffer: &mut Vec<u8>) -> Option<&'static str> {
-    if process.pid() == postgres::parent_pid() {
-        return Some("postmaster");
-    }
-    has_loggers_title(process, buffer).then_some("logger")
-}
-
 /// `postgres: logger`, with `cluster_name` in between where it is set.
 fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
     process
@@ -202,14 +214,10 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
         .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(b": logger"))
 }
 
-/// The postmaster's number in this `/proc`. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
+/// The number of [`postgres::parent_pid`] where that is its number in this `/proc`, too. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
     let pid = postgres::parent_pid();
-    let segment = segment::read(root, &pid.to_string(), postgres::subject().address);
-    Ok(match absent_or(segment)? {
-        Err(absent) if absent.why == Absence::Missing => None,
-        _ => Some(pid),
-    })
+    Ok(family::is_ours(root, pid)?.then_some(pid))
 }
 
 /// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which can be many, are known without a look.

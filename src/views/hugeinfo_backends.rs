@@ -1,13 +1,11 @@
 //! `hugeinfo_backends`: page tables, memory and faults of each process of this server.
 
-use std::collections::HashSet;
-
 use hugeinfo::{error::absent_or, memory, oom};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint, bigint_or_null, pid_or_error},
-    postgres, processes,
+    processes,
 };
 
 /// A row for each process: the postmaster, the logger and all others. Four small reads each, of `stat`, `status`, `oom_score` and
@@ -39,7 +37,6 @@ fn hugeinfo_backends() -> Result<
     >,
     ErrorReport,
 > {
-    let with_slot: HashSet<u32> = postgres::pids_in_shared_memory().into_iter().collect();
     let rows = processes::all(|member, buffer| {
         let process = &member.process;
         let Ok(memory) = absent_or(memory::read(process, buffer))? else {
@@ -47,11 +44,7 @@ fn hugeinfo_backends() -> Result<
         };
         let oom_score = absent_or(oom::score(process, buffer))?.ok();
         let oom_score_adj = absent_or(oom::score_adj(process, buffer))?.ok();
-        let backend_type = if with_slot.contains(&process.pid()) {
-            postgres::worker_type(process.pid())
-        } else {
-            processes::type_without_slot(process, buffer).map(str::to_owned)
-        };
+        let backend_type = member.type_beyond_activity(buffer);
         Ok::<_, Error>(Some((
             pid_or_error(process.pid())?,
             backend_type,

@@ -25,8 +25,7 @@ fn sample() -> Result<Sample, Error> {
         let pid = member.process.pid();
         let backend_type = types
             .remove(&pid)
-            .or_else(|| postgres::worker_type(pid))
-            .or_else(|| processes::type_without_slot(&member.process, buffer).map(str::to_owned));
+            .or_else(|| member.type_beyond_activity(buffer));
         Ok(Some((
             (pid, member.stat.start_ticks),
             (member.stat, backend_type),

@@ -1,6 +1,9 @@
 //! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the files as they are now.
 
-use hugeinfo::forecast::{CgroupLimits, Forecast};
+use hugeinfo::{
+    forecast::{CgroupLimits, Forecast},
+    hugepages::Pool,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -58,69 +61,54 @@ fn hugeinfo_plan(
         let ram = facts.meminfo.as_ref().ok().and_then(|m| m.total_bytes);
         let percent = ram.map(|ram| segment_bytes as f64 * 100.0 / ram as f64);
 
-        let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
+        let mut forecasts: Vec<_> = Forecast::of_each_pool(&facts)
+            .unwrap_or_default()
+            .into_iter()
+            .map(Some)
+            .collect();
         if forecasts.is_empty() {
-            let nothing = None;
-            return Ok(vec![(
-                bigint(segment_bytes)?,
-                percent,
-                nothing,
-                None,
-                None,
-                None,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                None,
-                nothing,
-                nothing,
-                nothing,
-                nothing,
-                None,
-            )]);
+            forecasts.push(None);
         }
-        let rows = forecasts.into_iter().map(|forecast| {
-            let cgroup = forecast
-                .cgroup
-                .as_ref()
-                .map_or_else(|_| CgroupLimits::default(), Clone::clone);
-            let pool = &forecast.pool;
+        let rows = forecasts.iter().map(|forecast| {
+            let forecast = forecast.as_ref();
+            let of_forecast =
+                |figure: fn(&Forecast) -> Option<u64>| bigint_or_null(forecast.and_then(figure));
+            let of_pool = |figure: fn(&Pool) -> u64| {
+                bigint_or_null(forecast.map(|forecast| figure(&forecast.pool)))
+            };
+            let of_cgroup = |figure: fn(&CgroupLimits) -> Option<u64>| {
+                bigint_or_null(
+                    forecast
+                        .and_then(|f| f.cgroup.as_ref().ok())
+                        .and_then(figure),
+                )
+            };
             Ok::<_, Error>((
                 bigint(segment_bytes)?,
                 percent,
-                Some(bigint(pool.page_bytes)?),
-                forecast.is_default,
-                forecast.is_used_by_server,
-                facts.asks_for(pool.page_bytes),
-                Some(bigint(forecast.required)?),
-                Some(bigint(forecast.tail_waste_bytes)?),
-                Some(bigint(pool.total)?),
-                Some(bigint(pool.free)?),
-                Some(bigint(pool.reserved)?),
-                Some(bigint(pool.surplus)?),
-                Some(bigint(pool.overcommit)?),
-                Some(bigint(pool.available())?),
-                Some(bigint(pool.committed())?),
-                bigint_or_null(forecast.own)?,
-                bigint_or_null(forecast.others)?,
-                bigint_or_null(forecast.shortfall)?,
-                bigint_or_null(forecast.recommended)?,
-                forecast.fits_after_restart,
-                bigint_or_null(cgroup.fault_limit)?,
-                bigint_or_null(cgroup.fault_use)?,
-                bigint_or_null(cgroup.reservation_limit)?,
-                bigint_or_null(cgroup.reservation_use)?,
-                forecast.how_to_set(&facts),
+                of_pool(|pool| pool.page_bytes)?,
+                forecast.and_then(|forecast| forecast.is_default),
+                forecast.and_then(|forecast| forecast.is_used_by_server),
+                forecast.and_then(|forecast| facts.asks_for(forecast.pool.page_bytes)),
+                of_forecast(|forecast| Some(forecast.required))?,
+                of_forecast(|forecast| Some(forecast.tail_waste_bytes))?,
+                of_pool(|pool| pool.total)?,
+                of_pool(|pool| pool.free)?,
+                of_pool(|pool| pool.reserved)?,
+                of_pool(|pool| pool.surplus)?,
+                of_pool(|pool| pool.overcommit)?,
+                of_pool(Pool::available)?,
+                of_pool(Pool::committed)?,
+                of_forecast(|forecast| forecast.own)?,
+                of_forecast(|forecast| forecast.others)?,
+                of_forecast(|forecast| forecast.shortfall)?,
+                of_forecast(|forecast| forecast.recommended)?,
+                forecast.and_then(|forecast| forecast.fits_after_restart),
+                of_cgroup(|limits| limits.fault_limit)?,
+                of_cgroup(|limits| limits.fault_use)?,
+                of_cgroup(|limits| limits.reservation_limit)?,
+                of_cgroup(|limits| limits.reservation_use)?,
+                forecast.and_then(|forecast| forecast.how_to_set(&facts)),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -1,6 +1,6 @@
 //! `hugeinfo_pools`: a row for each huge page size of the kernel.
 
-use hugeinfo::forecast::{CgroupLimits, Forecast};
+use hugeinfo::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::error::{Error, bigint, bigint_or_null};
@@ -44,10 +44,7 @@ fn hugeinfo_pools() -> Result<
         let facts = super::facts()?;
         let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
         let rows = forecasts.into_iter().map(|forecast| {
-            let cgroup = forecast
-                .cgroup
-                .as_ref()
-                .map_or_else(|_| CgroupLimits::default(), Clone::clone);
+            let cgroup = forecast.cgroup.clone().unwrap_or_default();
             let pool = &forecast.pool;
             Ok::<_, Error>((
                 bigint(pool.page_bytes)?,

@@ -40,13 +40,16 @@ impl Host {
     /// Errors: a source that is malformed or fails to be read; never one that is absent.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let name = rustix::system::uname();
-        let meminfo = absent_or(meminfo::read(root))?;
+        let meminfo = absent_or(meminfo::read_with_usage(root))?;
         Ok(Self {
             kernel_release: name.release().to_string_lossy().into_owned(),
             machine: name.machine().to_string_lossy().into_owned(),
             base_page_bytes: sizing::base_page_bytes(),
-            default_huge_page_bytes: meminfo.ok().and_then(|m| m.default_huge_page_bytes),
-            usage: absent_or(meminfo::read_usage(root))?,
+            default_huge_page_bytes: meminfo
+                .as_ref()
+                .ok()
+                .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
+            usage: meminfo.map(|(_, usage)| usage),
             vm: sysctl::read(root)?,
             thp: absent_or(transparent_hugepage::read(root))?,
             nodes: absent_or(nodes::read(root))?,

@@ -22,7 +22,18 @@ pub struct Meminfo {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
-    parse(&root.read(PATH)?).map_err(|line| ReadError::Malformed {
+    parse_file(root, &root.read(PATH)?)
+}
+
+/// Reads the file once for both.
+pub fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError> {
+    let bytes = root.read(PATH)?;
+    let meminfo = parse_file(root, &bytes)?;
+    Ok((meminfo, Usage::of(&lines_of_file(root, &bytes)?)))
+}
+
+fn parse_file(root: &Root, bytes: &[u8]) -> Result<Meminfo, ReadError> {
+    parse(bytes).map_err(|line| ReadError::Malformed {
         path: root.path(PATH),
         line,
         problem: "a name and a number of kB were expected",
@@ -62,7 +73,11 @@ pub struct Line {
 
 /// Reads every line of the file, in the kernel's order.
 pub fn read_lines(root: &Root) -> Result<Vec<Line>, ReadError> {
-    parse_lines(&root.read(PATH)?).map_err(|line| ReadError::Malformed {
+    lines_of_file(root, &root.read(PATH)?)
+}
+
+fn lines_of_file(root: &Root, bytes: &[u8]) -> Result<Vec<Line>, ReadError> {
+    parse_lines(bytes).map_err(|line| ReadError::Malformed {
         path: root.path(PATH),
         line,
         problem: "a number of bytes below 2^64 was expected",
@@ -167,11 +182,6 @@ usage! {
     committed = "Committed_AS",
     /// `Hugetlb`, since Linux 4.18: all pools of huge pages of all sizes, used or not.
     hugetlb = "Hugetlb",
-}
-
-/// [`Usage`] read from the file.
-pub fn read_usage(root: &Root) -> Result<Usage, ReadError> {
-    Ok(Usage::of(&read_lines(root)?))
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod reboot;
 mod restart;
 mod restart_with_files;
 mod swap;
+mod thp;
 mod thp_private;
 mod thp_shared;
 mod thresholds;
@@ -32,7 +33,10 @@ use serde_json::Value;
 
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
-use crate::{facts::Facts, surroundings::Surroundings};
+use crate::{
+    facts::Facts,
+    surroundings::{Files, Surroundings},
+};
 
 /// How bad a finding is, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,12 +114,12 @@ pub struct Verdict {
 
 /// The checks that cost no more than reading a few small files. Where two are equally bad, the earlier one matters more: a remedy
 /// that ends in a restart must not arm a control group's limit.
-pub fn cheap(facts: &Facts) -> [Check; 4] {
+fn cheap(facts: &Facts, files: &Files) -> [Check; 4] {
     [
         cgroup_fault_limit::check(facts),
         backing::check(facts),
         restart::check(facts),
-        pool_size::check(facts),
+        pool_size::check(facts, files),
     ]
 }
 
@@ -141,17 +145,15 @@ pub fn all(facts: &Facts, around: &Surroundings) -> Vec<Check> {
         memlock::check(around),
         hugetlb_shm_group::check(around),
     ];
-    let [cgroup_fault_limit, backing, restart, _] = cheap(facts);
-    let pool_size = pool_size::check_with_files(facts, &around.files);
-    [cgroup_fault_limit, backing, restart, pool_size]
+    cheap(facts, &around.files)
         .into_iter()
         .chain(others)
         .collect()
 }
 
-/// The verdict of the cheap checks.
+/// The verdict of the cheap checks, of the server as it runs: what waits in the files is too dear to ask for.
 pub fn verdict(facts: &Facts) -> Verdict {
-    let checks = cheap(facts);
+    let checks = cheap(facts, &Files::NothingWaits);
     let status = checks
         .iter()
         .fold(Status::Ok, |worst, check| worst.max(check.status));

@@ -80,12 +80,12 @@ pub(super) fn needed_of_too_many(facts: &Facts, forecast: &Forecast, pages: u64)
 }
 
 /// Beside what the server needs now, what it will need with the settings that wait for a restart: a pool may have been set up for them.
-pub(super) fn check_with_files(facts: &Facts, files: &Files) -> Check {
-    let now = check(facts);
+pub(super) fn check(facts: &Facts, files: &Files) -> Check {
+    let now = judge(facts);
     let Files::Planned(next) = files else {
         return now;
     };
-    let then = check(&Facts {
+    let then = judge(&Facts {
         planned: Some(next.clone()),
         ..facts.clone()
     });
@@ -97,7 +97,7 @@ pub(super) fn check_with_files(facts: &Facts, files: &Files) -> Check {
     }
 }
 
-pub(super) fn check(facts: &Facts) -> Check {
+fn judge(facts: &Facts) -> Check {
     let unknown = |why: &dyn fmt::Display| {
         let finding = format!("whether huge pages lie idle cannot be told: {why}");
         Check::new(NAME, Status::Unknown, finding)

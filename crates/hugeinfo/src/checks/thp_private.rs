@@ -2,25 +2,15 @@
 
 use serde_json::json;
 
-use super::{Check, Status};
+use super::{Check, Status, thp};
 use crate::{sizing::human, surroundings::Surroundings};
 
 const NAME: &str = "thp_private";
 
 pub(super) fn check(around: &Surroundings) -> Check {
-    let modes = match &around.host.thp {
+    let modes = match thp::modes(around, NAME) {
         Ok(modes) => modes,
-        Err(absent) if absent.why == crate::error::Absence::Missing => {
-            return Check::new(
-                NAME,
-                Status::Ok,
-                "this kernel has no transparent huge pages",
-            );
-        }
-        Err(absent) => {
-            let finding = format!("the mode of transparent huge pages cannot be told: {absent}");
-            return Check::new(NAME, Status::Unknown, finding);
-        }
+        Err(answer) => return answer,
     };
     let of_host = around
         .host

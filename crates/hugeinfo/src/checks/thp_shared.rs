@@ -2,11 +2,8 @@
 
 use serde_json::json;
 
-use super::{Check, Status};
-use crate::{
-    error::Absence, facts::Facts, sizing::human, surroundings::Surroundings,
-    transparent_hugepage::Modes,
-};
+use super::{Check, Status, thp};
+use crate::{facts::Facts, sizing::human, surroundings::Surroundings, transparent_hugepage::Modes};
 
 const NAME: &str = "thp_shared";
 
@@ -21,19 +18,9 @@ pub fn may_be_used(modes: &Modes) -> bool {
 }
 
 pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let modes = match &around.host.thp {
+    let modes = match thp::modes(around, NAME) {
         Ok(modes) => modes,
-        Err(absent) if absent.why == Absence::Missing => {
-            return Check::new(
-                NAME,
-                Status::Ok,
-                "this kernel has no transparent huge pages",
-            );
-        }
-        Err(absent) => {
-            let finding = format!("the mode of transparent huge pages cannot be told: {absent}");
-            return Check::new(NAME, Status::Unknown, finding);
-        }
+        Err(answer) => return answer,
     };
     let got = around
         .segment_thp_bytes
