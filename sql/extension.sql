@@ -10,14 +10,14 @@ SELECT pg_describe_object(classid, objid, 0) AS object
 FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
-  AND classid IN ('pg_class'::regclass, 'pg_proc'::regclass)
+  AND classid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass)
 ORDER BY 1;
 
 -- volatile: the kernel's answer changes; parallel restricted: this backend is part of the question
-SELECT proname, provolatile, proparallel, prorows, procost > 100 AS is_costly, prosecdef
+SELECT oid::regprocedure AS function, provolatile, proparallel, prorows, procost > 100 AS is_costly, prosecdef
 FROM pg_proc
 WHERE proname LIKE 'hugeinfo\_%'
-ORDER BY proname;
+ORDER BY oid::regprocedure::text COLLATE "C";
 
 -- Nothing is without a comment.
 SELECT c.relname, a.attname

@@ -1,6 +1,10 @@
 -- The contract of hugeinfo_fault_rates(duration).
-SELECT pg_get_function_arguments('hugeinfo_fault_rates(interval)'::regprocedure),
-       pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure);
+SELECT pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure);
+SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
+       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure) AS same_columns
+FROM pg_proc
+WHERE proname = 'hugeinfo_fault_rates'
+ORDER BY proargtypes;
 
 SELECT count(*) >= 4 AS processes,
        count(*) = count(DISTINCT pid) AS no_process_twice,
@@ -10,6 +14,13 @@ SELECT count(*) >= 4 AS processes,
        count(*) FILTER (WHERE backend_type = 'postmaster') AS postmasters
 FROM hugeinfo_fault_rates('50 ms')
 WHERE presence = 'stayed';
+
+-- whichever way a duration is written
+SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_text FROM hugeinfo_fault_rates(duration => '20 ms');
+SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_interval FROM hugeinfo_fault_rates(duration => interval '20 ms');
+SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_numeric FROM hugeinfo_fault_rates(duration => 0.02);
+SELECT min(seconds) BETWEEN 1 AND 30 AS as_integer FROM hugeinfo_fault_rates(duration => 1);
+SELECT min(seconds) BETWEEN 1 AND 30 AS by_default FROM hugeinfo_fault_rates();
 
 -- bad samples
 DO $$
@@ -30,6 +41,23 @@ BEGIN
 END
 $$;
 SELECT hugeinfo_fault_rates('0');
+SELECT hugeinfo_fault_rates('a while');
+\set VERBOSITY sqlstate
+SELECT hugeinfo_fault_rates('');
+SELECT hugeinfo_fault_rates(0);
+SELECT hugeinfo_fault_rates(-1);
+SELECT hugeinfo_fault_rates(3601);
+SELECT hugeinfo_fault_rates(2147483648);
+SELECT hugeinfo_fault_rates(0.0000004);
+SELECT hugeinfo_fault_rates(-0.5);
+SELECT hugeinfo_fault_rates(3600.000001);
+SELECT hugeinfo_fault_rates('1e131000'::numeric);
+SELECT hugeinfo_fault_rates('-1e131000'::numeric);
+SELECT hugeinfo_fault_rates('1e-16000'::numeric);
+SELECT hugeinfo_fault_rates('NaN'::numeric);
+SELECT hugeinfo_fault_rates('Infinity'::numeric);
+SELECT hugeinfo_fault_rates('-Infinity'::numeric);
+\set VERBOSITY default
 SELECT count(*) FROM hugeinfo_fault_rates(NULL);
 
 -- a cancel ends the wait, and the next call is right

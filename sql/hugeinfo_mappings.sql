@@ -1,6 +1,10 @@
 -- The contract of hugeinfo_mappings(pid) and its two views.
 \d hugeinfo_backend_mappings
-SELECT pg_get_function_arguments('hugeinfo_mappings(int)'::regprocedure);
+SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
+       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_mappings(int)'::regprocedure) AS same_columns
+FROM pg_proc
+WHERE proname = 'hugeinfo_mappings'
+ORDER BY proargtypes;
 SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum)
      = (SELECT array_agg(name || ' ' || format_type(type, NULL) ORDER BY n)
         FROM pg_proc, unnest(proargnames, proallargtypes, proargmodes) WITH ORDINALITY AS argument (name, type, mode, n)

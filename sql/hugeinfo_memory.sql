@@ -7,6 +7,13 @@ SELECT pss_bytes <= rss_bytes AS pss_bytes,
        swap_pss_bytes >= 0 AND anon_thp_bytes >= 0 AND shmem_thp_bytes >= 0 AS others,
        (shared_hugetlb_bytes + private_hugetlb_bytes > 0) = (SELECT in_use FROM hugeinfo_status) AS hugetlb
 FROM hugeinfo_memory(pg_backend_pid());
+-- no argument is this backend
+SELECT abs(a.rss_bytes - b.rss_bytes) < 1 << 20 AS this_backend FROM hugeinfo_memory() AS a, hugeinfo_memory(pid => pg_backend_pid()) AS b;
+SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
+       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_memory(int)'::regprocedure) AS same_columns
+FROM pg_proc
+WHERE proname = 'hugeinfo_memory'
+ORDER BY proargtypes;
 
 -- row by row over all processes; one that ends meanwhile has no row
 SET client_min_messages = error;

@@ -1,6 +1,18 @@
 -- The contract of hugeinfo_plan(settings).
-SELECT pg_get_function_arguments('hugeinfo_plan(jsonb)'::regprocedure);
 SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure), ', ')) AS result;
+
+-- With no argument, with jsonb and with text the columns are the same, and the argument has its name.
+SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
+       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure) AS same_columns
+FROM pg_proc
+WHERE proname = 'hugeinfo_plan'
+ORDER BY proargtypes;
+SELECT count(DISTINCT segment_bytes) AS one_answer
+FROM (SELECT segment_bytes FROM hugeinfo_plan(settings => jsonb_build_object('shared_buffers', '40MB'))
+      UNION ALL SELECT segment_bytes FROM hugeinfo_plan(settings => '{"shared_buffers": "40MB"}')
+      UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{"shared_buffers": "40MB"}'::text)) AS plans;
+SELECT count(DISTINCT segment_bytes) AS one_answer
+FROM (SELECT segment_bytes FROM hugeinfo_plan() UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{}')) AS plans;
 
 -- Without settings it is the next restart, and the configuration is that of the start here. The setting is in whole MB.
 SELECT count(*) >= 1 AS rows,
@@ -47,6 +59,16 @@ SELECT count(*) FILTER (WHERE is_asked_for) AS off FROM hugeinfo_plan('{"huge_pa
 SELECT count(*) FILTER (WHERE is_asked_for) AS sysv FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
 
 SELECT count(*) FROM hugeinfo_plan(NULL);
+
+-- A text that is no JSON gets PostgreSQL's words for it; one that nobody can mean is not looked at.
+SELECT hugeinfo_plan('{"shared_buffers": }');
+SELECT hugeinfo_plan('shared_buffers');
+\set VERBOSITY sqlstate
+SELECT hugeinfo_plan('');
+SELECT hugeinfo_plan(repeat('[', 65536));
+\set VERBOSITY default
+SELECT count(*) > 0 AS just_short_enough FROM hugeinfo_plan(repeat(' ', 65534) || '{}');
+SELECT hugeinfo_plan(repeat(' ', 65535) || '{}');
 
 -- PostgreSQL's own errors name the setting.
 SELECT hugeinfo_plan('{"shared_buffers": "12 apples"}');
@@ -102,10 +124,12 @@ DROP FUNCTION planned, refusal;
 CREATE ROLE regress_hugeinfo_planner IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_planner;
 SELECT hugeinfo_plan();
+SELECT hugeinfo_plan('{}');
+SELECT hugeinfo_plan('{}'::jsonb);
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hugeinfo_plan TO regress_hugeinfo_planner;
+GRANT EXECUTE ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) TO regress_hugeinfo_planner;
 SET ROLE regress_hugeinfo_planner;
 SELECT count(*) >= 1 AS granted FROM hugeinfo_plan('{"shared_buffers": "1GB"}');
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION hugeinfo_plan FROM regress_hugeinfo_planner;
+REVOKE EXECUTE ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM regress_hugeinfo_planner;
 DROP ROLE regress_hugeinfo_planner;

@@ -10,11 +10,17 @@ SELECT count(*) FROM hugeinfo_pools;
 SELECT count(*) FROM hugeinfo_pools();
 SELECT count(*) FROM hugeinfo_backends;
 SELECT count(*) FROM hugeinfo_backends();
+SELECT count(*) FROM hugeinfo_memory();
 SELECT count(*) FROM hugeinfo_memory(pg_backend_pid());
 SELECT count(*) FROM hugeinfo_mappings();
+SELECT count(*) FROM hugeinfo_mappings(pg_backend_pid());
 SELECT count(*) FROM hugeinfo_backend_mappings;
 SELECT count(*) FROM hugeinfo_postmaster_mappings;
+SELECT count(*) FROM hugeinfo_fault_rates();
 SELECT count(*) FROM hugeinfo_fault_rates('1 ms');
+SELECT count(*) FROM hugeinfo_fault_rates(interval '1 ms');
+SELECT count(*) FROM hugeinfo_fault_rates(1);
+SELECT count(*) FROM hugeinfo_fault_rates(0.001);
 SELECT count(*) FROM hugeinfo_page_tables;
 SELECT count(*) FROM hugeinfo_page_tables();
 SELECT count(*) FROM hugeinfo_checks;
@@ -33,6 +39,8 @@ SELECT count(*) FROM hugeinfo_instances;
 SELECT count(*) FROM hugeinfo_instances();
 SELECT hugeinfo_postmaster_pid();
 SELECT count(*) FROM hugeinfo_plan();
+SELECT count(*) FROM hugeinfo_plan('{}');
+SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
 
 SET ROLE regress_hugeinfo_monitor;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_status;
@@ -40,10 +48,17 @@ SELECT count(*) = 1 AS may_read FROM hugeinfo_status();
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_pools();
 SELECT count(*) > 0 AS may_read FROM hugeinfo_backends;
+SELECT count(*) = 1 AS may_read FROM hugeinfo_memory();
 SELECT count(*) = 1 AS may_read FROM hugeinfo_memory(pg_backend_pid());
+SELECT count(*) > 0 AS may_read FROM hugeinfo_mappings();
+SELECT count(*) > 0 AS may_read FROM hugeinfo_mappings(pg_backend_pid());
 SELECT count(*) > 0 AS may_read FROM hugeinfo_backend_mappings;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_postmaster_mappings;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates();
 SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates('1 ms');
+SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates(interval '1 ms');
+SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates(1);
+SELECT count(*) > 0 AS may_read FROM hugeinfo_fault_rates(0.001);
 SELECT count(*) > 0 AS may_read FROM hugeinfo_page_tables;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_meminfo;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
@@ -53,6 +68,8 @@ SELECT count(*) >= 0 AS may_read FROM hugeinfo_numa;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
 -- runs a program
 SELECT count(*) FROM hugeinfo_plan();
+SELECT count(*) FROM hugeinfo_plan('{}');
+SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
 RESET ROLE;
 
 -- A view alone is no way around the function.
@@ -69,10 +86,10 @@ FROM pg_class AS c, aclexplode(c.relacl) AS acl
 LEFT JOIN pg_roles AS grantee ON grantee.oid = acl.grantee
 WHERE c.relname LIKE 'hugeinfo\_%' AND acl.grantee <> c.relowner
 ORDER BY 1, 2, 3;
-SELECT p.proname, grantee.rolname, acl.privilege_type
+SELECT p.oid::regprocedure AS function, grantee.rolname, acl.privilege_type
 FROM pg_proc AS p, aclexplode(p.proacl) AS acl
 LEFT JOIN pg_roles AS grantee ON grantee.oid = acl.grantee
 WHERE p.proname LIKE 'hugeinfo\_%' AND acl.grantee <> p.proowner
-ORDER BY 1, 2, 3;
+ORDER BY p.oid::regprocedure::text COLLATE "C", 2, 3;
 
 DROP ROLE regress_hugeinfo_nobody, regress_hugeinfo_monitor;

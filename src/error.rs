@@ -23,6 +23,11 @@ pub(crate) enum Error {
     Setting(&'static str),
     /// A sample that is too short or too long.
     SampleLength,
+    /// Settings to plan that are longer than anybody can mean them.
+    TooLong {
+        /// Bytes that they may have.
+        most: usize,
+    },
     /// Settings to plan that are no JSON object.
     NotAnObject,
     /// A setting to plan whose value is null, an array or an object.
@@ -75,7 +80,8 @@ impl From<Error> for ErrorReport {
             ERRCODE_CONFIG_FILE_ERROR, ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
             ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
             ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_IO_ERROR, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
+            ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
+            ERRCODE_UNDEFINED_OBJECT,
         };
         const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
         const VALUES: &str = "Write it as in {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
@@ -114,6 +120,11 @@ impl From<Error> for ErrorReport {
                     "For a longer sample, take the difference of two reads of hugeinfo_backends."
                         .to_owned(),
                 ),
+            ),
+            Error::TooLong { most } => (
+                ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!("settings must not be longer than {most} bytes"),
+                Some(VALUES.to_owned()),
             ),
             Error::NotAnObject => (
                 ERRCODE_INVALID_PARAMETER_VALUE,

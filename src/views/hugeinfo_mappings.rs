@@ -8,109 +8,107 @@ use crate::{
     postgres, processes,
 };
 
+overloads! {
+    "hugeinfo_mappings", (
+        name!(pid, i32),
+        name!(start_address, String),
+        name!(end_address, String),
+        name!(size_bytes, i64),
+        name!(permissions, String),
+        name!(file_offset_bytes, i64),
+        name!(device, String),
+        name!(inode, AnyNumeric),
+        name!(path, Option<String>),
+        name!(kind, &'static str),
+        name!(page_size_bytes, Option<i64>),
+        name!(rss_bytes, Option<i64>),
+        name!(pss_bytes, Option<i64>),
+        name!(pss_dirty_bytes, Option<i64>),
+        name!(shared_clean_bytes, Option<i64>),
+        name!(shared_dirty_bytes, Option<i64>),
+        name!(private_clean_bytes, Option<i64>),
+        name!(private_dirty_bytes, Option<i64>),
+        name!(referenced_bytes, Option<i64>),
+        name!(anonymous_bytes, Option<i64>),
+        name!(ksm_bytes, Option<i64>),
+        name!(lazy_free_bytes, Option<i64>),
+        name!(anon_thp_bytes, Option<i64>),
+        name!(shmem_thp_bytes, Option<i64>),
+        name!(file_thp_bytes, Option<i64>),
+        name!(shared_hugetlb_bytes, Option<i64>),
+        name!(private_hugetlb_bytes, Option<i64>),
+        name!(swap_bytes, Option<i64>),
+        name!(swap_pss_bytes, Option<i64>),
+        name!(locked_bytes, Option<i64>),
+        name!(vm_flags, Option<Vec<String>>),
+    );
+    /// This backend.
+    fn hugeinfo_mappings() {
+        rows(pid_or_error(std::process::id())?)
+    }
+    fn hugeinfo_mappings_of(pid: i32) {
+        rows(pid)
+    }
+}
+
 /// A row for each mapping, by address. Walks the page tables of the process: the kernel's work grows with the memory that it has touched in
 /// small pages.
 ///
 /// A warning and no row for a pid that isn't of this server, no row for NULL or where `/proc/PID/maps` may not be read. Errors: as
 /// `hugeinfo_status`.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_mappings(
-    pid: default!(i32, "pg_backend_pid()"),
-) -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(pid, i32),
-            name!(start_address, String),
-            name!(end_address, String),
-            name!(size_bytes, i64),
-            name!(permissions, String),
-            name!(file_offset_bytes, i64),
-            name!(device, String),
-            name!(inode, AnyNumeric),
-            name!(path, Option<String>),
-            name!(kind, &'static str),
-            name!(page_size_bytes, Option<i64>),
-            name!(rss_bytes, Option<i64>),
-            name!(pss_bytes, Option<i64>),
-            name!(pss_dirty_bytes, Option<i64>),
-            name!(shared_clean_bytes, Option<i64>),
-            name!(shared_dirty_bytes, Option<i64>),
-            name!(private_clean_bytes, Option<i64>),
-            name!(private_dirty_bytes, Option<i64>),
-            name!(referenced_bytes, Option<i64>),
-            name!(anonymous_bytes, Option<i64>),
-            name!(ksm_bytes, Option<i64>),
-            name!(lazy_free_bytes, Option<i64>),
-            name!(anon_thp_bytes, Option<i64>),
-            name!(shmem_thp_bytes, Option<i64>),
-            name!(file_thp_bytes, Option<i64>),
-            name!(shared_hugetlb_bytes, Option<i64>),
-            name!(private_hugetlb_bytes, Option<i64>),
-            name!(swap_bytes, Option<i64>),
-            name!(swap_pss_bytes, Option<i64>),
-            name!(locked_bytes, Option<i64>),
-            name!(vm_flags, Option<Vec<String>>),
-        ),
-    >,
-    ErrorReport,
-> {
-    let rows = || {
-        let Some(process) = processes::one(pid)? else {
-            return Ok(Vec::new());
-        };
-        let entries =
-            absent_or(smaps::read(&process, postgres::check_for_interrupts))?.unwrap_or_default();
-        let executable = absent_or(process.executable())?.ok();
-        let landmarks = Landmarks::new(
-            &entries,
-            postgres::subject().address,
-            Some(postgres::shim_address()),
-            executable,
-        );
-        let ascii_only = !postgres::is_utf8_database();
-        let rows = entries.into_iter().map(|entry| {
-            let extent = entry.mapping.extent;
-            let path = entry.mapping.path_text(ascii_only);
-            let figures = &entry.figures;
-            Ok::<_, Error>((
-                pid,
-                format!("{:08x}", extent.start),
-                format!("{:08x}", extent.end),
-                bigint(extent.bytes())?,
-                entry.mapping.permissions.clone(),
-                bigint(entry.mapping.offset)?,
-                format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
-                AnyNumeric::from(extent.inode),
-                Some(path).filter(|path| !path.is_empty()),
-                landmarks.kind(&entry).as_str(),
-                bigint_or_null(figures.page_size)?,
-                bigint_or_null(figures.rss)?,
-                bigint_or_null(figures.pss)?,
-                bigint_or_null(figures.pss_dirty)?,
-                bigint_or_null(figures.shared_clean)?,
-                bigint_or_null(figures.shared_dirty)?,
-                bigint_or_null(figures.private_clean)?,
-                bigint_or_null(figures.private_dirty)?,
-                bigint_or_null(figures.referenced)?,
-                bigint_or_null(figures.anonymous)?,
-                bigint_or_null(figures.ksm)?,
-                bigint_or_null(figures.lazy_free)?,
-                bigint_or_null(figures.anon_huge_pages)?,
-                bigint_or_null(figures.shmem_pmd_mapped)?,
-                bigint_or_null(figures.file_pmd_mapped)?,
-                bigint_or_null(figures.shared_hugetlb)?,
-                bigint_or_null(figures.private_hugetlb)?,
-                bigint_or_null(figures.swap)?,
-                bigint_or_null(figures.swap_pss)?,
-                bigint_or_null(figures.locked)?,
-                entry.vm_flags,
-            ))
-        });
-        rows.collect::<Result<Vec<_>, Error>>()
+fn rows(pid: i32) -> Result<Vec<Row>, Error> {
+    let Some(process) = processes::one(pid)? else {
+        return Ok(Vec::new());
     };
-    Ok(TableIterator::new(rows()?))
+    let entries =
+        absent_or(smaps::read(&process, postgres::check_for_interrupts))?.unwrap_or_default();
+    let executable = absent_or(process.executable())?.ok();
+    let landmarks = Landmarks::new(
+        &entries,
+        postgres::subject().address,
+        Some(postgres::shim_address()),
+        executable,
+    );
+    let ascii_only = !postgres::is_utf8_database();
+    let rows = entries.into_iter().map(|entry| {
+        let extent = entry.mapping.extent;
+        let path = entry.mapping.path_text(ascii_only);
+        let figures = &entry.figures;
+        Ok((
+            pid,
+            format!("{:08x}", extent.start),
+            format!("{:08x}", extent.end),
+            bigint(extent.bytes())?,
+            entry.mapping.permissions.clone(),
+            bigint(entry.mapping.offset)?,
+            format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
+            AnyNumeric::from(extent.inode),
+            Some(path).filter(|path| !path.is_empty()),
+            landmarks.kind(&entry).as_str(),
+            bigint_or_null(figures.page_size)?,
+            bigint_or_null(figures.rss)?,
+            bigint_or_null(figures.pss)?,
+            bigint_or_null(figures.pss_dirty)?,
+            bigint_or_null(figures.shared_clean)?,
+            bigint_or_null(figures.shared_dirty)?,
+            bigint_or_null(figures.private_clean)?,
+            bigint_or_null(figures.private_dirty)?,
+            bigint_or_null(figures.referenced)?,
+            bigint_or_null(figures.anonymous)?,
+            bigint_or_null(figures.ksm)?,
+            bigint_or_null(figures.lazy_free)?,
+            bigint_or_null(figures.anon_huge_pages)?,
+            bigint_or_null(figures.shmem_pmd_mapped)?,
+            bigint_or_null(figures.file_pmd_mapped)?,
+            bigint_or_null(figures.shared_hugetlb)?,
+            bigint_or_null(figures.private_hugetlb)?,
+            bigint_or_null(figures.swap)?,
+            bigint_or_null(figures.swap_pss)?,
+            bigint_or_null(figures.locked)?,
+            entry.vm_flags,
+        ))
+    });
+    rows.collect::<Result<Vec<_>, Error>>()
 }
 
 /// The postmaster's process number; in single-user mode this process.
@@ -121,5 +119,9 @@ fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
 
 extension_sql_file!(
     "hugeinfo_mappings.sql",
-    requires = [hugeinfo_mappings, hugeinfo_postmaster_pid]
+    requires = [
+        hugeinfo_mappings,
+        hugeinfo_mappings_of,
+        hugeinfo_postmaster_pid
+    ]
 );

@@ -1,3 +1,4 @@
+ALTER FUNCTION hugeinfo_mappings() ROWS 100;
 ALTER FUNCTION hugeinfo_mappings(integer) ROWS 100;
 
 CREATE VIEW hugeinfo_backend_mappings AS
@@ -68,17 +69,19 @@ SELECT pid,
        vm_flags
 FROM hugeinfo_mappings(hugeinfo_postmaster_pid());
 
-REVOKE ALL ON FUNCTION hugeinfo_mappings(integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_mappings(), hugeinfo_mappings(integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hugeinfo_postmaster_pid() FROM PUBLIC;
 REVOKE ALL ON hugeinfo_backend_mappings FROM PUBLIC;
 REVOKE ALL ON hugeinfo_postmaster_mappings FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugeinfo_mappings(integer) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_mappings(), hugeinfo_mappings(integer) TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hugeinfo_postmaster_pid() TO pg_monitor;
 GRANT SELECT ON hugeinfo_backend_mappings TO pg_monitor;
 GRANT SELECT ON hugeinfo_postmaster_mappings TO pg_monitor;
 
+COMMENT ON FUNCTION hugeinfo_mappings() IS
+'hugeinfo_mappings(integer) of this backend.';
 COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
-'Each mapping of one process of this server, by default of this backend, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
+'Each mapping of one process of this server, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
 COMMENT ON FUNCTION hugeinfo_postmaster_pid() IS
 'Process number of the postmaster; in single-user mode of this process.';
 COMMENT ON VIEW hugeinfo_backend_mappings IS

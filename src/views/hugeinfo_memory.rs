@@ -4,62 +4,63 @@ use hugeinfo::{error::absent_or, smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint_or_null},
+    error::{Error, bigint_or_null, pid_or_error},
     postgres, processes,
 };
+
+overloads! {
+    "hugeinfo_memory", (
+        name!(rss_bytes, Option<i64>),
+        name!(pss_bytes, Option<i64>),
+        name!(pss_anon_bytes, Option<i64>),
+        name!(pss_file_bytes, Option<i64>),
+        name!(pss_shmem_bytes, Option<i64>),
+        name!(uss_bytes, Option<i64>),
+        name!(swap_pss_bytes, Option<i64>),
+        name!(anon_thp_bytes, Option<i64>),
+        name!(shmem_thp_bytes, Option<i64>),
+        name!(shared_hugetlb_bytes, Option<i64>),
+        name!(private_hugetlb_bytes, Option<i64>),
+    );
+    /// This backend.
+    fn hugeinfo_memory() {
+        row(pid_or_error(std::process::id())?)
+    }
+    fn hugeinfo_memory_of(pid: i32) {
+        row(pid)
+    }
+}
 
 /// One row for a process of this server. Walks its page tables: the kernel's work grows with the memory that it has touched in small pages.
 ///
 /// A warning and no row for a pid that isn't of this server, no row for NULL. NULLs where `/proc/PID/smaps` may not be read. Errors: as
 /// `hugeinfo_status`.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_memory(
-    pid: i32,
-) -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(rss_bytes, Option<i64>),
-            name!(pss_bytes, Option<i64>),
-            name!(pss_anon_bytes, Option<i64>),
-            name!(pss_file_bytes, Option<i64>),
-            name!(pss_shmem_bytes, Option<i64>),
-            name!(uss_bytes, Option<i64>),
-            name!(swap_pss_bytes, Option<i64>),
-            name!(anon_thp_bytes, Option<i64>),
-            name!(shmem_thp_bytes, Option<i64>),
-            name!(shared_hugetlb_bytes, Option<i64>),
-            name!(private_hugetlb_bytes, Option<i64>),
-        ),
-    >,
-    ErrorReport,
-> {
-    let row = || {
-        let Some(process) = processes::one(pid)? else {
-            return Ok(None);
-        };
-        let total = absent_or(smaps::total(&process, postgres::check_for_interrupts))?;
-        // Ended meanwhile: no row. Denied: nothing is known of it.
-        if total.is_err() && processes::has_ended(&process)? {
-            return Ok(None);
-        }
-        let figures = total.unwrap_or_default();
-        Ok::<_, Error>(Some((
-            bigint_or_null(figures.rss)?,
-            bigint_or_null(figures.pss)?,
-            bigint_or_null(figures.pss_anon)?,
-            bigint_or_null(figures.pss_file)?,
-            bigint_or_null(figures.pss_shmem)?,
-            bigint_or_null(figures.uss())?,
-            bigint_or_null(figures.swap_pss)?,
-            bigint_or_null(figures.anon_huge_pages)?,
-            bigint_or_null(figures.shmem_pmd_mapped)?,
-            bigint_or_null(figures.shared_hugetlb)?,
-            bigint_or_null(figures.private_hugetlb)?,
-        )))
+fn row(pid: i32) -> Result<Option<Row>, Error> {
+    let Some(process) = processes::one(pid)? else {
+        return Ok(None);
     };
-    Ok(TableIterator::new(row()?))
+    let total = absent_or(smaps::total(&process, postgres::check_for_interrupts))?;
+    // Ended meanwhile: no row. Denied: nothing is known of it.
+    if total.is_err() && processes::has_ended(&process)? {
+        return Ok(None);
+    }
+    let figures = total.unwrap_or_default();
+    Ok(Some((
+        bigint_or_null(figures.rss)?,
+        bigint_or_null(figures.pss)?,
+        bigint_or_null(figures.pss_anon)?,
+        bigint_or_null(figures.pss_file)?,
+        bigint_or_null(figures.pss_shmem)?,
+        bigint_or_null(figures.uss())?,
+        bigint_or_null(figures.swap_pss)?,
+        bigint_or_null(figures.anon_huge_pages)?,
+        bigint_or_null(figures.shmem_pmd_mapped)?,
+        bigint_or_null(figures.shared_hugetlb)?,
+        bigint_or_null(figures.private_hugetlb)?,
+    )))
 }
 
-extension_sql_file!("hugeinfo_memory.sql", requires = [hugeinfo_memory]);
+extension_sql_file!(
+    "hugeinfo_memory.sql",
+    requires = [hugeinfo_memory, hugeinfo_memory_of]
+);

@@ -1,5 +1,29 @@
 //! The SQL objects.
 
+/// The SQL functions of one name: they return the same columns, for which `Row` stands, and differ in
+/// what they take.
+///
+/// What people type has to be an exact signature of ours, no arguments included: nothing goes before
+/// an exact match. Else whoever may create functions in the extension's schema could make one that
+/// fits better, for a superuser to run. Of the types, text is there since quoted literals go to it first.
+/// `t/025_hostile_roles.pl` tries others.
+macro_rules! overloads {
+    ($name:literal, $columns:tt;
+     $($(#[$doc:meta])* fn $function:ident($($argument:ident: $type:ident)?) $rows:block)+) => {
+        #[allow(clippy::type_complexity)]
+        type Row = $columns;
+
+        $(
+            $(#[$doc])*
+            #[pg_extern(name = $name, parallel_restricted, cost = 1000000)]
+            #[allow(clippy::type_complexity)]
+            fn $function($($argument: $type)?) -> Result<TableIterator<'static, $columns>, ErrorReport> {
+                Ok(TableIterator::new($rows?))
+            }
+        )+
+    };
+}
+
 mod hugeinfo_backends;
 mod hugeinfo_checks;
 mod hugeinfo_fault_rates;
@@ -17,10 +41,13 @@ mod hugeinfo_status;
 mod hugeinfo_vmstat;
 
 use hugeinfo::{facts::Facts, root::Root};
+use pgrx::extension_sql_file;
 
 use serde_json::Value;
 
 use crate::{error::Error, postgres};
+
+extension_sql_file!("names.sql");
 
 /// The facts about this server, read now.
 fn facts() -> Result<Facts, Error> {
