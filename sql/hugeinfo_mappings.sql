@@ -50,3 +50,26 @@ FROM hugeinfo_mappings();
 SELECT count(*) FROM hugeinfo_mappings(1);
 SELECT count(*) FROM hugeinfo_mappings(NULL);
 SELECT hugeinfo_postmaster_pid() = pid AS is_postmaster FROM hugeinfo_backends WHERE backend_type = 'postmaster';
+
+-- Where things lie is for those who may read /proc/PID/maps anyway; all else is for pg_monitor, too.
+CREATE ROLE regress_hugeinfo_sees IN ROLE pg_monitor, pg_read_server_files;
+CREATE ROLE regress_hugeinfo_sees_not IN ROLE pg_monitor;
+CREATE TEMP TABLE shown (who text, LIKE hugeinfo_backend_mappings);
+GRANT ALL ON shown TO PUBLIC;
+SET ROLE regress_hugeinfo_sees;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_backend_mappings;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_postmaster_mappings;
+SET ROLE regress_hugeinfo_sees_not;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_backend_mappings;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_postmaster_mappings;
+SELECT count(*) > 0 AS rows, count(start_address) + count(end_address) + count(path) AS places FROM hugeinfo_mappings();
+RESET ROLE;
+SELECT who, count(start_address) = count(*) AS start_address, count(end_address) = count(*) AS end_address, count(path) > 0 AS path,
+       count(start_address) + count(end_address) + count(path) = 0 AS no_place,
+       count(size_bytes) = count(*) AS size_bytes, count(kind) = count(*) AS kind,
+       count(page_size_bytes) = count(*) AS page_size_bytes, count(*) FILTER (WHERE kind = 'main segment') >= 2 AS main_segment
+FROM shown
+GROUP BY who
+ORDER BY who;
+DROP TABLE shown;
+DROP ROLE regress_hugeinfo_sees, regress_hugeinfo_sees_not;

@@ -201,6 +201,17 @@ pub(crate) fn is_utf8_database() -> bool {
     u32::try_from(encoding) == Ok(pg_sys::pg_enc::PG_UTF8)
 }
 
+/// Whether the caller may read files of this server with PostgreSQL's own functions, `/proc/PID/maps` among them.
+pub(crate) fn may_read_server_files() -> bool {
+    // SAFETY: looks up what the caches of this backend have.
+    unsafe {
+        pg_sys::has_privs_of_role(
+            pg_sys::GetUserId(),
+            pg_sys::Oid::from(pg_sys::ROLE_PG_READ_SERVER_FILES),
+        )
+    }
+}
+
 /// Raises PostgreSQL's error if a cancel or the end of the session is pending.
 pub(crate) fn check_for_interrupts() {
     pgrx::check_for_interrupts!();

@@ -72,6 +72,33 @@ sub open_to_us
 	$single->finish;
 }
 
+{
+	# Its directory is then where it works, which only its own user may see: not whoever may ask the other server for figures.
+	my $name = 'no -D';
+	$one->safe_psql('postgres', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor; CREATE ROLE reader LOGIN IN ROLE pg_monitor, pg_read_server_files');
+	my %seen_by = map { my $role = $_; $role => sub {
+		my $session = HugeInfo::Session->new($one, user => $role, dbname => 'postgres');
+		my %seen = instances($session);
+		$session->close;
+		return \%seen;
+	} } qw(monitor reader);
+	local $ENV{PGDATA} = $two->data_dir;
+	my $log = '';
+	my $run = IPC::Run::start(['postgres'], '<', \undef, '>', \$log, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	$run->pump until $log =~ /ready to accept connections|redirecting log output/;
+	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^(\d+)$/m;
+	like(process_file($pid, 'cmdline'), qr{^[^\0]*/postgres\0$}, "$name: a server of no arguments");
+	my %expected = (monitor => undef, reader => $two->data_dir);
+	for my $role (sort keys %expected)
+	{
+		my $seen = $seen_by{$role}->();
+		is_deeply($seen->{$pid}, { %{ open_to_us($two, 'f', $pid) }, data_directory => $expected{$role} }, "$name: as a $role sees it");
+		is($seen->{ $one->{_pid} }{data_directory}, readlink("/proc/$one->{_pid}/cwd"), "$name: the own one is in data_directory, which a $role may see");
+	}
+	$run->signal('INT');
+	$run->finish;
+}
+
 SKIP:
 {
 	my $name = 'namespace';

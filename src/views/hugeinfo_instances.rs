@@ -46,19 +46,23 @@ fn hugeinfo_instances() -> Result<
             .ok()
             .and_then(|meminfo| meminfo.default_huge_page_bytes);
         let ascii_only = !postgres::is_utf8_database();
+        let shows_directories = postgres::may_read_server_files();
         let instances = processes::servers_of_host(&root, own)?;
         let rows = instances.into_iter().map(|instance| {
+            let is_own = own == Some(instance.pid);
             let segment = instance.segment.as_ref();
             let bytes = segment.map(|segment| segment.bytes);
             let page_bytes = segment.and_then(|segment| segment.page_bytes);
             let required = bytes.and_then(|bytes| Some(pages_required(bytes, huge_page?)));
             Ok::<_, Error>((
                 pid_or_error(instance.pid)?,
-                own.map(|own| own == instance.pid),
+                own.map(|_| is_own),
                 instance.owner.map(super::shown),
                 instance.owner_uid.map(i64::from),
                 instance
                     .data_directory
+                    .filter(|_| shows_directories || is_own)
+                    .or(instance.directory_argument)
                     .map(|path| name_text(&path, ascii_only)),
                 instance.port.map(i32::from),
                 bigint_or_null(bytes)?,

@@ -31,7 +31,7 @@ COMMENT ON COLUMN hugeinfo_instances.owner IS
 COMMENT ON COLUMN hugeinfo_instances.owner_uid IS
 'Number of that user (Uid in /proc/PID/status).';
 COMMENT ON COLUMN hugeinfo_instances.data_directory IS
-'Its data directory: where its postmaster works (/proc/PID/cwd), as seen in its own mount namespace. Of another user''s, which may not be read, the absolute path behind -D in its arguments, which can be that of the configuration files alone.';
+'Its data directory: where its postmaster works (/proc/PID/cwd), as seen in its own mount namespace. Of another user''s, which may not be read, and of other servers for callers without the privileges of pg_read_server_files, the absolute path behind -D in its arguments, which everybody may see and which can be that of the configuration files alone.';
 COMMENT ON COLUMN hugeinfo_instances.port IS
 'Its port: line 4 of postmaster.pid in that directory, if that file is of this process.';
 COMMENT ON COLUMN hugeinfo_instances.segment_bytes IS

@@ -11,8 +11,8 @@ use crate::{
 overloads! {
     "hugeinfo_mappings", (
         name!(pid, i32),
-        name!(start_address, String),
-        name!(end_address, String),
+        name!(start_address, Option<String>),
+        name!(end_address, Option<String>),
         name!(size_bytes, i64),
         name!(permissions, String),
         name!(file_offset_bytes, i64),
@@ -54,6 +54,8 @@ overloads! {
 /// A row for each mapping, by address. Walks the page tables of the process: the kernel's work grows with the memory that it has touched in
 /// small pages.
 ///
+/// Addresses and paths are NULL for those who may not read files of the server.
+///
 /// A warning and no row for a pid that isn't of this server, no row for NULL or where `/proc/PID/maps` may not be read. Errors: as
 /// `hugeinfo_status`.
 fn rows(pid: i32) -> Result<Vec<Row>, Error> {
@@ -70,20 +72,25 @@ fn rows(pid: i32) -> Result<Vec<Row>, Error> {
         executable,
     );
     let ascii_only = !postgres::is_utf8_database();
+    // All processes of the server have the postmaster's addresses, also this one: they would help an attacker.
+    let shows_places = postgres::may_read_server_files();
+    let address = |address: u64| shows_places.then(|| format!("{address:08x}"));
     let rows = entries.into_iter().map(|entry| {
         let extent = entry.mapping.extent;
-        let path = entry.mapping.path_text(ascii_only);
+        let path = shows_places
+            .then(|| entry.mapping.path_text(ascii_only))
+            .filter(|path| !path.is_empty());
         let figures = &entry.figures;
         Ok((
             pid,
-            format!("{:08x}", extent.start),
-            format!("{:08x}", extent.end),
+            address(extent.start),
+            address(extent.end),
             bigint(extent.bytes())?,
             entry.mapping.permissions.clone(),
             bigint(entry.mapping.offset)?,
             format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
             AnyNumeric::from(extent.inode),
-            Some(path).filter(|path| !path.is_empty()),
+            path,
             landmarks.kind(&entry).as_str(),
             bigint_or_null(figures.page_size)?,
             bigint_or_null(figures.rss)?,

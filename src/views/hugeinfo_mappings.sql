@@ -81,7 +81,7 @@ GRANT SELECT ON hugeinfo_postmaster_mappings TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_mappings() IS
 'hugeinfo_mappings(integer) of this backend.';
 COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
-'Each mapping of one process of this server, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
+'Each mapping of one process of this server, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. start_address, end_address and path are NULL without the privileges of pg_read_server_files. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
 COMMENT ON FUNCTION hugeinfo_postmaster_pid() IS
 'Process number of the postmaster; in single-user mode of this process.';
 COMMENT ON VIEW hugeinfo_backend_mappings IS
@@ -89,9 +89,9 @@ COMMENT ON VIEW hugeinfo_backend_mappings IS
 COMMENT ON COLUMN hugeinfo_backend_mappings.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps.';
+'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files, who can read that file anyway: it tells where each process of this server has its memory.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.end_address IS
-'First address behind it.';
+'First address behind it. NULL as start_address.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.permissions IS
@@ -103,7 +103,7 @@ COMMENT ON COLUMN hugeinfo_backend_mappings.device IS
 COMMENT ON COLUMN hugeinfo_backend_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.path IS
-'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory.';
+'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory, and as start_address.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.kind IS
 'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_backend_mappings.page_size_bytes IS
@@ -153,9 +153,9 @@ COMMENT ON VIEW hugeinfo_postmaster_mappings IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps.';
+'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files, who can read that file anyway: it tells where each process of this server has its memory.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.end_address IS
-'First address behind it.';
+'First address behind it. NULL as start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.permissions IS
@@ -167,7 +167,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.device IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
-'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory.';
+'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory, and as start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.kind IS
 'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS

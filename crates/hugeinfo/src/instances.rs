@@ -23,8 +23,10 @@ pub struct Instance {
     pub owner_uid: Option<u32>,
     /// That user's name in `/etc/passwd`.
     pub owner: Option<String>,
-    /// Where its postmaster works, which is its data directory; of another user's the absolute path behind `-D`.
+    /// Where its postmaster works, which is its data directory.
     pub data_directory: Option<Vec<u8>>,
+    /// The absolute path behind `-D`, which everybody may see. It can be that of the configuration files alone.
+    pub directory_argument: Option<Vec<u8>>,
     /// From `postmaster.pid`.
     pub port: Option<u16>,
     /// Its main shared memory segment.
@@ -215,8 +217,6 @@ fn instance(
     let process = Process::open(root, pid)?;
     let identity = identity::read(&process, buffer)?;
     let own_number = identity.numbers.last().copied().unwrap_or(pid);
-    let directory = candidate.directory.as_deref();
-    let directory = directory.or_else(|| directory_argument(&candidate.command_line));
     // No kernel's file: whatever is wrong with it, the server is there.
     let lock_file = process.read_regular("cwd/postmaster.pid").ok();
     let port = lock_file
@@ -240,7 +240,8 @@ fn instance(
         pid,
         owner_uid: identity.uid,
         owner: None,
-        data_directory: directory.map(<[u8]>::to_vec),
+        data_directory: candidate.directory.clone(),
+        directory_argument: directory_argument(&candidate.command_line).map(<[u8]>::to_vec),
         port,
         segment,
     })

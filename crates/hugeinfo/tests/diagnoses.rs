@@ -536,6 +536,7 @@ fn neighbours() {
         owner_uid: Some(1001),
         owner: None,
         data_directory: None,
+        directory_argument: None,
         port: None,
         segment,
     };

@@ -69,6 +69,7 @@ fn hidden(pid: u32) -> Instance {
         owner_uid: Some(105),
         owner: Some("postgres".to_owned()),
         data_directory: None,
+        directory_argument: None,
         port: None,
         segment: None,
     }
@@ -101,6 +102,7 @@ fn what_may_be_read_and_what_may_not() {
                 .as_encoded_bytes()
                 .to_vec(),
         ),
+        directory_argument: Some(b"/elsewhere".to_vec()),
         port: Some(5433),
         segment: Some(Segment {
             bytes: 4 << 20,
@@ -112,7 +114,7 @@ fn what_may_be_read_and_what_may_not() {
     let other = Instance {
         owner_uid: Some(7),
         owner: None,
-        data_directory: Some(b"/srv/b".to_vec()),
+        directory_argument: Some(b"/srv/b".to_vec()),
         ..hidden(20)
     };
     assert_eq!(host.read(None), [seen.clone(), other.clone()]);
