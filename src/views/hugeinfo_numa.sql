@@ -39,4 +39,4 @@ COMMENT ON COLUMN hugeinfo_numa.memory_total_bytes IS
 COMMENT ON COLUMN hugeinfo_numa.memory_free_bytes IS
 'Bytes of it that are used for nothing, not even for files (MemFree).';
 COMMENT ON COLUMN hugeinfo_numa.segment_pages IS
-'Pages of page_size_bytes of the main segment that lie on this node, as far as one process has touched them: that which has touched most, by RssShmem and HugetlbPages in /proc/PID/status. A lower bound: of pages that only others have touched that process knows nothing. From N…= in its numa_maps; no page is touched for it. NULL: numa_maps is missing or denied.';
+'Pages of page_size_bytes of the main segment that lie on this node, as far as one process has touched them: that which has touched most, by RssShmem and HugetlbPages in /proc/PID/status. A lower bound: of pages that only others have touched that process knows nothing. From N0=, N1= and so on in its numa_maps; no page is touched for it. NULL: numa_maps is missing or denied.';

@@ -16,6 +16,6 @@ COMMENT ON FUNCTION hugeinfo_vmstat() IS
 COMMENT ON VIEW hugeinfo_vmstat IS
 'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Which there are depends on the kernel. A number beyond bigint is an error.';
 COMMENT ON COLUMN hugeinfo_vmstat.name IS
-'What the kernel calls it: nr_… is an amount of now in pages or others of the kernel''s units, most others are counts of events since boot.';
+'What the kernel calls it: a name with nr_ in front is an amount of now in pages or others of the kernel''s units, most others are counts of events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
 'The number.';
