@@ -205,7 +205,8 @@ SKIP:
 	$fresh->value('SET max_parallel_workers_per_gather = 0');
 	$fresh->value('SELECT count(*) FROM large');
 	cmp_ok($shared->($fresh->pid) - $after, '>=', 40 << 20, "$name: reading the table does");
-	is_cancelled_in_time($fresh, 'SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL (SELECT * FROM hugeinfo_numa() OFFSET 0 * i) AS n', $name);
+	# a function in FROM that depends on nothing is called but once
+	is_cancelled_in_time($fresh, 'SELECT count(*) FROM (SELECT hugeinfo_numa() FROM generate_series(1, 100000)) AS n', $name);
 	$_->close for $fresh, $reader;
 }
 
