@@ -1,6 +1,6 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
-use hugeinfo::surroundings::Files;
+use hugeinfo::{facts::Server, surroundings::Files};
 use pgrx::{Spi, pg_sys::panic::ErrorReport};
 
 use crate::{
@@ -9,27 +9,23 @@ use crate::{
     postgres::{self, Jsonb},
 };
 
-/// The caller may execute `hugeinfo_plan(jsonb)`, which is in the same schema as all of this extension. Neither an operator of the caller's
-/// `search_path` nor a function of the caller's with that name is taken for it.
+/// The caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this extension, whatever else has its name. Nothing here is
+/// looked up by the caller's `search_path`; 3802 is `jsonb`.
 const MAY_PLAN: &str = "
     SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
-    FROM pg_catalog.pg_extension AS e, pg_catalog.pg_proc AS p
+    FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
     WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugeinfo'
-        AND p.pronamespace OPERATOR(pg_catalog.=) e.extnamespace
+        AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+        AND d.refobjid OPERATOR(pg_catalog.=) e.oid
+        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+        AND d.deptype OPERATOR(pg_catalog.=) 'e'
+        AND p.oid OPERATOR(pg_catalog.=) d.objid
         AND p.proname OPERATOR(pg_catalog.=) 'hugeinfo_plan'
-        AND pg_catalog.oidvectortypes(p.proargtypes) OPERATOR(pg_catalog.=) 'jsonb'";
+        AND p.pronargs OPERATOR(pg_catalog.=) 1
+        AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
 
-/// The caller may read the view of [`WAITS`].
-const MAY_LOOK: &str = "
-    SELECT pg_catalog.has_function_privilege('pg_catalog.pg_show_all_file_settings()', 'EXECUTE')
-        AND pg_catalog.has_table_privilege('pg_catalog.pg_file_settings', 'SELECT')";
-
-/// What cannot be applied to the running server: a setting that is changed, removed or wrong.
-const WAITS: &str =
-    "SELECT EXISTS (SELECT FROM pg_catalog.pg_file_settings WHERE error IS NOT NULL)";
-
-/// A plan costs a child process. It is made only where something waits, and for those who may plan.
-pub(crate) fn files() -> Files {
+/// A plan costs a child process. It is made only for those who may plan.
+pub(crate) fn files(now: &Server) -> Files {
     if postgres::subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned());
     }
@@ -37,14 +33,24 @@ pub(crate) fn files() -> Files {
         let why = "only a role that may execute hugeinfo_plan(jsonb) is told";
         return Files::Unseen(why.to_owned());
     }
-    if is_true(MAY_LOOK) && !is_true(WAITS) {
-        return Files::NothingWaits;
-    }
-    match plan::next_start(Jsonb(Some(Vec::new()))) {
-        Ok(server) => Files::Planned(server),
-        Err(Error::Refused { refusal, .. }) => Files::Refused(refusal.into_sentence()),
+    match plan::next_start(Jsonb::Object(Vec::new())) {
+        Ok(next) if is_same(now, &next) => Files::NothingWaits,
+        Ok(next) => Files::Planned(next),
+        Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
+            Files::Refused(refusal.into_sentence())
+        }
+        Err(Error::Refused { refusal, .. }) => Files::Unseen(refusal.into_sentence()),
         Err(error) => Files::Unseen(ErrorReport::from(error).message().to_owned()),
     }
+}
+
+/// Whether the next start takes what the server has now. PostgreSQL tells the size of a running server's memory in whole MB, rounded up.
+fn is_same(now: &Server, next: &Server) -> bool {
+    let rounded = |server: &Server| Server {
+        shared_memory_bytes: server.shared_memory_bytes.div_ceil(1 << 20),
+        ..server.clone()
+    };
+    rounded(now) == rounded(next)
 }
 
 /// No row counts as false. What PostgreSQL complains of it raises itself.

@@ -3,10 +3,17 @@
 //! PostgreSQL itself computes it: its program is run with `-C`, which prints a setting and ends before anything is allocated. It refuses a
 //! data directory in use, so that it gets a scratch one.
 //!
+//! No file that somebody has written is opened in this backend, where one that is a pipe would hang it for good: children read them, and
+//! have a time limit.
+//!
 //! * [`settings`]: which settings may be planned.
 //! * [`scratch`]: the directory.
 //! * [`program`]: one run of the program.
+//! * [`on_disk`]: the settings that decide over huge pages, as the files have them.
+//! * [`output`]: what a child writes until it ends.
 
+mod on_disk;
+mod output;
 mod program;
 mod scratch;
 mod settings;
@@ -15,19 +22,20 @@ use std::{
     cell::RefCell,
     ffi::{CStr, OsString},
     path::Path,
+    time::{Duration, Instant},
 };
 
 use hugeinfo::facts::Server;
 
-use self::{program::Child, scratch::Scratch, settings::Planned};
-pub(crate) use self::{
-    program::{Refusal, TIME_LIMIT},
-    settings::names,
-};
+pub(crate) use self::settings::names;
+use self::{scratch::Scratch, settings::Planned};
 use crate::{
     error::Error,
-    postgres::{self, Jsonb},
+    postgres::{self, Jsonb, child::Child},
 };
+
+/// A plan takes some 15 ms. What takes as long as this waits for something that doesn't come.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// What has to go when a call ends, however it ends; in this order.
 #[derive(Default)]
@@ -57,31 +65,39 @@ impl Drop for Tidy {
 /// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where it would not start.
 pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     let planned = Planned::checked(settings)?;
-    let shared_memory_bytes = shared_memory_bytes(&planned)?;
-    // After PostgreSQL has read these files in a process that can be ended: one that is a pipe would hold up this one for good.
-    let on_disk = postgres::settings_on_disk();
+    postgres::tidy_at_exit();
+    let _tidy = Tidy;
+    let deadline = Instant::now() + TIME_LIMIT;
+    let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
+    let known = |name: &CStr| match planned.value(name) {
+        Some(value) => Ok(Some(value.to_string_lossy().into_owned())),
+        None if postgres::is_from_command_line(name) => postgres::setting(name).map(Some),
+        None => Ok(None),
+    };
+    let mut values = Vec::with_capacity(settings::DECIDING.len());
+    for (name, default) in settings::DECIDING {
+        values.push((name, default, known(name)?));
+    }
+    if values.iter().any(|(_, _, value)| value.is_none()) {
+        let on_disk = on_disk::read(deadline)?;
+        for (name, default, value) in &mut values {
+            value.get_or_insert_with(|| {
+                let found = on_disk.get(*name);
+                found.map_or_else(|| (*default).to_owned(), Clone::clone)
+            });
+        }
+    }
     let in_effect = |name: &'static CStr| {
-        if let Some(value) = planned.value(name) {
-            return Ok(value.to_string_lossy().into_owned());
-        }
-        if postgres::is_from_command_line(name) {
-            return postgres::setting(name);
-        }
-        let mut from_last = on_disk.iter().rev();
-        let line =
-            from_last.find(|(other, _)| other.as_bytes().eq_ignore_ascii_case(name.to_bytes()));
-        Ok(line.map_or_else(
-            || settings::default(name).to_owned(),
-            |(_, value)| value.clone(),
-        ))
+        let found = values.iter().find(|(known, _, _)| *known == name);
+        found
+            .and_then(|(_, _, value)| value.clone())
+            .map_or_else(|| postgres::setting(name), Ok)
     };
     postgres::server_with(in_effect, shared_memory_bytes)
 }
 
 /// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.
-fn shared_memory_bytes(planned: &Planned) -> Result<u64, Error> {
-    postgres::tidy_at_exit();
-    let _tidy = Tidy;
+fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Error> {
     let command_line = program::running_command_line()?;
     let scratch = Scratch::create()?;
     let path = scratch.path().to_owned();
@@ -96,12 +112,14 @@ fn shared_memory_bytes(planned: &Planned) -> Result<u64, Error> {
     let pages = program::ask(
         arguments.iter().chain(&page),
         "shared_memory_size_in_huge_pages",
+        &path,
+        deadline,
     )?;
     let bytes = match pages {
         Ok(pages) => Ok((pages & !1) << 12),
         // 2^31 of them are 8 TiB, the most that the setting can tell.
         Err(refusal) if refusal.message.contains("huge_page") => {
-            let megabytes = program::ask(arguments.iter(), "shared_memory_size")?;
+            let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;
             megabytes.map(|megabytes| megabytes << 20)
         }
         Err(refusal) => Err(refusal),

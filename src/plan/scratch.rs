@@ -34,7 +34,11 @@ impl Scratch {
     /// In `TMPDIR` of the server, or `/tmp` where that is no absolute path. Errors: disk full (53100) and others, with the path; nothing is left behind then.
     pub(crate) fn create() -> Result<Self, Error> {
         let parent = parent();
-        let parent = fs::canonicalize(&parent).map_err(|e| Error::file("open", &parent, e))?;
+        let parent = fs::canonicalize(&parent).map_err(|e| Error::scratch("open", &parent, e))?;
+        if parent.as_os_str().len() > LONGEST_PARENT {
+            let error = rustix::io::Errno::NAMETOOLONG.into();
+            return Err(Error::scratch("work in", &parent, error));
+        }
         remove_orphans(&parent);
         let scratch = Self::make(&parent)?;
         scratch.fill()?;
@@ -52,7 +56,7 @@ impl Scratch {
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(Error::file("create", &path, error)),
+                Err(error) => return Err(Error::scratch("create", &path, error)),
             }
             // Another call may take it for an orphan between these steps. Whoever has the lock may go on, if it is still there.
             if let Some(lock) = lock(&path)
@@ -62,7 +66,7 @@ impl Scratch {
             }
         }
         let error = io::Error::from(io::ErrorKind::WouldBlock);
-        Err(Error::file("lock a directory in", parent, error))
+        Err(Error::scratch("lock a directory in", parent, error))
     }
 
     fn fill(&self) -> Result<(), Error> {
@@ -73,7 +77,7 @@ impl Scratch {
         DirBuilder::new()
             .mode(0o700)
             .create(&global)
-            .map_err(|e| Error::file("create", &global, e))?;
+            .map_err(|e| Error::scratch("create", &global, e))?;
         self.write(
             "global/pg_control",
             &settled(&data.join("global/pg_control"))?,
@@ -93,7 +97,7 @@ impl Scratch {
             .mode(0o600)
             .open(&path)
             .and_then(|mut file| file.write_all(bytes))
-            .map_err(|e| Error::file("write", &path, e))
+            .map_err(|e| Error::scratch("write", &path, e))
     }
 }
 
@@ -114,10 +118,14 @@ fn parent() -> PathBuf {
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
 
-/// What backends have left that were killed.
+/// PostgreSQL cuts names off at `MAXPGPATH`, 1024 bytes: room is left for our name and for a file's.
+const LONGEST_PARENT: usize = 900;
+
+/// What backends have left that were killed. There may be thousands of others' beside.
 fn remove_orphans(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
+        postgres::check_for_interrupts();
         if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
             && let Some(lock) = lock(&entry.path())
         {
@@ -143,7 +151,7 @@ fn lock(path: &Path) -> Option<OwnedFd> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|e| Error::file("read", path, e))
+    fs::read(path).map_err(|e| Error::scratch("read", path, e))
 }
 
 /// A file that may be written meanwhile, once it has been read twice with the same result. PostgreSQL checks its checksum.

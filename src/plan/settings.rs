@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-use super::program::Refusal;
+use hugeinfo::refusal::Refusal;
+
 use crate::{
     error::Error,
     postgres::{self, Jsonb},
@@ -58,14 +59,12 @@ pub(crate) fn names() -> String {
     NAMES.map(CStr::to_string_lossy).join(", ")
 }
 
-/// What PostgreSQL uses where nobody has set one of those that decide over huge pages.
-pub(crate) fn default(name: &CStr) -> &'static str {
-    match name.to_bytes() {
-        b"huge_pages" => "try",
-        b"shared_memory_type" => "mmap",
-        _ => "0",
-    }
-}
+/// Those that decide over huge pages, and what PostgreSQL uses where nobody has set them.
+pub(super) const DECIDING: [(&CStr, &str); 3] = [
+    (c"huge_pages", "try"),
+    (c"shared_memory_type", "mmap"),
+    (c"huge_page_size", "0"),
+];
 
 /// Settings that PostgreSQL has accepted, each by itself.
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
@@ -74,7 +73,12 @@ impl Planned {
     /// Errors: not an object, a name that is not in the list or there twice, a value that is none; PostgreSQL's own for a wrong value.
     pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
         let mut planned = Vec::new();
-        for (name, value) in settings.0.ok_or(Error::NotAnObject)? {
+        let members = match settings {
+            Jsonb::Object(members) => members,
+            Jsonb::Other => return Err(Error::NotAnObject),
+            Jsonb::TooLong => return Err(Error::TooManySettings),
+        };
+        for (name, value) in members {
             let lower = name.to_ascii_lowercase();
             let Some(known) = NAMES
                 .into_iter()
@@ -114,8 +118,7 @@ impl Planned {
 
     /// The error for settings that don't go together, or for files that PostgreSQL would not start with.
     pub(crate) fn refused(&self, mut refusal: Refusal, scratch: &Path) -> Error {
-        // Insufficient resources: a full disk.
-        if refusal.state.is_some_and(|state| state.starts_with(b"53")) {
+        if !refusal.is_of_configuration {
             let directory = format!("The scratch directory was \"{}\".", scratch.display());
             refusal.detail.push(directory);
         }

@@ -62,7 +62,7 @@ pub struct ProcessFigures {
 /// What the configuration files on disk mean for the next start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Files {
-    /// No setting waits for a restart.
+    /// No setting waits for a restart that the main segment, or its pages, depend on.
     NothingWaits,
     /// What the next start will use.
     Planned(Server),

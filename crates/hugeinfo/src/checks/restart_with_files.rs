@@ -12,8 +12,12 @@ const NAME: &str = "restart_with_files";
 
 pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
     match &around.files {
-        Files::NothingWaits => Check::new(NAME, Status::Ok, "no setting waits for a restart")
-            .with_evidence(json!({ "waiting": false })),
+        Files::NothingWaits => Check::new(
+            NAME,
+            Status::Ok,
+            "no setting that waits for a restart changes the main segment or its pages",
+        )
+        .with_evidence(json!({ "waiting": false })),
         Files::Planned(next) => {
             let facts = Facts {
                 planned: Some(next.clone()),

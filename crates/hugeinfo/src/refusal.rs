@@ -1,0 +1,175 @@
+//! What PostgreSQL's program says on its standard error when it does not start
+//! (utils/error/elog.c `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
+
+/// Why PostgreSQL's program did not answer, in its own words where it has any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it says as its last word.
+    pub message: String,
+    /// Its SQLSTATE, where it has one.
+    pub state: Option<[u8; 5]>,
+    /// What it says before, and in detail.
+    pub detail: Vec<String>,
+    /// What it advises.
+    pub hint: Option<String>,
+    /// Whether a start with the same configuration would be refused, too. Not so where the machine, or the place where the program
+    /// was run, is to blame: a full disk, no memory, a signal.
+    pub is_of_configuration: bool,
+}
+
+impl Refusal {
+    /// Of `text`, its standard error; `program` is the name that it writes before what it says too early for its log.
+    ///
+    /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its own, `exit(1)`. Files are its
+    /// scratch directory's if their names start with `scratch`, or are relative.
+    pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
+        let mut refusal = Self::default();
+        for report in reports(text) {
+            let (kind, said) = report.split_once(": ").unwrap_or_default();
+            let said = said.trim_ascii_start();
+            match kind {
+                "FATAL" | "PANIC" => (refusal.state, refusal.message) = state_and_message(said),
+                // Combinations of settings, which are checked before there is a log.
+                _ if kind == program => refusal.message = said.to_owned(),
+                "LOG" | "ERROR" => refusal.detail.push(state_and_message(said).1),
+                "DETAIL" => refusal.detail.push(said.to_owned()),
+                "HINT" => refusal.hint = Some(said.to_owned()),
+                _ => {}
+            }
+        }
+        if refusal.message.is_empty() {
+            refusal.message =
+                format!("PostgreSQL's program did not compute the size of shared memory: {end}");
+            let rest = text.trim_ascii();
+            refusal
+                .detail
+                .extend((!rest.is_empty()).then(|| rest.to_owned()));
+        } else {
+            refusal.is_of_configuration = is_failure
+                && !refusal.message.contains(scratch)
+                && !is_of_machine(refusal.state, &refusal.message);
+        }
+        refusal
+    }
+
+    /// All of it but the advice. Of a file that it cannot use, the message alone says only that it has errors.
+    pub fn into_sentence(self) -> String {
+        match self.detail.as_slice() {
+            [] => self.message,
+            detail => format!("{}: {}", self.message, detail.join("; ")),
+        }
+    }
+}
+
+/// A line that begins with a tab goes on with the one before.
+fn reports(text: &str) -> Vec<String> {
+    let mut reports: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix('\t'), reports.last_mut()) {
+            (Some(rest), Some(report)) => {
+                report.push('\n');
+                report.push_str(rest);
+            }
+            _ => reports.push(line.to_owned()),
+        }
+    }
+    reports
+}
+
+/// Of `22023: invalid value …`.
+fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
+    match said.split_once(": ") {
+        Some((state, message)) if state.len() == 5 => {
+            (state.as_bytes().try_into().ok(), message.to_owned())
+        }
+        _ => (None, said.to_owned()),
+    }
+}
+
+/// Insufficient resources (53), an operator's intervention (57); and system errors (58), or privileges that lack (42501), of a file
+/// that is in its directory: its own has others.
+fn is_of_machine(state: Option<[u8; 5]>, message: &str) -> bool {
+    match state.as_ref().map(|state| state.as_slice()) {
+        Some([b'5', b'3' | b'7', ..]) => true,
+        Some([b'5', b'8', ..] | b"42501") => {
+            // A library is named as shared_preload_libraries has it.
+            let is_library = ["could not access file", "could not load library"]
+                .iter()
+                .any(|start| message.starts_with(start));
+            let names_full_path = message.contains("\"/");
+            !is_library && !names_full_path
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRATCH: &str = "/tmp/pg_hugeinfo-plan.0123456789abcdef";
+
+    fn parse(text: &str) -> Refusal {
+        Refusal::parse(text, "postgres", "exit status 1", true, SCRATCH)
+    }
+
+    #[test]
+    fn configuration() {
+        let refusal = parse(
+            "LOG:  42601: syntax error in file \"/etc/postgresql.conf\" line 1, near token \"apples\"\n\
+             LOCATION:  ParseConfigFp, guc-file.l:600\n\
+             FATAL:  F0000: configuration file \"/etc/postgresql.conf\" contains errors\n\
+             LOCATION:  ProcessConfigFileInternal, guc-file.l:400\n",
+        );
+        assert!(refusal.is_of_configuration);
+        assert_eq!(refusal.state, Some(*b"F0000"));
+        assert_eq!(
+            refusal.into_sentence(),
+            "configuration file \"/etc/postgresql.conf\" contains errors: syntax error in file \
+             \"/etc/postgresql.conf\" line 1, near token \"apples\""
+        );
+        for text in [
+            "postgres: superuser_reserved_connections (3) must be less than max_connections (3)\n",
+            "FATAL:  58P01: could not access file \"no_such_library\": No such file or directory\n",
+            "FATAL:  XX000: could not load library \"/usr/lib/x.so\": undefined symbol: f\n",
+            "FATAL:  XX000: WAL archival cannot be enabled when wal_level is \"minimal\"\n",
+            "FATAL:  58P01: could not open configuration file \"/etc/x.conf\": No such file or directory\n",
+            "FATAL:  42501: could not open configuration file \"/etc/x.conf\": Permission denied\n",
+            "FATAL:  22023: invalid value for parameter \"huge_pages\": \"x\"\n\tmore of it\n",
+            "FATAL:  42704: unrecognized configuration parameter \"x\"\nHINT:  none\n",
+        ] {
+            assert!(parse(text).is_of_configuration, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_machine() {
+        for text in [
+            "FATAL:  53100: could not write lock file \"postmaster.pid\": No space left on device\n",
+            "FATAL:  53200: out of memory\nDETAIL:  Failed on request of size 9.\n",
+            "FATAL:  57P01: terminating connection due to administrator command\n",
+            "FATAL:  42501: could not create lock file \"postmaster.pid\": Read-only file system\n",
+            "FATAL:  58030: could not read file \"global/pg_control\": Input/output error\n",
+            "FATAL:  58P01: could not open file \"pg_stat/x.stat\": No such file or directory\n",
+            "postgres: could not access directory \"/tmp/pg_hugeinfo-plan.0123456789abcdef\": x\n",
+        ] {
+            let refusal = parse(text);
+            assert!(!refusal.is_of_configuration, "{text}");
+            assert!(!refusal.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_end_without_words() {
+        let loader = "/usr/bin/postgres: error while loading shared libraries: libz.so.1: x\n";
+        let refusal = Refusal::parse(loader, "postgres", "exit status 127", false, SCRATCH);
+        assert!(!refusal.is_of_configuration);
+        assert_eq!(refusal.detail, [loader.trim_ascii()]);
+        let refusal = Refusal::parse("", "postgres", "signal 9", false, SCRATCH);
+        assert!(refusal.into_sentence().ends_with(": signal 9"));
+        // A signal may come after words that lead astray.
+        let words = "FATAL:  F0000: configuration file \"/x\" contains errors\n";
+        let refusal = Refusal::parse(words, "postgres", "signal 9", false, SCRATCH);
+        assert!(!refusal.is_of_configuration);
+    }
+}

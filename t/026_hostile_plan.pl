@@ -1,0 +1,308 @@
+# A plan in hostile surroundings: whatever holds up, floods, kills or outlives the child, the backend answers, and its client hears nothing
+# of it but an answer or an error.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use POSIX ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $temporary = PostgreSQL::Test::Utils::tempdir();
+$ENV{TMPDIR} = $temporary;
+
+# In every process of the server, and idle but in PostgreSQL's program as a plan runs it: there it does what a file tells it to.
+my $hostile = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$hostile/hostile.c", <<'C');
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+static void flood(int first, int second)
+{
+	char line[1024];
+	memset(line, 'x', sizeof line);
+	line[sizeof line - 1] = '\n';
+	for (int i = 0; i < 1024; i++)
+		if (write(first, line, sizeof line) < 0 || write(second, line, sizeof line) < 0)
+			_exit(9);
+}
+
+__attribute__((constructor)) static void be_hostile(void)
+{
+	static char arguments[65536];
+	char deed = 0;
+	int file = open("/proc/self/cmdline", O_RDONLY);
+	ssize_t length = read(file, arguments, sizeof arguments);
+	close(file);
+	if (length <= 0 || !memmem(arguments, length, "\0-C\0", 4))
+		return;
+	file = open(getenv("HOSTILE_DEED"), O_RDONLY);
+	if (file < 0 || read(file, &deed, 1) != 1)
+		return;
+	close(file);
+	switch (deed)
+	{
+		case 'e': flood(2, 2); break;
+		case 'o': flood(1, 1); break;
+		case 'b': flood(1, 2); break;
+		case 'h': if (!fork()) { pause(); _exit(0); } break;
+		case 'f': if (!fork()) { for (;;) flood(1, 2); } break;
+		case 'k': if (!fork()) { pause(); _exit(0); } kill(getpid(), SIGKILL); break;
+		case 'a': abort();
+		case 'q': _exit(0);
+		case 'n': _exit(3);
+		case 's':
+			for (int signal_ = 1; signal_ < 32; signal_++) signal(signal_, SIG_IGN);
+			if (!fork()) for (;;) pause();
+			for (;;) pause();
+	}
+}
+C
+system_or_bail('cc', '-D_GNU_SOURCE', '-shared', '-fPIC', '-o', "$hostile/hostile.so", "$hostile/hostile.c");
+sub deed { my ($deed) = @_; unlink "$hostile/deed"; append_to_file("$hostile/deed", $deed); return }
+deed('-');
+$ENV{HOSTILE_DEED} = "$hostile/deed";
+
+my $node;
+{
+	local $ENV{LD_PRELOAD} = "$hostile/hostile.so";
+	$node = new_server('hostile', huge_pages => 'off', log_min_messages => 'warning');
+}
+my $data = $node->data_dir;
+append_to_file("$data/postgresql.conf", "include = 'more.conf'\n");
+append_to_file("$data/more.conf", '');
+$node->reload;
+my $sql = HugeInfo::Session->new($node);
+my $backend = $sql->pid;
+
+sub more { my ($text) = @_; unlink "$data/more.conf"; append_to_file("$data/more.conf", $text); return }
+sub is_there { my ($pid) = @_; return (state_of($pid) // 'Z') ne 'Z' }
+# All that has the library and belongs to a plan, whoever its parent is by now.
+sub left { return grep { is_there($_) && process_file($_, 'cmdline') =~ /\Q$temporary\E\/pg_hugeinfo-plan/ } map { m{(\d+)$} } glob '/proc/[0-9]*' }
+sub leaves_nothing
+{
+	my ($name) = @_;
+	ok(until_true(sub { !left() }), "$name: no process is left") or diag(join ' ', left());
+	is_deeply([ glob "$temporary/pg_hugeinfo-plan.*" ], [], "$name: no directory is left");
+	return;
+}
+my ($right) = $sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()');
+my $finding = q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'restart_with_files');
+
+# Far sooner than the time limit, which is what a deadlock would end with.
+for (
+	[ e => 'a flood of messages' ], [ o => 'a flood of output' ], [ b => 'floods of both' ], [ h => 'a helper that stays' ])
+{
+	my ($deed, $name) = @$_;
+	deed($deed);
+	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the answer is right");
+	leaves_nothing($name);
+	is($sql->value($finding) =~ s/:.*//sr, 'ok', "$name: the check is ok");
+	leaves_nothing("$name, the check");
+}
+{
+	# what comes behind the answer buries it
+	my $name = 'a helper that floods';
+	deed('f');
+	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
+	like($state, qr/^(?:|38000)$/, "$name: there is an answer, or none");
+	leaves_nothing($name);
+}
+# A configuration that is refused is so in all of them.
+for my $deed (qw(- e b h))
+{
+	deed($deed);
+	more("work_mem = apples\n");
+	like($sql->value($finding), qr/^critical: .*work_mem/s, "a wrong setting, deed $deed: is critical");
+	more('');
+}
+for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [ n => qr/exit status 3/ ])
+{
+	my ($deed, $why) = @$_;
+	my $name = "deed $deed";
+	deed($deed);
+	my ($state, $error) = $sql->error_of('SELECT hugeinfo_plan()');
+	is($state, '38000', "$name: is no error of the configuration");
+	like($error, $why, "$name: says how it ended");
+	leaves_nothing($name);
+	like($sql->value($finding), qr/^unknown: .*$why/s, "$name: the check is unknown, and says why");
+}
+{
+	my $name = 'a child that heeds nothing';
+	deed('s');
+	is_cancelled_in_time($sql, 'SELECT hugeinfo_plan()', $name);
+	leaves_nothing($name);
+	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
+	is($state, '38000', "$name: ends at the time limit");
+	leaves_nothing("$name, time limit");
+	my $victim = HugeInfo::Session->new($node);
+	$victim->ask('SELECT hugeinfo_plan()');
+	until_true(sub { $victim->{run}->pump_nb; left() > 1 }) or die "no child appears\n";
+	$sql->value('SELECT pg_terminate_backend(' . $victim->pid . ')');
+	ok(until_true(sub { !is_there($victim->pid) }), "$name: the session ends");
+	leaves_nothing("$name, the end of the session");
+	$victim->close;
+	deed('-');
+}
+
+# A file that is a pipe hangs whoever opens it, beyond every signal but the last: not the backend.
+{
+	my $name = 'a pipe among the files';
+	unlink "$data/more.conf";
+	POSIX::mkfifo("$data/more.conf", 0600) or die "mkfifo: $!";
+	is_cancelled_in_time($sql, 'SELECT * FROM hugeinfo_checks', "$name, the checks");
+	is_cancelled_in_time($sql, 'SELECT * FROM hugeinfo_plan()', "$name, a plan");
+	leaves_nothing($name);
+	like($sql->value($finding), qr/^unknown: .*within 10 seconds/s, "$name: the check is unknown, and the others answer");
+	$sql->ask('SELECT * FROM hugeinfo_checks');
+	until_true(sub { $sql->{run}->pump_nb; left() > 0 }) or die "no child appears\n";
+	system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
+	eval { $sql->answer };
+	like($sql->{error}, qr/57P01/, "$name: a fast shutdown does not wait for the time limit");
+	leaves_nothing("$name, shutdown");
+	$sql->close;
+	more('');
+	undef $node->{_pid};
+	$node->start;
+	$sql = HugeInfo::Session->new($node);
+}
+
+# Many broken files, one after the other: memory that PostgreSQL's parser leaves behind goes with the children.
+{
+	my $name = 'a broken file';
+	more("shared_buffers = 30 apples\n");
+	my $again = sub { my ($times) = @_; $sql->error_of('SELECT hugeinfo_plan()') for 1 .. $times; return status_file($sql->pid)->{rss_anon_bytes} };
+	$again->(20);
+	my $before = $again->(1);
+	cmp_ok($again->(100) - $before, '<', 500 << 10, "$name, a hundred times: no memory is lost");
+	more('');
+}
+
+# Signals from the moment of the fork on. The client hears of an error, never of what a handler of the server's would say.
+{
+	my $name = 'signals';
+	my $pid = $sql->pid;
+	my $children = "/proc/$pid/task/$pid/children";
+	my (%seen, %sent);
+	if (!-r $children) { cannot("$name: this kernel does not list children") }
+	pipe(my $from, my $to) or die "pipe: $!";
+	my $signaller = fork // die "fork: $!";
+	my @signals = qw(QUIT TERM INT USR1 HUP USR2 ALRM);
+	my %count = ('before exec' => 0, 'in the program' => 0);
+	my (%states, @unexpected);
+	if (!$signaller)
+	{
+		# sends one to each child, at once or a moment later, and says in which phase it was
+		my $title = process_file($pid, 'cmdline');
+		$SIG{TERM} = sub { POSIX::_exit(0) };
+		open my $list, '<', $children or POSIX::_exit(1);
+		close $from;
+		my ($last, $turn) = (0, 0);
+		while (1)
+		{
+			seek $list, 0, 0;
+			sysread $list, my $text, 100 or next;
+			my ($child) = $text =~ /(\d+)/ or next;
+			next if $child == $last;
+			select undef, undef, undef, 0.0005 * ($turn % 20) if $turn % 3 == 2;
+			my $phase = process_file($child, 'cmdline') =~ /\0-C\0/ ? 'in the program' : 'before exec';
+			kill $signals[ $turn++ % @signals ] => $child and syswrite $to, "$phase\n";
+			$last = $child;
+		}
+	}
+	close $to;
+	my $end = time + 60;
+	for (1 .. 600)
+	{
+		my ($state, $text) = $sql->error_of('SELECT hugeinfo_plan()');
+		$states{ $state || 'an answer' }++;
+		push @unexpected, $text if $text =~ /^(?:WARNING|FATAL|PANIC)/m || $state !~ /^(?:|38000|58030)$/;
+		last if time > $end;
+	}
+	kill TERM => $signaller;
+	waitpid $signaller, 0;
+	$count{$_}++ for map { chomp; $_ } <$from>;
+	note("signals sent: $count{'before exec'} before exec, $count{'in the program'} in the program; "
+		  . join ', ', map { "$_: $states{$_}" } sort keys %states);
+	cmp_ok($count{$_}, '>', 10, "$name: some came $_") for sort keys %count;
+	cmp_ok($states{38000} // 0, '>', 10, "$name: some ended it");
+	is_deeply(\@unexpected, [], "$name: the client hears of nothing else");
+	is($sql->value('SELECT pg_backend_pid()'), $pid, "$name: the backend is as it was");
+	leaves_nothing($name);
+	my $log = slurp_file($node->logfile);
+	unlike($log, qr/PANIC|was terminated by signal|crash of another server process/, "$name: and so is the server");
+}
+
+# Others' directories with names like ours, as anybody may make in /tmp
+{
+	my $name = 'a crowded directory';
+	for my $i (1 .. 50_000) { open my $fh, '>', "$temporary/pg_hugeinfo-plan.$i" or die $! }
+	is_cancelled_in_time($sql, 'SELECT count(*) FROM (SELECT hugeinfo_plan() FROM generate_series(1, 1000)) AS p', $name);
+	unlink map { "$temporary/pg_hugeinfo-plan.$_" } 1 .. 50_000;
+	leaves_nothing($name);
+}
+$sql->close;
+
+# Where there is no place for the scratch directory nothing is known of the configuration.
+sub restart_with_temporary
+{
+	my ($directory) = @_;
+	local $ENV{TMPDIR} = $directory;
+	$node->restart;
+	return;
+}
+
+{
+	my $name = 'a long TMPDIR';
+	my $long = $temporary;
+	while (length $long < 900) { $long .= '/' . 'x' x 100; mkdir $long or die "$long: $!" }
+	restart_with_temporary($long);
+	my $session = HugeInfo::Session->new($node);
+	my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+	like($error, qr/too long.*HINT:.*TMPDIR/s, "$name: is an error that names it");
+	like($session->value($finding), qr/^unknown: /, "$name: the check is unknown");
+	restart_with_temporary("$temporary/none");
+	$session = HugeInfo::Session->new($node);
+	($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+	is($state, '58P01', 'no TMPDIR: is an error');
+	like($error, qr/HINT:.*TMPDIR/s, 'no TMPDIR: that names it');
+	like($session->value($finding), qr/^unknown: /, 'no TMPDIR: the check is unknown');
+}
+
+$node->stop;
+SKIP:
+{
+	my $name = 'a full disk';
+	my @own = qw(unshare --user --map-current-user --keep-caps --mount);
+	my ($out, $error);
+	IPC::Run::run([ @own, 'mount', '-t', 'tmpfs', 'none', $temporary ], '>', \$out, '2>', \$error)
+	  or cannot("$name: no mounts for ordinary users here: $error");
+	for my $pages (1, 4, 5)
+	{
+		my $run = IPC::Run::start([
+				@own, 'sh', '-c', 'mount -t tmpfs -o size="$1" none "$2" && exec postgres -D "$3"',
+				'sh', $pages * base_page(), $temporary, $data ],
+			'<', '/dev/null', '>>', $node->logfile, '2>&1');
+		until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
+		my $session = HugeInfo::Session->new($node);
+		like($session->value($finding), qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
+		$session->close;
+		system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
+		$run->finish;
+	}
+}
+
+done_testing;
