@@ -1,20 +1,30 @@
 //! Which SQLSTATE, detail and hint an error gets.
 
 use std::{
+    collections::TryReserveError,
     io,
     path::{Path, PathBuf},
 };
 
-use hugeinfo::error::{Absence, ReadError};
+use hugeinfo::{
+    error::{Absence, ReadError},
+    refusal::Refusal,
+};
 use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
 
-use crate::{plan, views::shown};
+use crate::{
+    plan,
+    postgres::{self, child::End},
+    views::shown,
+};
 
 /// All that can go wrong in this extension.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// A kernel file could not be read or understood.
     Read(ReadError),
+    /// There is no memory.
+    OutOfMemory,
     /// The kernel reported a number beyond `bigint`.
     OutOfRange(u64),
     /// The kernel reported a number beyond `integer`, where it has no use for so large ones.
@@ -23,11 +33,8 @@ pub(crate) enum Error {
     Setting(&'static str),
     /// A sample that is too short or too long.
     SampleLength,
-    /// Settings to plan that are longer than anybody can mean them.
-    TooLong {
-        /// Bytes that they may have.
-        most: usize,
-    },
+    /// Settings to plan that are longer than [`postgres::LONGEST_SETTINGS`].
+    TooLong,
     /// Settings to plan that are no JSON object.
     NotAnObject,
     /// A setting to plan whose value is null, an array or an object.
@@ -47,9 +54,18 @@ pub(crate) enum Error {
         path: PathBuf,
         source: io::Error,
     },
+    /// A file or directory of the scratch place that could not be dealt with.
+    Scratch {
+        /// What was to be done.
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// The copy of this backend that was to read the configuration files has ended without an answer.
+    NotRead(PathBuf, End),
     /// PostgreSQL would not start with that configuration.
     Refused {
-        refusal: plan::Refusal,
+        refusal: Refusal,
         /// The settings planned; empty if none.
         planned: String,
     },
@@ -58,6 +74,15 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    pub(crate) fn scratch(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Scratch {
+            action,
+            path,
+            source,
+        }
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         Self::File {
@@ -74,14 +99,20 @@ impl From<ReadError> for Error {
     }
 }
 
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Self {
+        Self::OutOfMemory
+    }
+}
+
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
         use PgSqlErrorCode::{
             ERRCODE_CONFIG_FILE_ERROR, ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
             ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
-            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_IO_ERROR, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
-            ERRCODE_UNDEFINED_OBJECT,
+            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
+            ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
         };
         const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
         const VALUES: &str = "Write it as in {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
@@ -93,11 +124,14 @@ impl From<Error> for ErrorReport {
                         (ERRCODE_INSUFFICIENT_PRIVILEGE, None)
                     }
                     ReadError::Absent(_) => (ERRCODE_UNDEFINED_FILE, None),
-                    ReadError::Io { .. } => (ERRCODE_IO_ERROR, None),
+                    ReadError::Io { source, .. } => (code_of(source), None),
+                    ReadError::NoMemory(_) => (ERRCODE_OUT_OF_MEMORY, None),
+                    ReadError::TooLarge { .. } => (ERRCODE_PROGRAM_LIMIT_EXCEEDED, None),
                     ReadError::Malformed { .. } => (ERRCODE_SYSTEM_ERROR, Some(REPORT.to_owned())),
                 };
                 (code, read.to_string(), hint)
             }
+            Error::OutOfMemory => (ERRCODE_OUT_OF_MEMORY, "out of memory".to_owned(), None),
             Error::OutOfRange(value) => (
                 ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 format!("bigint out of range: the kernel reported {value}"),
@@ -121,9 +155,9 @@ impl From<Error> for ErrorReport {
                         .to_owned(),
                 ),
             ),
-            Error::TooLong { most } => (
+            Error::TooLong => (
                 ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-                format!("settings must not be longer than {most} bytes"),
+                format!("settings must not be longer than {} bytes", postgres::LONGEST_SETTINGS),
                 Some(VALUES.to_owned()),
             ),
             Error::NotAnObject => (
@@ -167,9 +201,25 @@ impl From<Error> for ErrorReport {
                 let message = format!("could not {action} \"{}\": {source}", path.display());
                 (code_of(&source), message, None)
             }
+            Error::Scratch {
+                action,
+                path,
+                source,
+            } => (
+                code_of(&source),
+                format!("could not {action} \"{}\": {source}", path.display()),
+                Some("A plan needs some 12 kB for a moment, in the directory that TMPDIR names in the server's environment, else in /tmp.".to_owned()),
+            ),
+            Error::NotRead(path, end) => (
+                ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                format!("could not read \"{}\" and what it includes: {end}", path.display()),
+                None,
+            ),
             Error::Refused { refusal, planned } => {
                 let mut details = refusal.detail;
-                let own = if planned.is_empty() {
+                let own = if !refusal.is_of_configuration {
+                    ERRCODE_EXTERNAL_ROUTINE_EXCEPTION
+                } else if planned.is_empty() {
                     ERRCODE_CONFIG_FILE_ERROR
                 } else {
                     details.push(format!("Planned: {planned}"));

@@ -1,19 +1,21 @@
 //! What the server knows of itself.
 
+pub(crate) mod child;
+mod memory;
+
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet, TryReserveError},
     ffi::{CStr, CString, OsStr},
     os::{
         fd::{AsRawFd, BorrowedFd},
-        unix::{ffi::OsStrExt, process::CommandExt},
+        unix::ffi::OsStrExt,
     },
     path::PathBuf,
-    process::Command,
     time::Duration,
 };
 
 use hugeinfo::facts::{HugePages, Server, SharedMemoryType, Subject};
-use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, prelude::*};
+use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::error::Error;
 
@@ -134,54 +136,59 @@ pub(crate) fn uses_io_uring() -> bool {
 /// The processes that have a slot in shared memory: all but the postmaster, the logger and those that are just starting or ending.
 ///
 /// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be found for as long as the slot stays free.
-pub(crate) fn pids_in_shared_memory() -> Vec<u32> {
-    // SAFETY: the array is as long as its header says for as long as the server runs. A pid is read without a lock, as the server itself
-    // does: it may be out of date, and whoever uses it checks the process.
-    let pids: Vec<i32> = unsafe {
-        let header = &*pg_sys::ProcGlobal;
-        let count = usize::try_from(header.allProcCount).unwrap_or_default();
-        (0..count)
-            .map(|index| {
-                (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
-            })
-            .collect()
-    };
-    pids.into_iter()
-        .filter_map(|pid| u32::try_from(pid).ok())
-        .filter(|&pid| pid > 0)
-        .collect()
+pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
+    // SAFETY: set before the server starts its first process, and there for as long as it runs.
+    let header = unsafe { &*pg_sys::ProcGlobal };
+    let count = usize::try_from(header.allProcCount).unwrap_or_default();
+    let mut pids = HashSet::new();
+    for index in 0..count {
+        // SAFETY: the array is as long as its header says. A pid is read without a lock, as the server itself does: it may be out
+        // of date, and whoever uses it checks the process.
+        let pid = unsafe {
+            (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
+        };
+        if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
+            pids.try_reserve(1)?;
+            pids.insert(pid);
+        }
+    }
+    Ok(pids)
 }
 
 /// What PostgreSQL calls each of its processes now, by pid, as `pg_stat_activity.backend_type`.
-pub(crate) fn backend_types() -> HashMap<u32, String> {
+pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     let text = |string: *const std::ffi::c_char| {
         // SAFETY: a constant or a static buffer of PostgreSQL's, copied at once.
         unsafe { CStr::from_ptr(string) }
             .to_string_lossy()
             .into_owned()
     };
+    let mut types = HashMap::new();
     // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until the next such call, which is not made
     // before the loop ends.
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
-        (1..=pg_sys::pgstat_fetch_stat_numbackends())
-            .filter_map(|index| {
-                #[cfg(feature = "pg15")]
-                let entry = pg_sys::pgstat_fetch_stat_local_beentry(index).as_ref()?;
-                #[cfg(not(feature = "pg15"))]
-                let entry = pg_sys::pgstat_get_local_beentry_by_index(index).as_ref()?;
-                let pid = entry.backendStatus.st_procpid;
-                let backend_type = entry.backendStatus.st_backendType;
-                let pid = u32::try_from(pid).ok()?;
-                let own_name = (backend_type == pg_sys::BackendType::B_BG_WORKER)
-                    .then(|| worker_type(pid))
-                    .flatten();
-                let name =
-                    own_name.unwrap_or_else(|| text(pg_sys::GetBackendTypeDesc(backend_type)));
-                Some((pid, name))
-            })
-            .collect()
+        for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
+            #[cfg(feature = "pg15")]
+            let entry = pg_sys::pgstat_fetch_stat_local_beentry(index).as_ref();
+            #[cfg(not(feature = "pg15"))]
+            let entry = pg_sys::pgstat_get_local_beentry_by_index(index).as_ref();
+            let Some(status) = entry.map(|entry| &entry.backendStatus) else {
+                continue;
+            };
+            let Ok(pid) = u32::try_from(status.st_procpid) else {
+                continue;
+            };
+            let own_name = (status.st_backendType == pg_sys::BackendType::B_BG_WORKER)
+                .then(|| worker_type(pid))
+                .flatten();
+            let name =
+                own_name.unwrap_or_else(|| text(pg_sys::GetBackendTypeDesc(status.st_backendType)));
+            types.try_reserve(1)?;
+            types.insert(pid, name);
+        }
     }
+    Ok(types)
 }
 
 /// What a background worker calls itself, by `bgw_type`; `None` for a process that is none.
@@ -212,8 +219,11 @@ pub(crate) fn may_read_server_files() -> bool {
     }
 }
 
-/// Raises PostgreSQL's error if a cancel or the end of the session is pending.
+/// Raises PostgreSQL's error if a cancel or the end of the session is pending, or if memory has run out.
 pub(crate) fn check_for_interrupts() {
+    if memory::is_short() {
+        ErrorReport::from(Error::OutOfMemory).report(PgLogLevel::ERROR);
+    }
     pgrx::check_for_interrupts!();
 }
 
@@ -339,75 +349,6 @@ fn with_setting<T>(name: &CStr, look: impl FnOnce(&pg_sys::config_generic) -> T)
     }
 }
 
-/// Names and values in the configuration files as they are now; the last of a name wins.
-pub(crate) fn settings_on_disk() -> Vec<(String, String)> {
-    let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let text = |string: *const std::ffi::c_char| {
-        // SAFETY: a string of the list below, copied before that is freed.
-        unsafe { CStr::from_ptr(string) }
-            .to_string_lossy()
-            .into_owned()
-    };
-    let mut settings = Vec::new();
-    // SAFETY: PostgreSQL allocates the list and adds to it. The name of the file is set before the server starts its first process.
-    unsafe {
-        for (file, must_exist) in [
-            (pg_sys::ConfigFileName.cast_const(), true),
-            (c"postgresql.auto.conf".as_ptr(), false),
-        ] {
-            pg_sys::ParseConfigFile(
-                file,
-                must_exist,
-                std::ptr::null(),
-                0,
-                0,
-                pg_sys::PGERROR.cast_signed(),
-                &raw mut head,
-                &raw mut tail,
-            );
-        }
-        let mut next: *const pg_sys::ConfigVariable = head;
-        while let Some(line) = next.as_ref() {
-            if !line.name.is_null() && !line.value.is_null() {
-                settings.push((text(line.name), text(line.value)));
-            }
-            next = line.next;
-        }
-        pg_sys::FreeConfigVariables(head);
-    }
-    settings
-}
-
-/// Makes a program end with this process, however that ends, and inherit none of its descriptors: PostgreSQL 15 opens many of its
-/// own without close-on-exec.
-pub(crate) fn confine(command: &mut Command) {
-    let this = rustix::process::getpid();
-    let descriptors: Vec<i32> = std::fs::read_dir("/proc/self/fd")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|&descriptor| descriptor > 2)
-        .collect();
-    let prepare = move || {
-        use rustix::{
-            io::FdFlags,
-            process::{Signal, getppid, set_parent_process_death_signal},
-        };
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        if getppid() != Some(this) {
-            return Err(rustix::io::Errno::SRCH.into());
-        }
-        for &descriptor in &descriptors {
-            // SAFETY: used for this call only; that one is closed already is an error that doesn't matter.
-            let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
-            let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec only system calls are made, nothing is allocated.
-    unsafe { command.pre_exec(prepare) };
-}
-
 /// Has [`crate::plan::tidy`] called when this backend ends with an error that doesn't unwind: the end of the session or of the server.
 pub(crate) fn tidy_at_exit() {
     #[pg_guard]
@@ -419,8 +360,24 @@ pub(crate) fn tidy_at_exit() {
     REGISTERED.call_once(|| unsafe { pg_sys::on_proc_exit(Some(tidy), 0.into()) });
 }
 
-/// A `jsonb` that should be an object of strings, numbers and booleans. `None`: it isn't one.
-pub(crate) struct Jsonb(pub(crate) Option<Vec<Member>>);
+/// More bytes than all settings that may be planned have together.
+pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
+
+/// More bytes than the name or the value of any of them has.
+const LONGEST_WORD: usize = 1000;
+
+/// More than may be planned.
+const MOST_MEMBERS: usize = 100;
+
+/// A `jsonb` that should be an object of strings, numbers and booleans.
+pub(crate) enum Jsonb {
+    /// Its members.
+    Object(Vec<Member>),
+    /// Something else.
+    Other,
+    /// Longer than [`LONGEST_SETTINGS`].
+    TooLong,
+}
 
 /// A name, and a value as the user wrote it; `None`: it is null, an array or an object.
 pub(crate) type Member = (String, Option<CString>);
@@ -431,7 +388,7 @@ pgrx::impl_sql_translatable!(Jsonb, "jsonb");
 unsafe impl<'fcx> ArgAbi<'fcx> for Jsonb {
     unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
         // SAFETY: as declared.
-        unsafe { argument.unbox_arg_using_from_datum() }.unwrap_or(Self(None))
+        unsafe { argument.unbox_arg_using_from_datum() }.unwrap_or(Self::Other)
     }
 }
 
@@ -447,6 +404,9 @@ impl FromDatum for Jsonb {
         }
         // SAFETY: as declared. The iterator lives in this call's memory context; every string is copied.
         unsafe {
+            if pg_sys::toast_raw_datum_size(datum) > LONGEST_SETTINGS {
+                return Some(Self::TooLong);
+            }
             let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
             let mut iterator = pg_sys::JsonbIteratorInit(&raw mut (*jsonb).root);
             let mut value: pg_sys::JsonbValue = std::mem::zeroed();
@@ -455,25 +415,35 @@ impl FromDatum for Jsonb {
                 (token, value)
             };
             if next().0 != token::WJB_BEGIN_OBJECT {
-                return Some(Self(None));
+                return Some(Self::Other);
             }
+            // Of what is longer than any name or value is, the beginning is wrong, too.
             let bytes = |value: &pg_sys::JsonbValue| {
                 let string = value.val.string;
                 let length = usize::try_from(string.len).unwrap_or_default();
                 // An empty string may have no address.
                 match length {
                     0 => Vec::new(),
-                    _ => std::slice::from_raw_parts(string.val.cast::<u8>(), length).to_vec(),
+                    _ => std::slice::from_raw_parts(
+                        string.val.cast::<u8>(),
+                        length.min(LONGEST_WORD),
+                    )
+                    .to_vec(),
                 }
             };
             let mut members = Vec::new();
             while let (token::WJB_KEY, name) = next() {
+                // One of more than there are settings is wrong, or there twice, among the first.
+                if members.len() > MOST_MEMBERS {
+                    break;
+                }
                 let (_, value) = next();
                 let value = match value.type_ {
                     kind::jbvString => CString::new(bytes(&value)).ok(),
                     kind::jbvNumeric => {
                         let digits = pg_sys::numeric_normalize(value.val.numeric);
-                        Some(CStr::from_ptr(digits).to_owned())
+                        let digits = CStr::from_ptr(digits).to_bytes();
+                        CString::new(&digits[..digits.len().min(LONGEST_WORD)]).ok()
                     }
                     kind::jbvBool if value.val.boolean => Some(c"true".into()),
                     kind::jbvBool => Some(c"false".into()),
@@ -481,7 +451,7 @@ impl FromDatum for Jsonb {
                 };
                 members.push((String::from_utf8_lossy(&bytes(&name)).into_owned(), value));
             }
-            Some(Self(Some(members)))
+            Some(Self::Object(members))
         }
     }
 }
@@ -511,7 +481,7 @@ impl FromDatum for Text {
 
 impl Text {
     /// Its length, known before it is decompressed.
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         // SAFETY: as declared.
         let with_header = unsafe { pg_sys::toast_raw_datum_size(self.0) };
         with_header - pg_sys::VARHDRSZ
@@ -519,9 +489,12 @@ impl Text {
 
     /// As a `jsonb`. PostgreSQL raises its own error where it is none.
     pub(crate) fn jsonb(&self) -> Jsonb {
+        if self.bytes() > LONGEST_SETTINGS {
+            return Jsonb::TooLong;
+        }
         // SAFETY: what the function takes, as pg_proc has it.
         unsafe { pgrx::direct_function_call(pg_sys::jsonb_in, &[self.c_string()]) }
-            .unwrap_or(Jsonb(None))
+            .unwrap_or(Jsonb::Other)
     }
 
     /// As an `interval`. PostgreSQL raises its own error where it is none.

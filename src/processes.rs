@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use hugeinfo::{
     error::{Absent, ReadError, absent_or},
     family,
+    growth::TryPush,
     instances::{self, Instance},
     maps::Extent,
     memory,
@@ -53,10 +54,13 @@ impl Server {
     /// `None`: `/proc` is of another PID namespace, where our numbers are somebody else's.
     fn new() -> Result<Option<Self>, Error> {
         let root = Root::system();
-        Ok(postmaster(&root)?.map(|parent| Self {
+        let Some(parent) = postmaster(&root)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             root,
             parent,
-            with_slot: postgres::pids_in_shared_memory().into_iter().collect(),
+            with_slot: postgres::pids_in_shared_memory()?,
         }))
     }
 
@@ -129,8 +133,10 @@ pub(crate) fn all<T>(
         postgres::check_for_interrupts,
     )? {
         postgres::check_for_interrupts();
-        if let Some(member) = server.member(pid, &mut buffer)? {
-            rows.extend(row(member, &mut buffer)?);
+        if let Some(member) = server.member(pid, &mut buffer)?
+            && let Some(row) = row(member, &mut buffer)?
+        {
+            rows.try_push(row)?;
         }
     }
     Ok(rows)
@@ -158,7 +164,7 @@ pub(crate) fn that_touched_most<T>(
         if let Ok(memory) = absent_or(memory::read(&process, &mut buffer))? {
             let on_small_pages = memory.rss_shmem.unwrap_or_default();
             let touched = on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default());
-            candidates.push((touched, pid));
+            candidates.try_push((touched, pid))?;
         }
     }
     candidates.sort_unstable_by(|a, b| b.cmp(a));
@@ -223,7 +229,7 @@ pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
 /// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which can be many, are known without a look.
 pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
     let children = match own {
-        Some(_) => postgres::pids_in_shared_memory().into_iter().collect(),
+        Some(_) => postgres::pids_in_shared_memory()?,
         None => HashSet::new(),
     };
     let pause = postgres::check_for_interrupts;

@@ -65,21 +65,25 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         neighbours,
         uses_io_uring: postgres::uses_io_uring(),
         max_connections: postgres::max_connections(),
-        files: waiting::files(),
+        files: waiting::files(&facts.server),
     })
 }
 
 /// Of the process that has touched most of the segment: a lower bound, as each shows only what it has touched itself.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
-        let entries = absent_or(smaps::read(process, postgres::check_for_interrupts))?;
-        Ok(Some(entries.map(|entries| {
-            entries
-                .iter()
-                .filter(|entry| mappings.contains(&entry.mapping.extent))
-                .filter_map(|entry| entry.figures.shmem_pmd_mapped)
-                .fold(0, u64::saturating_add)
-        })))
+        let entries = match absent_or(smaps::read(process, postgres::check_for_interrupts))? {
+            Ok(entries) => entries,
+            Err(absent) => return Ok(Some(Err(absent))),
+        };
+        let mut bytes = 0_u64;
+        for entry in entries {
+            let entry = entry?;
+            if mappings.contains(&entry.mapping.extent) {
+                bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
+            }
+        }
+        Ok(Some(Ok(bytes)))
     })?;
     Ok(found.unwrap_or(Ok(0)))
 }

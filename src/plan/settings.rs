@@ -76,7 +76,7 @@ impl Planned {
         let members = match settings {
             Jsonb::Object(members) => members,
             Jsonb::Other => return Err(Error::NotAnObject),
-            Jsonb::TooLong => return Err(Error::TooManySettings),
+            Jsonb::TooLong => return Err(Error::TooLong),
         };
         for (name, value) in members {
             let lower = name.to_ascii_lowercase();

@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 
 fn sample() -> Result<Sample, Error> {
-    let mut types = postgres::backend_types();
+    let mut types = postgres::backend_types()?;
     let members = processes::all(|member, buffer| {
         let pid = member.process.pid();
         let backend_type = types
@@ -80,7 +80,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     // From start to start: between the two reads of a process lies the wait and what one sample takes, not two.
     let seconds = start.elapsed().as_secs_f64();
     let after = sample()?;
-    let mut rows = Vec::with_capacity(after.len());
+    let mut rows = Vec::new();
+    rows.try_reserve(after.len() + before.len())?;
     for (key, (now, backend_type)) in after {
         let then = before.remove(&key);
         let presence = if then.is_some() { "stayed" } else { "came" };

@@ -1,7 +1,17 @@
 //! `hugeinfo_mappings(pid)` and its views: each mapping of one process, what it is for, on which pages, and what of it is resident.
 
-use hugeinfo::{error::absent_or, kind::Landmarks, smaps};
-use pgrx::{AnyNumeric, pg_sys::panic::ErrorReport, prelude::*};
+use std::iter;
+
+use hugeinfo::{
+    error::absent_or,
+    kind::Landmarks,
+    smaps::{self, Entry},
+};
+use pgrx::{
+    AnyNumeric,
+    pg_sys::panic::{ErrorReport, ErrorReportable},
+    prelude::*,
+};
 
 use crate::{
     error::{Error, bigint, bigint_or_null, pid_or_error},
@@ -58,40 +68,60 @@ overloads! {
 ///
 /// A warning and no row for a pid that isn't of this server, no row for NULL or where `/proc/PID/maps` may not be read. Errors: as
 /// `hugeinfo_status`.
-fn rows(pid: i32) -> Result<Vec<Row>, Error> {
+///
+/// Row by row: a process can have hundreds of thousands of mappings.
+fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     let Some(process) = processes::one(pid)? else {
-        return Ok(Vec::new());
+        return Ok(Box::new(iter::empty()));
     };
-    let entries =
-        absent_or(smaps::read(&process, postgres::check_for_interrupts))?.unwrap_or_default();
-    let executable = absent_or(process.executable())?.ok();
-    let landmarks = Landmarks::new(
-        &entries,
-        postgres::subject().address,
-        Some(postgres::shim_address()),
-        executable,
-    );
-    let ascii_only = !postgres::is_utf8_database();
-    // All processes of the server have the postmaster's addresses, also this one: they would help an attacker.
-    let shows_places = postgres::may_read_server_files();
-    let address = |address: u64| shows_places.then(|| format!("{address:08x}"));
-    let rows = entries.into_iter().map(|entry| {
+    let Ok(entries) = absent_or(smaps::read(&process, postgres::check_for_interrupts))? else {
+        return Ok(Box::new(iter::empty()));
+    };
+    let (main, shim) = (postgres::subject().address, postgres::shim_address());
+    let show = Shown {
+        pid,
+        landmarks: Landmarks::of(&process, main, shim)?,
+        ascii_only: !postgres::is_utf8_database(),
+        places: postgres::may_read_server_files(),
+    };
+    // Nothing more comes of a process that has ended meanwhile.
+    let of_living = |entry| absent_or(entry).map(Result::ok).transpose();
+    Ok(Box::new(entries.map_while(of_living).map(move |entry| {
+        let row = entry.map_err(Error::from).and_then(|entry| show.row(entry));
+        row.map_err(ErrorReport::from).unwrap_or_report()
+    })))
+}
+
+/// How the mappings of a process are shown.
+struct Shown {
+    pid: i32,
+    landmarks: Landmarks,
+    ascii_only: bool,
+    /// Addresses and paths. All processes of the server have the postmaster's addresses, also this one: they would help an attacker.
+    places: bool,
+}
+
+impl Shown {
+    fn row(&self, entry: Entry) -> Result<Row, Error> {
         let extent = entry.mapping.extent;
-        let path = shows_places
-            .then(|| entry.mapping.path_text(ascii_only))
+        let address = |address: u64| self.places.then(|| format!("{address:08x}"));
+        let path = self
+            .places
+            .then(|| entry.mapping.path_text(self.ascii_only))
             .filter(|path| !path.is_empty());
+        let kind = self.landmarks.kind(&entry).as_str();
         let figures = &entry.figures;
         Ok((
-            pid,
+            self.pid,
             address(extent.start),
             address(extent.end),
             bigint(extent.bytes())?,
-            entry.mapping.permissions.clone(),
+            entry.mapping.permissions,
             bigint(entry.mapping.offset)?,
             format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
             AnyNumeric::from(extent.inode),
             path,
-            landmarks.kind(&entry).as_str(),
+            kind,
             bigint_or_null(figures.page_size)?,
             bigint_or_null(figures.rss)?,
             bigint_or_null(figures.pss)?,
@@ -114,8 +144,7 @@ fn rows(pid: i32) -> Result<Vec<Row>, Error> {
             bigint_or_null(figures.locked)?,
             entry.vm_flags,
         ))
-    });
-    rows.collect::<Result<Vec<_>, Error>>()
+    }
 }
 
 /// The postmaster's process number; in single-user mode this process.

@@ -12,9 +12,6 @@ use crate::{
     postgres::{Jsonb, Text},
 };
 
-/// Bytes of settings as text: many times what all that can be planned takes.
-const LONGEST: usize = 64 << 10;
-
 overloads! {
     "hugeinfo_plan", (
         name!(segment_bytes, i64),
@@ -45,23 +42,20 @@ overloads! {
     );
     /// With the files as they are.
     fn hugeinfo_plan() {
-        rows(Jsonb(Some(Vec::new())))
+        rows(Jsonb::Object(Vec::new()))
     }
     fn hugeinfo_plan_jsonb(settings: Jsonb) {
         rows(settings)
     }
-    /// Errors: 54000 for a text longer than [`LONGEST`], 22P02 for one that is no JSON.
+    /// Errors: 22P02 for a text that is no JSON.
     fn hugeinfo_plan_text(settings: Text) {
-        if settings.bytes() > LONGEST {
-            return Err(Error::TooLong { most: LONGEST }.into());
-        }
         rows(settings.jsonb())
     }
 }
 
 /// One row for each huge page size, smallest first; one row without a size where the kernel has no huge pages or `/sys` can't be read.
 ///
-/// Errors: 22023 for settings that can't be planned, PostgreSQL's own for what it would not start with, 38000 after
+/// Errors: 54000 for settings longer than [`LONGEST_SETTINGS`](crate::postgres::LONGEST_SETTINGS), 22023 for those that can't be planned, PostgreSQL's own for what it would not start with, 38000 after
 /// [`plan::TIME_LIMIT`], 53100 and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
     let planned = plan::next_start(settings)?;

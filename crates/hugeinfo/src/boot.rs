@@ -57,7 +57,7 @@ pub fn read(root: &Root) -> Result<Result<Vec<Request>, Absent>, ReadError> {
         return Ok(Err(absent));
     }
     for file in files {
-        let Ok(text) = absent_or(root.read(&file))? else {
+        let Ok(text) = absent_or(root.read_written(&file))? else {
             continue;
         };
         if let Some(pages) = parse_sysctl(&text) {
@@ -86,7 +86,7 @@ fn sysctl_files(root: &Root) -> Result<Vec<String>, ReadError> {
     }
     let mut files: Vec<_> = by_name.into_values().collect();
     let by_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
-    if !by_systemd && absent_or(root.open(SYSCTL_CONF))?.is_ok() {
+    if !by_systemd && absent_or(root.open_written(SYSCTL_CONF))?.is_ok() {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)

@@ -1,6 +1,6 @@
 //! Why a kernel source gave no facts.
 
-use std::{fmt, io, path::PathBuf};
+use std::{collections::TryReserveError, fmt, io, path::PathBuf};
 
 /// A source that this kernel does not have or that we may not read: not a failure, but a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,17 @@ pub enum ReadError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// It is larger than any such file is.
+    #[error("\"{}\" has more than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file that was read.
+        path: PathBuf,
+        /// As much is read of it at most.
+        limit: u64,
+    },
+    /// There is no memory for what was read.
+    #[error("out of memory")]
+    NoMemory(#[from] TryReserveError),
     /// The file does not have the form that the kernel documents.
     #[error("\"{}\", line {line}: {problem}", path.display())]
     Malformed {
@@ -62,6 +73,9 @@ pub enum ParseError {
     /// The stream failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// There is no memory for what was read.
+    #[error("out of memory")]
+    NoMemory(#[from] TryReserveError),
     /// A line does not have the form that the kernel documents.
     #[error("line {line}: {problem}")]
     Malformed {
@@ -76,6 +90,7 @@ impl ParseError {
     pub(crate) fn in_file(self, path: PathBuf) -> ReadError {
         match self {
             Self::Io(source) => ReadError::from_io(path, source),
+            Self::NoMemory(error) => ReadError::NoMemory(error),
             Self::Malformed { line, problem } => ReadError::Malformed {
                 path,
                 line,

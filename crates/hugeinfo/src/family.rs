@@ -2,6 +2,7 @@
 
 use crate::{
     error::{ReadError, absent_or},
+    growth::{TryPush, try_collect},
     process::Process,
     root::Root,
     stat::{self, Stat},
@@ -21,15 +22,19 @@ pub fn pids(
 ) -> Result<Vec<u32>, ReadError> {
     let path = format!("proc/{parent}/task/{parent}/children");
     let mut pids = match absent_or(root.read(&path))? {
-        Ok(bytes) => parse_children(&bytes).ok_or_else(|| ReadError::Malformed {
-            path: root.path(&path),
-            line: 1,
-            problem: "numbers of processes were expected",
-        })?,
+        Ok(bytes) => try_collect(parse_children(&bytes).map(|child| {
+            child.ok_or_else(|| ReadError::Malformed {
+                path: root.path(&path),
+                line: 1,
+                problem: "numbers of processes were expected",
+            })
+        }))?,
         Err(_) => pids_by_parent(root, parent, pause)?,
     };
-    pids.push(parent);
-    pids.extend(known);
+    pids.try_push(parent)?;
+    for pid in known {
+        pids.try_push(pid)?;
+    }
     pids.sort_unstable();
     pids.dedup();
     Ok(pids)
@@ -48,11 +53,9 @@ pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
     Ok(numbered.is_ok_and(|(_, stat)| born(&stat) == born(&this)))
 }
 
-/// `children`: numbers with a blank behind each.
-pub fn parse_children(bytes: &[u8]) -> Option<Vec<u32>> {
-    words(bytes)
-        .map(|word| u32::try_from(parse_number(word)?).ok())
-        .collect()
+/// `children`: numbers with a blank behind each; `None` for what is none.
+pub fn parse_children(bytes: &[u8]) -> impl Iterator<Item = Option<u32>> {
+    words(bytes).map(|word| u32::try_from(parse_number(word)?).ok())
 }
 
 fn pids_by_parent(
@@ -66,7 +69,7 @@ fn pids_by_parent(
         let Ok(pid) = name.parse() else { continue };
         pause();
         if absent_or(open(root, pid, &mut buffer))?.is_ok_and(|(_, stat)| stat.parent == parent) {
-            pids.push(pid);
+            pids.try_push(pid)?;
         }
     }
     Ok(pids)

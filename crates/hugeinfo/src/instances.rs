@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     error::{ReadError, absent_or},
+    growth::TryPush,
     identity,
     maps::{self, Extent, Mapping},
     passwd, postmaster_pid,
@@ -74,7 +75,9 @@ pub fn read(
         }
         pause();
         let found = absent_or(candidate(root, pid, own, &mut buffer))?;
-        candidates.extend(found.ok().flatten());
+        if let Ok(Some(found)) = found {
+            candidates.try_push(found)?;
+        }
     }
     let mut pids = postmasters(&candidates);
     pids.extend(own.filter(|own| candidates.iter().any(|c| c.pid == *own)));
@@ -111,7 +114,7 @@ fn candidate(
         pid,
         parent: stat.parent,
         name,
-        command_line: process.read("cmdline", buffer)?.to_vec(),
+        command_line: process.raw_command_line(buffer)?.to_vec(),
         directory: absent_or(process.link("cwd"))?.ok(),
     }))
 }

@@ -1,6 +1,12 @@
 //! What a mapping of a PostgreSQL process is for.
 
-use crate::{maps::Extent, smaps::Entry};
+use crate::{
+    error::{ReadError, absent_or},
+    maps::Extent,
+    process::Process,
+    segment,
+    smaps::Entry,
+};
 
 /// What a mapping is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,28 +54,25 @@ impl Kind {
 /// What tells the mappings of one process apart: by address where names lie.
 #[derive(Debug, Clone, Default)]
 pub struct Landmarks {
-    main: Option<Extent>,
-    shim: Option<Extent>,
-    executable: Option<Vec<u8>>,
+    /// A mapping of the main segment.
+    pub main: Option<Extent>,
+    /// The mapping of the System V segment.
+    pub shim: Option<Extent>,
+    /// Where `/proc/PID/exe` points to.
+    pub executable: Option<Vec<u8>>,
 }
 
 impl Landmarks {
-    /// `main` and `shim` are addresses inside these segments; `executable` is where `/proc/PID/exe` points to.
-    pub fn new(
-        entries: &[Entry],
-        main: u64,
-        shim: Option<u64>,
-        executable: Option<Vec<u8>>,
-    ) -> Self {
-        let holding = |address| {
-            let extents = entries.iter().map(|entry| entry.mapping.extent);
-            extents.into_iter().find(|extent| extent.holds(address))
-        };
-        Self {
-            main: holding(main),
-            shim: shim.and_then(holding),
-            executable,
-        }
+    /// `main` and `shim` are addresses inside these segments of the process.
+    ///
+    /// Errors: as [`segment::object`], but for what is absent, which then no mapping is.
+    pub fn of(process: &Process, main: u64, shim: u64) -> Result<Self, ReadError> {
+        let holding = |address| absent_or(segment::object(process, address));
+        Ok(Self {
+            main: holding(main)?.ok(),
+            shim: holding(shim)?.ok(),
+            executable: absent_or(process.executable())?.ok(),
+        })
     }
 
     /// What that mapping is for.
@@ -153,8 +156,11 @@ mod tests {
                 entry("7f0030000000-7f0030001000 rw-s 00000000 00:01 9 /SYSV5f02e2c1 (deleted)"),
                 entry("7f0040000000-7f0040001000 rw-s 00000000 00:01 77 /dev/zero (deleted)"),
             ];
-            let landmarks =
-                Landmarks::new(&entries, 0x7f00_1000_0010, Some(0x7f00_2000_0000), None);
+            let landmarks = Landmarks {
+                main: Some(entries[1].mapping.extent),
+                shim: Some(entries[2].mapping.extent),
+                executable: None,
+            };
             let kinds: Vec<_> = entries.iter().map(|entry| landmarks.kind(entry)).collect();
             assert_eq!(
                 kinds,
@@ -171,12 +177,10 @@ mod tests {
 
     #[test]
     fn names_tell_the_rest() {
-        let landmarks = Landmarks::new(
-            &[],
-            0,
-            None,
-            Some(b"/usr/lib/postgresql/15/bin/postgres".to_vec()),
-        );
+        let landmarks = Landmarks {
+            executable: Some(b"/usr/lib/postgresql/15/bin/postgres".to_vec()),
+            ..Landmarks::default()
+        };
         for (name, kind) in [
             ("", Kind::Anonymous),
             ("[heap]", Kind::Heap),

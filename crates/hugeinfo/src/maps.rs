@@ -6,7 +6,8 @@
 use std::{fmt::Write, path::Path};
 
 use crate::{
-    error::ReadError,
+    error::{ParseError, ReadError},
+    growth::try_collect,
     root::Root,
     text::{lines, parse_hex, parse_number, split_once},
 };
@@ -99,18 +100,18 @@ pub(crate) const EXPECTED: &str =
 
 /// The extents of all mappings of a process, in the order of their addresses.
 pub(crate) fn read_extents(root: &Root, path: &Path) -> Result<Vec<Extent>, ReadError> {
-    parse_extents(&root.read(path)?).map_err(|line| ReadError::Malformed {
-        path: root.path(path),
-        line,
-        problem: EXPECTED,
-    })
+    parse_extents(&root.read(path)?).map_err(|error| error.in_file(root.path(path)))
 }
 
-/// The extents in the text of `maps`. Errors: the number of a line that is no mapping.
-pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, usize> {
-    lines(bytes)
-        .map(|(number, line)| Ok(parse_line(line).ok_or(number)?.extent))
-        .collect()
+/// The extents in the text of `maps`. Errors: a line that is no mapping.
+pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, ParseError> {
+    try_collect(lines(bytes).map(|(line, text)| {
+        let mapping = parse_line(text).ok_or(ParseError::Malformed {
+            line,
+            problem: EXPECTED,
+        })?;
+        Ok(mapping.extent)
+    }))
 }
 
 /// `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`; also the first line of an entry in `smaps`.

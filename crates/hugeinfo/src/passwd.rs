@@ -1,7 +1,10 @@
 //! `/etc/passwd`: names of users (passwd(5)). Not a kernel source; users of a directory service are not in it.
 
+use std::collections::TryReserveError;
+
 use crate::{
     error::ReadError,
+    growth::try_collect,
     root::Root,
     text::{lines, parse_number},
 };
@@ -22,20 +25,21 @@ impl Users {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Users, ReadError> {
-    Ok(parse(&root.read("etc/passwd")?))
+    Ok(parse(&root.read_written("etc/passwd")?)?)
 }
 
 /// `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash` in each line. People write this file: lines of another form are passed over.
-pub fn parse(bytes: &[u8]) -> Users {
+///
+/// Errors: there is no memory for them.
+pub fn parse(bytes: &[u8]) -> Result<Users, TryReserveError> {
     let user = |(_, line): (usize, &[u8])| {
         let mut fields = line.split(|&b| b == b':');
         let name = str::from_utf8(fields.next()?).ok()?;
         let uid = u32::try_from(parse_number(fields.nth(1)?)?).ok()?;
         Some((uid, name.to_owned())).filter(|(_, name)| !name.is_empty())
     };
-    Users {
-        users: lines(bytes).filter_map(user).collect(),
-    }
+    let users = try_collect(lines(bytes).filter_map(user).map(Ok::<_, TryReserveError>))?;
+    Ok(Users { users })
 }
 
 #[cfg(test)]
@@ -44,7 +48,7 @@ mod tests {
 
     #[test]
     fn names_by_number() {
-        let users = parse(b"root:x:0:0::/root:/bin/sh\n\n# of people\n+::::::\npostgres:x:105:113:a:b:c\ntwin:x:105:1::/:\n:x:7::\n\xff:x:8:8:::\n");
+        let users = parse(b"root:x:0:0::/root:/bin/sh\n\n# of people\n+::::::\npostgres:x:105:113:a:b:c\ntwin:x:105:1::/:\n:x:7::\n\xff:x:8:8:::\n").expect("memory");
         assert_eq!(users.name(0), Some("root"));
         assert_eq!(users.name(105), Some("postgres"));
         assert_eq!(users.name(7), None);

@@ -15,11 +15,14 @@ use rustix::{
 
 use crate::{
     error::{ParseError, ReadError},
-    root::Root,
+    root::{LARGEST, Root, read_all},
 };
 
 /// Room for what is read at once: more than the files of most processes hold.
 const ROOM: usize = 4096;
+
+/// Longer than that of any server, in bytes.
+const LONGEST_COMMAND_LINE: u64 = 64 << 10;
 
 /// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when its number has gone to another.
 #[derive(Debug)]
@@ -71,11 +74,17 @@ impl Process {
         name: &str,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
+        self.read_up_to(LARGEST, name, buffer)
+    }
+
+    fn read_up_to<'b>(
+        &self,
+        limit: u64,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
-        self.file(name)?
-            .take(u64::MAX)
-            .read_to_end(buffer)
-            .map_err(|error| self.unreadable(name, error))?;
+        read_all(&self.file(name)?, limit, || self.path.join(name), buffer)?;
         Ok(buffer)
     }
 
@@ -92,7 +101,7 @@ impl Process {
         buffer.clear();
         let file = self.file(name)?;
         loop {
-            buffer.reserve(ROOM);
+            buffer.try_reserve(ROOM)?;
             let room = buffer.capacity() - buffer.len();
             let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(buffer)))
                 .map_err(|errno| self.unreadable(name, errno.into()))?;
@@ -126,14 +135,30 @@ impl Process {
         Ok(bytes)
     }
 
-    /// Its title: the command line without what fills it up. Empty for a process that has ended.
+    /// Its title: the command line without what fills it up. Empty for a process that has ended, or whose command line is no server's.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
-        Ok(parse_command_line(self.read("cmdline", buffer)?))
+        Ok(parse_command_line(self.raw_command_line(buffer)?))
+    }
+
+    /// The same as the kernel has it. Of what is longer than [`LONGEST_COMMAND_LINE`], nothing.
+    pub(crate) fn raw_command_line<'b>(
+        &self,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        match self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer) {
+            Ok(_) => {}
+            Err(ReadError::TooLarge { .. }) => buffer.clear(),
+            Err(error) => return Err(error),
+        }
+        Ok(buffer)
     }
 
     /// Its arguments, its name first, of a process that has not given itself a title. Empty for one that has ended.
+    ///
+    /// Errors: they are longer than [`LONGEST_COMMAND_LINE`].
     pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
-        Ok(parse_arguments(self.read("cmdline", buffer)?))
+        let bytes = self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer)?;
+        Ok(parse_arguments(bytes))
     }
 
     /// The path of the program that it runs. Errors: absent where it may not be seen.
@@ -176,6 +201,11 @@ impl Process {
             }),
             Err(errno) => Err(self.unreadable(name, errno.into())),
         }
+    }
+
+    /// The name of one of its files, for an error.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 
     /// That one of its files is absent.

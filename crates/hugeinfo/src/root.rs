@@ -2,14 +2,22 @@
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use crate::error::ReadError;
+use rustix::fs::{Mode, OFlags};
+
+use crate::{error::ReadError, growth::TryPush};
 
 /// Most of the kernel's files are shorter, and come with one read.
 const FIRST_READ: usize = 4096;
+
+/// More than the largest has: `maps` of a process with hundreds of thousands of mappings.
+pub(crate) const LARGEST: u64 = 128 << 20;
+
+/// More than any file has that people write.
+const LARGEST_WRITTEN: u64 = 8 << 20;
 
 /// `/` on a real system, a captured tree in a test.
 #[derive(Debug, Clone)]
@@ -40,23 +48,64 @@ impl Root {
     pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
         let mut bytes = Vec::with_capacity(FIRST_READ);
-        // Through `take`, since `File` itself would first ask for a size, which the kernel's files don't have.
-        self.open(path)?
-            .take(u64::MAX)
-            .read_to_end(&mut bytes)
-            .map_err(|e| ReadError::from_io(self.path(path), e))?;
+        read_all(&self.open(path)?, LARGEST, || self.path(path), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Opens a file that somebody has written. One that is not regular counts as missing: a pipe would never end.
+    pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = rustix::fs::open(&path, flags, Mode::empty()).map(File::from);
+        let opened = opened.map_err(io::Error::from).and_then(|file| {
+            let is_regular = file.metadata()?.is_file();
+            Ok(is_regular.then_some(file))
+        });
+        match opened {
+            Ok(Some(file)) => Ok(file),
+            Ok(None) => Err(ReadError::missing(path)),
+            Err(error) => Err(ReadError::from_io(path, error)),
+        }
+    }
+
+    /// Reads a file that somebody has written, as [`Self::open_written`].
+    pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        let file = self.open_written(path)?;
+        read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes)?;
         Ok(bytes)
     }
 
     /// The names in a directory; those that are not UTF-8 are none of the kernel's.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
         let path = self.path(path);
-        let names = fs::read_dir(&path).and_then(|entries| {
-            entries
-                .map(|entry| entry.map(|e| e.file_name().into_string().ok()))
-                .filter_map(Result::transpose)
-                .collect()
-        });
-        names.map_err(|e| ReadError::from_io(path, e))
+        let failed = |error| ReadError::from_io(path.clone(), error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
+                names.try_push(name)?;
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Adds all of a file. Errors: it has more than `limit` bytes, there is no memory for it, or it can't be read.
+pub(crate) fn read_all(
+    file: &File,
+    limit: u64,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    // Through `take`, since `File` itself would first ask for a size, which the kernel's files don't have.
+    let read = file.take(limit + 1).read_to_end(bytes);
+    match read.map(u64::try_from) {
+        Ok(Ok(count)) if count <= limit => Ok(()),
+        Ok(_) => Err(ReadError::TooLarge {
+            path: path(),
+            limit,
+        }),
+        Err(error) => Err(ReadError::from_io(path(), error)),
     }
 }

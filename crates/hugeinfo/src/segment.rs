@@ -123,7 +123,7 @@ pub fn mappings(
     buffer: &mut Vec<u8>,
 ) -> Result<Vec<Extent>, ReadError> {
     let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)
-        .map_err(|line| process.malformed(MAPS, line, maps::EXPECTED))?;
+        .map_err(|error| process.unparsed(MAPS, error))?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
         return Err(process.missing(MAPS));
     };

@@ -3,8 +3,10 @@
 //! A parser of our own: that of `procfs` takes names for UTF-8 and panics on some, and keeps figures in a hash map for each mapping.
 
 use std::{
+    fs::File,
     io::{BufRead, BufReader},
     ops::AddAssign,
+    path::PathBuf,
 };
 
 use crate::{
@@ -108,13 +110,32 @@ pub struct Entry {
     pub vm_flags: Option<Vec<String>>,
 }
 
-/// All mappings of a process, from `smaps`, else from `maps` without figures.
+/// All mappings of a process, from `smaps`, else from `maps` without figures, one by one: a process may have hundreds of thousands.
 ///
 /// `pause` is called for each mapping, so that a caller can stop: the kernel walks page tables as we read.
-pub fn read(process: &Process, mut pause: impl FnMut()) -> Result<Vec<Entry>, ReadError> {
-    match absent_or(read_file(process, "smaps", &mut pause))? {
-        Ok(entries) => Ok(entries),
-        Err(_) => read_file(process, "maps", &mut pause),
+pub fn read<P: FnMut()>(process: &Process, pause: P) -> Result<OfProcess<P>, ReadError> {
+    let (name, file) = match absent_or(process.file("smaps"))? {
+        Ok(file) => ("smaps", file),
+        Err(_) => ("maps", process.file("maps")?),
+    };
+    Ok(OfProcess {
+        entries: parse(BufReader::new(file), pause),
+        path: process.path_of(name),
+    })
+}
+
+/// The mappings of a process as they are read. Errors: absent once the process has ended.
+pub struct OfProcess<P> {
+    entries: Entries<BufReader<File>, P>,
+    path: PathBuf,
+}
+
+impl<P: FnMut()> Iterator for OfProcess<P> {
+    type Item = Result<Entry, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?;
+        Some(entry.map_err(|error| error.in_file(self.path.clone())))
     }
 }
 
@@ -122,54 +143,91 @@ pub fn read(process: &Process, mut pause: impl FnMut()) -> Result<Vec<Entry>, Re
 ///
 /// Errors: absent where neither is there or may be read.
 pub fn total(process: &Process, mut pause: impl FnMut()) -> Result<Figures, ReadError> {
-    let rollup = absent_or(read_file(process, "smaps_rollup", &mut pause))?;
-    let entries = match rollup {
-        Ok(entries) => entries,
-        Err(_) => read_file(process, "smaps", &mut pause)?,
-    };
+    match absent_or(sum_of_file(process, "smaps_rollup", &mut pause))? {
+        Ok(total) => Ok(total),
+        Err(_) => sum_of_file(process, "smaps", &mut pause),
+    }
+}
+
+fn sum_of_file(
+    process: &Process,
+    name: &str,
+    pause: &mut impl FnMut(),
+) -> Result<Figures, ReadError> {
     let mut total = Figures::default();
-    for entry in entries {
-        total += entry.figures;
+    for entry in parse(BufReader::new(process.file(name)?), pause) {
+        total += entry
+            .map_err(|error| process.unparsed(name, error))?
+            .figures;
     }
     Ok(total)
 }
 
-fn read_file(
-    process: &Process,
-    name: &str,
-    pause: &mut impl FnMut(),
-) -> Result<Vec<Entry>, ReadError> {
-    parse(BufReader::new(process.file(name)?), pause).map_err(|error| process.unparsed(name, error))
+/// The entries in the text of `smaps`, `smaps_rollup` or `maps`.
+pub fn parse<R: BufRead, P: FnMut()>(text: R, pause: P) -> Entries<R, P> {
+    Entries {
+        text,
+        pause,
+        line: Vec::new(),
+        number: 0,
+        begun: None,
+    }
 }
 
-/// The text of `smaps`, `smaps_rollup` or `maps`, line by line as it is read: the kernel writes it mapping by mapping.
-pub fn parse(mut text: impl BufRead, mut pause: impl FnMut()) -> Result<Vec<Entry>, ParseError> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let malformed = |problem| ParseError::Malformed {
-            line: number,
-            problem,
-        };
-        let line = line.strip_suffix(b"\n").unwrap_or(&line);
-        if is_figure(line) {
-            let entry = entries.last_mut().and_then(|entry| add_figure(entry, line));
-            entry.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
-        } else {
-            pause();
-            let mapping = maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?;
-            entries.push(Entry {
-                mapping,
+/// Entries, as the kernel writes them mapping by mapping. Nothing comes behind an error.
+pub struct Entries<R, P> {
+    text: R,
+    pause: P,
+    line: Vec<u8>,
+    /// Of the line.
+    number: usize,
+    /// The entry whose figures are being read.
+    begun: Option<Entry>,
+}
+
+impl<R: BufRead, P: FnMut()> Entries<R, P> {
+    /// The entry that ends where the next one starts, or with the text.
+    fn read(&mut self) -> Result<Option<Entry>, ParseError> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            if self.text.read_until(b'\n', &mut self.line)? == 0 {
+                return Ok(self.begun.take());
+            }
+            let malformed = |problem| ParseError::Malformed {
+                line: self.number,
+                problem,
+            };
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            if is_figure(line) {
+                let entry = self.begun.as_mut();
+                let added = entry.and_then(|entry| add_figure(entry, line));
+                added.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
+                continue;
+            }
+            (self.pause)();
+            let next = Entry {
+                mapping: maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?,
                 figures: Figures::default(),
                 vm_flags: None,
-            });
+            };
+            if let Some(entry) = self.begun.replace(next) {
+                return Ok(Some(entry));
+            }
         }
     }
-    Ok(entries)
+}
+
+impl<R: BufRead, P: FnMut()> Iterator for Entries<R, P> {
+    type Item = Result<Entry, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        if read.is_err() {
+            self.begun = None;
+        }
+        read.transpose()
+    }
 }
 
 /// `Rss:   12 kB`, unlike the line that starts an entry, whose first word holds no colon.

@@ -62,7 +62,12 @@ impl Status {
                 Absence::Missing => Self::Missing,
                 Absence::Denied => Self::Denied,
             },
-            Err(ReadError::Io { .. } | ReadError::Malformed { .. }) => Self::Failed,
+            Err(
+                ReadError::Io { .. }
+                | ReadError::TooLarge { .. }
+                | ReadError::NoMemory(_)
+                | ReadError::Malformed { .. },
+            ) => Self::Failed,
         }
     }
 }
@@ -343,8 +348,10 @@ fn limits(root: &Root, pid: &str, page_sizes: &[u64]) -> Source {
         Err(
             ReadError::Absent(Absent { path, .. })
             | ReadError::Io { path, .. }
+            | ReadError::TooLarge { path, .. }
             | ReadError::Malformed { path, .. },
         ) => Some(path.clone()),
+        Err(ReadError::NoMemory(_)) => None,
     };
     let has_limits = |hugetlb: cgroup::Hugetlb| {
         let mut groups = hugetlb.groups.iter();

@@ -209,6 +209,10 @@ fn the_sum_of_smaps_stands_in_for_the_rollup() {
     assert_eq!((summed.pss_anon, rolled_up.pss_anon), (None, Some(4 << 10)));
 }
 
+fn all_of_smaps(process: &Process) -> Result<Vec<smaps::Entry>, ReadError> {
+    smaps::read(process, || ())?.collect()
+}
+
 #[test]
 fn maps_stands_in_for_smaps() {
     let (tree, root) = tree(&[(11, 10)]);
@@ -219,9 +223,9 @@ fn maps_stands_in_for_smaps() {
         .map(|line| format!("{line}\n"))
         .collect();
     write(&tree, "proc/11/maps", &maps);
-    let without = smaps::read(&process, || ()).expect("maps");
+    let without = all_of_smaps(&process).expect("maps");
     write(&tree, "proc/11/smaps", SMAPS);
-    let with = smaps::read(&process, || ()).expect("smaps");
+    let with = all_of_smaps(&process).expect("smaps");
 
     assert_eq!(without.len(), 2);
     for (bare, full) in without.iter().zip(&with) {
@@ -244,7 +248,8 @@ fn a_caller_can_stop_between_mappings() {
     write(&tree, "proc/11/smaps", SMAPS);
     let process = Process::open(&root, 11).expect("a process");
     let mut pauses = 0;
-    smaps::read(&process, || pauses += 1).expect("smaps");
+    let entries = smaps::read(&process, || pauses += 1).expect("smaps");
+    assert_eq!(entries.count(), 2);
     assert_eq!(pauses, 2);
 }
 
@@ -257,7 +262,7 @@ fn a_line_of_an_unknown_form_is_named() {
         "proc/11/smaps",
         &SMAPS.replace("Pss:                   5 kB", "Pss: five"),
     );
-    let error = smaps::read(&process, || ()).expect_err("no number");
+    let error = all_of_smaps(&process).expect_err("no number");
     assert!(
         matches!(error, ReadError::Malformed { line: 5, .. }),
         "{error}"

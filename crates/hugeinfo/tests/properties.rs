@@ -168,9 +168,9 @@ mod round_trips {
                 text.push(b'\n');
             }
             let extents: Vec<_> = mappings.iter().map(|mapping| mapping.extent).collect();
-            prop_assert_eq!(maps::parse_extents(&text), Ok(extents));
-            let entries = smaps::parse(text.as_slice(), || ()).expect("mappings");
-            let read: Vec<_> = entries.into_iter().map(|entry| entry.mapping).collect();
+            prop_assert_eq!(maps::parse_extents(&text).expect("extents"), extents);
+            let entries = smaps::parse(text.as_slice(), || ());
+            let read: Vec<_> = entries.map(|entry| entry.expect("a mapping").mapping).collect();
             prop_assert_eq!(read, mappings);
         }
 
@@ -181,7 +181,8 @@ mod round_trips {
                 "\nSize: 4 kB\nKernelPageSize: {page:8} kB\nRss: {rss:8} kB\nPrivate_Clean: {clean:8} kB\nPrivate_Dirty: {dirty:8} kB\nVmFlags: rd wr ht\n"
             );
             text.extend_from_slice(figures.as_bytes());
-            let entries = smaps::parse(text.as_slice(), || ()).expect("an entry");
+            let entries: Result<Vec<_>, _> = smaps::parse(text.as_slice(), || ()).collect();
+            let entries = entries.expect("an entry");
             prop_assert_eq!(entries.len(), 1);
             let entry = &entries[0];
             prop_assert_eq!(&entry.mapping, &mapping);
@@ -235,8 +236,9 @@ mod round_trips {
         #[test]
         fn children(pids in prop::collection::vec(any::<u32>(), 0..32), no_pid in u64::from(u32::MAX) + 1..) {
             let text: String = pids.iter().map(|pid| format!("{pid} ")).collect();
-            prop_assert_eq!(family::parse_children(text.as_bytes()), Some(pids));
-            prop_assert_eq!(family::parse_children(format!("{text}{no_pid}").as_bytes()), None);
+            let parse = |text: &str| family::parse_children(text.as_bytes()).collect::<Option<Vec<_>>>();
+            prop_assert_eq!(parse(&text), Some(pids));
+            prop_assert_eq!(parse(&format!("{text}{no_pid}")), None);
         }
 
         #[test]

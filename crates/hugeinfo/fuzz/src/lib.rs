@@ -72,7 +72,7 @@ pub fn cgroup_limit(bytes: &[u8]) {
 
 /// `/proc/PID/task/PID/children`.
 pub fn children(bytes: &[u8]) {
-    let _ = family::parse_children(bytes);
+    let _ = family::parse_children(bytes).count();
 }
 
 /// `/proc/PID/cmdline`.
@@ -181,7 +181,9 @@ pub fn oom_score(bytes: &[u8]) {
 
 /// `/etc/passwd`.
 pub fn passwd(bytes: &[u8]) {
-    let users = passwd::parse(bytes);
+    let Ok(users) = passwd::parse(bytes) else {
+        return;
+    };
     for uid in [0, 105, u32::MAX] {
         assert!(users.name(uid).is_none_or(|name| !name.is_empty()));
     }
@@ -196,12 +198,16 @@ pub fn postmaster_pid(bytes: &[u8]) {
 pub fn smaps(bytes: &[u8]) {
     let _ = segment::parse_smaps(bytes, &SEGMENT);
     let mut pauses = 0;
-    let Ok(entries) = smaps::parse(bytes, || pauses += 1) else {
+    let entries: Result<Vec<_>, _> = smaps::parse(bytes, || pauses += 1).collect();
+    let Ok(entries) = entries else {
         return;
     };
     assert_eq!(pauses, entries.len());
-    let executable = b"/usr/bin/postgres".to_vec();
-    let landmarks = Landmarks::new(&entries, SEGMENT.start, Some(0), Some(executable));
+    let landmarks = Landmarks {
+        main: Some(SEGMENT),
+        shim: entries.last().map(|entry| entry.mapping.extent),
+        executable: Some(b"/usr/bin/postgres".to_vec()),
+    };
     let mut total = smaps::Figures::default();
     for entry in &entries {
         look_at(&entry.mapping);

@@ -1,0 +1,113 @@
+//! Memory for this crate's own objects, and what happens when there is no more.
+//!
+//! PostgreSQL raises 53200 where it gets no memory; Rust aborts, and with the backend goes the cluster.
+//! So small objects come from a reserve when there is no more to be had, and the next
+//! [`check`] raises that error. Large ones, which grow with what is read, are asked for fallibly
+//! (`try_reserve`) everywhere.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::UnsafeCell,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+};
+
+/// Far more than is allocated between two checks. It costs address space, and memory once it is used.
+const RESERVE: usize = 1 << 20;
+
+/// What is larger is not small.
+const LARGEST: usize = 128 << 10;
+
+#[repr(align(4096))]
+struct Allocator {
+    reserve: UnsafeCell<[u8; RESERVE]>,
+    /// How much of it has been dealt out; all of it is there again when nothing is in use.
+    dealt: AtomicUsize,
+    in_use: AtomicUsize,
+    is_short: AtomicBool,
+}
+
+// SAFETY: each byte of the reserve is dealt out to one owner at a time, by an atomic addition.
+unsafe impl Sync for Allocator {}
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator {
+    reserve: UnsafeCell::new([0; RESERVE]),
+    dealt: AtomicUsize::new(0),
+    in_use: AtomicUsize::new(0),
+    is_short: AtomicBool::new(false),
+};
+
+impl Allocator {
+    fn take_from_reserve(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > LARGEST || layout.align() > 4096 {
+            return std::ptr::null_mut();
+        }
+        self.is_short.store(true, Relaxed);
+        let room = layout.size() + layout.align();
+        let before = self.dealt.fetch_add(room, Relaxed);
+        if before.saturating_add(room) > RESERVE {
+            return std::ptr::null_mut();
+        }
+        self.in_use.fetch_add(1, Relaxed);
+        let start = self.reserve.get().cast::<u8>().wrapping_add(before);
+        start.wrapping_add(start.align_offset(layout.align()))
+    }
+
+    fn is_of_reserve(&self, pointer: *mut u8) -> bool {
+        let start = self.reserve.get().addr();
+        (start..start + RESERVE).contains(&pointer.addr())
+    }
+
+    fn give_back(&self) {
+        if self.in_use.fetch_sub(1, Relaxed) == 1 {
+            self.dealt.store(0, Relaxed);
+            self.is_short.store(false, Relaxed);
+        }
+    }
+}
+
+// SAFETY: what the system gives goes back to the system. What the reserve gives is as large and as aligned as asked for, and nobody
+// else's until it is given back.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that the system asks for, here and below.
+        let pointer = unsafe { System.alloc(layout) };
+        if pointer.is_null() {
+            return self.take_from_reserve(layout);
+        }
+        pointer
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if self.is_of_reserve(pointer) {
+            self.give_back();
+        } else {
+            // SAFETY: as above.
+            unsafe { System.dealloc(pointer, layout) }
+        }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !self.is_of_reserve(pointer) {
+            // SAFETY: as above.
+            let moved = unsafe { System.realloc(pointer, layout, size) };
+            if !moved.is_null() {
+                return moved;
+            }
+        }
+        // SAFETY: the size is the caller's, the alignment was right before. Both places hold what is copied, and they are apart.
+        unsafe {
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(pointer, layout.size().min(size));
+                self.dealloc(pointer, layout);
+            }
+            moved
+        }
+    }
+}
+
+/// Whether something has had to come from the reserve, and is still there.
+pub(crate) fn is_short() -> bool {
+    ALLOCATOR.is_short.load(Relaxed)
+}

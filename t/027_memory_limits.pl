@@ -1,0 +1,125 @@
+# Where memory runs out there is an answer or PostgreSQL's own error, 53200, and the backend lives on: an abort of one restarts all of them.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Every process of the server has so many mappings more, of two kinds in turn, so that the kernel keeps them apart: what reads them holds
+# several megabytes.
+my $crowd = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$crowd/crowd.c", <<'C');
+#include <sys/mman.h>
+#include <unistd.h>
+
+__attribute__((constructor)) static void crowd(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	for (int i = 0; i < 50000; i++)
+		mmap(0, page, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+C
+system_or_bail('cc', '-shared', '-fPIC', '-o', "$crowd/crowd.so", "$crowd/crowd.c");
+
+my $node;
+{
+	local $ENV{LD_PRELOAD} = "$crowd/crowd.so";
+	$node = new_server('limited', huge_pages => 'off', restart_after_crash => 'off', log_min_messages => 'warning', max_connections => 30);
+}
+my $crowded = scalar(() = process_file($node->{_pid}, 'maps') =~ /^/mg);
+cmp_ok($crowded, '>', 40_000, 'the processes have many mappings');
+my @idle = map { HugeInfo::Session->new($node) } 1 .. 20;
+my $other = $idle[0]->pid;
+
+# Only what is allocated beyond what a backend has at rest. The soft limit alone: an ordinary user can lift it again.
+sub limit { my ($pid, $bytes) = @_; return system_log('prlimit', '--pid', $pid, '--as=' . ($bytes // 'unlimited') . ':') == 0 }
+
+my $kb = 1024;
+my @steps = (0, 4, 16, 32, 64, 100, 128, 150, 200, 256, 300, 400, 512, 700, 1024, 1500, 2048, 3000, 4096, 6000, 8192, 12_000, 16_384, 24_000, 32_768);
+
+# %s is what makes each call's plan a new one
+my %queries = (
+	hugeinfo_status => 'SELECT count(*) FROM hugeinfo_status',
+	hugeinfo_pools => 'SELECT count(*) FROM hugeinfo_pools',
+	hugeinfo_backends => 'SELECT count(*) FROM hugeinfo_backends',
+	hugeinfo_memory => "SELECT count(*) FROM hugeinfo_memory($other)",
+	hugeinfo_mappings => "SELECT count(*) FROM hugeinfo_mappings($other)",
+	hugeinfo_own_mappings => 'SELECT count(*) FROM hugeinfo_mappings()',
+	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 ms')),
+	hugeinfo_page_tables => 'SELECT count(*) FROM hugeinfo_page_tables',
+	hugeinfo_host => 'SELECT count(*) FROM hugeinfo_host',
+	hugeinfo_meminfo => 'SELECT count(*) FROM hugeinfo_meminfo',
+	hugeinfo_vmstat => 'SELECT count(*) FROM hugeinfo_vmstat',
+	hugeinfo_numa => 'SELECT count(*) FROM hugeinfo_numa',
+	hugeinfo_sources => 'SELECT count(*) FROM hugeinfo_sources',
+	hugeinfo_instances => 'SELECT count(*) FROM hugeinfo_instances',
+	hugeinfo_checks => 'SELECT count(*) FROM hugeinfo_checks',
+	hugeinfo_plan => 'SELECT count(*) FROM hugeinfo_plan()',
+	'hugeinfo_plan, a long value' => q(SELECT count(*) FROM hugeinfo_plan(jsonb_build_object('shared_buffers', repeat('x', 60000)))),
+	'hugeinfo_plan, many names' =>
+	  q(SELECT count(*) FROM hugeinfo_plan((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 3000) AS i))));
+# what else they may say: that a child of theirs had no memory, and what is wrong with settings
+my %may = (hugeinfo_plan => qr/^(?:38000|58000)$/);
+my %must = ('hugeinfo_plan, a long value' => qr/^22023$/, 'hugeinfo_plan, many names' => qr/^22023$/);
+
+my %seen;
+for my $name (sort keys %queries)
+{
+	my $session = HugeInfo::Session->new($node);
+	my $pid = $session->pid;
+	my @states;
+	my $at_rest = ($session->error_of($queries{$name}))[0];
+	like($at_rest, $must{$name} // qr/^$/, "$name: without a limit");
+	for my $step (@steps)
+	{
+		# from its caches it has what planning takes: the limit is on what the call itself takes
+		my ($size) = process_file($pid, 'status') =~ /^VmSize:\s+(\d+) kB$/m or last;
+		limit($pid, ($size + $step) * $kb) or die "no limit can be set\n";
+		my ($state, $error) = eval { $session->error_of($queries{$name}) } or do { push @states, "the end: $@"; last };
+		limit($pid);
+		push @states, $state;
+	}
+	my $may = $may{$name} // qr/^(?!)/;
+	my @wrong = grep { !/^(?:|53200)$/ && !/$may/ && $_ ne $at_rest } @states;
+	is_deeply(\@wrong, [], "$name: an answer or 53200, at each limit");
+	$seen{$_ || 'answers'}++ for @states;
+	is(eval { $session->value('SELECT pg_backend_pid()') }, $pid, "$name: the backend lives");
+	is(($session->error_of($queries{$name}))[0], $at_rest, "$name: and answers as before");
+	$session->close;
+}
+note(join ', ', map { "$_: $seen{$_}" } sort keys %seen);
+cmp_ok($seen{53200} // 0, '>', 5, 'memory did run out');
+cmp_ok($seen{answers}, '>', 50, 'and did not always');
+
+# As much as PostgreSQL takes for an argument: refused before it is copied.
+{
+	my $session = HugeInfo::Session->new($node);
+	my $pid = $session->pid;
+	my %long = (
+		'a long value' => q(jsonb_build_object('shared_buffers', repeat('x', 100000000))),
+		'a long text' => q(repeat('x', 100000000)),
+		'many names' => q((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 200000) AS i)),
+		'deep nesting' => q((repeat('[', 3000) || repeat(']', 3000))::jsonb),
+		'a long name' => q(jsonb_build_object(repeat('x', 60000), 1)));
+	my %expected = ('deep nesting' => '22023', 'a long name' => '22023');
+	for my $name (sort keys %long)
+	{
+		my $before = status_file($pid)->{rss_anon_bytes};
+		my ($state, $error) = $session->error_of("SELECT hugeinfo_plan($long{$name})");
+		is($state, $expected{$name} // '54000', "$name: is refused");
+		cmp_ok(length $error, '<', 5000, "$name: in few words");
+	}
+	is($session->value('SELECT pg_backend_pid()'), $pid, 'long arguments: the backend lives');
+}
+
+unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|memory allocation of/, 'no process has died of it');
+$_->close for @idle;
+$node->stop;
+done_testing;
