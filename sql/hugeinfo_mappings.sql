@@ -51,7 +51,7 @@ SELECT count(*) FROM hugeinfo_mappings(1);
 SELECT count(*) FROM hugeinfo_mappings(NULL);
 SELECT hugeinfo_postmaster_pid() = pid AS is_postmaster FROM hugeinfo_backends WHERE backend_type = 'postmaster';
 
--- Where things lie is for those who may read /proc/PID/maps anyway; all else is for pg_monitor, too.
+-- Where things lie is for those who may read /proc/PID/maps anyway, all else for pg_monitor, too.
 CREATE ROLE regress_hugeinfo_sees IN ROLE pg_monitor, pg_read_server_files;
 CREATE ROLE regress_hugeinfo_sees_not IN ROLE pg_monitor;
 CREATE TEMP TABLE shown (who text, LIKE hugeinfo_backend_mappings);

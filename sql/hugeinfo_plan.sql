@@ -1,7 +1,7 @@
 -- The contract of hugeinfo_plan(settings).
 SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure), ', ')) AS result;
 
--- With no argument, with jsonb and with text the columns are the same, and the argument has its name.
+-- Without argument, with jsonb and with text the columns are the same, and the argument has a name.
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
        pg_get_function_result(oid) = pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure) AS same_columns
 FROM pg_proc

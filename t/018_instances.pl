@@ -73,7 +73,8 @@ sub open_to_us
 }
 
 {
-	# Its directory is then where it works, which only its own user may see: not whoever may ask the other server for figures.
+	# Its directory is then only where it works, which its own user alone may see: not whoever may
+	# ask the other server for figures.
 	my $name = 'no -D';
 	$one->safe_psql('postgres', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor; CREATE ROLE reader LOGIN IN ROLE pg_monitor, pg_read_server_files');
 	my %seen_by = map { my $role = $_; $role => sub {

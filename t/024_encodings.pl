@@ -1,5 +1,5 @@
-# The extension in a database of each encoding that a server can have. What is installed is ASCII: anything else is refused by some
-# of them, and turned into something else by others.
+# The extension in a database of each encoding that a server can have. What is installed is ASCII:
+# anything else is refused by some of them, and turned into something else by others.
 use strict;
 use warnings;
 

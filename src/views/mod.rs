@@ -1,12 +1,12 @@
 //! The SQL objects.
 
-/// The SQL functions of one name: they return the same columns, for which `Row` stands, and differ in
-/// what they take.
+/// The SQL functions of one name: they return the same columns, for which `Row` stands, and differ
+/// in what they take.
 ///
-/// What people type has to be an exact signature of ours, no arguments included: nothing goes before
-/// an exact match. Else whoever may create functions in the extension's schema could make one that
-/// fits better, for a superuser to run. Of the types, text is there since quoted literals go to it first.
-/// `t/025_hostile_roles.pl` tries others.
+/// What people type has to be an exact signature of ours, that without arguments too: nothing goes
+/// before an exact match. Else whoever may create functions in the extension's schema could make
+/// one that fits better, for a superuser to run. There is one for text where people type a quoted
+/// literal, which goes to it first. `t/025_hostile_roles.pl` tries to come before us.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
      $($(#[$doc:meta])* fn $function:ident($($argument:ident: $type:ident)?) $rows:block)+) => {

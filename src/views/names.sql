@@ -1,6 +1,6 @@
--- hugeinfo_plan('{}') and its like would be a conversion if there were a type of that name, whatever functions
--- there are, and whoever may create in this schema could make one whose checks run functions of his. These
--- keep the names: nothing is converted to a composite type in this way.
+-- hugeinfo_plan('{}') and its like would be a conversion if there were a type of that name, whatever
+-- functions there are: whoever may create in this schema could make a domain whose check runs a
+-- function of his. Nothing is converted in this way to a composite type: these keep the names.
 CREATE TYPE hugeinfo_fault_rates AS ();
 COMMENT ON TYPE hugeinfo_fault_rates IS
 'Keeps the name of the function from being that of a type that calls of it would be conversions to.';

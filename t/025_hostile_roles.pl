@@ -1,0 +1,353 @@
+# A member of pg_monitor who may create in the extension's schema: what she can make a superuser run,
+# and what she can learn.
+use strict;
+use warnings;
+# addresses have more than 32 bits
+no warnings 'portable';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('hostile', huge_pages => 'off');
+my $root = HugeInfo::Session->new($node);
+$root->value(q(CREATE ROLE mallory LOGIN IN ROLE pg_monitor));
+$root->value(q(GRANT CREATE ON SCHEMA public TO mallory));
+my $mallory = HugeInfo::Session->new($node, user => 'mallory');
+# Whatever of hers is run by somebody leaves a line here.
+$mallory->value(q(CREATE TABLE captured (who text, what text)));
+$mallory->value(q(GRANT ALL ON captured TO PUBLIC));
+
+sub captured
+{
+	my ($session) = @_;
+	my $lines = $session->value('SELECT string_agg(DISTINCT what, chr(10)) FROM public.captured');
+	$session->value('DELETE FROM public.captured');
+	return $lines;
+}
+
+# A function of hers; the SQLSTATE where she can't make it.
+sub overload
+{
+	my ($session, $schema, $function, $arguments) = @_;
+	return ($session->error_of(qq{CREATE FUNCTION $schema.$function($arguments) RETURNS integer LANGUAGE plpgsql AS
+		\$\$ BEGIN INSERT INTO public.captured VALUES (current_user, '$schema.$function($arguments)'); RETURN 1; END \$\$}))[0];
+}
+
+# For the check of a type.
+sub make_capture
+{
+	$mallory->value(q{CREATE FUNCTION capture(text) RETURNS boolean LANGUAGE plpgsql AS
+		$$ BEGIN INSERT INTO public.captured VALUES (current_user, 'domain'); RETURN true; END $$});
+	return;
+}
+
+my $pid = $root->pid;
+my %calls = (
+	hugeinfo_plan => [
+		'', q('{}'), q('{"shared_buffers": "20MB"}'), q(settings => '{}'), q(settings := '{}'), q('{}'::jsonb), q(jsonb '{}'), q(CAST('{}' AS jsonb)),
+		q(jsonb_build_object('shared_buffers', '20MB')), q(settings => jsonb_build_object('max_connections', 30)), q('{}'::text), q(text '{}'),
+		q(format('{"max_connections": %s}', 30)), q('{}'::jsonb || '{"max_connections": 30}'), q($${"max_connections": 30}$$), q(E'{}'), q(U&'{}') ],
+	hugeinfo_fault_rates => [
+		'', q('1 ms'), q(duration => '1 ms'), q(interval '1 ms'), q('1 ms'::interval), q(make_interval(secs => 0.001)), q('1 ms'::text), '1',
+		'duration => 1', '0.001', 'duration => 0.001', '1e-3', '.001', '+1', '2 / 2', 'ceil(0.5)', q(interval '1 s' / 1000) ],
+	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
+	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ]);
+# They sleep for a second, and are ours if they are cancelled meanwhile.
+my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)';
+my @functions = sort keys %calls;
+my %owned = (
+	hugeinfo_plan => [ '', 'jsonb', 'text' ],
+	hugeinfo_fault_rates => [ '', 'interval', 'text', 'integer', 'numeric' ],
+	hugeinfo_mappings => [ '', 'integer' ],
+	hugeinfo_memory => [ '', 'integer' ]);
+
+# Calls in a query's FROM and in its list, with what goes before the name. By what is said of each:
+# whether there are rows, or an error.
+sub said_of
+{
+	my ($session, $prefix) = @_;
+	my %said;
+	for my $function (@functions)
+	{
+		for my $argument (@{ $calls{$function} })
+		{
+			my $call = "$prefix$function($argument)";
+			my $sleeps = $function eq 'hugeinfo_fault_rates' && $sleeps{$argument};
+			$session->value('SET statement_timeout = 50') if $sleeps;
+			for my $sql ("SELECT count(*) > 0 FROM $call", "SELECT count(*) > 0 FROM (SELECT $call OFFSET 0) AS t",
+				"SELECT count(*) > 0 FROM generate_series(1, 1), LATERAL $call")
+			{
+				my ($out, $error) = $session->query($sql);
+				my ($state) = $error =~ /^ERROR:\s+(\w{5}):/m;
+				push @{ $said{ $sleeps && ($state // '') eq '57014' ? 't' : $state // $out } }, $sql;
+			}
+			$session->value('RESET statement_timeout') if $sleeps;
+		}
+	}
+	return \%said;
+}
+
+sub all_answered_by_us
+{
+	my ($session, $prefix, $name) = @_;
+	my $said = said_of($session, $prefix);
+	my $rows = delete $said->{t};
+	is_deeply($said, {}, "$name: each call is answered");
+	cmp_ok(scalar @{ $rows // [] }, '>', 100, "$name: and these are many");
+	is(captured($session), '', "$name: by us");
+	return;
+}
+
+# Of every kind: what a literal, a number or anything could go to.
+my @types = (
+	qw(varchar bpchar name "char" json jsonpath xml bytea bit varbit smallint bigint real money oid regclass regtype boolean date time timestamp
+	  timestamptz uuid inet point int4range tsvector pg_lsn refcursor record anyelement anynonarray anyarray anyenum anyrange anycompatible
+	  anycompatiblenonarray text[] integer[] my_text my_jsonb my_interval my_integer my_enum my_row),
+	'double precision', map { "VARIADIC $_" } qw(text[] jsonb[] json[] interval[] integer[] bigint[] numeric[] varchar[] anyarray anycompatiblearray my_text[]));
+my @schemas = ('public', 'pg_temp');
+$mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb AS jsonb', 'CREATE DOMAIN my_interval AS interval',
+  'CREATE DOMAIN my_integer AS integer', q(CREATE TYPE my_enum AS ENUM ('{}', '1 ms', '1')), 'CREATE TYPE my_row AS (x text)';
+
+{
+	my $name = 'overloads of other types';
+	for my $schema (@schemas)
+	{
+		for my $function (@functions)
+		{
+			is_deeply([ grep { overload($mallory, 'public', $function, $_) ne '42723' } @{ $owned{$function} } ], [], "$name: $function is taken where it is ours");
+			my @others = grep { my $type = $_; !grep { $_ eq $type } @{ $owned{$function} } } qw(text jsonb interval integer numeric), @types;
+			is_deeply([ grep { overload($mallory, $schema, $function, "x $_") ne '' } grep { !/VARIADIC/ } @others ], [], "$name: others can be made in $schema");
+			is_deeply([ grep { overload($mallory, $schema, $function, s/VARIADIC/VARIADIC x/r) !~ /^(?:42723)?$/ } grep { /VARIADIC/ } @others ], [],
+				"$name: also variadic ones");
+		}
+	}
+	# The same names for the arguments, for calls by name.
+	overload($mallory, 'public', 'hugeinfo_plan', "settings $_, y text") for qw(varchar json text jsonb);
+	all_answered_by_us($root, '', $name);
+	all_answered_by_us($root, 'public.', "$name, qualified");
+	# The measure does see what is hers.
+	$root->value(q(SELECT count(*) FROM hugeinfo_plan('{}'::json)));
+	is(captured($root), 'public.hugeinfo_plan(x json)', "$name: hers are there");
+
+	# Not known to be text before the query is planned.
+	$root->value(q(PREPARE plan AS SELECT count(*) > 0 FROM hugeinfo_plan($1)));
+	$root->value(q(PREPARE rates AS SELECT count(*) > 0 FROM hugeinfo_fault_rates($1)));
+	is($root->value(q(EXECUTE plan('{}'))) . $root->value(q(EXECUTE rates('1 ms'))), 'tt', "$name: parameters of no type");
+	is(captured($root), '', "$name: parameters come to us");
+}
+
+# Where the only argument is a quoted literal a type of that name goes before any function.
+{
+	my $name = 'types of the same name';
+	make_capture();
+	my @kinds = ('DOMAIN public.%s AS text CHECK (capture(VALUE))', q(TYPE public.%s AS ENUM ('{}')), 'TYPE public.%s AS RANGE (SUBTYPE = integer)', 'TYPE public.%s AS (x text)',
+		'VIEW public.%s AS SELECT 1', 'TABLE public.%s (x integer)');
+	for my $function (@functions)
+	{
+		my @states = map { ($mallory->error_of(sprintf "CREATE $_", $function))[0] } @kinds;
+		is_deeply([ grep { !/^42(?:710|P07)$/ } @states ], [], "$name: $function is taken") or diag("@states");
+		is(($mallory->error_of(sprintf $_, "public.$function"))[0], '42501', "$name: $function stays") for 'DROP TYPE %s', 'ALTER TYPE %s RENAME TO x';
+		$mallory->value(sprintf 'CREATE DOMAIN pg_temp.%s AS text CHECK (capture(VALUE))', $function);
+	}
+	all_answered_by_us($root, '', $name);
+	$mallory->value('CREATE DOMAIN another AS text CHECK (capture(VALUE))');
+	$root->value(q(SELECT another('{}')));
+	is(captured($root), 'domain', "$name: one of another name would be run");
+}
+
+# Nobody can tell such calls from ours: an error, and nothing of hers is run.
+{
+	my $name = 'defaults';
+	for my $function (@functions)
+	{
+		is(overload($mallory, 'public', $function, $_), '', "$name: $function($_)")
+		  for 'x line DEFAULT NULL', map { "x $_, y integer DEFAULT 1" } qw(text jsonb interval integer numeric);
+	}
+	my $said = said_of($root, '');
+	is(captured($root), '', "$name: nothing is captured");
+	is_deeply([ grep { !/^(?:t|42725)$/ } keys %$said ], [], "$name: calls are answered, or ambiguous");
+	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates)\(\)/ } @{ $said->{42725} }), 4 * 3, "$name: as all of no argument are");
+	for my $function (@functions)
+	{
+		$mallory->value("DROP FUNCTION public.$function($_)") for 'line', map { "$_, integer" } qw(text jsonb interval integer numeric);
+	}
+	all_answered_by_us($root, '', "$name, dropped");
+}
+
+# What a superuser's search_path leads to first is not what the views were made of.
+{
+	my $name = 'search_path';
+	$root->value('CREATE SCHEMA trap AUTHORIZATION mallory');
+	for my $type (qw(integer bigint oid name text boolean "char" regclass oidvector timestamptz))
+	{
+		my $function = 'op_' . $type =~ s/\W//gr;
+		overload($mallory, 'trap', $function, "x $type, y $type");
+		$mallory->value(qq{CREATE FUNCTION trap.yes_$function(x $type, y $type) RETURNS boolean LANGUAGE plpgsql AS
+			\$\$ BEGIN INSERT INTO public.captured VALUES (current_user, 'operator of $type'); RETURN true; END \$\$});
+		$mallory->value("CREATE OPERATOR trap.$_ (LEFTARG = $type, RIGHTARG = $type, FUNCTION = trap.yes_$function)") for '=', '<>', '<', '>=';
+	}
+	overload($mallory, 'trap', $_, '') for qw(pg_backend_pid pg_postmaster_start_time pg_show_all_file_settings hugeinfo_postmaster_pid hugeinfo_mappings
+	  hugeinfo_status hugeinfo_checks hugeinfo_backends version now);
+	overload($mallory, 'trap', $_, 'x oidvector') for qw(oidvectortypes);
+	overload($mallory, 'trap', 'has_function_privilege', $_) for 'x oid, y text', 'x text, y text';
+	overload($mallory, 'trap', 'has_table_privilege', 'x text, y text');
+	$mallory->value("CREATE VIEW trap.$_ AS SELECT trap.version() AS pid") for qw(pg_stat_activity pg_extension pg_proc pg_file_settings pg_settings);
+	$mallory->value('GRANT ALL ON SCHEMA trap TO PUBLIC');
+
+	my @views = map { $_->{view} } $root->rows(
+		q(SELECT 'public.' || relname AS view FROM pg_class WHERE relname LIKE 'hugeinfo\_%' AND relkind = 'v' AND relnamespace = 'public'::regnamespace));
+	cmp_ok(scalar @views, '>=', 13, "$name: views");
+	my @answers = map { $root->value("SELECT count(*) > 0 FROM $_") } @views;
+	$root->value('SET search_path = trap, pg_catalog, public');
+	is_deeply([ map { ($root->error_of("SELECT * FROM $_"))[0] } @views ], [ ('') x @views ], "$name: all views can be read");
+	is(captured($root), '', "$name: and nothing of hers is run");
+	$root->query('SELECT 1 = 1');
+	isnt(captured($root), '', "$name: which lies in wait");
+	$root->value('RESET search_path');
+	is_deeply([ map { $root->value("SELECT count(*) > 0 FROM $_") } @views ], \@answers, "$name: views as before");
+}
+
+# Whose rights count is whose function it is.
+{
+	my $name = 'SECURITY DEFINER';
+	my $look = q{LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+		SELECT json_build_array(count(start_address) + count(path), (SELECT status <> 'unknown' FROM public.hugeinfo_checks WHERE name = 'restart_with_files'))
+		FROM public.hugeinfo_backend_mappings $$};
+	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS json $look");
+	$root->value("CREATE FUNCTION looks_of_root() RETURNS json $look");
+	is($root->value('SELECT public.looks_of_mallory()'), '[0, false]', "$name: hers shows a superuser what she may see");
+	like($mallory->value('SELECT public.looks_of_root()'), qr/^\[[1-9]\d*, true\]$/, "$name: a superuser's shows her what its owner may see");
+	for my $argument ('', q('{}'), q('{}'::jsonb))
+	{
+		is(($mallory->error_of("SELECT public.hugeinfo_plan($argument)"))[0], '42501', "$name: hugeinfo_plan($argument) is not for her");
+		$mallory->value("CREATE OR REPLACE FUNCTION plans() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
+			\$\$ BEGIN PERFORM count(*) FROM public.hugeinfo_plan($argument); END \$\$");
+		is(($root->error_of('SELECT public.plans()'))[0], '42501', "$name: nor in a function of hers that a superuser calls");
+	}
+}
+
+# Without what she has made: whatever she reads has no address and no path of any mapping.
+{
+	my $name = 'places';
+	$root->value('DROP OWNED BY mallory CASCADE');
+	$root->value('GRANT CREATE ON SCHEMA public TO mallory');
+	$root->value('SET client_min_messages = warning');
+	my @family = family($node->{_pid});
+	my (%places, %paths);
+	my $add = sub {
+		for my $mapping (map { maps_file($_) } @family)
+		{
+			# also as numbers, and without the zeros at the end
+			$places{$_} = $places{ hex $_ } = $places{ s/000$//r } = 1 for @$mapping{qw(start_address end_address)};
+			$paths{ $mapping->{path} } = 1 if ($mapping->{path} // '') =~ m{^(?:/(?!dev/zero)|\[)};
+		}
+	};
+	my @readable = map { $_->{readable} } $root->rows(q{
+		SELECT c.oid::regclass || '' AS readable FROM pg_class AS c WHERE c.relname LIKE 'hugeinfo\_%' AND c.relkind = 'v'
+		UNION ALL SELECT p.oid::regprocedure || '' FROM pg_proc AS p WHERE p.proname LIKE 'hugeinfo\_%' AND p.proname <> 'hugeinfo_plan' AND p.pronargs = 0});
+	push @readable, q(hugeinfo_fault_rates('1 ms')), map { ("hugeinfo_mappings($_)", "hugeinfo_memory($_)") } @family;
+	my $hits = sub {
+		my ($session) = @_;
+		$add->();
+		my %text = map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $_ => $out . $error } @readable;
+		$add->();
+		is_deeply([ grep { $text{$_} =~ /ERROR:/ } sort keys %text ], [], "$name: all can be read");
+		my ($place) = map { qr/$_/ } join '|', map { "(?<![0-9a-f])$_" } grep { length >= 8 } sort keys %places;
+		my ($path) = map { qr/$_/ } join '|', map { quotemeta } sort keys %paths;
+		return [ map { my $what = $_; $text{$what} =~ /($place|$path)/ ? "$what: $1" : () } sort keys %text ];
+	};
+	is_deeply($hits->($mallory), [], "$name: she sees none");
+	cmp_ok(scalar keys %places, '>', 500, "$name: of many");
+	my %seen = map { s/:.*//sr => 1 } @{ $hits->($root) };
+	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_backend_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
+		"$name: which a superuser does");
+}
+
+# In a schema of its own, as is recommended: what she may make in public is behind it.
+{
+	my $name = 'a schema of its own';
+	$root->value($_) for 'CREATE TABLE captured (who text, what text)', 'GRANT ALL ON captured TO PUBLIC';
+	make_capture();
+	$root->value($_) for 'CREATE SCHEMA hugeinfo', 'ALTER EXTENSION pg_hugeinfo SET SCHEMA hugeinfo', 'GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor';
+	for my $function (@functions)
+	{
+		is(overload($mallory, 'hugeinfo', $function, 'x json'), '42501', "$name: no $function of hers there");
+		is(overload($mallory, 'public', $function, $_), '', "$name: $function($_) in public") for @{ $owned{$function} }, qw(varchar bigint);
+		$mallory->value("CREATE DOMAIN public.$function AS text CHECK (capture(VALUE))");
+	}
+	all_answered_by_us($root, 'hugeinfo.', "$name, qualified");
+	$root->value('SET search_path = hugeinfo, public');
+	all_answered_by_us($root, '', "$name, in front");
+	# What is documented as not to be had.
+	$root->value('SET search_path = public, hugeinfo');
+	$root->query('SELECT * FROM hugeinfo_memory()');
+	is(captured($root), 'public.hugeinfo_memory()', "$name: behind hers it is of no use");
+	$root->value('RESET search_path');
+	is($mallory->value('SELECT count(*) FROM hugeinfo.hugeinfo_status'), 1, "$name: pg_monitor reads it");
+}
+
+# Made before the extension is: it is not created, or as ever.
+{
+	my $name = 'prepared';
+	$root->value($_) for 'DROP OWNED BY mallory CASCADE', 'GRANT CREATE ON SCHEMA public TO mallory', 'DROP EXTENSION pg_hugeinfo';
+	my $create = 'CREATE EXTENSION pg_hugeinfo';
+	for my $function (@functions)
+	{
+		for my $arguments (@{ $owned{$function} })
+		{
+			is(overload($mallory, 'public', $function, $arguments), '', "$name: $function($arguments)");
+			is(($root->error_of($create))[0], '42723', "$name: is in the way");
+			$mallory->value("DROP FUNCTION public.$function($arguments)");
+		}
+		$mallory->value("CREATE DOMAIN public.$function AS text");
+		is(($root->error_of($create))[0], '42710', "$name: so is a type");
+		$mallory->value("DROP DOMAIN public.$function");
+	}
+	overload($mallory, 'public', $_, 'x bigint') for @functions, 'hugeinfo_status', 'pg_backend_pid';
+	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
+	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: what is not in the way is not used");
+	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_backend_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
+	is(captured($root), '', "$name: nor by the views");
+}
+
+# Where the server would not start with its files PostgreSQL says why, with words of theirs: only
+# those who may plan are told.
+{
+	my $name = 'restart_with_files';
+	my $secret = 'xyzzy_passphrase';
+	append_to_file($node->data_dir . '/postgresql.conf', "\nssl_passphrase_command = 'echo' $secret\n");
+	# Nothing in it depends on what she has made.
+	my $checks = q(SELECT pg_catalog.to_json(c) FROM public.hugeinfo_checks AS c);
+	like($root->value($checks), qr/$secret/, "$name: a superuser is told");
+	my $is_kept = sub {
+		my ($what) = @_;
+		my $answer = $mallory->value($checks);
+		is(scalar(() = $answer =~ /^\{/mg), 22, "$name: $what answers");
+		ok($answer !~ /$secret/, "$name: and does not tell her") or diag($&, grep { /$secret/ } split /^/, $answer);
+		return;
+	};
+	$is_kept->('the view');
+	# A type of hers is called jsonb where hers come first.
+	$mallory->value($_) for 'CREATE TEMP TABLE jsonb (x integer)', 'CREATE TEMP TABLE text (x integer)', 'CREATE DOMAIN public.jsonb AS integer';
+	for my $type ('pg_temp.jsonb', 'pg_temp.text', 'public.jsonb', 'pg_temp.jsonb[]')
+	{
+		is(overload($mallory, 'public', 'hugeinfo_plan', $type), '', "$name: a function of $type");
+		for my $path ('DEFAULT', 'pg_temp, public, pg_catalog', 'public, pg_catalog, pg_temp')
+		{
+			$mallory->value("SET search_path = $path");
+			$is_kept->("hugeinfo_plan($type), search_path $path,");
+		}
+		$mallory->value('RESET search_path');
+	}
+	# An extension's name is no proof either: only superusers can make one.
+	isnt(($mallory->error_of('CREATE EXTENSION pg_hugeinfo SCHEMA pg_temp'))[0], '', "$name: she can make no extension");
+}
+
+$node->stop;
+done_testing;
