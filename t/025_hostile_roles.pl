@@ -288,7 +288,21 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	$root->value('SET search_path = public, hugeinfo');
 	$root->query('SELECT * FROM hugeinfo_memory()');
 	is(captured($root), 'public.hugeinfo_memory()', "$name: behind hers it is of no use");
-	$root->value('RESET search_path');
+
+	# Nor is it of use to the rest of a query, unless nothing else is in the path.
+	overload($mallory, 'public', 'jsonb_build_object', 'x text, y text');
+	overload($mallory, 'public', 'joined', 'x bigint, y text');
+	$mallory->value('CREATE OPERATOR public.|| (LEFTARG = bigint, RIGHTARG = text, FUNCTION = public.joined)');
+	my %captured = (
+		'hugeinfo, public' => "public.joined(x bigint, y text)\npublic.jsonb_build_object(x text, y text)",
+		'hugeinfo' => '');
+	for my $path (sort keys %captured)
+	{
+		$root->value("SET search_path = $path");
+		$root->value(q(SELECT required_huge_pages * 2 || 'Mi', jsonb_build_object('shared_buffers', '1GB') FROM hugeinfo_status));
+		is(captured($root), $captured{$path}, "$name: the rest of a query with search_path $path");
+		$root->value('RESET search_path');
+	}
 	is($mallory->value('SELECT count(*) FROM hugeinfo.hugeinfo_status'), 1, "$name: pg_monitor reads it");
 }
 
