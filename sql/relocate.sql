@@ -7,6 +7,7 @@ SELECT count(*) FROM public.hugeinfo_status;
 DROP EXTENSION pg_hugeinfo;
 SELECT relname FROM pg_class WHERE relname LIKE 'hugeinfo\_%';
 SELECT proname FROM pg_proc WHERE proname LIKE 'hugeinfo\_%';
+SELECT typname FROM pg_type WHERE typname LIKE '%hugeinfo\_%';
 
 CREATE EXTENSION pg_hugeinfo SCHEMA "Odd schema";
 SET search_path = pg_catalog;
