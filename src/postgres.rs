@@ -208,7 +208,7 @@ pub(crate) fn is_utf8_database() -> bool {
     u32::try_from(encoding) == Ok(pg_sys::pg_enc::PG_UTF8)
 }
 
-/// Whether the caller may read files of this server with PostgreSQL's own functions, `/proc/PID/maps` among them.
+/// Whether the caller may read files of this server anyway, `/proc/PID/maps` among them, by `COPY`.
 pub(crate) fn may_read_server_files() -> bool {
     // SAFETY: looks up what the caches of this backend have.
     unsafe {

@@ -116,7 +116,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
         .collect::<Result<Vec<_>, Error>>()
 }
 
-/// `None` where it is below zero, or beyond a `bigint`. A month counts 30 days, as everywhere in PostgreSQL.
+/// `None` where it is below zero, or beyond a `bigint`. A month counts 30 days, as everywhere in
+/// PostgreSQL.
 fn length(interval: &Interval) -> Option<Duration> {
     let days = i64::from(interval.months()) * 30 + i64::from(interval.days());
     let microseconds = days

@@ -26,7 +26,8 @@ pub struct Instance {
     pub owner: Option<String>,
     /// Where its postmaster works, which is its data directory.
     pub data_directory: Option<Vec<u8>>,
-    /// The absolute path behind `-D`, which everybody may see. It can be that of the configuration files alone.
+    /// The absolute path behind `-D`, which everybody may see. It can be that of the configuration
+    /// files alone.
     pub directory_argument: Option<Vec<u8>>,
     /// From `postmaster.pid`.
     pub port: Option<u16>,
