@@ -10,6 +10,9 @@ export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
 pgrx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-pgrx-$required_pgrx
 
+# Where scripts/setup puts a Rust that only rustup could give, apart from the user's own.
+rust_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/rust
+
 at_least() { # VERSION MINIMUM
     [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }
@@ -27,7 +30,7 @@ rust_will_do() {
 # shellcheck disable=SC2034 # scripts/setup prints it
 choose_rust() {
     [ -z "${rust_choice:-}" ] || return 0
-    local toolchain toolchains directory rust_version=none too_old
+    local toolchains nightlies directory rust_version=none too_old
     if rust_will_do; then
         rust_choice="Rust $rust_version, the default"
         return
@@ -35,20 +38,29 @@ choose_rust() {
     too_old="the default is $rust_version and $required_rust is needed"
 
     # A nightly is taken only where nothing else will do.
-    toolchains=$(rustup toolchain list 2>/dev/null | sed 's/ .*//' | sort -V) || true
-    for toolchain in $(grep -v ^nightly <<<"$toolchains") $(grep ^nightly <<<"$toolchains"); do
-        if RUSTUP_TOOLCHAIN=$toolchain rust_will_do; then
-            export RUSTUP_TOOLCHAIN=$toolchain
-            rust_choice="Rust $rust_version, rustup's toolchain $toolchain: $too_old"
+    mapfile -t toolchains < <(rustup toolchain list 2>/dev/null | sed '/^nightly/d; s/ .*//' | sort -V)
+    mapfile -t nightlies < <(rustup toolchain list 2>/dev/null | sed '/^nightly/!d; s/ .*//' | sort -V)
+    ! choose_toolchain "${toolchains[@]}" || return 0
+
+    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide, and our own.
+    # The toolchain's programs themselves: rustup's would look into the user's home.
+    for directory in /usr/bin /usr/lib/rust-*/bin "$rust_home"/rustup/toolchains/*/bin; do
+        if PATH=$directory:$PATH rust_will_do; then
+            PATH=$directory:$PATH
+            rust_choice="Rust $rust_version of $directory: $too_old"
             return
         fi
     done
 
-    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide.
-    for directory in /usr/bin /usr/lib/rust-*/bin; do
-        if PATH=$directory:$PATH rust_will_do; then
-            PATH=$directory:$PATH
-            rust_choice="Rust $rust_version of $directory: $too_old"
+    choose_toolchain "${nightlies[@]}"
+}
+
+choose_toolchain() { # RUSTUP'S TOOLCHAINS…
+    local toolchain
+    for toolchain in "$@"; do
+        if RUSTUP_TOOLCHAIN=$toolchain rust_will_do; then
+            export RUSTUP_TOOLCHAIN=$toolchain
+            rust_choice="Rust $rust_version, rustup's toolchain $toolchain: $too_old"
             return
         fi
     done
