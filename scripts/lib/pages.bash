@@ -22,17 +22,10 @@ pool_settable() {
     [ -w "$pool/nr_hugepages" ]
 }
 
-# Never smaller: other servers may count on what is there. The janitor puts the former size back.
+# Never smaller: other servers may count on what is there.
 pool_grow_to() { # PAGES
-    local size pages_of_node
-    size=$(pool_size "$pool")
-    (($1 > size)) || return 0
-
-    # On each node, where there are several: the kernel would share out the sum anew.
-    for pages_of_node in /sys/devices/system/node/node*/hugepages/"${pool##*/}"; do
-        undo pool_put_back "$pages_of_node" "$(pool_size "$pages_of_node")"
-    done
-    undo pool_put_back "$pool" "$size"
+    (($1 > $(pool_size "$pool"))) || return 0
+    undo_pool
 
     echo "$1" >"$pool/nr_hugepages"
     if (($(pool_size "$pool") < $1)); then
@@ -42,6 +35,16 @@ pool_grow_to() { # PAGES
     fi
     (($(pool_size "$pool") >= $1)) ||
         die "the kernel gave $(pool_size "$pool") of $1 huge pages: too little memory is free in one piece"
+}
+
+# The janitor puts the present size back.
+undo_pool() {
+    local pages_of_node
+    # On each node, where there are several: the kernel would share out the sum anew.
+    for pages_of_node in /sys/devices/system/node/node*/hugepages/"${pool##*/}"; do
+        undo pool_put_back "$pages_of_node" "$(pool_size "$pages_of_node")"
+    done
+    undo pool_put_back "$pool" "$(pool_size "$pool")"
 }
 
 pool_grow_by() { # PAGES
