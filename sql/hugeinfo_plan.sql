@@ -116,9 +116,13 @@ FROM unnest(ARRAY[
 SELECT hugeinfo_plan('{"archive_command": "x"}');
 SELECT hugeinfo_plan('{"shared_buffers": []}');
 SELECT refusal(('{"shared_buffers": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb);
--- of a long one the beginning is said, and what is longer than all together is not looked at
+-- of a long name the beginning is said, a long value is PostgreSQL's to judge, and what is longer than all
+-- together is not looked at
 SELECT length(refusal(jsonb_build_object(repeat('x', 60000), 1))) BETWEEN 1000 AND 1100 AS long_name,
-       length(refusal(jsonb_build_object('max_connections', repeat('9', 60000)))) BETWEEN 1000 AND 1100 AS long_value;
+       length(refusal(jsonb_build_object('max_connections', repeat('9', 60000)))) > 60000 AS long_value,
+       refusal(jsonb_build_object('max_connections', '40' || repeat(' ', 2000) || 'x')) <> 'was taken' AS long_tail,
+       refusal(jsonb_build_object('max_connections', repeat(' ', 2000) || '40')) AS long_head,
+       length(refusal('{"max_connections": 1e131071}')) < 2000 AS many_digits;
 SELECT hugeinfo_plan(jsonb_build_object('max_connections', repeat('9', 65536)));
 DROP FUNCTION planned, refusal;
 

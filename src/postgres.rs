@@ -221,7 +221,7 @@ pub(crate) fn may_read_server_files() -> bool {
 
 /// Raises PostgreSQL's error if a cancel or the end of the session is pending, or if memory has run out.
 pub(crate) fn check_for_interrupts() {
-    if memory::is_short() {
+    if memory::has_run_out() {
         ErrorReport::from(Error::OutOfMemory).report(PgLogLevel::ERROR);
     }
     pgrx::check_for_interrupts!();
@@ -363,7 +363,7 @@ pub(crate) fn tidy_at_exit() {
 /// More bytes than all settings that may be planned have together.
 pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
 
-/// More bytes than the name or the value of any of them has.
+/// More bytes than the name or the number of any of them has.
 const LONGEST_WORD: usize = 1000;
 
 /// More than may be planned.
@@ -417,18 +417,13 @@ impl FromDatum for Jsonb {
             if next().0 != token::WJB_BEGIN_OBJECT {
                 return Some(Self::Other);
             }
-            // Of what is longer than any name or value is, the beginning is wrong, too.
             let bytes = |value: &pg_sys::JsonbValue| {
                 let string = value.val.string;
                 let length = usize::try_from(string.len).unwrap_or_default();
                 // An empty string may have no address.
                 match length {
-                    0 => Vec::new(),
-                    _ => std::slice::from_raw_parts(
-                        string.val.cast::<u8>(),
-                        length.min(LONGEST_WORD),
-                    )
-                    .to_vec(),
+                    0 => &[],
+                    _ => std::slice::from_raw_parts(string.val.cast::<u8>(), length),
                 }
             };
             let mut members = Vec::new();
@@ -443,13 +438,17 @@ impl FromDatum for Jsonb {
                     kind::jbvNumeric => {
                         let digits = pg_sys::numeric_normalize(value.val.numeric);
                         let digits = CStr::from_ptr(digits).to_bytes();
+                        // Of more digits than that no setting takes the first ones either.
                         CString::new(&digits[..digits.len().min(LONGEST_WORD)]).ok()
                     }
                     kind::jbvBool if value.val.boolean => Some(c"true".into()),
                     kind::jbvBool => Some(c"false".into()),
                     _ => None,
                 };
-                members.push((String::from_utf8_lossy(&bytes(&name)).into_owned(), value));
+                // To be shown only, if it is as long as that.
+                let name = bytes(&name);
+                let name = &name[..name.len().min(LONGEST_WORD)];
+                members.push((String::from_utf8_lossy(name).into_owned(), value));
             }
             Some(Self::Object(members))
         }

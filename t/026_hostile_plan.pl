@@ -206,21 +206,20 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	if (!$signaller)
 	{
 		# sends one to each child, at once or a moment later, and says in which phase it was
-		my $title = process_file($pid, 'cmdline');
 		$SIG{TERM} = sub { POSIX::_exit(0) };
 		open my $list, '<', $children or POSIX::_exit(1);
 		close $from;
-		my ($last, $turn) = (0, 0);
+		my ($turn, %met) = (0);
 		while (1)
 		{
 			seek $list, 0, 0;
 			sysread $list, my $text, 100 or next;
-			my ($child) = $text =~ /(\d+)/ or next;
-			next if $child == $last;
-			select undef, undef, undef, 0.0005 * ($turn % 20) if $turn % 3 == 2;
-			my $phase = process_file($child, 'cmdline') =~ /\0-C\0/ ? 'in the program' : 'before exec';
-			kill $signals[ $turn++ % @signals ] => $child and syswrite $to, "$phase\n";
-			$last = $child;
+			for my $child (grep { !$met{$_}++ } $text =~ /(\d+)/g)
+			{
+				select undef, undef, undef, 0.0005 * ($turn % 20) if $turn % 3 == 2;
+				my $phase = process_file($child, 'cmdline') =~ /\0-C\0/ ? 'in the program' : 'before exec';
+				kill $signals[ $turn++ % @signals ] => $child and syswrite $to, "$phase\n";
+			}
 		}
 	}
 	close $to;

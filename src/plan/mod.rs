@@ -40,7 +40,8 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// What has to go when a call ends, however it ends; in this order.
 #[derive(Default)]
 struct Held {
-    child: Option<Child>,
+    program: Option<Child>,
+    reader: Option<Child>,
     scratch: Option<Scratch>,
 }
 
@@ -68,30 +69,19 @@ pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     postgres::tidy_at_exit();
     let _tidy = Tidy;
     let deadline = Instant::now() + TIME_LIMIT;
+    // Both at once. What PostgreSQL itself says of the files goes first.
+    let reader = on_disk::Reader::start()?;
     let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
-    let known = |name: &CStr| match planned.value(name) {
-        Some(value) => Ok(Some(value.to_string_lossy().into_owned())),
-        None if postgres::is_from_command_line(name) => postgres::setting(name).map(Some),
-        None => Ok(None),
-    };
-    let mut values = Vec::with_capacity(settings::DECIDING.len());
-    for (name, default) in settings::DECIDING {
-        values.push((name, default, known(name)?));
-    }
-    if values.iter().any(|(_, _, value)| value.is_none()) {
-        let on_disk = on_disk::read(deadline)?;
-        for (name, default, value) in &mut values {
-            value.get_or_insert_with(|| {
-                let found = on_disk.get(*name);
-                found.map_or_else(|| (*default).to_owned(), Clone::clone)
-            });
-        }
-    }
+    let on_disk = reader.finish(deadline)?;
     let in_effect = |name: &'static CStr| {
-        let found = values.iter().find(|(known, _, _)| *known == name);
-        found
-            .and_then(|(_, _, value)| value.clone())
-            .map_or_else(|| postgres::setting(name), Ok)
+        if let Some(value) = planned.value(name) {
+            return Ok(value.to_string_lossy().into_owned());
+        }
+        if postgres::is_from_command_line(name) {
+            return postgres::setting(name);
+        }
+        let found = on_disk.get(name).cloned();
+        Ok(found.unwrap_or_else(|| settings::default(name).to_owned()))
     };
     postgres::server_with(in_effect, shared_memory_bytes)
 }

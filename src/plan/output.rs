@@ -10,12 +10,12 @@ use std::{
 
 use rustix::event::epoll;
 
-use super::HELD;
+use super::{HELD, Held};
 use crate::{
     error::Error,
     postgres::{
         self,
-        child::{End, Started},
+        child::{Child, End, Started},
     },
 };
 
@@ -54,45 +54,82 @@ impl<E: Into<io::Error>> From<E> for Failure {
     }
 }
 
-/// Waits for the end of a child, reading both of its pipes as it writes. The child alone decides: what it has started may hold them open
-/// for longer, and ends with it. A cancel, or the end of the session or the server, ends the wait and the child.
-pub(crate) fn of(started: Started, deadline: Instant) -> Result<Output, Failure> {
-    // At once: from here on nothing that is raised may leave it behind.
-    HELD.with_borrow_mut(|held| held.child = Some(started.child));
-    let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    let (mut out, mut err) = (
-        Pipe::watched(started.out, &watch)?,
-        Pipe::watched(started.err, &watch)?,
-    );
-    let tells_its_end = with_child(|child| match child.end_descriptor() {
-        Some(end) => add(&watch, end).map(|()| true),
-        None => Ok(false),
-    })?;
-    let end = loop {
-        // First: what it has written is there when it has ended.
-        let end = with_child(|child| child.end())?;
-        out.read(&watch)?;
-        err.read(&watch)?;
-        if let Some(end) = end {
-            break end;
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Failure::TimeLimit);
-        }
-        let longest = if tells_its_end { left } else { left.min(LOOK) };
-        postgres::wait_readable(watch.as_fd(), longest);
-    };
-    HELD.with_borrow_mut(|held| held.child = None);
-    Ok(Output {
-        out: out.kept,
-        err: err.kept,
-        end,
-    })
+/// Which of the children that can run at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Program,
+    Reader,
 }
 
-fn with_child<T>(look: impl FnOnce(&postgres::child::Child) -> io::Result<T>) -> io::Result<T> {
-    HELD.with_borrow(|held| match &held.child {
+impl Held {
+    fn child(&mut self, place: Place) -> &mut Option<Child> {
+        match place {
+            Place::Program => &mut self.program,
+            Place::Reader => &mut self.reader,
+        }
+    }
+}
+
+/// A child at work.
+pub(crate) struct Running {
+    place: Place,
+    /// Readable when there is something to do.
+    watch: OwnedFd,
+    out: Pipe,
+    err: Pipe,
+    tells_its_end: bool,
+}
+
+impl Running {
+    /// From here on nothing that is raised leaves it behind.
+    pub(crate) fn new(started: Started, place: Place) -> Result<Self, Failure> {
+        HELD.with_borrow_mut(|held| *held.child(place) = Some(started.child));
+        let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        Ok(Self {
+            place,
+            out: Pipe::watched(started.out, &watch)?,
+            err: Pipe::watched(started.err, &watch)?,
+            tells_its_end: with_child(place, |child| match child.end_descriptor() {
+                Some(end) => add(&watch, end).map(|()| true),
+                None => Ok(false),
+            })?,
+            watch,
+        })
+    }
+
+    /// Waits for its end, reading both of its pipes as it writes. The child alone decides: what it has started may hold them open for
+    /// longer, and ends with it. A cancel, or the end of the session or the server, ends the wait and the child.
+    pub(crate) fn wait(mut self, deadline: Instant) -> Result<Output, Failure> {
+        let end = loop {
+            // First: what it has written is there when it has ended.
+            let end = with_child(self.place, Child::end)?;
+            self.out.read(&self.watch)?;
+            self.err.read(&self.watch)?;
+            if let Some(end) = end {
+                break end;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::TimeLimit);
+            }
+            let longest = if self.tells_its_end {
+                left
+            } else {
+                left.min(LOOK)
+            };
+            postgres::wait_readable(self.watch.as_fd(), longest);
+        };
+        HELD.with_borrow_mut(|held| *held.child(self.place) = None);
+        Ok(Output {
+            out: self.out.kept,
+            err: self.err.kept,
+            end,
+        })
+    }
+}
+
+fn with_child<T>(place: Place, look: impl FnOnce(&Child) -> io::Result<T>) -> io::Result<T> {
+    HELD.with_borrow_mut(|held| match held.child(place) {
         Some(child) => look(child),
         None => Err(io::ErrorKind::NotFound.into()),
     })

@@ -10,7 +10,7 @@ use std::{
 
 use hugeinfo::{process::Process, refusal::Refusal, root::Root, stat};
 
-use super::output;
+use super::output::{Place, Running};
 use crate::{
     error::Error,
     postgres::{
@@ -60,7 +60,9 @@ pub(crate) fn ask<'a>(
     let question = [OsString::from("-C"), setting.into()];
     let arguments = arguments.cloned().chain(question);
     let program = Program::new(path.clone(), arguments, environment).map_err(failed)?;
-    let output = output::of(program.start().map_err(failed)?, deadline).map_err(|e| e.of(&path))?;
+    let output = Running::new(program.start().map_err(failed)?, Place::Program)
+        .and_then(|running| running.wait(deadline))
+        .map_err(|e| e.of(&path))?;
 
     if let (End::Exited(NOT_RUN), Ok(errno)) = (output.end, output.err.as_slice().try_into()) {
         return Err(failed(io::Error::from_raw_os_error(i32::from_ne_bytes(

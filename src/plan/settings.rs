@@ -66,6 +66,12 @@ pub(super) const DECIDING: [(&CStr, &str); 3] = [
     (c"huge_page_size", "0"),
 ];
 
+/// What PostgreSQL uses where nobody has set one of [`DECIDING`].
+pub(super) fn default(name: &CStr) -> &'static str {
+    let of_name = DECIDING.iter().find(|(deciding, _)| *deciding == name);
+    of_name.map_or("", |(_, default)| default)
+}
+
 /// Settings that PostgreSQL has accepted, each by itself.
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 

@@ -1,8 +1,8 @@
 //! Memory for this crate's own objects, and what happens when there is no more.
 //!
 //! PostgreSQL raises 53200 where it gets no memory; Rust aborts, and with the backend goes the cluster.
-//! So small objects come from a reserve when there is no more to be had, and the next
-//! [`check`] raises that error. Large ones, which grow with what is read, are asked for fallibly
+//! So small objects come from a reserve when there is no more to be had, and the next check for
+//! interrupts raises that error. Large ones, which grow with what is read, are asked for fallibly
 //! (`try_reserve`) everywhere.
 
 use std::{
@@ -107,7 +107,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Whether something has had to come from the reserve, and is still there.
-pub(crate) fn is_short() -> bool {
-    ALLOCATOR.is_short.load(Relaxed)
+/// Whether something has had to come from the reserve since this was asked last, and is still in use. Told once: what stays in use for
+/// good, such as something that is made once, must not be told for good.
+pub(crate) fn has_run_out() -> bool {
+    ALLOCATOR.is_short.swap(false, Relaxed)
 }

@@ -135,21 +135,22 @@ impl Process {
         Ok(bytes)
     }
 
-    /// Its title: the command line without what fills it up. Empty for a process that has ended, or whose command line is no server's.
+    /// Its title: the command line without what fills it up. A very long one is cut. Empty for a process that has ended.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
         Ok(parse_command_line(self.raw_command_line(buffer)?))
     }
 
-    /// The same as the kernel has it. Of what is longer than [`LONGEST_COMMAND_LINE`], nothing.
+    /// The same as the kernel has it, the first [`LONGEST_COMMAND_LINE`] bytes of it: a title may be followed by as many as its
+    /// process likes.
     pub(crate) fn raw_command_line<'b>(
         &self,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
-        match self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer) {
-            Ok(_) => {}
-            Err(ReadError::TooLarge { .. }) => buffer.clear(),
-            Err(error) => return Err(error),
-        }
+        buffer.clear();
+        let file = self.file("cmdline")?.take(LONGEST_COMMAND_LINE);
+        { file }
+            .read_to_end(buffer)
+            .map_err(|error| self.unreadable("cmdline", error))?;
         Ok(buffer)
     }
 
