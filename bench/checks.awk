@@ -3,7 +3,8 @@
 BEGIN {
     column = "backends:"
     base = "view"
-    name["checks"] = "`SELECT * FROM hugeinfo_checks`, in the server"
+    name["checks"] = "`SELECT * FROM hugeinfo_checks` by a member of pg_monitor, in the server"
+    name["planner"] = "the same by a role that may execute hugeinfo_plan()"
     name["view"] = "`SELECT * FROM hugeinfo_backends`, in the server"
 }
 
