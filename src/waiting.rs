@@ -9,8 +9,9 @@ use crate::{
     postgres::{self, Jsonb},
 };
 
-/// The caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this extension, whatever else has its name. Nothing here is
-/// looked up by the caller's `search_path`; 3802 is `jsonb`.
+/// The caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this extension,
+/// whatever else has its name. Nothing here is looked up by the caller's `search_path`; 3802 is
+/// `jsonb`.
 const MAY_PLAN: &str = "
     SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
     FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
@@ -44,7 +45,8 @@ pub(crate) fn files(now: &Server) -> Files {
     }
 }
 
-/// Whether the next start takes what the server has now. PostgreSQL tells the size of a running server's memory in whole MB, rounded up.
+/// Whether the next start takes what the server has now. PostgreSQL tells the size of a running
+/// server's memory in whole MB, rounded up.
 fn is_same(now: &Server, next: &Server) -> bool {
     let rounded = |server: &Server| Server {
         shared_memory_bytes: server.shared_memory_bytes.div_ceil(1 << 20),
@@ -55,7 +57,8 @@ fn is_same(now: &Server, next: &Server) -> bool {
 
 /// No row counts as false. What PostgreSQL complains of it raises itself.
 ///
-/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel query have none to give.
+/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel
+/// query have none to give.
 fn is_true(query: &str) -> bool {
     Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one())
         .ok()

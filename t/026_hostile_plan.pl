@@ -1,5 +1,5 @@
-# A plan in hostile surroundings: whatever holds up, floods, kills or outlives the child, the backend answers, and its client hears nothing
-# of it but an answer or an error.
+# A plan in hostile surroundings: whatever holds up, floods, kills or outlives the child, the
+# backend answers, and its client hears nothing of it but an answer or an error.
 use strict;
 use warnings;
 
@@ -20,7 +20,8 @@ use Time::HiRes qw(sleep time);
 my $temporary = PostgreSQL::Test::Utils::tempdir();
 $ENV{TMPDIR} = $temporary;
 
-# In every process of the server, and idle but in PostgreSQL's program as a plan runs it: there it does what a file tells it to.
+# In every process of the server, and idle but in PostgreSQL's program as a plan runs it: there it
+# does what a file tells it to.
 my $hostile = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$hostile/hostile.c", <<'C');
 #include <signal.h>
@@ -180,7 +181,8 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	$sql = HugeInfo::Session->new($node);
 }
 
-# Many broken files, one after the other: memory that PostgreSQL's parser leaves behind goes with the children.
+# Many broken files, one after the other: memory that PostgreSQL's parser leaves behind goes with
+# the children.
 {
 	my $name = 'a broken file';
 	more("shared_buffers = 30 apples\n");
@@ -191,7 +193,8 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	more('');
 }
 
-# Signals from the moment of the fork on. The client hears of an error, never of what a handler of the server's would say.
+# Signals from the moment of the fork on. The client hears of an error, never of what a handler of
+# the server's would say.
 {
 	my $name = 'signals';
 	my $pid = $sql->pid;

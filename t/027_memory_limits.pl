@@ -1,4 +1,5 @@
-# Where memory runs out there is an answer or PostgreSQL's own error, 53200, and the backend lives on: an abort of one restarts all of them.
+# Where memory runs out there is an answer or PostgreSQL's own error, 53200, and the backend lives
+# on: an abort of one restarts all of them.
 use strict;
 use warnings;
 
@@ -12,8 +13,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Every process of the server has so many mappings more, of two kinds in turn, so that the kernel keeps them apart: what reads them holds
-# several megabytes.
+# Every process of the server has so many mappings more, of two kinds in turn, so that the kernel
+# keeps them apart: what reads them holds several megabytes.
 my $crowd = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$crowd/crowd.c", <<'C');
 #include <sys/mman.h>
@@ -38,7 +39,8 @@ cmp_ok($crowded, '>', 40_000, 'the processes have many mappings');
 my @idle = map { HugeInfo::Session->new($node) } 1 .. 20;
 my $other = $idle[0]->pid;
 
-# Only what is allocated beyond what a backend has at rest. The soft limit alone: an ordinary user can lift it again.
+# Only what is allocated beyond what a backend has at rest. The soft limit alone: an ordinary user
+# can lift it again.
 sub limit { my ($pid, $bytes) = @_; return system_log('prlimit', '--pid', $pid, '--as=' . ($bytes // 'unlimited') . ':') == 0 }
 
 my $kb = 1024;

@@ -1,10 +1,11 @@
-//! What the server would need if it started with its configuration files as they are now, its command line, and some settings changed.
+//! What the server would need if it started with its configuration files as they are now, its
+//! command line, and some settings changed.
 //!
-//! PostgreSQL itself computes it: its program is run with `-C`, which prints a setting and ends before anything is allocated. It refuses a
-//! data directory in use, so that it gets a scratch one.
+//! PostgreSQL itself computes it: its program is run with `-C`, which prints a setting and ends
+//! before anything is allocated. It refuses a data directory in use, so that it gets a scratch one.
 //!
-//! No file that somebody has written is opened in this backend, where one that is a pipe would hang it for good: children read them, and
-//! have a time limit.
+//! No file that somebody has written is opened in this backend, where one that is a pipe would hang
+//! it for good: children read them, and have a time limit.
 //!
 //! * [`settings`]: which settings may be planned.
 //! * [`scratch`]: the directory.
@@ -63,7 +64,8 @@ impl Drop for Tidy {
     }
 }
 
-/// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where it would not start.
+/// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where
+/// it would not start.
 pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     let planned = Planned::checked(settings)?;
     postgres::tidy_at_exit();
@@ -96,8 +98,8 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     HELD.with_borrow_mut(|held| held.scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
-    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one page too large, as of PostgreSQL 15, or
-    // exact: the next even number below is right in both.
+    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one
+    // page too large, as of PostgreSQL 15, or exact: the next even number below is right in both.
     let page = ["-c".into(), "huge_page_size=4kB".into()];
     let pages = program::ask(
         arguments.iter().chain(&page),
@@ -117,7 +119,8 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     bytes.map_err(|refusal| planned.refused(refusal, &path))
 }
 
-/// What goes before all that the server is configured with: it would lead to its own directory, or hide an error.
+/// What goes before all that the server is configured with: it would lead to its own directory, or
+/// hide an error.
 fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
     let mut set = |name: &str, value: OsString| {

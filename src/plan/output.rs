@@ -97,8 +97,9 @@ impl Running {
         })
     }
 
-    /// Waits for its end, reading both of its pipes as it writes. The child alone decides: what it has started may hold them open for
-    /// longer, and ends with it. A cancel, or the end of the session or the server, ends the wait and the child.
+    /// Waits for its end, reading both of its pipes as it writes. The child alone decides: what it
+    /// has started may hold them open for longer, and ends with it. A cancel, or the end of the
+    /// session or the server, ends the wait and the child.
     pub(crate) fn wait(mut self, deadline: Instant) -> Result<Output, Failure> {
         let end = loop {
             // First: what it has written is there when it has ended.
@@ -155,7 +156,8 @@ impl Pipe {
         })
     }
 
-    /// What is there, but no more at a time than a pipe holds: who writes without end is not to keep us here.
+    /// What is there, but no more at a time than a pipe holds: who writes without end is not to
+    /// keep us here.
     fn read(&mut self, watch: &OwnedFd) -> io::Result<()> {
         const MOST: usize = 16;
         let mut chunk = [0; 4096];

@@ -1,7 +1,7 @@
 //! A data directory with nothing in it but what PostgreSQL looks at before it allocates anything.
 //!
-//! It belongs to one call, which holds a lock on it. Whoever makes one first removes those of the same user that nobody holds a lock on: a
-//! backend that is killed cannot tidy up.
+//! It belongs to one call, which holds a lock on it. Whoever makes one first removes those of the
+//! same user that nobody holds a lock on: a backend that is killed cannot tidy up.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -31,7 +31,8 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// In `TMPDIR` of the server, or `/tmp` where that is no absolute path. Errors: disk full (53100) and others, with the path; nothing is left behind then.
+    /// In `TMPDIR` of the server, or `/tmp` where that is no absolute path. Errors: disk full
+    /// (53100) and others, with the path; nothing is left behind then.
     pub(crate) fn create() -> Result<Self, Error> {
         let parent = parent();
         let parent = fs::canonicalize(&parent).map_err(|e| Error::scratch("open", &parent, e))?;
@@ -58,7 +59,8 @@ impl Scratch {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Error::scratch("create", &path, error)),
             }
-            // Another call may take it for an orphan between these steps. Whoever has the lock may go on, if it is still there.
+            // Another call may take it for an orphan between these steps. Whoever has the lock may
+            // go on, if it is still there.
             if let Some(lock) = lock(&path)
                 && path.exists()
             {
@@ -118,7 +120,8 @@ fn parent() -> PathBuf {
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
 
-/// PostgreSQL cuts names off at `MAXPGPATH`, 1024 bytes: room is left for our name and for a file's.
+/// PostgreSQL cuts names off at `MAXPGPATH`, 1024 bytes: room is left for our name and for a
+/// file's.
 const LONGEST_PARENT: usize = 900;
 
 /// What backends have left that were killed. There may be thousands of others' beside.
@@ -137,8 +140,8 @@ fn remove_orphans(parent: &Path) {
     }
 }
 
-/// The lock on a directory of our own; `None` if another process has it, or if it is somebody else's, or a link to elsewhere. Not inherited
-/// by programs, and gone with this process.
+/// The lock on a directory of our own; `None` if another process has it, or if it is somebody
+/// else's, or a link to elsewhere. Not inherited by programs, and gone with this process.
 fn lock(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -154,7 +157,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| Error::scratch("read", path, e))
 }
 
-/// A file that may be written meanwhile, once it has been read twice with the same result. PostgreSQL checks its checksum.
+/// A file that may be written meanwhile, once it has been read twice with the same result.
+/// PostgreSQL checks its checksum.
 fn settled(path: &Path) -> Result<Vec<u8>, Error> {
     let mut last = read(path)?;
     for _ in 0..ATTEMPTS {

@@ -1,7 +1,9 @@
-//! Processes that this backend starts: PostgreSQL's program, and copies of this backend for what may never end.
+//! Processes that this backend starts: PostgreSQL's program, and copies of this backend for what
+//! may never end.
 //!
-//! A child dies with this backend, however that dies. It leads a process group of its own, which ends
-//! with it, and it has none of this backend's descriptors, above all not the client's connection.
+//! A child dies with this backend, however that dies. It leads a process group of its own, which
+//! ends with it, and it has none of this backend's descriptors, above all not the client's
+//! connection.
 
 use std::{
     ffi::{CStr, CString, OsString, c_char, c_int},
@@ -32,7 +34,8 @@ const BURIAL: Duration = Duration::from_secs(1);
 /// What a child exits with that could not run its program.
 pub(crate) const NOT_RUN: i32 = 127;
 
-/// A child that has not been waited for: until it is dropped its number, and its group's, are its own.
+/// A child that has not been waited for: until it is dropped its number, and its group's, are its
+/// own.
 pub(crate) struct Child {
     pid: Pid,
     /// Readable once it has ended. `None`: this kernel has no such thing (Linux 5.3).
@@ -93,7 +96,8 @@ impl Program {
         })
     }
 
-    /// Starts it. That it cannot be run is told by its end, [`NOT_RUN`], and by the four bytes of `errno` on its standard error.
+    /// Starts it. That it cannot be run is told by its end, [`NOT_RUN`], and by the four bytes of
+    /// `errno` on its standard error.
     pub(crate) fn start(&self) -> io::Result<Started> {
         let pointers = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|string| string.as_ptr());
@@ -116,14 +120,15 @@ fn c_string(string: OsString) -> io::Result<CString> {
     CString::new(string.into_vec()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Starts a copy of this backend that does `task` and nothing else; what `task` gives goes to its standard output.
+/// Starts a copy of this backend that does `task` and nothing else; what `task` gives goes to its
+/// standard output.
 ///
 /// The copy may not wait for locks, look into catalogs or write to shared memory: the server knows
 /// nothing of it. What raises an error, or panics, gives nothing.
 pub(crate) fn start_copy(task: impl FnOnce() -> Vec<u8>) -> io::Result<Started> {
     start(|| {
-        // SAFETY: variables of this process alone. No message of it goes to the client, and a cancel or an end that came before the
-        // fork is this backend's to heed.
+        // SAFETY: variables of this process alone. No message of it goes to the client, and a
+        // cancel or an end that came before the fork is this backend's to heed.
         unsafe {
             pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone;
             pg_sys::InterruptHoldoffCount += 1;
@@ -137,8 +142,8 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Vec<u8>) -> io::Result<Started> 
     })
 }
 
-/// Forks. Signals wait from before that until the child has its own way of dealing with them: with the
-/// server's it would speak to the client.
+/// Forks. Signals wait from before that until the child has its own way of dealing with them: with
+/// the server's it would speak to the client.
 fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     let null = above_standard(rustix::fs::open(
         c"/dev/null",
@@ -170,7 +175,8 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)?
     };
-    // As the child does: whoever is first. It is an error where the child has been first, and has gone on.
+    // As the child does: whoever is first. It is an error where the child has been first, and has
+    // gone on.
     let _ = rustix::process::setpgid(Some(pid), Some(pid));
     Ok(Started {
         child: Child {
@@ -182,13 +188,15 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     })
 }
 
-/// In the child, where nothing may be allocated: with several threads somebody could have held the lock on that.
+/// In the child, where nothing may be allocated: with several threads somebody could have held the
+/// lock on that.
 ///
 /// # Safety
 ///
 /// `standard` and `inherited` are descriptors of this process, and nobody else's here.
 unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Result<(), Errno> {
-    // SAFETY: as above. That a signal's action can't be set, or a descriptor is closed already, doesn't matter.
+    // SAFETY: as above. That a signal's action can't be set, or a descriptor is closed already,
+    // doesn't matter.
     unsafe {
         for signal in 1..=64 {
             libc::signal(signal, libc::SIG_DFL);
@@ -223,7 +231,8 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, above_standard(write)?))
 }
 
-/// The same file under a number that is not of standard input or output, should this process lack these.
+/// The same file under a number that is not of standard input or output, should this process lack
+/// these.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }
@@ -257,7 +266,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // All that it has started, also when it has ended itself: until it is waited for nobody else gets its number.
+        // All that it has started, also when it has ended itself: until it is waited for nobody
+        // else gets its number.
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = kill_process(self.pid, Signal::KILL);
         const LOOK: Duration = Duration::from_micros(200);
@@ -279,8 +289,9 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Vec<u8> {
     const LONGEST: usize = 256;
     let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
     let mut found = vec![None; names.len()];
-    // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of any concern. Its strings live as
-    // long. The name of the file is set before the server starts its first process.
+    // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of
+    // any concern. Its strings live as long. The name of the file is set before the server starts
+    // its first process.
     unsafe {
         for (file, must_exist) in [
             (pg_sys::ConfigFileName.cast_const(), true),

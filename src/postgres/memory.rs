@@ -1,9 +1,9 @@
 //! Memory for this crate's own objects, and what happens when there is no more.
 //!
-//! PostgreSQL raises 53200 where it gets no memory; Rust aborts, and with the backend goes the cluster.
-//! So small objects come from a reserve when there is no more to be had, and the next check for
-//! interrupts raises that error. Large ones, which grow with what is read, are asked for fallibly
-//! (`try_reserve`) everywhere.
+//! PostgreSQL raises 53200 where it gets no memory; Rust aborts, and with the backend goes the
+//! cluster. So small objects come from a reserve when there is no more to be had, and the next
+//! check for interrupts raises that error. Large ones, which grow with what is read, are asked for
+//! fallibly (`try_reserve`) everywhere.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -11,7 +11,8 @@ use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
-/// Far more than is allocated between two checks. It costs address space, and memory once it is used.
+/// Far more than is allocated between two checks. It costs address space, and memory once it is
+/// used.
 const RESERVE: usize = 1 << 20;
 
 /// What is larger is not small.
@@ -66,8 +67,8 @@ impl Allocator {
     }
 }
 
-// SAFETY: what the system gives goes back to the system. What the reserve gives is as large and as aligned as asked for, and nobody
-// else's until it is given back.
+// SAFETY: what the system gives goes back to the system. What the reserve gives is as large and as
+// aligned as asked for, and nobody else's until it is given back.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those that the system asks for, here and below.
@@ -95,7 +96,8 @@ unsafe impl GlobalAlloc for Allocator {
                 return moved;
             }
         }
-        // SAFETY: the size is the caller's, the alignment was right before. Both places hold what is copied, and they are apart.
+        // SAFETY: the size is the caller's, the alignment was right before. Both places hold what
+        // is copied, and they are apart.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
@@ -107,8 +109,9 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Whether something has had to come from the reserve since this was asked last, and is still in use. Told once: what stays in use for
-/// good, such as something that is made once, must not be told for good.
+/// Whether something has had to come from the reserve since this was asked last, and is still in
+/// use. Told once: what stays in use for good, such as something that is made once, must not be
+/// told for good.
 pub(crate) fn has_run_out() -> bool {
     ALLOCATOR.is_short.swap(false, Relaxed)
 }

@@ -1,4 +1,5 @@
-//! `hugeinfo_mappings(pid)` and its views: each mapping of one process, what it is for, on which pages, and what of it is resident.
+//! `hugeinfo_mappings(pid)` and its views: each mapping of one process, what it is for, on which
+//! pages, and what of it is resident.
 
 use std::iter;
 
@@ -61,13 +62,13 @@ overloads! {
     }
 }
 
-/// A row for each mapping, by address. Walks the page tables of the process: the kernel's work grows with the memory that it has touched in
-/// small pages.
+/// A row for each mapping, by address. Walks the page tables of the process: the kernel's work
+/// grows with the memory that it has touched in small pages.
 ///
 /// Addresses and paths are NULL for those who may not read files of the server.
 ///
-/// A warning and no row for a pid that isn't of this server, no row for NULL or where `/proc/PID/maps` may not be read. Errors: as
-/// `hugeinfo_status`.
+/// A warning and no row for a pid that isn't of this server, no row for NULL or where
+/// `/proc/PID/maps` may not be read. Errors: as `hugeinfo_status`.
 ///
 /// Row by row: a process can have hundreds of thousands of mappings.
 fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
@@ -97,7 +98,8 @@ struct Shown {
     pid: i32,
     landmarks: Landmarks,
     ascii_only: bool,
-    /// Addresses and paths. All processes of the server have the postmaster's addresses, also this one: they would help an attacker.
+    /// Addresses and paths. All processes of the server have the postmaster's addresses, also this
+    /// one: they would help an attacker.
     places: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Lists that grow with what is read: where there is no memory for more, that is an error and no abort.
+//! Lists that grow with what is read: where there is no memory for more, that is an error and no
+//! abort.
 
 use std::collections::TryReserveError;
 

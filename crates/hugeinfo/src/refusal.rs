@@ -1,5 +1,5 @@
-//! What PostgreSQL's program says on its standard error when it does not start
-//! (utils/error/elog.c `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
+//! What PostgreSQL's program says on its standard error when it does not start (utils/error/elog.c
+//! `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
 
 /// Why PostgreSQL's program did not answer, in its own words where it has any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,16 +12,18 @@ pub struct Refusal {
     pub detail: Vec<String>,
     /// What it advises.
     pub hint: Option<String>,
-    /// Whether a start with the same configuration would be refused, too. Not so where the machine, or the place where the program
-    /// was run, is to blame: a full disk, no memory, a signal.
+    /// Whether a start with the same configuration would be refused, too. Not so where the machine,
+    /// or the place where the program was run, is to blame: a full disk, no memory, a signal.
     pub is_of_configuration: bool,
 }
 
 impl Refusal {
-    /// Of `text`, its standard error; `program` is the name that it writes before what it says too early for its log.
+    /// Of `text`, its standard error; `program` is the name that it writes before what it says too
+    /// early for its log.
     ///
-    /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its own, `exit(1)`. Files are its
-    /// scratch directory's if their names start with `scratch`, or are relative.
+    /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its
+    /// own, `exit(1)`. Files are its scratch directory's if their names start with `scratch`, or
+    /// are relative.
     pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
         let mut refusal = Self::default();
         for report in reports(text) {
@@ -52,7 +54,8 @@ impl Refusal {
         refusal
     }
 
-    /// All of it but the advice. Of a file that it cannot use, the message alone says only that it has errors.
+    /// All of it but the advice. Of a file that it cannot use, the message alone says only that it
+    /// has errors.
     pub fn into_sentence(self) -> String {
         match self.detail.as_slice() {
             [] => self.message,
@@ -86,8 +89,8 @@ fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
     }
 }
 
-/// Insufficient resources (53), an operator's intervention (57); and system errors (58), or privileges that lack (42501), of a file
-/// that is in its directory: its own has others.
+/// Insufficient resources (53), an operator's intervention (57); and system errors (58), or
+/// privileges that lack (42501), of a file that is in its directory: its own has others.
 fn is_of_machine(state: Option<[u8; 5]>, message: &str) -> bool {
     match state.as_ref().map(|state| state.as_slice()) {
         Some([b'5', b'3' | b'7', ..]) => true,
