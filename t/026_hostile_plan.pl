@@ -73,6 +73,11 @@ __attribute__((constructor)) static void be_hostile(void)
 }
 C
 system_or_bail('cc', '-D_GNU_SOURCE', '-shared', '-fPIC', '-o', "$hostile/hostile.so", "$hostile/hostile.c");
+# Where programs' files lie, libraries may not be loaded from everywhere.
+{
+	local $ENV{LD_PRELOAD} = "$hostile/hostile.so";
+	plan(skip_all => "no library can be loaded from $hostile") unless `cat /proc/self/maps` =~ m{/hostile\.so$}m;
+}
 sub deed { my ($deed) = @_; unlink "$hostile/deed"; append_to_file("$hostile/deed", $deed); return }
 deed('-');
 $ENV{HOSTILE_DEED} = "$hostile/deed";
@@ -129,6 +134,14 @@ for my $deed (qw(- e b h))
 	more("work_mem = apples\n");
 	like($sql->value($finding), qr/^critical: .*work_mem/s, "a wrong setting, deed $deed: is critical");
 	more('');
+}
+{
+	my $name = 'no configuration file';
+	deed('-');
+	rename "$data/postgresql.conf", "$data/elsewhere.conf" or die $!;
+	like($sql->value($finding), qr/^critical: .*could not access the server configuration file/s, "$name: is critical");
+	rename "$data/elsewhere.conf", "$data/postgresql.conf" or die $!;
+	like($sql->value($finding), qr/^ok: /, "$name: and well when it is back");
 }
 for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [ n => qr/exit status 3/ ])
 {
@@ -195,17 +208,16 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 
 # Signals from the moment of the fork on. The client hears of an error, never of what a handler of
 # the server's would say.
+SKIP:
 {
 	my $name = 'signals';
 	my $pid = $sql->pid;
 	my $children = "/proc/$pid/task/$pid/children";
-	my (%seen, %sent);
-	if (!-r $children) { cannot("$name: this kernel does not list children") }
+	cannot("$name: this kernel does not list children") unless -r $children;
 	pipe(my $from, my $to) or die "pipe: $!";
-	my $signaller = fork // die "fork: $!";
 	my @signals = qw(QUIT TERM INT USR1 HUP USR2 ALRM);
-	my %count = ('before exec' => 0, 'in the program' => 0);
-	my (%states, @unexpected);
+	my $this = $$;
+	my $signaller = fork // die "fork: $!";
 	if (!$signaller)
 	{
 		# sends one to each child, at once or a moment later, and says in which phase it was
@@ -213,7 +225,7 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 		open my $list, '<', $children or POSIX::_exit(1);
 		close $from;
 		my ($turn, %met) = (0);
-		while (1)
+		while (getppid == $this)
 		{
 			seek $list, 0, 0;
 			sysread $list, my $text, 100 or next;
@@ -224,22 +236,38 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 				kill $signals[ $turn++ % @signals ] => $child and syswrite $to, "$phase\n";
 			}
 		}
+		POSIX::_exit(0);
 	}
 	close $to;
-	my $end = time + 60;
-	for (1 .. 600)
-	{
-		my ($state, $text) = $sql->error_of('SELECT hugeinfo_plan()');
-		$states{ $state || 'an answer' }++;
-		push @unexpected, $text if $text =~ /^(?:WARNING|FATAL|PANIC)/m || $state !~ /^(?:|38000|58030)$/;
-		last if time > $end;
-	}
+	# With all that is in the files given, the program is the only child; without, a copy of the
+	# backend reads them, and never gets to exec.
+	my $alone = q('{"huge_pages": "try", "huge_page_size": 0, "shared_memory_type": "mmap"}');
+	my %count = ('before exec' => 0, 'in the program' => 0);
+	my (%states, @unexpected);
+	my $ask = sub {
+		my ($times, $settings) = @_;
+		for (1 .. $times)
+		{
+			my ($state, $text) = $sql->error_of("SELECT hugeinfo_plan($settings)");
+			$states{ $state || 'an answer' }++;
+			push @unexpected, $text if $text =~ /^(?:WARNING|FATAL|PANIC)/m || $state !~ /^(?:|38000)$/;
+		}
+	};
+	$ask->(400, $alone);
+	kill STOP => $signaller;
+	# what has come so far is of the program
+	$from->blocking(0);
+	$count{$_}++ for map { chomp; $_ } <$from>;
+	kill CONT => $signaller;
+	$ask->(200, '');
 	kill TERM => $signaller;
 	waitpid $signaller, 0;
-	$count{$_}++ for map { chomp; $_ } <$from>;
-	note("signals sent: $count{'before exec'} before exec, $count{'in the program'} in the program; "
+	my $with_copies = () = <$from>;
+	note("signals sent to the program: $count{'before exec'} before exec, $count{'in the program'} after; "
+		  . "then $with_copies to it and to copies of the backend; "
 		  . join ', ', map { "$_: $states{$_}" } sort keys %states);
 	cmp_ok($count{$_}, '>', 10, "$name: some came $_") for sort keys %count;
+	cmp_ok($with_copies, '>', 10, "$name: some came to copies");
 	cmp_ok($states{38000} // 0, '>', 10, "$name: some ended it");
 	is_deeply(\@unexpected, [], "$name: the client hears of nothing else");
 	is($sql->value('SELECT pg_backend_pid()'), $pid, "$name: the backend is as it was");
@@ -292,6 +320,7 @@ SKIP:
 	my ($out, $error);
 	IPC::Run::run([ @own, 'mount', '-t', 'tmpfs', 'none', $temporary ], '>', \$out, '2>', \$error)
 	  or cannot("$name: no mounts for ordinary users here: $error");
+	my %seen;
 	for my $pages (1, 4, 5)
 	{
 		my $run = IPC::Run::start([
@@ -300,11 +329,14 @@ SKIP:
 			'<', '/dev/null', '>>', $node->logfile, '2>&1');
 		until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
 		my $session = HugeInfo::Session->new($node);
-		like($session->value($finding), qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
+		my $said = $session->value($finding);
+		like($said, qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
+		$seen{ $said =~ s/:.*//sr }++;
 		$session->close;
 		system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
 		$run->finish;
 	}
+	ok($seen{unknown}, "$name: was met");
 }
 
 done_testing;

@@ -23,7 +23,7 @@ append_to_file("$crowd/crowd.c", <<'C');
 __attribute__((constructor)) static void crowd(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	for (int i = 0; i < 50000; i++)
+	for (int i = 0; i < 30000; i++)
 		mmap(0, page, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 C
@@ -32,10 +32,11 @@ system_or_bail('cc', '-shared', '-fPIC', '-o', "$crowd/crowd.so", "$crowd/crowd.
 my $node;
 {
 	local $ENV{LD_PRELOAD} = "$crowd/crowd.so";
+	plan(skip_all => "no library can be loaded from $crowd") unless `cat /proc/self/maps` =~ m{/crowd\.so$}m;
 	$node = new_server('limited', huge_pages => 'off', restart_after_crash => 'off', log_min_messages => 'warning', max_connections => 30);
 }
 my $crowded = scalar(() = process_file($node->{_pid}, 'maps') =~ /^/mg);
-cmp_ok($crowded, '>', 40_000, 'the processes have many mappings');
+cmp_ok($crowded, '>', 25_000, 'the processes have many mappings');
 my @idle = map { HugeInfo::Session->new($node) } 1 .. 20;
 my $other = $idle[0]->pid;
 
@@ -46,7 +47,6 @@ sub limit { my ($pid, $bytes) = @_; return system_log('prlimit', '--pid', $pid, 
 my $kb = 1024;
 my @steps = (0, 4, 16, 32, 64, 100, 128, 150, 200, 256, 300, 400, 512, 700, 1024, 1500, 2048, 3000, 4096, 6000, 8192, 12_000, 16_384, 24_000, 32_768);
 
-# %s is what makes each call's plan a new one
 my %queries = (
 	hugeinfo_status => 'SELECT count(*) FROM hugeinfo_status',
 	hugeinfo_pools => 'SELECT count(*) FROM hugeinfo_pools',
@@ -68,33 +68,39 @@ my %queries = (
 	'hugeinfo_plan, many names' =>
 	  q(SELECT count(*) FROM hugeinfo_plan((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 3000) AS i))));
 # what else they may say: that a child of theirs had no memory, and what is wrong with settings
-my %may = (hugeinfo_plan => qr/^(?:38000|58000)$/);
+my %may = (hugeinfo_plan => qr/^38000$/);
 my %must = ('hugeinfo_plan, a long value' => qr/^22023$/, 'hugeinfo_plan, many names' => qr/^22023$/);
 
 my %seen;
 for my $name (sort keys %queries)
 {
-	my $session = HugeInfo::Session->new($node);
-	my $pid = $session->pid;
 	my @states;
-	my $at_rest = ($session->error_of($queries{$name}))[0];
+	my $asker = HugeInfo::Session->new($node);
+	my $at_rest = ($asker->error_of($queries{$name}))[0];
 	like($at_rest, $must{$name} // qr/^$/, "$name: without a limit");
+	$asker->close;
+	my $survivors = 0;
 	for my $step (@steps)
 	{
-		# from its caches it has what planning takes: the limit is on what the call itself takes
+		# A backend that has never called it: what it has had once it may keep, and need not ask for
+		# again.
+		my $session = HugeInfo::Session->new($node);
+		my $pid = $session->pid;
+		$session->value("LOAD 'pg_hugeinfo'");
+		$session->value("EXPLAIN $queries{$name}");
 		my ($size) = process_file($pid, 'status') =~ /^VmSize:\s+(\d+) kB$/m or last;
 		limit($pid, ($size + $step) * $kb) or die "no limit can be set\n";
-		my ($state, $error) = eval { $session->error_of($queries{$name}) } or do { push @states, "the end: $@"; last };
+		my ($state) = eval { $session->error_of($queries{$name}) } or do { push @states, "the end: $@"; last };
 		limit($pid);
 		push @states, $state;
+		$survivors++ if ($session->error_of($queries{$name}))[0] eq $at_rest && $session->value('SELECT pg_backend_pid()') == $pid;
+		$session->close;
 	}
 	my $may = $may{$name} // qr/^(?!)/;
 	my @wrong = grep { !/^(?:|53200)$/ && !/$may/ && $_ ne $at_rest } @states;
 	is_deeply(\@wrong, [], "$name: an answer or 53200, at each limit");
+	is($survivors, scalar @steps, "$name: each backend lives, and answers as before");
 	$seen{$_ || 'answers'}++ for @states;
-	is(eval { $session->value('SELECT pg_backend_pid()') }, $pid, "$name: the backend lives");
-	is(($session->error_of($queries{$name}))[0], $at_rest, "$name: and answers as before");
-	$session->close;
 }
 note(join ', ', map { "$_: $seen{$_}" } sort keys %seen);
 cmp_ok($seen{53200} // 0, '>', 5, 'memory did run out');
@@ -113,7 +119,6 @@ cmp_ok($seen{answers}, '>', 50, 'and did not always');
 	my %expected = ('deep nesting' => '22023', 'a long name' => '22023');
 	for my $name (sort keys %long)
 	{
-		my $before = status_file($pid)->{rss_anon_bytes};
 		my ($state, $error) = $session->error_of("SELECT hugeinfo_plan($long{$name})");
 		is($state, $expected{$name} // '54000', "$name: is refused");
 		cmp_ok(length $error, '<', 5000, "$name: in few words");

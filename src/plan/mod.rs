@@ -21,6 +21,7 @@ mod settings;
 
 use std::{
     cell::RefCell,
+    collections::HashMap,
     ffi::{CStr, OsString},
     path::Path,
     time::{Duration, Instant},
@@ -72,9 +73,18 @@ pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     let _tidy = Tidy;
     let deadline = Instant::now() + TIME_LIMIT;
     // Both at once. What PostgreSQL itself says of the files goes first.
-    let reader = on_disk::Reader::start()?;
+    let is_known = |name| planned.value(name).is_some() || postgres::is_from_command_line(name);
+    let are_known = settings::DECIDING.iter().all(|(name, _)| is_known(name));
+    let reader = if are_known {
+        None
+    } else {
+        Some(on_disk::Reader::start()?)
+    };
     let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
-    let on_disk = reader.finish(deadline)?;
+    let on_disk = match reader {
+        Some(reader) => reader.finish(deadline)?,
+        None => HashMap::new(),
+    };
     let in_effect = |name: &'static CStr| {
         if let Some(value) = planned.value(name) {
             return Ok(value.to_string_lossy().into_owned());

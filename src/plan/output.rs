@@ -159,7 +159,7 @@ impl Pipe {
     /// What is there, but no more at a time than a pipe holds: who writes without end is not to
     /// keep us here.
     fn read(&mut self, watch: &OwnedFd) -> io::Result<()> {
-        const MOST: usize = 16;
+        const MOST: usize = 256;
         let mut chunk = [0; 4096];
         for _ in 0..MOST {
             let Some(source) = &mut self.source else {

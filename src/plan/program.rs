@@ -82,7 +82,7 @@ pub(crate) fn ask<'a>(
         &String::from_utf8_lossy(&output.err),
         &name,
         &output.end.to_string(),
-        output.end == End::Exited(1),
+        matches!(output.end, End::Exited(1 | 2)),
         &scratch.to_string_lossy(),
     )))
 }

@@ -2,8 +2,8 @@
 //! may never end.
 //!
 //! A child dies with this backend, however that dies. It leads a process group of its own, which
-//! ends with it, and it has none of this backend's descriptors, above all not the client's
-//! connection.
+//! this backend ends with it, and it has none of this backend's descriptors, above all not the
+//! client's connection.
 
 use std::{
     ffi::{CStr, CString, OsString, c_char, c_int},
@@ -121,11 +121,11 @@ fn c_string(string: OsString) -> io::Result<CString> {
 }
 
 /// Starts a copy of this backend that does `task` and nothing else; what `task` gives goes to its
-/// standard output.
+/// standard output. `None`: it has failed, which its exit status 1 tells.
 ///
 /// The copy may not wait for locks, look into catalogs or write to shared memory: the server knows
 /// nothing of it. What raises an error, or panics, gives nothing.
-pub(crate) fn start_copy(task: impl FnOnce() -> Vec<u8>) -> io::Result<Started> {
+pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<Started> {
     start(|| {
         // SAFETY: variables of this process alone. No message of it goes to the client, and a
         // cancel or an end that came before the fork is this backend's to heed.
@@ -133,7 +133,7 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Vec<u8>) -> io::Result<Started> 
             pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone;
             pg_sys::InterruptHoldoffCount += 1;
         }
-        let Ok(answer) = catch_unwind(AssertUnwindSafe(task)) else {
+        let Ok(Some(answer)) = catch_unwind(AssertUnwindSafe(task)) else {
             return 1;
         };
         // SAFETY: the standard output of this process, which start() has opened.
@@ -283,8 +283,9 @@ impl Drop for Child {
 
 /// The values that the configuration files have now for some settings, as they are written there.
 ///
-/// Only for a copy of this backend: a file that is included may be a pipe, which never ends.
-pub(crate) fn settings_on_disk(names: &[&CStr]) -> Vec<u8> {
+/// Only for a copy of this backend: a file that is included may be a pipe, which never ends. `None`: one
+/// can't be read, or is no such file.
+pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
     /// None of those that are asked for has a value as long as that, or it is wrong.
     const LONGEST: usize = 256;
     let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -297,7 +298,7 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Vec<u8> {
             (pg_sys::ConfigFileName.cast_const(), true),
             (c"postgresql.auto.conf".as_ptr(), false),
         ] {
-            pg_sys::ParseConfigFile(
+            let is_right = pg_sys::ParseConfigFile(
                 file,
                 must_exist,
                 std::ptr::null(),
@@ -307,6 +308,9 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Vec<u8> {
                 &raw mut head,
                 &raw mut tail,
             );
+            if !is_right {
+                return None;
+            }
         }
         let mut next: *const pg_sys::ConfigVariable = head;
         while let Some(line) = next.as_ref() {
@@ -329,5 +333,5 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Vec<u8> {
             answer.push(0);
         }
     }
-    answer
+    Some(answer)
 }

@@ -13,10 +13,10 @@ use std::{
 
 /// Far more than is allocated between two checks. It costs address space, and memory once it is
 /// used.
-const RESERVE: usize = 1 << 20;
+const RESERVE: usize = 4 << 20;
 
 /// What is larger is not small.
-const LARGEST: usize = 128 << 10;
+const LARGEST: usize = 1 << 20;
 
 #[repr(align(4096))]
 struct Allocator {
@@ -27,7 +27,7 @@ struct Allocator {
     is_short: AtomicBool,
 }
 
-// SAFETY: each byte of the reserve is dealt out to one owner at a time, by an atomic addition.
+// SAFETY: a backend has one thread, and each byte of the reserve one owner at a time.
 unsafe impl Sync for Allocator {}
 
 #[global_allocator]

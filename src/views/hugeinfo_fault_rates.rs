@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::stat::Stat;
+use hugeinfo::{growth::try_collect, stat::Stat};
 use pgrx::{AnyNumeric, datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -22,17 +22,17 @@ type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 
 fn sample() -> Result<Sample, Error> {
     let mut types = postgres::backend_types()?;
-    let members = processes::all(|member, buffer| {
+    let mut sample = Sample::new();
+    // One by one: made of all at once, a map asks for memory for all of them.
+    processes::all(|member, buffer| {
         let pid = member.process.pid();
         let backend_type = types
             .remove(&pid)
             .or_else(|| member.type_beyond_activity(buffer));
-        Ok(Some((
-            (pid, member.stat.start_ticks),
-            (member.stat, backend_type),
-        )))
+        sample.insert((pid, member.stat.start_ticks), (member.stat, backend_type));
+        Ok(None::<()>)
     })?;
-    Ok(members.into_iter().collect())
+    Ok(sample)
 }
 
 overloads! {
@@ -97,23 +97,21 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
         rows.push((key, backend_type, "went", (None, None, None, None)));
     }
     rows.sort_unstable_by_key(|(key, ..)| *key);
-    rows.into_iter()
-        .map(
-            |((pid, _), backend_type, presence, (minor, major, minor_rate, major_rate))| {
-                let pid = pid_or_error(pid)?;
-                Ok((
-                    pid,
-                    backend_type,
-                    presence,
-                    seconds,
-                    minor,
-                    major,
-                    minor_rate,
-                    major_rate,
-                ))
-            },
-        )
-        .collect::<Result<Vec<_>, Error>>()
+    try_collect(rows.into_iter().map(
+        |((pid, _), backend_type, presence, (minor, major, minor_rate, major_rate))| {
+            let pid = pid_or_error(pid)?;
+            Ok((
+                pid,
+                backend_type,
+                presence,
+                seconds,
+                minor,
+                major,
+                minor_rate,
+                major_rate,
+            ))
+        },
+    ))
 }
 
 /// `None` where it is below zero, or beyond a `bigint`. A month counts 30 days, as everywhere in
@@ -129,7 +127,7 @@ fn length(interval: &Interval) -> Option<Duration> {
 /// Rounded to microseconds, as an interval has them; `None` as above, and where it is no number.
 fn length_of_seconds(seconds: AnyNumeric) -> Option<Duration> {
     // Compared first: PostgreSQL cannot multiply its largest numbers.
-    if seconds > AnyNumeric::from(LONGEST.as_secs()) {
+    if seconds > AnyNumeric::from(LONGEST.as_secs()) || seconds < AnyNumeric::from(0) {
         return None;
     }
     let microseconds = i64::try_from(seconds * 1_000_000).ok()?;

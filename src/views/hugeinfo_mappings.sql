@@ -113,7 +113,7 @@ COMMENT ON COLUMN hugeinfo_backend_mappings.rss_bytes IS
 COMMENT ON COLUMN hugeinfo_backend_mappings.pss_bytes IS
 'The same, each page divided by the number of processes that map it (Pss).';
 COMMENT ON COLUMN hugeinfo_backend_mappings.pss_dirty_bytes IS
-'The dirty part of pss_bytes (Pss_Dirty; Linux 5.20).';
+'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_backend_mappings.shared_clean_bytes IS
 'Bytes that others map too, clean (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_backend_mappings.shared_dirty_bytes IS
@@ -147,7 +147,7 @@ COMMENT ON COLUMN hugeinfo_backend_mappings.swap_pss_bytes IS
 COMMENT ON COLUMN hugeinfo_backend_mappings.locked_bytes IS
 'Bytes locked in memory (Locked).';
 COMMENT ON COLUMN hugeinfo_backend_mappings.vm_flags IS
-'The kernels flags, two letters each, ht for huge pages (VmFlags).';
+'Flags of the kernel, two letters each, ht for huge pages (VmFlags).';
 COMMENT ON VIEW hugeinfo_postmaster_mappings IS
 'Each mapping of the postmaster, from /proc/PID/smaps, by address. Walks its page tables.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pid IS
@@ -177,7 +177,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.rss_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_bytes IS
 'The same, each page divided by the number of processes that map it (Pss).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_dirty_bytes IS
-'The dirty part of pss_bytes (Pss_Dirty; Linux 5.20).';
+'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_clean_bytes IS
 'Bytes that others map too, clean (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_dirty_bytes IS
@@ -211,4 +211,4 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_pss_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.locked_bytes IS
 'Bytes locked in memory (Locked).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.vm_flags IS
-'The kernels flags, two letters each, ht for huge pages (VmFlags).';
+'Flags of the kernel, two letters each, ht for huge pages (VmFlags).';

@@ -3,13 +3,13 @@
 -- function of his. Nothing is converted in this way to a composite type: these keep the names.
 CREATE TYPE hugeinfo_fault_rates AS ();
 COMMENT ON TYPE hugeinfo_fault_rates IS
-'Keeps the name of the function from being that of a type that calls of it would be conversions to.';
+'Reserves the name of the function, so that no type can capture calls of it.';
 CREATE TYPE hugeinfo_mappings AS ();
 COMMENT ON TYPE hugeinfo_mappings IS
-'Keeps the name of the function from being that of a type that calls of it would be conversions to.';
+'Reserves the name of the function, so that no type can capture calls of it.';
 CREATE TYPE hugeinfo_memory AS ();
 COMMENT ON TYPE hugeinfo_memory IS
-'Keeps the name of the function from being that of a type that calls of it would be conversions to.';
+'Reserves the name of the function, so that no type can capture calls of it.';
 CREATE TYPE hugeinfo_plan AS ();
 COMMENT ON TYPE hugeinfo_plan IS
-'Keeps the name of the function from being that of a type that calls of it would be conversions to.';
+'Reserves the name of the function, so that no type can capture calls of it.';

@@ -1,10 +1,10 @@
 //! Every PostgreSQL server on the host, whoever owns it, as `/proc` shows them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, TryReserveError};
 
 use crate::{
     error::{ReadError, absent_or},
-    growth::TryPush,
+    growth::{TryPush, try_collect},
     identity,
     maps::{self, Extent, Mapping},
     passwd, postmaster_pid,
@@ -80,7 +80,7 @@ pub fn read(
             candidates.try_push(found)?;
         }
     }
-    let mut pids = postmasters(&candidates);
+    let mut pids = postmasters(&candidates)?;
     pids.extend(own.filter(|own| candidates.iter().any(|c| c.pid == *own)));
     pids.sort_unstable();
     pids.dedup();
@@ -124,8 +124,14 @@ fn candidate(
 ///
 /// Not: children, which have given themselves a title or, just forked, still look like their parent; the program run for something else than to be a
 /// server; a script of that name. A second server whose parent is another's postmaster, as in a container where that is process 1, is one.
-pub fn postmasters(candidates: &[Candidate]) -> Vec<u32> {
-    let by_pid: HashMap<u32, &Candidate> = candidates.iter().map(|c| (c.pid, c)).collect();
+///
+/// Errors: there is no memory for them.
+pub fn postmasters(candidates: &[Candidate]) -> Result<Vec<u32>, TryReserveError> {
+    let mut by_pid = HashMap::new();
+    for candidate in candidates {
+        by_pid.try_reserve(1)?;
+        by_pid.insert(candidate.pid, candidate);
+    }
     let looks_like_its_parent = |child: &Candidate| {
         by_pid.get(&child.parent).is_some_and(|parent| {
             child.command_line == parent.command_line
@@ -134,12 +140,11 @@ pub fn postmasters(candidates: &[Candidate]) -> Vec<u32> {
                     || parent.directory.is_none())
         })
     };
-    candidates
+    let postmasters = candidates
         .iter()
         .filter(|candidate| PROGRAMS.contains(&candidate.name.as_slice()))
-        .filter(|candidate| serves(&candidate.command_line) && !looks_like_its_parent(candidate))
-        .map(|candidate| candidate.pid)
-        .collect()
+        .filter(|candidate| serves(&candidate.command_line) && !looks_like_its_parent(candidate));
+    try_collect(postmasters.map(|candidate| Ok(candidate.pid)))
 }
 
 /// Whether these are the arguments of a server: of one of its programs, and not those that make it do something else and end.
@@ -351,7 +356,7 @@ mod tests {
             // It has ended.
             titled(908, 1, ""),
         ];
-        assert_eq!(postmasters(&all), [700, 800, 801, 802]);
+        assert_eq!(postmasters(&all), Ok(vec![700, 800, 801, 802]));
     }
 
     #[test]
@@ -361,7 +366,7 @@ mod tests {
             process(2, 0, "postgres", "postgres -c -C --port=1"),
             process(3, 0, "postgres", "postgres -F -C port"),
         ];
-        assert_eq!(postmasters(&all), [1, 2]);
+        assert_eq!(postmasters(&all), Ok(vec![1, 2]));
     }
 
     #[test]
@@ -376,7 +381,7 @@ mod tests {
             in_directory(30, 1, "/srv/b"),
             process(40, 1, "postgres", "postgres -D /srv/c"),
         ];
-        assert_eq!(postmasters(&all), [1, 30, 40]);
+        assert_eq!(postmasters(&all), Ok(vec![1, 30, 40]));
     }
 
     #[test]

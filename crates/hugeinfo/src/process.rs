@@ -1,6 +1,7 @@
 //! One process, by its directory in `/proc`.
 
 use std::{
+    collections::TryReserveError,
     fs::File,
     io::{self, Read},
     os::fd::OwnedFd,
@@ -15,6 +16,7 @@ use rustix::{
 
 use crate::{
     error::{ParseError, ReadError},
+    growth::try_collect,
     root::{LARGEST, Root, read_all},
 };
 
@@ -159,7 +161,7 @@ impl Process {
     /// Errors: they are longer than [`LONGEST_COMMAND_LINE`].
     pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
         let bytes = self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer)?;
-        Ok(parse_arguments(bytes))
+        Ok(parse_arguments(bytes)?)
     }
 
     /// The path of the program that it runs. Errors: absent where it may not be seen.
@@ -244,11 +246,16 @@ pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
 }
 
 /// The arguments of a process that has not given itself a title: each ends with a NUL, and may be empty.
-pub fn parse_arguments(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut arguments: Vec<_> = bytes.split(|&b| b == 0).map(<[u8]>::to_vec).collect();
+///
+/// Errors: there is no memory for them.
+pub fn parse_arguments(bytes: &[u8]) -> Result<Vec<Vec<u8>>, TryReserveError> {
+    let arguments = bytes
+        .split(|&b| b == 0)
+        .map(|argument| Ok(argument.to_vec()));
+    let mut arguments = try_collect::<_, TryReserveError>(arguments)?;
     // What comes after the last NUL: nothing.
     arguments.pop_if(|last| last.is_empty());
-    arguments
+    Ok(arguments)
 }
 
 #[cfg(test)]
@@ -257,6 +264,7 @@ mod tests {
 
     #[test]
     fn arguments_may_hold_anything_but_nul() {
+        let parse_arguments = |bytes| parse_arguments(bytes).expect("memory");
         let arguments = parse_arguments(b"postgres\0-c\0cluster_name=a \"b\" \"c\"\n'\0\0-D\0/x\0");
         let expected: [&[u8]; 6] = [
             b"postgres",

@@ -22,7 +22,7 @@ impl Refusal {
     /// early for its log.
     ///
     /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its
-    /// own, `exit(1)`. Files are its scratch directory's if their names start with `scratch`, or
+    /// own, `exit(1)` or, without configuration files, `exit(2)`. Files are its scratch directory's if their names start with `scratch`, or
     /// are relative.
     pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
         let mut refusal = Self::default();

@@ -68,13 +68,15 @@ impl Root {
         }
     }
 
-    /// Reads a file that somebody has written, as [`Self::open_written`].
+    /// Reads a file that somebody has written, as [`Self::open_written`]. One that is larger than any such file counts as missing, too.
     pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
         let mut bytes = Vec::new();
         let file = self.open_written(path)?;
-        read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes)?;
-        Ok(bytes)
+        match read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes) {
+            Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),
+            other => other.map(|()| bytes),
+        }
     }
 
     /// The names in a directory; those that are not UTF-8 are none of the kernel's.

@@ -50,7 +50,7 @@ figures! {
     rss = "Rss",
     /// `Pss`: resident, each page divided by the number of processes that map it.
     pss = "Pss",
-    /// `Pss_Dirty`, since Linux 5.20.
+    /// `Pss_Dirty`, since Linux 6.0.
     pss_dirty = "Pss_Dirty",
     /// `Pss_Anon`, in `smaps_rollup` since Linux 5.4.
     pss_anon = "Pss_Anon",
@@ -171,6 +171,7 @@ pub fn parse<R: BufRead, P: FnMut()>(text: R, pause: P) -> Entries<R, P> {
         line: Vec::new(),
         number: 0,
         begun: None,
+        has_failed: false,
     }
 }
 
@@ -183,6 +184,7 @@ pub struct Entries<R, P> {
     number: usize,
     /// The entry whose figures are being read.
     begun: Option<Entry>,
+    has_failed: bool,
 }
 
 impl<R: BufRead, P: FnMut()> Entries<R, P> {
@@ -222,10 +224,11 @@ impl<R: BufRead, P: FnMut()> Iterator for Entries<R, P> {
     type Item = Result<Entry, ParseError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let read = self.read();
-        if read.is_err() {
-            self.begun = None;
+        if self.has_failed {
+            return None;
         }
+        let read = self.read();
+        self.has_failed = read.is_err();
         read.transpose()
     }
 }
