@@ -21,3 +21,9 @@ mod views;
 mod waiting;
 
 pgrx::pg_module_magic!(name, version);
+
+/// Called by PostgreSQL when it loads the library.
+#[pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    postgres::memory::prepare();
+}

@@ -1,7 +1,7 @@
 //! What the server knows of itself.
 
 pub(crate) mod child;
-mod memory;
+pub(crate) mod memory;
 
 use std::{
     collections::{HashMap, HashSet, TryReserveError},

@@ -65,7 +65,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         neighbours,
         uses_io_uring: postgres::uses_io_uring(),
         max_connections: postgres::max_connections(),
-        files: waiting::files(&facts.server),
+        files: waiting::files(facts),
     })
 }
 

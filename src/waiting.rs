@@ -1,6 +1,10 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
-use hugeinfo::{facts::Server, surroundings::Files};
+use hugeinfo::{
+    facts::{Facts, Server},
+    segment::Segment,
+    surroundings::Files,
+};
 use pgrx::{Spi, pg_sys::panic::ErrorReport};
 
 use crate::{
@@ -26,7 +30,7 @@ const MAY_PLAN: &str = "
         AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
 
 /// A plan costs a child process. It is made only for those who may plan.
-pub(crate) fn files(now: &Server) -> Files {
+pub(crate) fn files(facts: &Facts) -> Files {
     if postgres::subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned());
     }
@@ -35,7 +39,7 @@ pub(crate) fn files(now: &Server) -> Files {
         return Files::Unseen(why.to_owned());
     }
     match plan::next_start(Jsonb::Object(Vec::new())) {
-        Ok(next) if is_same(now, &next) => Files::NothingWaits,
+        Ok(next) if is_same(facts, &next) => Files::NothingWaits,
         Ok(next) => Files::Planned(next),
         Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
             Files::Refused(refusal.into_sentence())
@@ -45,14 +49,23 @@ pub(crate) fn files(now: &Server) -> Files {
     }
 }
 
-/// Whether the next start takes what the server has now. PostgreSQL tells the size of a running
-/// server's memory in whole MB, rounded up.
-fn is_same(now: &Server, next: &Server) -> bool {
-    let rounded = |server: &Server| Server {
-        shared_memory_bytes: server.shared_memory_bytes.div_ceil(1 << 20),
-        ..server.clone()
+/// Whether the next start takes as many pages as the server has now, of the same kind. Where the kernel
+/// doesn't tell how many it has, PostgreSQL does, in whole MB, rounded up.
+fn is_same(facts: &Facts, next: &Server) -> bool {
+    let now = &facts.server;
+    let same_size = match &facts.segment {
+        Ok(Segment {
+            bytes,
+            page_bytes: Some(page),
+            ..
+        }) => next.shared_memory_bytes.div_ceil(*page) == bytes.div_ceil(*page),
+        _ => next.shared_memory_bytes.div_ceil(1 << 20) == now.shared_memory_bytes >> 20,
     };
-    rounded(now) == rounded(next)
+    let same_settings = Server {
+        shared_memory_bytes: now.shared_memory_bytes,
+        ..next.clone()
+    } == *now;
+    same_size && same_settings
 }
 
 /// No row counts as false. What PostgreSQL complains of it raises itself.

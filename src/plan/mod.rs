@@ -23,6 +23,7 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::{CStr, OsString},
+    mem::ManuallyDrop,
     path::Path,
     time::{Duration, Instant},
 };
@@ -48,12 +49,20 @@ struct Held {
 }
 
 thread_local! {
-    static HELD: RefCell<Held> = RefCell::default();
+    // Without a destructor, which the C library would have to make room for at the first use, and
+    // where there is none it ends the process.
+    static HELD: ManuallyDrop<RefCell<Held>> = const {
+        ManuallyDrop::new(RefCell::new(Held {
+            program: None,
+            reader: None,
+            scratch: None,
+        }))
+    };
 }
 
 /// Ends the child, if there is one, and removes the scratch directory.
 pub(crate) fn tidy() {
-    drop(HELD.take());
+    drop(HELD.with(|held| held.take()));
 }
 
 /// Tidies up when a call returns, or unwinds from an error.
@@ -105,7 +114,7 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     let path = scratch.path().to_owned();
     let mut arguments = command_line;
     arguments.extend(fixed_arguments(&path));
-    HELD.with_borrow_mut(|held| held.scratch = Some(scratch));
+    HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
     // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one

@@ -83,7 +83,7 @@ pub(crate) struct Running {
 impl Running {
     /// From here on nothing that is raised leaves it behind.
     pub(crate) fn new(started: Started, place: Place) -> Result<Self, Failure> {
-        HELD.with_borrow_mut(|held| *held.child(place) = Some(started.child));
+        HELD.with(|held| *held.borrow_mut().child(place) = Some(started.child));
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
             place,
@@ -120,7 +120,7 @@ impl Running {
             };
             postgres::wait_readable(self.watch.as_fd(), longest);
         };
-        HELD.with_borrow_mut(|held| *held.child(self.place) = None);
+        HELD.with(|held| *held.borrow_mut().child(self.place) = None);
         Ok(Output {
             out: self.out.kept,
             err: self.err.kept,
@@ -130,7 +130,7 @@ impl Running {
 }
 
 fn with_child<T>(place: Place, look: impl FnOnce(&Child) -> io::Result<T>) -> io::Result<T> {
-    HELD.with_borrow_mut(|held| match held.child(place) {
+    HELD.with(|held| match held.borrow_mut().child(place) {
         Some(child) => look(child),
         None => Err(io::ErrorKind::NotFound.into()),
     })

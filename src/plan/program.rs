@@ -70,7 +70,7 @@ pub(crate) fn ask<'a>(
         ))));
     }
     // The last line: a library may have written others.
-    let text = String::from_utf8_lossy(&output.out);
+    let text = readable(&output.out);
     if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {
         return Ok(Ok(value));
     }
@@ -79,10 +79,20 @@ pub(crate) fn ask<'a>(
         .map(OsStr::to_string_lossy)
         .unwrap_or_default();
     Ok(Err(Refusal::parse(
-        &String::from_utf8_lossy(&output.err),
+        &readable(&output.err),
         &name,
         &output.end.to_string(),
         matches!(output.end, End::Exited(1 | 2)),
         &scratch.to_string_lossy(),
     )))
+}
+
+/// As text that SQL can hold and a terminal show: a library may write anything.
+fn readable(bytes: &[u8]) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\t' => character,
+        _ if character.is_control() => ' ',
+        _ => character,
+    };
+    String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }

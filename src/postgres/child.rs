@@ -132,6 +132,11 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<S
         unsafe {
             pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone;
             pg_sys::InterruptHoldoffCount += 1;
+            // An error that would end the session (exit_on_error) is one as any other, and nothing
+            // that the end of a session, or a message, has others do is done by the copy.
+            pg_sys::ExitOnAnyError = false;
+            pg_sys::on_exit_reset();
+            pg_sys::emit_log_hook = None;
         }
         let Ok(Some(answer)) = catch_unwind(AssertUnwindSafe(task)) else {
             return 1;
@@ -283,11 +288,11 @@ impl Drop for Child {
 
 /// The values that the configuration files have now for some settings, as they are written there.
 ///
-/// Only for a copy of this backend: a file that is included may be a pipe, which never ends. `None`: one
-/// can't be read, or is no such file.
+/// Only for a copy of this backend: a file that is included may be a pipe, which never ends.
+/// `None`: one can't be read, or is no such file.
 pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
     /// None of those that are asked for has a value as long as that, or it is wrong.
-    const LONGEST: usize = 256;
+    const LONGEST: usize = 4096;
     let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
     let mut found = vec![None; names.len()];
     // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of
@@ -327,11 +332,13 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
     }
     let mut answer = Vec::new();
     for (name, value) in names.iter().zip(found) {
-        if let Some(value) = value.filter(|value| value.len() <= LONGEST) {
-            answer.extend_from_slice(name.to_bytes_with_nul());
-            answer.extend_from_slice(value);
-            answer.push(0);
+        let Some(value) = value else { continue };
+        if value.len() > LONGEST {
+            return None;
         }
+        answer.extend_from_slice(name.to_bytes_with_nul());
+        answer.extend_from_slice(value);
+        answer.push(0);
     }
     Some(answer)
 }

@@ -7,9 +7,11 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
+
+use pgrx::pg_sys;
 
 /// Far more than is allocated between two checks. It costs address space, and memory once it is
 /// used.
@@ -45,10 +47,10 @@ impl Allocator {
         }
         self.is_short.store(true, Relaxed);
         let room = layout.size() + layout.align();
-        let before = self.dealt.fetch_add(room, Relaxed);
-        if before.saturating_add(room) > RESERVE {
+        let deal = |dealt: usize| Some(dealt + room).filter(|&dealt| dealt <= RESERVE);
+        let Ok(before) = self.dealt.fetch_update(Relaxed, Relaxed, deal) else {
             return std::ptr::null_mut();
-        }
+        };
         self.in_use.fetch_add(1, Relaxed);
         let start = self.reserve.get().cast::<u8>().wrapping_add(before);
         start.wrapping_add(start.align_offset(layout.align()))
@@ -114,4 +116,68 @@ unsafe impl GlobalAlloc for Allocator {
 /// told for good.
 pub(crate) fn has_run_out() -> bool {
     ALLOCATOR.is_short.swap(false, Relaxed)
+}
+
+/// To be called once, while there is memory: what is made at the first error, of which that may be
+/// want of memory, is made now.
+///
+/// pgrx keeps the place of an error in a thread-local, for which the C library has to make room,
+/// and looks for a backtrace, which takes a lot of memory and a lock. The variable that forbids the
+/// latter is for this crate alone: it is looked at but once.
+pub(crate) fn prepare() {
+    const BACKTRACE: &str = "RUST_LIB_BACKTRACE";
+    let before = std::env::var_os(BACKTRACE);
+    // SAFETY: a backend has one thread.
+    unsafe { std::env::set_var(BACKTRACE, "0") };
+    let _ = std::panic::catch_unwind(|| std::panic::panic_any(()));
+    // SAFETY: as above.
+    unsafe {
+        match before {
+            Some(value) => std::env::set_var(BACKTRACE, value),
+            None => std::env::remove_var(BACKTRACE),
+        }
+    }
+    // SAFETY: a context of this backend, for as long as it lives, with room of its own from the
+    // start.
+    unsafe {
+        ROOM.with(|room| {
+            room.set(pg_sys::AllocSetContextCreateInternal(
+                pg_sys::TopMemoryContext,
+                c"pg_hugeinfo".as_ptr(),
+                FIRST_ROOM,
+                FIRST_ROOM,
+                8 * FIRST_ROOM,
+            ));
+        });
+    }
+}
+
+/// More than PostgreSQL's report of an error takes.
+const FIRST_ROOM: usize = 16 << 10;
+
+thread_local! {
+    static ROOM: Cell<pg_sys::MemoryContext> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Runs what calls PostgreSQL in a memory context that has room left for an error: pgrx copies the
+/// report of one into the current context, and where that gets no memory, it jumps back to where it
+/// no longer is. What PostgreSQL allocates meanwhile is gone afterwards.
+pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> T {
+    struct Former(pg_sys::MemoryContext);
+    impl Drop for Former {
+        fn drop(&mut self) {
+            // SAFETY: the context that was current when this began, which its caller keeps.
+            unsafe { pg_sys::CurrentMemoryContext = self.0 };
+        }
+    }
+    // SAFETY: the context has been made when the library was loaded, and only this uses it: the
+    // functions of this crate do not call each other through SQL.
+    let _former = unsafe {
+        let room = ROOM.get();
+        pg_sys::MemoryContextReset(room);
+        let former = Former(pg_sys::CurrentMemoryContext);
+        pg_sys::CurrentMemoryContext = room;
+        former
+    };
+    body()
 }

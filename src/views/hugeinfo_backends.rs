@@ -5,7 +5,8 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint, bigint_or_null, pid_or_error},
-    processes,
+    postgres::memory::with_room,
+    processes::{self, Member},
 };
 
 /// A row for each process: the postmaster, the logger and all others. Four small reads each, of `stat`, `status`, `oom_score` and
@@ -37,7 +38,7 @@ fn hugeinfo_backends() -> Result<
     >,
     ErrorReport,
 > {
-    let rows = processes::all(|member, buffer| {
+    let row = |member: Member, buffer: &mut Vec<u8>| {
         let process = &member.process;
         let Ok(memory) = absent_or(memory::read(process, buffer))? else {
             return Ok(None);
@@ -62,8 +63,8 @@ fn hugeinfo_backends() -> Result<
             oom_score,
             oom_score_adj,
         )))
-    })?;
-    Ok(TableIterator::new(rows))
+    };
+    Ok(TableIterator::new(with_room(|| processes::all(row))?))
 }
 
 extension_sql_file!("hugeinfo_backends.sql", requires = [hugeinfo_backends]);

@@ -3,7 +3,7 @@
 use hugeinfo::checks;
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::{error::Error, surroundings};
+use crate::{error::Error, postgres::memory::with_room, surroundings};
 
 /// What matters most first. Reads the host, every process of this server and the title of every process of the host; page tables are
 /// walked only on hosts with several NUMA nodes, or where shared memory may lie on transparent huge pages.
@@ -39,7 +39,7 @@ fn hugeinfo_checks() -> Result<
         });
         Ok::<_, Error>(rows.collect::<Vec<_>>())
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_checks.sql", requires = [hugeinfo_checks]);

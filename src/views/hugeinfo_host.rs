@@ -3,7 +3,10 @@
 use hugeinfo::{host::Host, root::Root};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::error::{Error, bigint, bigint_or_null, integer_or_null};
+use crate::{
+    error::{Error, bigint, bigint_or_null, integer_or_null},
+    postgres::memory::with_room,
+};
 
 /// One row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
 ///
@@ -72,7 +75,7 @@ fn hugeinfo_host() -> Result<
             integer_or_null(processors)?,
         ))
     };
-    Ok(TableIterator::once(row()?))
+    Ok(TableIterator::once(with_room(row)?))
 }
 
 extension_sql_file!("hugeinfo_host.sql", requires = [hugeinfo_host]);

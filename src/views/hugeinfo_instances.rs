@@ -11,7 +11,9 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint_or_null, pid_or_error},
-    postgres, processes,
+    postgres,
+    postgres::memory::with_room,
+    processes,
 };
 
 /// The servers, by process number. Looks at each process of the host but our own children once: its `stat`, and more of those that are servers; walks no page tables but a
@@ -73,7 +75,7 @@ fn hugeinfo_instances() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_instances.sql", requires = [hugeinfo_instances]);

@@ -16,7 +16,9 @@ use pgrx::{
 
 use crate::{
     error::{Error, bigint, bigint_or_null, pid_or_error},
-    postgres, processes,
+    postgres,
+    postgres::memory::with_room,
+    processes,
 };
 
 overloads! {
@@ -87,10 +89,11 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     };
     // Nothing more comes of a process that has ended meanwhile.
     let of_living = |entry| absent_or(entry).map(Result::ok).transpose();
-    Ok(Box::new(entries.map_while(of_living).map(move |entry| {
+    let mut rows = entries.map_while(of_living).map(move |entry| {
         let row = entry.map_err(Error::from).and_then(|entry| show.row(entry));
         row.map_err(ErrorReport::from).unwrap_or_report()
-    })))
+    });
+    Ok(Box::new(iter::from_fn(move || with_room(|| rows.next()))))
 }
 
 /// How the mappings of a process are shown.

@@ -3,7 +3,10 @@
 use hugeinfo::{error::absent_or, meminfo, root::Root};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::error::{Error, bigint_or_null};
+use crate::{
+    error::{Error, bigint_or_null},
+    postgres::memory::with_room,
+};
 
 /// The lines of `/proc/meminfo`, in the kernel's order; no row where the file is missing or denied.
 ///
@@ -32,7 +35,7 @@ fn hugeinfo_meminfo() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_meminfo.sql", requires = [hugeinfo_meminfo]);

@@ -10,7 +10,9 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint, bigint_or_null},
-    postgres, processes,
+    postgres,
+    postgres::memory::with_room,
+    processes,
 };
 
 /// Node by node, small pages first; no row where the kernel knows no NUMA or `/sys` can't be read. Walks the page tables of one process: the kernel's work
@@ -75,7 +77,7 @@ fn hugeinfo_numa() -> Result<
         }
         Ok::<_, Error>(rows)
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_numa.sql", requires = [hugeinfo_numa]);

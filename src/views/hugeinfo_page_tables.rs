@@ -5,7 +5,9 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::{Error, bigint, bigint_or_null},
-    postgres, processes,
+    postgres,
+    postgres::memory::with_room,
+    processes,
 };
 
 /// A row for small pages and for each huge page size, smallest first.
@@ -57,7 +59,7 @@ fn hugeinfo_page_tables() -> Result<
             });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!(

@@ -3,7 +3,10 @@
 use hugeinfo::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::error::{Error, bigint, bigint_or_null};
+use crate::{
+    error::{Error, bigint, bigint_or_null},
+    postgres::memory::with_room,
+};
 
 /// The pools, smallest page first; no row where the kernel has no huge pages or `/sys` can't be read.
 ///
@@ -73,7 +76,7 @@ fn hugeinfo_pools() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_pools.sql", requires = [hugeinfo_pools]);

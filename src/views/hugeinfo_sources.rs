@@ -3,7 +3,7 @@
 use hugeinfo::{root::Root, sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::postgres;
+use crate::postgres::{self, memory::with_room};
 
 /// The sources of the postmaster and this backend, then those of the host, each tried.
 ///
@@ -22,7 +22,7 @@ fn hugeinfo_sources() -> Result<
     >,
     ErrorReport,
 > {
-    let sources = sources::probe(&Root::system(), &postgres::subject());
+    let sources = with_room(|| sources::probe(&Root::system(), &postgres::subject()));
     let rows: Vec<_> = sources
         .into_iter()
         .map(|source| {

@@ -3,7 +3,10 @@
 use hugeinfo::{checks, forecast::Forecast, sizing};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::error::{Error, bigint_or_null};
+use crate::{
+    error::{Error, bigint_or_null},
+    postgres::memory::with_room,
+};
 
 /// One row: whether huge pages back the main segment, whether a restart would get them, what is wrong and what to type.
 ///
@@ -67,7 +70,7 @@ fn hugeinfo_status() -> Result<
             verdict.remedy.map(super::shown),
         ))
     };
-    Ok(TableIterator::once(row()?))
+    Ok(TableIterator::once(with_room(row)?))
 }
 
 extension_sql_file!("hugeinfo_status.sql", requires = [hugeinfo_status]);

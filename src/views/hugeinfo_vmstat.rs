@@ -3,7 +3,10 @@
 use hugeinfo::{error::absent_or, root::Root, vmstat};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::error::{Error, bigint};
+use crate::{
+    error::{Error, bigint},
+    postgres::memory::with_room,
+};
 
 /// The lines of `/proc/vmstat`, in the kernel's order; no row where the file is missing or denied.
 ///
@@ -20,7 +23,7 @@ fn hugeinfo_vmstat()
             .map(|(name, value)| Ok::<_, Error>((super::shown(name.clone()), bigint(*value)?)));
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(rows()?))
+    Ok(TableIterator::new(with_room(rows)?))
 }
 
 extension_sql_file!("hugeinfo_vmstat.sql", requires = [hugeinfo_vmstat]);

@@ -22,18 +22,28 @@ impl Refusal {
     /// early for its log.
     ///
     /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its
-    /// own, `exit(1)` or, without configuration files, `exit(2)`. Files are its scratch directory's if their names start with `scratch`, or
-    /// are relative.
+    /// own, `exit(1)` or, without configuration files, `exit(2)`. Files are its scratch directory's
+    /// if their names start with `scratch`, or are relative.
     pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
         let mut refusal = Self::default();
+        let mut location = None;
+        let mut is_short = false;
         for report in reports(text) {
             let (kind, said) = report.split_once(": ").unwrap_or_default();
             let said = said.trim_ascii_start();
             match kind {
-                "FATAL" | "PANIC" => (refusal.state, refusal.message) = state_and_message(said),
+                "FATAL" | "PANIC" => {
+                    (refusal.state, refusal.message) = state_and_message(said);
+                    location = None;
+                }
+                "LOCATION" => location = Some(said.to_owned()),
                 // Combinations of settings, which are checked before there is a log.
                 _ if kind == program => refusal.message = said.to_owned(),
-                "LOG" | "ERROR" => refusal.detail.push(state_and_message(said).1),
+                "LOG" | "ERROR" => {
+                    let (state, message) = state_and_message(said);
+                    is_short |= is_want(state, &message);
+                    refusal.detail.push(message);
+                }
                 "DETAIL" => refusal.detail.push(said.to_owned()),
                 "HINT" => refusal.hint = Some(said.to_owned()),
                 _ => {}
@@ -49,7 +59,10 @@ impl Refusal {
         } else {
             refusal.is_of_configuration = is_failure
                 && !refusal.message.contains(scratch)
-                && !is_of_machine(refusal.state, &refusal.message);
+                && location.is_none_or(|location| is_postgres_own(&location))
+                && !is_short
+                && !is_want(refusal.state, &refusal.message)
+                && !is_of_directory(refusal.state, &refusal.message);
         }
         refusal
     }
@@ -89,18 +102,46 @@ fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
     }
 }
 
-/// Insufficient resources (53), an operator's intervention (57); and system errors (58), or
-/// privileges that lack (42501), of a file that is in its directory: its own has others.
-fn is_of_machine(state: Option<[u8; 5]>, message: &str) -> bool {
+/// Whether the report comes from where PostgreSQL deals with settings and libraries, not from a
+/// library that it has loaded, which may look for what the scratch directory doesn't have:
+/// `function, file:line`.
+fn is_postgres_own(location: &str) -> bool {
+    let own = [
+        "dfmgr.c",
+        "guc.c",
+        "guc-file.c",
+        "guc-file.l",
+        "guc_funcs.c",
+        "postmaster.c",
+    ];
+    let file = location.rsplit(", ").next().unwrap_or_default();
+    let file = file.split(':').next().unwrap_or_default();
+    own.contains(&file)
+}
+
+/// Whether something is wanting, or broken, that may be there the next time: insufficient resources
+/// (53), an operator's intervention (57), an error of a disk (58030); of what the loader of
+/// libraries says, only words tell.
+fn is_want(state: Option<[u8; 5]>, message: &str) -> bool {
+    let words = [
+        "Cannot allocate memory",
+        "failed to map segment",
+        "Input/output error",
+        "Too many open files",
+    ];
+    state.is_some_and(|state| matches!(&state, [b'5', b'3' | b'7', ..] | b"58030"))
+        || words.iter().any(|words| message.contains(words))
+}
+
+/// Whether a file is missing (58), or not to be written (42501), that is in the program's
+/// directory: its own has others.
+fn is_of_directory(state: Option<[u8; 5]>, message: &str) -> bool {
     match state.as_ref().map(|state| state.as_slice()) {
-        Some([b'5', b'3' | b'7', ..]) => true,
         Some([b'5', b'8', ..] | b"42501") => {
-            // A library is named as shared_preload_libraries has it.
-            let is_library = ["could not access file", "could not load library"]
-                .iter()
-                .any(|start| message.starts_with(start));
-            let names_full_path = message.contains("\"/");
-            !is_library && !names_full_path
+            let name = message.split('"').nth(1).unwrap_or_default();
+            // As shared_preload_libraries has it: one with a slash is below the directory, too.
+            let is_library = message.starts_with("could not access file") && !name.contains('/');
+            !is_library && !name.starts_with('/')
         }
         _ => false,
     }
@@ -134,6 +175,7 @@ mod tests {
         for text in [
             "postgres: superuser_reserved_connections (3) must be less than max_connections (3)\n",
             "FATAL:  58P01: could not access file \"no_such_library\": No such file or directory\n",
+            "FATAL:  F0000: x\nLOCATION:  ProcessConfigFileInternal, guc-file.l:400\n",
             "FATAL:  XX000: could not load library \"/usr/lib/x.so\": undefined symbol: f\n",
             "FATAL:  XX000: WAL archival cannot be enabled when wal_level is \"minimal\"\n",
             "FATAL:  58P01: could not open configuration file \"/etc/x.conf\": No such file or directory\n",
@@ -154,6 +196,10 @@ mod tests {
             "FATAL:  42501: could not create lock file \"postmaster.pid\": Read-only file system\n",
             "FATAL:  58030: could not read file \"global/pg_control\": Input/output error\n",
             "FATAL:  58P01: could not open file \"pg_stat/x.stat\": No such file or directory\n",
+            "FATAL:  58P01: could not access file \"sub/own\": No such file or directory\n",
+            "FATAL:  F0000: own: no key file\nLOCATION:  _PG_init, own.c:12\n",
+            "FATAL:  XX000: could not load library \"/x.so\": /x.so: failed to map segment from shared object\n",
+            "LOG:  53000: could not open file \"/x\": Too many open files\nFATAL:  F0000: \"/y\" contains errors\n",
             "postgres: could not access directory \"/tmp/pg_hugeinfo-plan.0123456789abcdef\": x\n",
         ] {
             let refusal = parse(text);

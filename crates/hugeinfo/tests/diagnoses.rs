@@ -1270,7 +1270,7 @@ fn restart_with_files() {
         &quiet(),
         "restart_with_files",
         Status::Ok,
-        &["no setting that waits"],
+        &["nothing that waits"],
         None,
     );
 }

@@ -15,7 +15,7 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
         Files::NothingWaits => Check::new(
             NAME,
             Status::Ok,
-            "no setting that waits for a restart changes the main segment or its pages",
+            "nothing that waits for a restart changes how many pages the main segment takes, or which",
         )
         .with_evidence(json!({ "waiting": false })),
         Files::Planned(next) => {
