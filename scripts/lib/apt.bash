@@ -1,5 +1,9 @@
 # Packages, where there is apt.
 
+# Debian's postgresql packages create a server, "main", and start it. Nobody asked for one here: a
+# drop-in, there just as long as apt runs, keeps them from it.
+no_server=/etc/postgresql-common/createcluster.d/pg_hugeinfo.conf
+
 may_install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
@@ -14,18 +18,16 @@ offered() { # PACKAGE
 
 apt_install() { # PACKAGES…
     say "apt-get install $*"
-
-    # Debian's postgresql packages create a server, "main", and start it. Nobody asked for one here: a
-    # drop-in, there just as long as apt runs, keeps them from it.
-    local no_server=/etc/postgresql-common/createcluster.d/pg_hugeinfo.conf status=0
+    local status=0
     mkdir -p "${no_server%/*}"
     trap 'rm -f "$no_server"' EXIT
     trap 'exit 1' INT TERM HUP
     echo 'create_main_cluster = false' >"$no_server"
 
     # --no-remove: what is here already is worth more than our tests. The timeout: a new machine is
-    # often still busy with its own updates.
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends --no-remove \
+    # often still busy with its own updates. No needrestart: it would restart servers whose libraries
+    # have become newer.
+    DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y --no-install-recommends --no-remove \
         -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
 
     rm -f "$no_server"
