@@ -143,6 +143,19 @@ for my $deed (qw(- e b h))
 	rename "$data/elsewhere.conf", "$data/postgresql.conf" or die $!;
 	like($sql->value($finding), qr/^ok: /, "$name: and well when it is back");
 }
+# What PostgreSQL says from elsewhere than its code for settings, and what is no fault of the files.
+deed('-');
+for (
+	[ critical => "recovery_target_name = 'a'\nrecovery_target_xid = '5'\n" ],
+	[ critical => "max_connections = 250000\nmax_worker_processes = 200000\n" ],
+	[ critical => "shared_preload_libraries = 'no_such_library'\n" ],
+	[ unknown => "shared_preload_libraries = 'below/no_such_library'\n" ])
+{
+	my ($status, $text) = @$_;
+	more($text);
+	like($sql->value($finding), qr/^$status: /, "$status: $text");
+}
+more('');
 for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [ n => qr/exit status 3/ ])
 {
 	my ($deed, $why) = @$_;

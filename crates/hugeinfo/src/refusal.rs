@@ -102,9 +102,9 @@ fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
     }
 }
 
-/// Whether the report comes from where PostgreSQL deals with settings and libraries, not from a
-/// library that it has loaded, which may look for what the scratch directory doesn't have:
-/// `function, file:line`.
+/// Whether the report comes from where PostgreSQL deals with settings and libraries, and with what
+/// follows from them, before it allocates anything: not from a library that it has loaded, which
+/// may look for what the scratch directory doesn't have: `function, file:line`.
 fn is_postgres_own(location: &str) -> bool {
     let own = [
         "dfmgr.c",
@@ -112,7 +112,15 @@ fn is_postgres_own(location: &str) -> bool {
         "guc-file.c",
         "guc-file.l",
         "guc_funcs.c",
+        "guc_tables.c",
+        "ipci.c",
+        "miscinit.c",
+        "postinit.c",
         "postmaster.c",
+        "shmem.c",
+        "variable.c",
+        "xlog.c",
+        "xlogrecovery.c",
     ];
     let file = location.rsplit(", ").next().unwrap_or_default();
     let file = file.split(':').next().unwrap_or_default();
@@ -176,6 +184,7 @@ mod tests {
             "postgres: superuser_reserved_connections (3) must be less than max_connections (3)\n",
             "FATAL:  58P01: could not access file \"no_such_library\": No such file or directory\n",
             "FATAL:  F0000: x\nLOCATION:  ProcessConfigFileInternal, guc-file.l:400\n",
+            "FATAL:  22023: multiple recovery targets specified\nLOCATION:  f, xlogrecovery.c:4700\n",
             "FATAL:  XX000: could not load library \"/usr/lib/x.so\": undefined symbol: f\n",
             "FATAL:  XX000: WAL archival cannot be enabled when wal_level is \"minimal\"\n",
             "FATAL:  58P01: could not open configuration file \"/etc/x.conf\": No such file or directory\n",
