@@ -17,7 +17,7 @@ use rustix::{
 use crate::{
     error::{ParseError, ReadError},
     growth::try_collect,
-    root::{LARGEST, Root, read_all},
+    root::{LARGEST, Root, WRITTEN, if_regular, read_all},
 };
 
 /// Room for what is read at once: more than the files of most processes hold.
@@ -124,14 +124,10 @@ impl Process {
 
     /// Reads a file that is no kernel's, such as one in its directory: at most 64 kB of it, and only if it is a regular file, which nobody waits for.
     pub(crate) fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
-        let file = opened.map_err(|errno| self.unreadable(name, errno.into()))?;
         let failed = |error| self.unreadable(name, error);
-        let file = File::from(file);
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(self.missing(name));
-        }
+        let opened = rustix::fs::openat(&self.directory, name, WRITTEN, Mode::empty());
+        let opened = opened.map_err(io::Error::from).and_then(if_regular);
+        let file = opened.map_err(failed)?.ok_or_else(|| self.missing(name))?;
         let mut bytes = Vec::new();
         file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
@@ -149,8 +145,8 @@ impl Process {
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
-        let file = self.file("cmdline")?.take(LONGEST_COMMAND_LINE);
-        { file }
+        self.file("cmdline")?
+            .take(LONGEST_COMMAND_LINE)
             .read_to_end(buffer)
             .map_err(|error| self.unreadable("cmdline", error))?;
         Ok(buffer)

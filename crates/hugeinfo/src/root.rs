@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
@@ -55,13 +56,8 @@ impl Root {
     /// Opens a file that somebody has written. One that is not regular counts as missing: a pipe would never end.
     pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
         let path = self.path(path);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = rustix::fs::open(&path, flags, Mode::empty()).map(File::from);
-        let opened = opened.map_err(io::Error::from).and_then(|file| {
-            let is_regular = file.metadata()?.is_file();
-            Ok(is_regular.then_some(file))
-        });
-        match opened {
+        let opened = rustix::fs::open(&path, WRITTEN, Mode::empty());
+        match opened.map_err(io::Error::from).and_then(if_regular) {
             Ok(Some(file)) => Ok(file),
             Ok(None) => Err(ReadError::missing(path)),
             Err(error) => Err(ReadError::from_io(path, error)),
@@ -91,6 +87,19 @@ impl Root {
         }
         Ok(names)
     }
+}
+
+/// How a file that somebody has written is opened: without waiting, should it be a pipe.
+pub(crate) const WRITTEN: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
+
+/// What was opened as [`WRITTEN`], if it is a regular file: one that nobody waits for.
+pub(crate) fn if_regular(opened: OwnedFd) -> io::Result<Option<File>> {
+    let file = File::from(opened);
+    let is_regular = file.metadata()?.is_file();
+    Ok(is_regular.then_some(file))
 }
 
 /// Adds all of a file. Errors: it has more than `limit` bytes, there is no memory for it, or it can't be read.
