@@ -525,28 +525,21 @@ sub asks_and_waits
 SKIP:
 {
 	my $name = 'full disk';
-	my @own = qw(unshare --user --map-current-user --keep-caps --mount);
-	my ($out, $error);
-	IPC::Run::run([ @own, 'mount', '-t', 'tmpfs', 'none', $temporary ], '>', \$out, '2>', \$error)
-	  or cannot("$name: no mounts for ordinary users here: $error");
+	my $why = why_no_mounts($temporary);
+	cannot("$name: $why") if $why;
 	my %states;
 	for my $pages (1 .. 6)
 	{
 		my $size = $pages * base_page();
-		my $run = IPC::Run::start([
-				@own, 'sh', '-c', 'mount -t tmpfs -o size="$1" none "$2" && exec postgres -D "$3"',
-				'sh', $size, $temporary, $data ],
-			'<', '/dev/null', '>>', $node->logfile, '2>&1');
-		my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
-		my $session = HugeInfo::Session->new($node);
-		(my $state, $error) = $session->error_of('SELECT hugeinfo_plan()');
-		$states{$state}++;
-		is($state, '53100', "$name, $size bytes: is said so") if $state;
-		like($error, qr/\Q$temporary\E\/pg_hugeinfo-plan/, "$name, $size bytes: with the place") if $state;
-		is($session->value("SELECT count(*) FROM pg_ls_dir('$temporary')"), 0, "$name, $size bytes: nothing is left");
-		$session->close;
-		system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
-		$run->finish;
+		with_little_room($node, $temporary, $size, sub {
+			my $session = HugeInfo::Session->new($node);
+			my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
+			$states{$state}++;
+			is($state, '53100', "$name, $size bytes: is said so") if $state;
+			like($error, qr/\Q$temporary\E\/pg_hugeinfo-plan/, "$name, $size bytes: with the place") if $state;
+			is($session->value("SELECT count(*) FROM pg_ls_dir('$temporary')"), 0, "$name, $size bytes: nothing is left");
+			$session->close;
+			});
 	}
 	ok($states{''} && $states{53100}, "$name: some are too small, and some are not") or diag(explain(\%states));
 }

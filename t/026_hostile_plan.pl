@@ -10,7 +10,6 @@ use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
-use IPC::Run ();
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -329,25 +328,18 @@ $node->stop;
 SKIP:
 {
 	my $name = 'a full disk';
-	my @own = qw(unshare --user --map-current-user --keep-caps --mount);
-	my ($out, $error);
-	IPC::Run::run([ @own, 'mount', '-t', 'tmpfs', 'none', $temporary ], '>', \$out, '2>', \$error)
-	  or cannot("$name: no mounts for ordinary users here: $error");
+	my $why = why_no_mounts($temporary);
+	cannot("$name: $why") if $why;
 	my %seen;
 	for my $pages (1, 4, 5)
 	{
-		my $run = IPC::Run::start([
-				@own, 'sh', '-c', 'mount -t tmpfs -o size="$1" none "$2" && exec postgres -D "$3"',
-				'sh', $pages * base_page(), $temporary, $data ],
-			'<', '/dev/null', '>>', $node->logfile, '2>&1');
-		until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
-		my $session = HugeInfo::Session->new($node);
-		my $said = $session->value($finding);
-		like($said, qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
-		$seen{ $said =~ s/:.*//sr }++;
-		$session->close;
-		system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
-		$run->finish;
+		with_little_room($node, $temporary, $pages * base_page(), sub {
+			my $session = HugeInfo::Session->new($node);
+			my $said = $session->value($finding);
+			like($said, qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
+			$seen{ $said =~ s/:.*//sr }++;
+			$session->close;
+			});
 	}
 	ok($seen{unknown}, "$name: was met");
 }

@@ -5,16 +5,18 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Run ();
 use JSON::PP ();
 use POSIX ();
 use Test::More;
 use Time::HiRes qw(sleep);
 
 use HugeInfo::Kernel;
+use HugeInfo::Processes;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(new_server configure restarts status_of observe starts required_pages compare_pools compare_segment
+our @EXPORT = qw(new_server configure with_little_room why_no_mounts restarts status_of observe starts required_pages compare_pools compare_segment
   compare_status);
 
 my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off');
@@ -44,6 +46,34 @@ sub restarts
 	my ($node, %settings) = @_;
 	configure($node, %settings);
 	$node->restart;
+	return;
+}
+
+# Programs in a mount namespace of their own: nothing of the host is touched.
+my @OWN_MOUNTS = qw(unshare --user --map-current-user --keep-caps --mount);
+
+# Why an ordinary user can't mount anything there, if so.
+sub why_no_mounts
+{
+	my ($directory) = @_;
+	my ($out, $error);
+	IPC::Run::run([ @OWN_MOUNTS, 'mount', '-t', 'tmpfs', 'none', $directory ], '>', \$out, '2>', \$error) and return;
+	return "no mounts for ordinary users here: $error";
+}
+
+# While a stopped server runs for which a directory is a file system of so many bytes
+sub with_little_room
+{
+	my ($node, $directory, $bytes, $code) = @_;
+	my $data = $node->data_dir;
+	my $run = IPC::Run::start([
+			@OWN_MOUNTS, 'sh', '-c', 'mount -t tmpfs -o size="$1" none "$2" && exec postgres -D "$3"',
+			'sh', $bytes, $directory, $data ],
+		'<', '/dev/null', '>>', $node->logfile, '2>&1');
+	until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
+	$code->();
+	system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
+	$run->finish;
 	return;
 }
 
