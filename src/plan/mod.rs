@@ -81,28 +81,30 @@ pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     postgres::tidy_at_exit();
     let _tidy = Tidy;
     let deadline = Instant::now() + TIME_LIMIT;
-    // Both at once. What PostgreSQL itself says of the files goes first.
-    let is_known = |name| planned.value(name).is_some() || postgres::is_from_command_line(name);
-    let are_known = settings::DECIDING.iter().all(|(name, _)| is_known(name));
-    let reader = if are_known {
-        None
-    } else {
+    // Those that go before the files.
+    let mut values = HashMap::new();
+    for (name, _) in settings::DECIDING {
+        if let Some(value) = planned.value(name) {
+            values.insert(name, value.to_string_lossy().into_owned());
+        } else if postgres::is_from_command_line(name) {
+            values.insert(name, postgres::setting(name)?);
+        }
+    }
+    // Both children at once. What PostgreSQL itself says of the files goes first.
+    let reader = if values.len() < settings::DECIDING.len() {
         Some(on_disk::Reader::start()?)
+    } else {
+        None
     };
     let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
-    let on_disk = match reader {
-        Some(reader) => reader.finish(deadline)?,
-        None => HashMap::new(),
-    };
+    if let Some(reader) = reader {
+        for (name, value) in reader.finish(deadline)? {
+            values.entry(name).or_insert(value);
+        }
+    }
     let in_effect = |name: &'static CStr| {
-        if let Some(value) = planned.value(name) {
-            return Ok(value.to_string_lossy().into_owned());
-        }
-        if postgres::is_from_command_line(name) {
-            return postgres::setting(name);
-        }
-        let found = on_disk.get(name).cloned();
-        Ok(found.unwrap_or_else(|| settings::default(name).to_owned()))
+        let value = values.get(name).cloned();
+        Ok(value.unwrap_or_else(|| settings::default(name).to_owned()))
     };
     postgres::server_with(in_effect, shared_memory_bytes)
 }

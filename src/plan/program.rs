@@ -52,10 +52,11 @@ pub(crate) fn ask<'a>(
 ) -> Result<Result<u64, Refusal>, Error> {
     let path = postgres::program();
     let failed = |error: io::Error| Error::file("run", &path, error);
-    // Messages before the settings are read follow these; and the service manager is not to take it for the server.
+    // Messages before the settings are read follow these; and the service manager is not to take it
+    // for the server.
+    const LEFT_OUT: [&str; 4] = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "NOTIFY_SOCKET"];
     let environment = std::env::vars_os()
-        .filter(|(name, _)| name != "LC_ALL" && name != "LANGUAGE" && name != "NOTIFY_SOCKET")
-        .filter(|(name, _)| name != "LC_MESSAGES")
+        .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out))
         .chain([("LC_MESSAGES".into(), "C".into())]);
     let question = [OsString::from("-C"), setting.into()];
     let arguments = arguments.cloned().chain(question);
