@@ -3,7 +3,7 @@
 //! This crate is only the SQL face; what it shows is read and judged by the crate `hugeinfo`.
 //!
 //! * [`plan`]: what the next start will need, as PostgreSQL itself computes it.
-//! * [`postgres`]: what the server says of itself. The only file with `unsafe` and `pg_sys`.
+//! * [`postgres`]: what the server says of itself. The only place with `unsafe` and `pg_sys`.
 //! * [`error`]: which SQLSTATE and hint an error gets.
 //! * [`processes`]: the processes of this server, and nobody else's.
 //! * [`surroundings`], [`waiting`]: what the diagnoses look at beyond the cheap facts.

@@ -27,8 +27,8 @@ apt_install() { # PACKAGES…
     # --no-remove: what is here already is worth more than our tests. The timeout: a new machine is
     # often still busy with its own updates. No needrestart: it would restart servers whose libraries
     # have become newer.
-    DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y --no-install-recommends --no-remove \
-        -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
+    DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
+        --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
 
     rm -f "$no_server"
     trap - EXIT INT TERM HUP
