@@ -7,8 +7,8 @@ use std::{
 };
 
 use hugeinfo::{
-    error::{Absence, ReadError},
-    refusal::Refusal,
+    linux::error::{Absence, ReadError},
+    server::refusal::Refusal,
 };
 use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
 
@@ -61,7 +61,8 @@ pub(crate) enum Error {
         path: PathBuf,
         source: io::Error,
     },
-    /// The copy of this backend that was to read the configuration files has ended without an answer.
+    /// The copy of this backend that was to read the configuration files has ended without an
+    /// answer.
     NotRead(PathBuf, End),
     /// PostgreSQL would not start with that configuration.
     Refused {

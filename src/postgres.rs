@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use hugeinfo::facts::{HugePages, Server, SharedMemoryType, Subject};
+use hugeinfo::server::facts::{HugePages, Server, SharedMemoryType, Subject};
 use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::error::Error;
@@ -58,8 +58,9 @@ pub(crate) fn server_with(
 
 /// The postmaster and an address inside the main segment.
 ///
-/// The buffer blocks lie in it with `shared_memory_type` `mmap` and `sysv` alike. `UsedShmemSegAddr` would not do: with `mmap` it
-/// is the small System V segment that guards the data directory.
+/// The buffer blocks lie in it with `shared_memory_type` `mmap` and `sysv` alike.
+/// `UsedShmemSegAddr` would not do: with `mmap` it is the small System V segment that guards the
+/// data directory.
 pub(crate) fn subject() -> Subject {
     // SAFETY: both are set before a backend runs its first query, and never changed after.
     let (postmaster, address) = unsafe {
@@ -79,7 +80,8 @@ pub(crate) fn subject() -> Subject {
 fn kilobytes(value: &str) -> Option<u64> {
     let value = CString::new(value).ok()?;
     let mut kilobytes = 0;
-    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody wants.
+    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
+    // wants.
     let is_understood = unsafe {
         pg_sys::parse_int(
             value.as_ptr(),
@@ -93,12 +95,14 @@ fn kilobytes(value: &str) -> Option<u64> {
 
 /// A setting in its base unit. PostgreSQL raises an error if there is none of that name.
 pub(crate) fn setting(name: &CStr) -> Result<String, Error> {
-    // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and copied before.
+    // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and
+    // copied before.
     let value = unsafe { CStr::from_ptr(pg_sys::GetConfigOption(name.as_ptr(), false, false)) };
     Ok(value.to_string_lossy().into_owned())
 }
 
-/// The process of which all others of this server are children: the postmaster, or this process alone in single-user mode.
+/// The process of which all others of this server are children: the postmaster, or this process
+/// alone in single-user mode.
 pub(crate) fn parent_pid() -> u32 {
     subject().postmaster.unwrap_or_else(std::process::id)
 }
@@ -126,24 +130,27 @@ pub(crate) fn max_connections() -> u64 {
 pub(crate) fn uses_io_uring() -> bool {
     // PostgreSQL 18 has that setting first.
     let name = c"io_method";
-    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string, looked at once.
+    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string,
+    // looked at once.
     unsafe {
         let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
         !value.is_null() && CStr::from_ptr(value) == c"io_uring"
     }
 }
 
-/// The processes that have a slot in shared memory: all but the postmaster, the logger and those that are just starting or ending.
+/// The processes that have a slot in shared memory: all but the postmaster, the logger and those
+/// that are just starting or ending.
 ///
-/// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be found for as long as the slot stays free.
+/// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be
+/// found for as long as the slot stays free.
 pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     // SAFETY: set before the server starts its first process, and there for as long as it runs.
     let header = unsafe { &*pg_sys::ProcGlobal };
     let count = usize::try_from(header.allProcCount).unwrap_or_default();
     let mut pids = HashSet::new();
     for index in 0..count {
-        // SAFETY: the array is as long as its header says. A pid is read without a lock, as the server itself does: it may be out
-        // of date, and whoever uses it checks the process.
+        // SAFETY: the array is as long as its header says. A pid is read without a lock, as the
+        // server itself does: it may be out of date, and whoever uses it checks the process.
         let pid = unsafe {
             (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
         };
@@ -164,8 +171,8 @@ pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
             .into_owned()
     };
     let mut types = HashMap::new();
-    // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until the next such call, which is not made
-    // before the loop ends.
+    // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until
+    // the next such call, which is not made before the loop ends.
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
         for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
@@ -219,7 +226,8 @@ pub(crate) fn may_read_server_files() -> bool {
     }
 }
 
-/// Raises PostgreSQL's error if a cancel or the end of the session is pending, or if memory has run out.
+/// Raises PostgreSQL's error if a cancel or the end of the session is pending, or if memory has run
+/// out.
 pub(crate) fn check_for_interrupts() {
     if memory::has_run_out() {
         ErrorReport::from(Error::OutOfMemory).report(PgLogLevel::ERROR);
@@ -253,7 +261,8 @@ pub(crate) fn wait(duration: Duration) {
     }
 }
 
-/// Waits until there is something to read, at most that long; a cancel or the end of the server ends it at once.
+/// Waits until there is something to read, at most that long; a cancel or the end of the server
+/// ends it at once.
 pub(crate) fn wait_readable(source: BorrowedFd<'_>, longest: Duration) {
     let events = pg_sys::WL_LATCH_SET
         | pg_sys::WL_SOCKET_READABLE
@@ -316,7 +325,8 @@ pub(crate) fn check_setting(name: &CStr, value: &CStr) {
     }
 }
 
-/// Whether the server, or a library that it has loaded, has defined a setting. One of an unknown prefix that somebody has set is not.
+/// Whether the server, or a library that it has loaded, has defined a setting. One of an unknown
+/// prefix that somebody has set is not.
 pub(crate) fn is_defined(name: &CStr) -> bool {
     let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
     with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)
@@ -349,7 +359,8 @@ fn with_setting<T>(name: &CStr, look: impl FnOnce(&pg_sys::config_generic) -> T)
     }
 }
 
-/// Has [`crate::plan::tidy`] called when this backend ends with an error that doesn't unwind: the end of the session or of the server.
+/// Has [`crate::plan::tidy`] called when this backend ends with an error that doesn't unwind: the
+/// end of the session or of the server.
 pub(crate) fn tidy_at_exit() {
     #[pg_guard]
     extern "C-unwind" fn tidy(_code: i32, _argument: pg_sys::Datum) {
@@ -402,7 +413,8 @@ impl FromDatum for Jsonb {
         if is_null {
             return None;
         }
-        // SAFETY: as declared. The iterator lives in this call's memory context; every string is copied.
+        // SAFETY: as declared. The iterator lives in this call's memory context; every string is
+        // copied.
         unsafe {
             if pg_sys::toast_raw_datum_size(datum) > LONGEST_SETTINGS {
                 return Some(Self::TooLong);

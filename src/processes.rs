@@ -3,16 +3,19 @@
 use std::collections::HashSet;
 
 use hugeinfo::{
-    error::{Absent, ReadError, absent_or},
-    family,
-    growth::TryPush,
-    instances::{self, Instance},
-    maps::Extent,
-    memory,
-    process::{FileId, Process},
-    root::Root,
-    segment,
-    stat::{self, Stat},
+    linux::{
+        error::{Absent, ReadError, absent_or},
+        growth::TryPush,
+        process::{
+            FileId, Process, children,
+            maps::Extent,
+            segment,
+            stat::{self, Stat},
+            status,
+        },
+        root::Root,
+    },
+    server::instances::{self, Instance},
 };
 use pgrx::warning;
 
@@ -29,8 +32,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// What `pg_stat_activity` does not tell: the type of a background worker without a database, of the postmaster, and of the logger
-    /// by its title.
+    /// What `pg_stat_activity` does not tell: the type of a background worker without a database,
+    /// of the postmaster, and of the logger by its title.
     pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
         let pid = self.process.pid();
         if self.has_slot {
@@ -66,12 +69,14 @@ impl Server {
 
     /// The process of that number, if it is of this server.
     ///
-    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans, which may even be servers of their own.
+    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans, which
+    /// may even be servers of their own.
     fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
-        let Some((process, stat)) = family::member(&self.root, self.parent, pid, buffer)? else {
+        let Some((process, stat)) = children::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
-        // The number of a postmaster that has died may have gone to anybody. It hadn't when we opened it if ours is alive now.
+        // The number of a postmaster that has died may have gone to anybody. It hadn't when we
+        // opened it if ours is alive now.
         if !postgres::has_parent() {
             return Ok(None);
         }
@@ -87,8 +92,9 @@ impl Server {
         }))
     }
 
-    /// Whether our main segment is mapped in a process: it has it from the postmaster, since a program that is started maps nothing
-    /// of who started it. So do those that have no slot yet, no more, or never, as they are to refuse a client.
+    /// Whether our main segment is mapped in a process: it has it from the postmaster, since a
+    /// program that is started maps nothing of who started it. So do those that have no slot yet,
+    /// no more, or never, as they are to refuse a client.
     fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
         let address = postgres::subject().address;
         let Ok(theirs) = absent_or(segment::object(process, address))? else {
@@ -99,8 +105,9 @@ impl Server {
         Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
     }
 
-    /// Whether a child of the postmaster is its logger, which lets go of shared memory: by its title, and by what others can't have in common
-    /// with the postmaster, a data directory. Where the kernel lets nobody look at either, the title alone has to do.
+    /// Whether a child of the postmaster is its logger, which lets go of shared memory: by its
+    /// title, and by what others can't have in common with the postmaster, a data directory. Where
+    /// the kernel lets nobody look at either, the title alone has to do.
     fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
         if !has_loggers_title(process, buffer) {
             return Ok(false);
@@ -126,7 +133,7 @@ pub(crate) fn all<T>(
     };
     let mut buffer = Vec::with_capacity(4096);
     let mut rows = Vec::new();
-    for pid in family::pids(
+    for pid in children::pids(
         &server.root,
         server.parent,
         server.with_slot.iter().copied(),
@@ -142,10 +149,12 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
-/// What `answer` makes of the process that has touched most of the main segment, as far as `RssShmem` and `HugetlbPages` tell cheaply, and of its mappings of
-/// it; of the next one where there is no answer.
+/// What `answer` makes of the process that has touched most of the main segment, as far as
+/// `RssShmem` and `HugetlbPages` tell cheaply, and of its mappings of it; of the next one where
+/// there is no answer.
 ///
-/// Finds them without a look into shared memory, so that no page of it is touched. Whose child is not of this server doesn't map the segment.
+/// Finds them without a look into shared memory, so that no page of it is touched. Whose child is
+/// not of this server doesn't map the segment.
 pub(crate) fn that_touched_most<T>(
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
 ) -> Result<Option<T>, Error> {
@@ -156,12 +165,12 @@ pub(crate) fn that_touched_most<T>(
     let address = postgres::subject().address;
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
-    for pid in family::pids(&root, parent, [], postgres::check_for_interrupts)? {
+    for pid in children::pids(&root, parent, [], postgres::check_for_interrupts)? {
         postgres::check_for_interrupts();
-        let Some((process, _)) = family::member(&root, parent, pid, &mut buffer)? else {
+        let Some((process, _)) = children::member(&root, parent, pid, &mut buffer)? else {
             continue;
         };
-        if let Ok(memory) = absent_or(memory::read(&process, &mut buffer))? {
+        if let Ok(memory) = absent_or(status::read_memory(&process, &mut buffer))? {
             let on_small_pages = memory.rss_shmem.unwrap_or_default();
             let touched = on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default());
             candidates.try_push((touched, pid))?;
@@ -172,7 +181,7 @@ pub(crate) fn that_touched_most<T>(
     let mut mappings = |process: &Process| -> Result<Option<Vec<Extent>>, Error> {
         Ok(absent_or(segment::mappings(process, address, &mut buffer))?.ok())
     };
-    let Some((postmaster, _)) = family::member(&root, parent, parent, &mut Vec::new())? else {
+    let Some((postmaster, _)) = children::member(&root, parent, parent, &mut Vec::new())? else {
         return Ok(None);
     };
     let Some(segment) = mappings(&postmaster)? else {
@@ -180,7 +189,7 @@ pub(crate) fn that_touched_most<T>(
     };
     for (_, pid) in candidates {
         postgres::check_for_interrupts();
-        let Some((process, _)) = family::member(&root, parent, pid, &mut Vec::new())? else {
+        let Some((process, _)) = children::member(&root, parent, pid, &mut Vec::new())? else {
             continue;
         };
         let Some(own) = mappings(&process)? else {
@@ -195,8 +204,8 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
-/// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets a warning and no row, so that a query over
-/// many goes on.
+/// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets
+/// a warning and no row, so that a query over many goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     let member = match (u32::try_from(pid), Server::new()?) {
         (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
@@ -220,13 +229,15 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
         .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(b": logger"))
 }
 
-/// The number of [`postgres::parent_pid`] where that is its number in this `/proc`, too. `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
+/// The number of [`postgres::parent_pid`] where that is its number in this `/proc`, too. `None`:
+/// `/proc` is of another PID namespace, in which the number is somebody else's.
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
     let pid = postgres::parent_pid();
-    Ok(family::is_ours(root, pid)?.then_some(pid))
+    Ok(children::is_ours(root, pid)?.then_some(pid))
 }
 
-/// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which can be many, are known without a look.
+/// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which
+/// can be many, are known without a look.
 pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
     let children = match own {
         Some(_) => postgres::pids_in_shared_memory()?,

@@ -1,17 +1,20 @@
 //! What the diagnoses look at beyond the facts of `hugeinfo_status`, read for this server.
 
 use hugeinfo::{
-    boot, buddyinfo,
-    checks::shared_thp_may_be_used,
-    error::{Absent, absent_or},
-    facts::Facts,
-    host::Host,
-    limits, memory, numa, numa_maps, oom,
-    process::Process,
-    root::Root,
-    smaps,
-    surroundings::{ProcessFigures, Surroundings},
-    uptime, vmstat,
+    advice::checks::shared_thp_may_be_used,
+    linux::{
+        boot, buddyinfo,
+        error::{Absent, absent_or},
+        numa::node,
+        process::{Process, limits, numa_maps, oom_score, smaps, status},
+        root::Root,
+        uptime, vmstat,
+    },
+    server::{
+        facts::Facts,
+        host::Host,
+        surroundings::{ProcessFigures, Surroundings},
+    },
 };
 
 use crate::{error::Error, postgres, processes, waiting};
@@ -20,7 +23,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     let root = Root::system();
     let pause = postgres::check_for_interrupts;
     let host = Host::read(&root)?;
-    let nodes = absent_or(numa::read(&root, pause))?;
+    let nodes = absent_or(node::read(&root, pause))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
     let may_be_transparent = facts.huge_page_in_use() == Some(None)
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
@@ -28,7 +31,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     let mut buffer = Vec::new();
     let postmaster = absent_or(Process::open(&root, postgres::parent_pid()))?;
     let oom_score_adj = match &postmaster {
-        Ok(postmaster) => absent_or(oom::score_adj(postmaster, &mut buffer))?,
+        Ok(postmaster) => absent_or(oom_score::score_adj(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
     };
     let locked_memory = match &postmaster {
@@ -69,7 +72,8 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     })
 }
 
-/// Of the process that has touched most of the segment: a lower bound, as each shows only what it has touched itself.
+/// Of the process that has touched most of the segment: a lower bound, as each shows only what it
+/// has touched itself.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
         let entries = match absent_or(smaps::read(process, postgres::check_for_interrupts))? {
@@ -93,7 +97,7 @@ fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     let ticks_per_second = rustix::param::clock_ticks_per_second();
     processes::all(|member, buffer| {
         let process = &member.process;
-        let Ok(memory) = absent_or(memory::read(process, buffer))? else {
+        let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
         let started = member.stat.start_ticks.checked_div(ticks_per_second);
@@ -105,7 +109,7 @@ fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
             age_seconds: uptime
                 .zip(started)
                 .map(|(now, then)| now.saturating_sub(then)),
-            oom_score_adj: absent_or(oom::score_adj(process, buffer))?.ok(),
+            oom_score_adj: absent_or(oom_score::score_adj(process, buffer))?.ok(),
             is_postmaster: process.pid() == postgres::parent_pid(),
         }))
     })

@@ -1,9 +1,11 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
 use hugeinfo::{
-    facts::{Facts, Server},
-    segment::Segment,
-    surroundings::Files,
+    linux::process::segment::Segment,
+    server::{
+        facts::{Facts, Server},
+        surroundings::Files,
+    },
 };
 use pgrx::{Spi, pg_sys::panic::ErrorReport};
 
@@ -49,8 +51,8 @@ pub(crate) fn files(facts: &Facts) -> Files {
     }
 }
 
-/// Whether the next start takes as many pages as the server has now, of the same kind. Where the kernel
-/// doesn't tell how many it has, PostgreSQL does, in whole MB, rounded up.
+/// Whether the next start takes as many pages as the server has now, of the same kind. Where the
+/// kernel doesn't tell how many it has, PostgreSQL does, in whole MB, rounded up.
 fn is_same(facts: &Facts, next: &Server) -> bool {
     let now = &facts.server;
     let same_size = match &facts.segment {

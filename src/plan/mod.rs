@@ -28,7 +28,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hugeinfo::facts::Server;
+use hugeinfo::server::facts::Server;
 
 pub(crate) use self::settings::names;
 use self::{scratch::Scratch, settings::Planned};

@@ -8,7 +8,13 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::{process::Process, refusal::Refusal, root::Root, stat};
+use hugeinfo::{
+    linux::{
+        process::{Process, stat},
+        root::Root,
+    },
+    server::refusal::Refusal,
+};
 
 use super::output::{Place, Running};
 use crate::{
@@ -21,7 +27,8 @@ use crate::{
 
 /// The arguments that the postmaster runs with, its name left out.
 ///
-/// The kernel has them as they were, whatever is in them; the quotes of `postmaster.opts` do not tell where one ends that has quotes in it.
+/// The kernel has them as they were, whatever is in them; the quotes of `postmaster.opts` do not
+/// tell where one ends that has quotes in it.
 pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     let root = Root::system();
     let mut buffer = Vec::new();
@@ -43,7 +50,8 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     Ok(arguments)
 }
 
-/// The value of a setting that PostgreSQL computes when it starts with these arguments, in that scratch directory.
+/// The value of a setting that PostgreSQL computes when it starts with these arguments, in that
+/// scratch directory.
 pub(crate) fn ask<'a>(
     arguments: impl Iterator<Item = &'a OsString>,
     setting: &str,

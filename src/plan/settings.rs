@@ -6,16 +6,16 @@ use std::{
     path::Path,
 };
 
-use hugeinfo::refusal::Refusal;
+use hugeinfo::server::refusal::Refusal;
 
 use crate::{
     error::Error,
     postgres::{self, Jsonb},
 };
 
-/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or that decide over huge pages. All
-/// are numbers or words of a list: none names a file, a library or a command. A test varies every other setting of the server to show that
-/// none is missing.
+/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
+/// that decide over huge pages. All are numbers or words of a list: none names a file, a library or
+/// a command. A test varies every other setting of the server to show that none is missing.
 const NAMES: [&CStr; 35] = [
     c"autovacuum_max_workers",
     c"autovacuum_worker_slots",
@@ -76,7 +76,8 @@ pub(super) fn default(name: &CStr) -> &'static str {
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 
 impl Planned {
-    /// Errors: not an object, a name that is not in the list or there twice, a value that is none; PostgreSQL's own for a wrong value.
+    /// Errors: not an object, a name that is not in the list or there twice, a value that is none;
+    /// PostgreSQL's own for a wrong value.
     pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
         let mut planned = Vec::new();
         let members = match settings {
@@ -122,7 +123,8 @@ impl Planned {
         })
     }
 
-    /// The error for settings that don't go together, or for files that PostgreSQL would not start with.
+    /// The error for settings that don't go together, or for files that PostgreSQL would not start
+    /// with.
     pub(crate) fn refused(&self, mut refusal: Refusal, scratch: &Path) -> Error {
         if !refusal.is_of_configuration {
             let directory = format!("The scratch directory was \"{}\".", scratch.display());

@@ -1,6 +1,9 @@
 //! `hugeinfo_backends`: page tables, memory and faults of each process of this server.
 
-use hugeinfo::{error::absent_or, memory, oom};
+use hugeinfo::linux::{
+    error::absent_or,
+    process::{oom_score, status},
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -9,8 +12,8 @@ use crate::{
     processes::{self, Member},
 };
 
-/// A row for each process: the postmaster, the logger and all others. Four small reads each, of `stat`, `status`, `oom_score` and
-/// `oom_score_adj`; no walk of page tables.
+/// A row for each process: the postmaster, the logger and all others. Four small reads each, of
+/// `stat`, `status`, `oom_score` and `oom_score_adj`; no walk of page tables.
 ///
 /// Errors: as `hugeinfo_status`. A process that ends meanwhile is left out.
 #[pg_extern(parallel_restricted, cost = 1000000)]
@@ -40,11 +43,11 @@ fn hugeinfo_backends() -> Result<
 > {
     let row = |member: Member, buffer: &mut Vec<u8>| {
         let process = &member.process;
-        let Ok(memory) = absent_or(memory::read(process, buffer))? else {
+        let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
-        let oom_score = absent_or(oom::score(process, buffer))?.ok();
-        let oom_score_adj = absent_or(oom::score_adj(process, buffer))?.ok();
+        let oom_score = absent_or(oom_score::score(process, buffer))?.ok();
+        let oom_score_adj = absent_or(oom_score::score_adj(process, buffer))?.ok();
         let backend_type = member.type_beyond_activity(buffer);
         Ok::<_, Error>(Some((
             pid_or_error(process.pid())?,

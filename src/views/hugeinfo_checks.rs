@@ -1,14 +1,16 @@
 //! `hugeinfo_checks`: a row for each diagnosis, also the healthy ones.
 
-use hugeinfo::checks;
+use hugeinfo::advice::checks;
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{error::Error, postgres::memory::with_room, surroundings};
 
-/// What matters most first. Reads the host, every process of this server and the title of every process of the host; page tables are
-/// walked only on hosts with several NUMA nodes, or where shared memory may lie on transparent huge pages.
+/// What matters most first. Reads the host, every process of this server and the title of every
+/// process of the host; page tables are walked only on hosts with several NUMA nodes, or where
+/// shared memory may lie on transparent huge pages.
 ///
-/// Errors: as `hugeinfo_status`. A source that is missing or denied is no error: the check is `unknown`.
+/// Errors: as `hugeinfo_status`. A source that is missing or denied is no error: the check is
+/// `unknown`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_checks() -> Result<

@@ -1,11 +1,12 @@
-//! `hugeinfo_fault_rates(duration)`: page faults of each process over a sample, as `sar -B` and `pidstat -r` show them.
+//! `hugeinfo_fault_rates(duration)`: page faults of each process over a sample, as `sar -B` and
+//! `pidstat -r` show them.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-use hugeinfo::{growth::try_collect, stat::Stat};
+use hugeinfo::linux::{growth::try_collect, process::stat::Stat};
 use pgrx::{AnyNumeric, datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -67,9 +68,11 @@ overloads! {
     }
 }
 
-/// Sleeps for `duration` and gives a row for each process that was there before or after. A cancel ends the wait at once.
+/// Sleeps for `duration` and gives a row for each process that was there before or after. A cancel
+/// ends the wait at once.
 ///
-/// Errors: 22023 for a duration that is not above zero and at most an hour; else as `hugeinfo_status`.
+/// Errors: 22023 for a duration that is not above zero and at most an hour; else as
+/// `hugeinfo_status`.
 fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let duration = duration
         .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
@@ -77,7 +80,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let start = Instant::now();
     let mut before = sample()?;
     postgres::wait(duration);
-    // From start to start: between the two reads of a process lies the wait and what one sample takes, not two.
+    // From start to start: between the two reads of a process lies the wait and what one sample
+    // takes, not two.
     let seconds = start.elapsed().as_secs_f64();
     let after = sample()?;
     let mut rows = Vec::new();

@@ -1,6 +1,6 @@
 //! `hugeinfo_host`: the host in one row.
 
-use hugeinfo::{host::Host, root::Root};
+use hugeinfo::{linux::root::Root, server::host::Host};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{

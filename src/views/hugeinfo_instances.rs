@@ -1,11 +1,11 @@
 //! `hugeinfo_instances`: a row for each PostgreSQL server on this host, whoever owns it.
 
-use hugeinfo::{
+use hugeinfo::linux::{
     error::absent_or,
-    maps::name_text,
     meminfo,
+    pages::{base_page_bytes, pages_required},
+    process::maps::name_text,
     root::Root,
-    sizing::{base_page_bytes, pages_required},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -16,8 +16,9 @@ use crate::{
     processes,
 };
 
-/// The servers, by process number. Looks at each process of the host but our own children once: its `stat`, and more of those that are servers; walks no page tables but a
-/// postmaster's, and these only where the kernel has no `PROCMAP_QUERY`.
+/// The servers, by process number. Looks at each process of the host but our own children once: its
+/// `stat`, and more of those that are servers; walks no page tables but a postmaster's, and these
+/// only where the kernel has no `PROCMAP_QUERY`.
 ///
 /// Errors: as `hugeinfo_status`. What may not be read is NULL.
 #[pg_extern(parallel_restricted, cost = 1000000)]

@@ -4,9 +4,11 @@
 use std::iter;
 
 use hugeinfo::{
-    error::absent_or,
-    kind::Landmarks,
-    smaps::{self, Entry},
+    linux::{
+        error::absent_or,
+        process::smaps::{self, Entry},
+    },
+    server::mapping_kind::Landmarks,
 };
 use pgrx::{
     AnyNumeric,

@@ -1,6 +1,7 @@
-//! `hugeinfo_memory(pid)`: what one process really takes, shared memory divided by those who share it.
+//! `hugeinfo_memory(pid)`: what one process really takes, shared memory divided by those who share
+//! it.
 
-use hugeinfo::{error::absent_or, smaps};
+use hugeinfo::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -31,10 +32,11 @@ overloads! {
     }
 }
 
-/// One row for a process of this server. Walks its page tables: the kernel's work grows with the memory that it has touched in small pages.
+/// One row for a process of this server. Walks its page tables: the kernel's work grows with the
+/// memory that it has touched in small pages.
 ///
-/// A warning and no row for a pid that isn't of this server, no row for NULL. NULLs where `/proc/PID/smaps` may not be read. Errors: as
-/// `hugeinfo_status`.
+/// A warning and no row for a pid that isn't of this server, no row for NULL. NULLs where
+/// `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
 fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);

@@ -1,9 +1,10 @@
-//! `hugeinfo_numa`: a row for each NUMA node and page size: its memory, its part of the pool, and its part of the main segment.
+//! `hugeinfo_numa`: a row for each NUMA node and page size: its memory, its part of the pool, and
+//! its part of the main segment.
 
-use hugeinfo::{
+use hugeinfo::linux::{
     error::absent_or,
-    numa::{self, Counters},
-    numa_maps,
+    numa::node::{self, Counters},
+    process::numa_maps,
     root::Root,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -15,8 +16,9 @@ use crate::{
     processes,
 };
 
-/// Node by node, small pages first; no row where the kernel knows no NUMA or `/sys` can't be read. Walks the page tables of one process: the kernel's work
-/// grows with the memory that it has touched in small pages.
+/// Node by node, small pages first; no row where the kernel knows no NUMA or `/sys` can't be read.
+/// Walks the page tables of one process: the kernel's work grows with the memory that it has
+/// touched in small pages.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
@@ -40,7 +42,7 @@ fn hugeinfo_numa() -> Result<
 > {
     let rows = || {
         let pause = postgres::check_for_interrupts;
-        let nodes = absent_or(numa::read(&Root::system(), pause))?.unwrap_or_default();
+        let nodes = absent_or(node::read(&Root::system(), pause))?.unwrap_or_default();
         let facts = super::facts()?;
         let of_segment = processes::that_touched_most(|process, mappings| {
             Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())

@@ -1,6 +1,9 @@
 //! `hugeinfo_page_tables`: what page tables cost now, and would cost on pages of each size.
 
-use hugeinfo::{error::absent_or, memory, page_tables::bytes_of_one};
+use hugeinfo::{
+    linux::{error::absent_or, process::status},
+    model::page_tables::bytes_of_one,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -33,7 +36,7 @@ fn hugeinfo_page_tables() -> Result<
     let rows = || {
         let facts = super::facts()?;
         let present = processes::all(|member, buffer| {
-            Ok(absent_or(memory::read(&member.process, buffer))?
+            Ok(absent_or(status::read_memory(&member.process, buffer))?
                 .ok()
                 .map(|memory| memory.page_tables))
         })?;

@@ -1,8 +1,9 @@
-//! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the files as they are now.
+//! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the
+//! files as they are now.
 
 use hugeinfo::{
-    forecast::{CgroupLimits, Forecast},
-    hugepages::Pool,
+    linux::hugepages::Pool,
+    model::forecast::{CgroupLimits, Forecast},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -53,10 +54,13 @@ overloads! {
     }
 }
 
-/// One row for each huge page size, smallest first; one row without a size where the kernel has no huge pages or `/sys` can't be read.
+/// One row for each huge page size, smallest first; one row without a size where the kernel has no
+/// huge pages or `/sys` can't be read.
 ///
-/// Errors: 54000 for settings longer than [`LONGEST_SETTINGS`](crate::postgres::LONGEST_SETTINGS), 22023 for those that can't be planned, PostgreSQL's own for what it would not start with, 38000 after
-/// [`plan::TIME_LIMIT`], 53100 and others where there is no room for a scratch directory; else as `hugeinfo_status`.
+/// Errors: 54000 for settings longer than [`LONGEST_SETTINGS`](crate::postgres::LONGEST_SETTINGS),
+/// 22023 for those that can't be planned, PostgreSQL's own for what it would not start with, 38000
+/// after [`plan::TIME_LIMIT`], 53100 and others where there is no room for a scratch directory;
+/// else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
     let planned = plan::next_start(settings)?;
     let mut facts = super::facts()?;

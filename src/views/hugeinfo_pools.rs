@@ -1,6 +1,6 @@
 //! `hugeinfo_pools`: a row for each huge page size of the kernel.
 
-use hugeinfo::forecast::Forecast;
+use hugeinfo::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
     postgres::memory::with_room,
 };
 
-/// The pools, smallest page first; no row where the kernel has no huge pages or `/sys` can't be read.
+/// The pools, smallest page first; no row where the kernel has no huge pages or `/sys` can't be
+/// read.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]

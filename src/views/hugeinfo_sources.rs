@@ -1,6 +1,6 @@
 //! `hugeinfo_sources`: a row for each kernel source, and whether it can be read here.
 
-use hugeinfo::{root::Root, sources};
+use hugeinfo::{linux::root::Root, server::sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::postgres::{self, memory::with_room};

@@ -1,6 +1,6 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::{checks, forecast::Forecast, sizing};
+use hugeinfo::{advice::checks, linux::pages, model::forecast::Forecast};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -8,10 +8,11 @@ use crate::{
     postgres::memory::with_room,
 };
 
-/// One row: whether huge pages back the main segment, whether a restart would get them, what is wrong and what to type.
+/// One row: whether huge pages back the main segment, whether a restart would get them, what is
+/// wrong and what to type.
 ///
-/// Errors: 58030 where the kernel fails to read a file, 58000 where a file has an unknown form. A source that is missing or
-/// denied is no error: columns are NULL and `status` says so.
+/// Errors: 58030 where the kernel fails to read a file, 58000 where a file has an unknown form. A
+/// source that is missing or denied is no error: columns are NULL and `status` says so.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_status() -> Result<
@@ -46,7 +47,7 @@ fn hugeinfo_status() -> Result<
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
         let asked_for = facts.huge_page_asked_for();
         let required =
-            asked_for.map(|page_bytes| sizing::pages_required(facts.needed_bytes(), page_bytes));
+            asked_for.map(|page_bytes| pages::pages_required(facts.needed_bytes(), page_bytes));
         let target = Forecast::of_target(&facts);
         let target = target.as_ref();
         Ok::<_, Error>((

@@ -40,7 +40,7 @@ mod hugeinfo_sources;
 mod hugeinfo_status;
 mod hugeinfo_vmstat;
 
-use hugeinfo::{facts::Facts, root::Root};
+use hugeinfo::{linux::root::Root, server::facts::Facts};
 use pgrx::extension_sql_file;
 
 use serde_json::Value;
@@ -58,7 +58,8 @@ fn facts() -> Result<Facts, Error> {
     )?)
 }
 
-/// Text for this database. Names of control groups and files can hold characters that its encoding lacks: these are escaped.
+/// Text for this database. Names of control groups and files can hold characters that its encoding
+/// lacks: these are escaped.
 pub(crate) fn shown(text: String) -> String {
     if text.is_ascii() || postgres::is_utf8_database() {
         return text;

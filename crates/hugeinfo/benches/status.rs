@@ -1,4 +1,5 @@
-//! `/proc/PID/status` by our parser, by that of `procfs`, and what the kernel takes to write it: why `memory` has a parser of its own.
+//! `/proc/PID/status` by our parser, by that of `procfs`, and what the kernel takes to write it:
+//! why `memory` has a parser of its own.
 //!
 //!     scripts/cargo bench --package hugeinfo
 
@@ -6,7 +7,7 @@
 
 use std::{fs, hint::black_box, time::Instant};
 
-use hugeinfo::memory;
+use hugeinfo::linux::process::status;
 use procfs::{FromRead, process::Status};
 
 /// Of a backend on Linux 6.18.
@@ -20,7 +21,7 @@ fn main() {
     let (mut ours, mut theirs, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(microseconds(|| {
-            memory::parse(black_box(CAPTURED)).expect("memory")
+            status::parse_memory(black_box(CAPTURED)).expect("memory")
         }));
         theirs.push(microseconds(|| {
             Status::from_read(black_box(CAPTURED)).expect("status")

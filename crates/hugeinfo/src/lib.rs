@@ -1,12 +1,16 @@
 //! What Linux says of huge pages and of one process's shared memory, and what follows from it.
 //!
-//! Data flows one way. *Readers* ([`segment`], [`hugepages`], [`meminfo`], [`cgroup`]) each know one
-//! kernel source and nothing of PostgreSQL. [`facts`] collects what they read. The *reasoning*
-//! ([`sizing`], [`forecast`], [`checks`]) is pure: facts in, findings out, so that any machine can be
-//! a test fixture.
+//! Data flows one way, and each module knows only those before it: [`linux`] reads the kernel's
+//! files and knows nothing of PostgreSQL, [`server`] is one server and its machine as facts,
+//! [`model`] says what will happen, [`advice`] what is wrong and what to type. The last two are
+//! pure, so that any machine can be a test fixture.
 //!
 //! ```no_run
-//! use hugeinfo::{checks, facts::{Facts, HugePages, Server, SharedMemoryType, Subject}, root::Root};
+//! use hugeinfo::{
+//!     advice::checks,
+//!     linux::root::Root,
+//!     server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
+//! };
 //!
 //! let server = Server {
 //!     huge_pages: HugePages::Try,
@@ -17,7 +21,7 @@
 //! let subject = Subject { postmaster: Some(4711), address: 0x7f00_0000_0000 };
 //! let facts = Facts::read(&Root::system(), server, &subject)?;
 //! println!("{}", checks::verdict(&facts).reason);
-//! # Ok::<(), hugeinfo::error::ReadError>(())
+//! # Ok::<(), hugeinfo::linux::error::ReadError>(())
 //! ```
 
 #![deny(unsafe_code)]
@@ -25,46 +29,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
-pub mod boot;
-pub mod buddyinfo;
-pub mod cgroup;
-pub mod checks;
-pub mod error;
-pub mod facts;
-pub mod family;
-pub mod forecast;
-pub mod growth;
-pub mod headroom;
-pub mod host;
-pub mod hugepages;
-pub mod identity;
-pub mod instances;
-pub mod kind;
-pub mod limits;
-pub mod list;
-pub mod maps;
-pub mod meminfo;
-pub mod memory;
-pub mod nodes;
-pub mod numa;
-pub mod numa_maps;
-pub mod oom;
-pub mod page_tables;
-pub mod passwd;
-pub mod postmaster_pid;
-pub mod process;
-pub mod processors;
-mod procmap_query;
-pub mod refusal;
-pub mod root;
-pub mod segment;
-pub mod sizing;
-pub mod smaps;
-pub mod sources;
-pub mod stat;
-pub mod surroundings;
-pub mod sysctl;
-mod text;
-pub mod transparent_hugepage;
-pub mod uptime;
-pub mod vmstat;
+pub mod advice;
+pub mod linux;
+pub mod model;
+pub mod server;

@@ -1,7 +1,7 @@
 //! Each check beyond the cheap ones: a machine where it fires, and one where it doesn't.
 //!
-//! The machines are trees of kernel files: those of a captured one (Linux 6.18), changed in the files that matter, in the form that the
-//! kernel's documentation gives them.
+//! The machines are trees of kernel files: those of a captured one (Linux 6.18), changed in the
+//! files that matter, in the form that the kernel's documentation gives them.
 
 #![allow(clippy::expect_used)]
 
@@ -10,18 +10,25 @@ mod scene;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use hugeinfo::{
-    boot, buddyinfo, checks,
-    checks::{Check, Status},
-    error::{Absent, absent_or},
-    facts::{Facts, HugePages, Server, SharedMemoryType},
-    host::Host,
-    hugepages::Pool,
-    instances::Instance,
-    numa::{self, Counters, Node},
-    root::Root,
-    segment::Segment,
-    surroundings::{Files, ProcessFigures, Surroundings},
-    vmstat,
+    advice::{
+        check::{Check, Status},
+        checks,
+    },
+    linux::{
+        boot, buddyinfo,
+        error::{Absent, absent_or},
+        hugepages::Pool,
+        numa::node::{self, Counters, Node},
+        process::segment::Segment,
+        root::Root,
+        vmstat,
+    },
+    server::{
+        facts::{Facts, HugePages, Server, SharedMemoryType},
+        host::Host,
+        instances::Instance,
+        surroundings::{Files, ProcessFigures, Surroundings},
+    },
 };
 use scene::*;
 
@@ -119,8 +126,8 @@ fn on_node(number: u32, total: u64) -> Node {
     };
     Node {
         number,
-        memory: numa::Memory::default(),
-        pools: vec![numa::Pool {
+        memory: node::Memory::default(),
+        pools: vec![node::Pool {
             page_bytes: 2 * MB,
             counters: Some(counters),
         }],
@@ -578,7 +585,8 @@ fn neighbours() {
         &["need 609", "can give 609"],
         None,
     );
-    // 500 pages that another program has are not to be had; on a host without the memory nobody is told to take it.
+    // 500 pages that another program has are not to be had; on a host without the memory nobody is
+    // told to take it.
     let mut facts = healthy();
     *pool(&mut facts, 0) = Pool {
         total: 1037,
@@ -801,7 +809,8 @@ fn page_tables() {
         100 * (138_u64 << 30) / (2 << 20) * 8
     );
 
-    // Small against RAM, large against the segment; then on huge pages, where connections are what is left to save.
+    // Small against RAM, large against the segment; then on huge pages, where connections are what
+    // is left to save.
     let mut small = fallen_back(537);
     small.meminfo.as_mut().expect("meminfo").total_bytes = Some(256 * GB);
     expect(

@@ -1,14 +1,15 @@
-//! Every captured host: the readers and the forecast give what was worked out by hand from its files.
+//! Every captured host: the readers and the forecast give what was worked out by hand from its
+//! files.
 
 #![allow(clippy::expect_used)]
 
 use std::{fs, path::Path};
 
 use hugeinfo::{
-    checks,
-    facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
-    forecast::{CgroupLimits, Forecast},
-    root::Root,
+    advice::checks,
+    linux::root::Root,
+    model::forecast::{CgroupLimits, Forecast},
+    server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use serde::Deserialize;
 

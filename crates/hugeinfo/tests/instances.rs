@@ -5,9 +5,8 @@
 use std::{collections::HashSet, fs, os::unix::fs::symlink};
 
 use hugeinfo::{
-    instances::{self, Instance},
-    root::Root,
-    segment::Segment,
+    linux::{process::segment::Segment, root::Root},
+    server::instances::{self, Instance},
 };
 use tempfile::TempDir;
 

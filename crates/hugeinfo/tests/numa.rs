@@ -4,9 +4,9 @@
 
 use std::fs;
 
-use hugeinfo::{
+use hugeinfo::linux::{
     error::ReadError,
-    numa::{self, Counters, Memory, Node, Pool},
+    numa::node::{self, Counters, Memory, Node, Pool},
     root::Root,
 };
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ impl Host {
     }
 
     fn read(&self) -> Result<Vec<Node>, ReadError> {
-        numa::read(&Root::at(self.0.path()), || ())
+        node::read(&Root::at(self.0.path()), || ())
     }
 }
 
@@ -128,7 +128,7 @@ fn many_nodes_in_order() {
         host.pool(number, 2048, [u64::from(number), 0, 0]);
     }
     let mut pauses = 0;
-    let nodes = numa::read(&Root::at(host.0.path()), || pauses += 1).expect("nodes");
+    let nodes = node::read(&Root::at(host.0.path()), || pauses += 1).expect("nodes");
     assert_eq!((nodes.len(), pauses), (256, 256));
     for (node, number) in nodes.iter().zip(0..) {
         assert_eq!(node.number, number);

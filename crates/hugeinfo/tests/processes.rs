@@ -4,7 +4,11 @@
 
 use std::fs;
 
-use hugeinfo::{error::ReadError, family, memory, oom, process::Process, root::Root, smaps, stat};
+use hugeinfo::linux::{
+    error::ReadError,
+    process::{Process, children, oom_score, smaps, stat, status},
+    root::Root,
+};
 use tempfile::TempDir;
 
 /// A tree with processes of these numbers and parents.
@@ -33,18 +37,18 @@ fn children_by_the_kernels_list() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10)]);
     write(&tree, "proc/10/task/10/children", "12 11 ");
     assert_eq!(
-        family::pids(&root, 10, [], || {}).expect("pids"),
+        children::pids(&root, 10, [], || {}).expect("pids"),
         [10, 11, 12]
     );
     // One that the list missed, and one that is in both.
     assert_eq!(
-        family::pids(&root, 10, [13, 11], || {}).expect("pids"),
+        children::pids(&root, 10, [13, 11], || {}).expect("pids"),
         [10, 11, 12, 13]
     );
     write(&tree, "proc/10/task/10/children", "");
-    assert_eq!(family::pids(&root, 10, [], || {}).expect("pids"), [10]);
+    assert_eq!(children::pids(&root, 10, [], || {}).expect("pids"), [10]);
     write(&tree, "proc/10/task/10/children", "12 x");
-    let error = family::pids(&root, 10, [], || {}).expect_err("no number");
+    let error = children::pids(&root, 10, [], || {}).expect_err("no number");
     assert!(
         matches!(error, ReadError::Malformed { line: 1, .. }),
         "{error}"
@@ -57,7 +61,7 @@ fn children_by_their_parent() {
     write(&tree, "proc/meminfo", "");
     fs::create_dir_all(tree.path().join("proc/15")).expect("one that has just ended");
     assert_eq!(
-        family::pids(&root, 10, [], || {}).expect("pids"),
+        children::pids(&root, 10, [], || {}).expect("pids"),
         [10, 11, 14]
     );
 }
@@ -67,7 +71,7 @@ fn nobody_elses_process() {
     let (_tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11)]);
     let mut buffer = Vec::new();
     let mut is_member = |pid| {
-        family::member(&root, 10, pid, &mut buffer)
+        children::member(&root, 10, pid, &mut buffer)
             .expect("no failure")
             .is_some()
     };
@@ -83,7 +87,7 @@ fn nobody_elses_process() {
 fn numbers_of_another_namespace() {
     let own = std::process::id();
     let (tree, root) = tree(&[(10, 1), (own, 10)]);
-    let is_ours = |parent| family::is_ours(&root, parent).expect("no failure");
+    let is_ours = |parent| children::is_ours(&root, parent).expect("no failure");
     let stat_of_own =
         fs::read_to_string(tree.path().join(format!("proc/{own}/stat"))).expect("stat");
     write(&tree, "proc/self/stat", &stat_of_own);
@@ -113,7 +117,7 @@ fn a_file_of_any_length_is_read_whole() {
             let text = "\n".repeat(length - last.len()) + &last;
             write(&tree, "proc/11/status", &text);
             for buffer in [&mut grown, &mut Vec::new()] {
-                let memory = memory::read(&process, buffer).expect("memory");
+                let memory = status::read_memory(&process, buffer).expect("memory");
                 assert_eq!(memory.rss, Some(7 << 10), "{length}");
                 assert_eq!(*buffer, text.as_bytes());
             }
@@ -138,16 +142,16 @@ fn a_process_without_memory() {
         "Name:\tpostgres\nState:\tZ (zombie)\n",
     );
     assert_eq!(
-        memory::read(&process, &mut buffer).expect("status"),
-        memory::Memory::default()
+        status::read_memory(&process, &mut buffer).expect("status"),
+        status::Memory::default()
     );
     write(&tree, "proc/11/oom_score_adj", "-1000\n");
     assert_eq!(
-        oom::score_adj(&process, &mut buffer).expect("a number"),
+        oom_score::score_adj(&process, &mut buffer).expect("a number"),
         -1000
     );
     write(&tree, "proc/11/oom_score", "");
-    let absent = oom::score(&process, &mut buffer).expect_err("nothing");
+    let absent = oom_score::score(&process, &mut buffer).expect_err("nothing");
     assert!(matches!(absent, ReadError::Absent(_)), "{absent}");
     write(&tree, "proc/11/stat", "");
     let absent = stat::read(&process, &mut buffer).expect_err("nothing");

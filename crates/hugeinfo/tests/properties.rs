@@ -1,4 +1,5 @@
-//! What holds for all inputs: readers never panic and lose no digit, and the arithmetic of a restart agrees with itself.
+//! What holds for all inputs: readers never panic and lose no digit, and the arithmetic of a
+//! restart agrees with itself.
 
 #![allow(clippy::expect_used)]
 
@@ -8,20 +9,23 @@ mod targets;
 use std::path::{Path, PathBuf};
 
 use hugeinfo::{
-    cgroup::{Group, Hugetlb, Limits, Version, membership, mount, parse_limit},
-    checks,
-    error::{Absence, Absent},
-    facts::{Facts, HugePages, Server, SharedMemoryType},
-    family,
-    forecast::Forecast,
-    hugepages::{self, Pool},
-    maps::{self, Device, Extent, Mapping},
-    meminfo::{self, Meminfo},
-    memory, oom,
-    page_tables::bytes_of_one,
-    segment::{self, Segment},
-    sizing::{human, pages_required, tail_waste},
-    smaps, stat,
+    advice::{checks, words::human},
+    linux::{
+        cgroup::{Group, Hugetlb, Limits, Version, membership, mount, parse_limit},
+        error::{Absence, Absent},
+        hugepages::{self, Pool},
+        meminfo::{self, Meminfo},
+        pages::{pages_required, tail_waste},
+        process::{
+            children,
+            maps::{self, Device, Extent, Mapping},
+            oom_score,
+            segment::{self, Segment},
+            smaps, stat, status,
+        },
+    },
+    model::{forecast::Forecast, page_tables::bytes_of_one},
+    server::facts::{Facts, HugePages, Server, SharedMemoryType},
 };
 use proptest::prelude::*;
 
@@ -215,12 +219,12 @@ mod round_trips {
         #[test]
         fn status(name in "[^:\n]{0,15}", rss in kilobytes(), page_tables in kilobytes()) {
             let text = format!("Name:\t{name}\nVmRSS:\t{rss:8} kB\nVmPTE:\t{page_tables:8} kB\n");
-            let expected = memory::Memory {
+            let expected = status::Memory {
                 rss: Some(rss << 10),
                 page_tables: Some(page_tables << 10),
-                ..memory::Memory::default()
+                ..status::Memory::default()
             };
-            prop_assert_eq!(memory::parse(text.as_bytes()), Ok(expected));
+            prop_assert_eq!(status::parse_memory(text.as_bytes()), Ok(expected));
         }
 
         #[test]
@@ -236,14 +240,14 @@ mod round_trips {
         #[test]
         fn children(pids in prop::collection::vec(any::<u32>(), 0..32), no_pid in u64::from(u32::MAX) + 1..) {
             let text: String = pids.iter().map(|pid| format!("{pid} ")).collect();
-            let parse = |text: &str| family::parse_children(text.as_bytes()).collect::<Option<Vec<_>>>();
+            let parse = |text: &str| children::parse_children(text.as_bytes()).collect::<Option<Vec<_>>>();
             prop_assert_eq!(parse(&text), Some(pids));
             prop_assert_eq!(parse(&format!("{text}{no_pid}")), None);
         }
 
         #[test]
         fn oom_scores(score in -i32::MAX..=i32::MAX) {
-            prop_assert_eq!(oom::parse(score.to_string().as_bytes()), Some(score));
+            prop_assert_eq!(oom_score::parse(score.to_string().as_bytes()), Some(score));
         }
 
         #[test]
@@ -256,7 +260,8 @@ mod round_trips {
         fn limits(limit in number(), page_bytes in page_bytes()) {
             let read = parse_limit(format!("{limit}\n").as_bytes(), page_bytes).expect("a limit");
             prop_assert!(read.is_none_or(|read| read == limit));
-            // The largest multiple of the page size that a counter of the kernel holds is its way to say: none.
+            // The largest multiple of the page size that a counter of the kernel holds is its way
+            // to say: none.
             let unlimited = i64::MAX.unsigned_abs() / page_bytes * page_bytes;
             let read = parse_limit(unlimited.to_string().as_bytes(), page_bytes);
             prop_assert!(read == Some(None) || page_bytes > i64::MAX.unsigned_abs() / 2);
@@ -322,7 +327,8 @@ mod sizes {
 mod restarts {
     use super::*;
 
-    /// A pool as the kernel keeps it: promised pages are free ones, surplus pages are in use or promised.
+    /// A pool as the kernel keeps it: promised pages are free ones, surplus pages are in use or
+    /// promised.
     #[derive(Debug, Clone, Copy)]
     struct Kept {
         page_bytes: u64,
@@ -417,7 +423,8 @@ mod restarts {
 
         #[test]
         fn adding_the_shortfall_is_enough((kept, own) in kept(), stated_bytes in 1..4_u64 << 40) {
-            // Surplus pages beyond overcommit, as left over when the pool was made smaller, turn into persistent ones first.
+            // Surplus pages beyond overcommit, as left over when the pool was made smaller, turn
+            // into persistent ones first.
             let overcommit = kept.overcommit.max(kept.pool().surplus);
             let kept = Kept { overcommit, ..kept };
             let now = forecast(kept, own, stated_bytes);

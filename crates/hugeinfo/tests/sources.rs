@@ -9,9 +9,11 @@ use std::{
 };
 
 use hugeinfo::{
-    facts::Subject,
-    root::Root,
-    sources::{Source, Status, probe},
+    linux::root::Root,
+    server::{
+        facts::Subject,
+        sources::{Source, Status, probe},
+    },
 };
 
 fn host(name: &str) -> PathBuf {

@@ -8,10 +8,9 @@ use std::{
 };
 
 use hugeinfo::{
-    checks::{Status, verdict},
-    error::ReadError,
-    facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
-    root::Root,
+    advice::{check::Status, checks::verdict},
+    linux::{error::ReadError, root::Root},
+    server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use tempfile::TempDir;
 

@@ -5,13 +5,13 @@
 mod scene;
 
 use hugeinfo::{
-    cgroup::Limits,
-    checks::{Status, Verdict, verdict},
-    facts::{Facts, HugePages, Server, SharedMemoryType},
-    forecast::Forecast,
-    hugepages::Pool,
-    meminfo::Meminfo,
-    segment::Segment,
+    advice::{
+        check::Status,
+        checks::{Verdict, verdict},
+    },
+    linux::{cgroup::Limits, hugepages::Pool, meminfo::Meminfo, process::segment::Segment},
+    model::forecast::Forecast,
+    server::facts::{Facts, HugePages, Server, SharedMemoryType},
 };
 
 use scene::*;

@@ -1,12 +1,15 @@
-//! The fast way (`PROCMAP_QUERY`) and the slow one (`maps` and `smaps`) give the same facts, on memory of this process.
+//! The fast way (`PROCMAP_QUERY`) and the slow one (`maps` and `smaps`) give the same facts, on
+//! memory of this process.
 
 #![allow(clippy::expect_used)]
 
-use hugeinfo::{
+use hugeinfo::linux::{
     error::ReadError,
-    process::Process,
+    process::{
+        Process,
+        segment::{self, Segment},
+    },
     root::Root,
-    segment::{self, Segment},
 };
 use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,

@@ -5,21 +5,27 @@
 use std::path::{Component, Path};
 
 use hugeinfo::{
-    boot, buddyinfo,
-    cgroup::{Version, membership, mount, parse_limit},
-    family, hugepages, identity, instances,
-    kind::Landmarks,
-    limits, list,
-    maps::{self, Device, Extent, Mapping},
-    meminfo, memory, nodes, numa, oom, passwd, postmaster_pid,
-    process::parse_command_line,
-    segment, smaps, stat, sysctl, transparent_hugepage, vmstat,
+    linux::{
+        boot, buddyinfo,
+        cgroup::{Version, membership, mount, parse_limit},
+        hugepages, list, meminfo,
+        numa::{node, nodes},
+        passwd,
+        process::{
+            children, limits,
+            maps::{self, Device, Extent, Mapping},
+            oom_score, parse_command_line, segment, smaps, stat, status,
+        },
+        sysctl, transparent_hugepage, vmstat,
+    },
+    server::{instances, mapping_kind::Landmarks, postmaster_pid},
 };
 
 /// Takes any bytes, and panics where a parser is wrong.
 pub type Target = fn(&[u8]);
 
-/// Each target by its name, which is also that of its program in `src/bin/` and of its directory in `corpus/`.
+/// Each target by its name, which is also that of its program in `src/bin/` and of its directory in
+/// `corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),
@@ -72,7 +78,7 @@ pub fn cgroup_limit(bytes: &[u8]) {
 
 /// `/proc/PID/task/PID/children`.
 pub fn children(bytes: &[u8]) {
-    let _ = family::parse_children(bytes).count();
+    let _ = children::parse_children(bytes).count();
 }
 
 /// `/proc/PID/cmdline`.
@@ -164,19 +170,19 @@ pub fn mountinfo(bytes: &[u8]) {
 
 /// `/sys/devices/system/node/nodeN/meminfo`.
 pub fn node_meminfo(bytes: &[u8]) {
-    let _ = numa::parse_meminfo(bytes);
+    let _ = node::parse_meminfo(bytes);
 }
 
 /// `/proc/PID/numa_maps`.
 pub fn numa_maps(bytes: &[u8]) {
-    let _ = hugeinfo::numa_maps::parse(bytes, &[SEGMENT, extent(0)], || ());
+    let _ = hugeinfo::linux::process::numa_maps::parse(bytes, &[SEGMENT, extent(0)], || ());
     let _ = segment::parse_numa_maps(bytes, &[SEGMENT, extent(0)]);
 }
 
 /// `/proc/PID/oom_score` and `oom_score_adj`.
 pub fn oom_score(bytes: &[u8]) {
-    if let Some(score) = oom::parse(bytes) {
-        assert_eq!(oom::parse(score.to_string().as_bytes()), Some(score));
+    if let Some(score) = oom_score::parse(bytes) {
+        assert_eq!(oom_score::parse(score.to_string().as_bytes()), Some(score));
     }
 }
 
@@ -229,8 +235,8 @@ pub fn stat(bytes: &[u8]) {
 
 /// `/proc/PID/status`.
 pub fn status(bytes: &[u8]) {
-    let _ = memory::parse(bytes);
-    let _ = identity::parse(bytes);
+    let _ = status::parse_memory(bytes);
+    let _ = status::parse_identity(bytes);
 }
 
 /// A file of `/proc/sys/vm`.

@@ -5,18 +5,21 @@
 use std::path::PathBuf;
 
 use hugeinfo::{
-    cgroup::{Group, Hugetlb, Limits, Version},
-    error::{Absence, Absent},
-    facts::{Facts, HugePages, Server, SharedMemoryType},
-    hugepages::Pool,
-    meminfo::Meminfo,
-    segment::Segment,
+    linux::{
+        cgroup::{Group, Hugetlb, Limits, Version},
+        error::{Absence, Absent},
+        hugepages::Pool,
+        meminfo::Meminfo,
+        process::segment::Segment,
+    },
+    server::facts::{Facts, HugePages, Server, SharedMemoryType},
 };
 
 pub const MB: u64 = 1 << 20;
 pub const GB: u64 = 1 << 30;
 
-/// A server of 1074 MB on 537 huge pages of 2 MB, 25 of them touched, on a host of 64 GB that has no page too many.
+/// A server of 1074 MB on 537 huge pages of 2 MB, 25 of them touched, on a host of 64 GB that has
+/// no page too many.
 pub fn healthy() -> Facts {
     Facts {
         server: Server {

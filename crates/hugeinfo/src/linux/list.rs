@@ -1,0 +1,85 @@
+//! Lists of numbers as the kernel writes them, such as `0-3,8` (lib/vsprintf.c
+//! `bitmap_list_string`).
+
+use std::ops::RangeInclusive;
+
+use crate::linux::text::{parse_number, split_once};
+
+/// A list of numbers: processors, NUMA nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct List {
+    ranges: Vec<RangeInclusive<u32>>,
+}
+
+impl List {
+    /// How many numbers there are.
+    pub fn count(&self) -> u64 {
+        let of_range = |range: &RangeInclusive<u32>| u64::from(range.end() - range.start()) + 1;
+        self.ranges.iter().map(of_range).sum()
+    }
+
+    /// Whether the number is one of them.
+    pub fn contains(&self, number: u32) -> bool {
+        self.ranges.iter().any(|range| range.contains(&number))
+    }
+}
+
+/// Single numbers and ranges between commas, ascending; an empty line is an empty list.
+pub fn parse(bytes: &[u8]) -> Option<List> {
+    let text = bytes.trim_ascii();
+    if text.is_empty() {
+        return Some(List::default());
+    }
+    let mut ranges: Vec<RangeInclusive<u32>> = Vec::new();
+    for part in text.split(|&b| b == b',') {
+        let (first, last) = split_once(part, b'-').unwrap_or((part, part));
+        let number = |digits| u32::try_from(parse_number(digits)?).ok();
+        let range = number(first)?..=number(last)?;
+        let is_behind = ranges.last().is_none_or(|last| last.end() < range.start());
+        if range.is_empty() || !is_behind {
+            return None;
+        }
+        ranges.push(range);
+    }
+    Some(List { ranges })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_numbers_and_ranges() {
+        for (text, count) in [
+            ("0\n", 1),
+            ("0-1\n", 2),
+            ("0-3,8,10-255", 251),
+            ("\n", 0),
+            ("0-4294967295", 1 << 32),
+        ] {
+            let list = parse(text.as_bytes()).expect("a list");
+            assert_eq!(list.count(), count, "{text:?}");
+        }
+        let list = parse(b"0-3,8").expect("a list");
+        assert!(list.contains(0) && list.contains(3) && list.contains(8));
+        assert!(!list.contains(4) && !list.contains(9));
+    }
+
+    #[test]
+    fn what_is_not_a_list() {
+        for text in [
+            "x",
+            "1,",
+            ",1",
+            "3-1",
+            "1-",
+            "-1",
+            "1 2",
+            "2,1",
+            "1,1-3",
+            "4294967296",
+        ] {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! `/sys/devices/system/node`: the NUMA nodes, and what each of them has.
+
+pub mod node;
+pub mod nodes;

@@ -1,0 +1,152 @@
+//! Each NUMA node: its memory and its part of the pools (mm/hugetlb.c `hugetlb_register_node`,
+//! drivers/base/node.c).
+
+use std::collections::BTreeSet;
+
+use crate::linux::{
+    error::{ReadError, absent_or},
+    hugepages,
+    numa::nodes,
+    root::Root,
+    text::{lines, parse_kilobytes, split_once, words},
+};
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its number. There can be holes between numbers.
+    pub number: u32,
+    /// Its memory.
+    pub memory: Memory,
+    /// Its part of each pool that the kernel has, smallest page first. A node without memory has no
+    /// part.
+    pub pools: Vec<Pool>,
+}
+
+/// Bytes. `None`: the kernel has no such line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// `MemTotal` of the node.
+    pub total: Option<u64>,
+    /// `MemFree` of the node: used for nothing, not even for files.
+    pub free: Option<u64>,
+}
+
+/// A node's part of a pool. A node has no counters of what is reserved, nor of overcommit: these
+/// are the host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pool {
+    /// Size of one page.
+    pub page_bytes: u64,
+    /// `None`: the node has no part of this pool, or it may not be read.
+    pub counters: Option<Counters>,
+}
+
+/// Counts of pages on one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counters {
+    /// `nr_hugepages`: persistent and surplus pages that exist.
+    pub total: u64,
+    /// `free_hugepages`: not touched yet, whether promised to somebody or not.
+    pub free: u64,
+    /// `surplus_hugepages`: existing beyond the persistent ones.
+    pub surplus: u64,
+}
+
+/// All nodes that are online, by number, each with a pool for every huge page size of the kernel.
+///
+/// Errors: absent where the kernel knows no NUMA, or `/sys` is not mounted or hidden.
+pub fn read(root: &Root, mut pause: impl FnMut()) -> Result<Vec<Node>, ReadError> {
+    let numbers = nodes::read(root)?;
+    let page_sizes = page_sizes(root)?;
+    let node = |number| {
+        pause();
+        let pools = page_sizes
+            .iter()
+            .map(|&page_bytes| {
+                Ok(Pool {
+                    page_bytes,
+                    counters: absent_or(read_counters(root, number, page_bytes))?.ok(),
+                })
+            })
+            .collect::<Result<_, ReadError>>()?;
+        Ok(Node {
+            number,
+            memory: absent_or(read_memory(root, number))?.unwrap_or_default(),
+            pools,
+        })
+    };
+    numbers.into_iter().map(node).collect()
+}
+
+fn page_sizes(root: &Root) -> Result<BTreeSet<u64>, ReadError> {
+    let names = absent_or(root.names(hugepages::DIRECTORY))?.unwrap_or_default();
+    Ok(names
+        .iter()
+        .filter_map(|name| hugepages::parse_name(name))
+        .collect())
+}
+
+fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<Counters, ReadError> {
+    let pool = hugepages::directory(page_bytes);
+    let name = pool.rsplit('/').next().unwrap_or_default();
+    let directory = format!("{}/hugepages/{name}", nodes::directory(node));
+    let counter = |file| {
+        let path = format!("{directory}/{file}");
+        hugepages::parse_counter(&root.read(&path)?).ok_or_else(|| ReadError::Malformed {
+            path: root.path(&path),
+            line: 1,
+            problem: "a number was expected",
+        })
+    };
+    Ok(Counters {
+        total: counter("nr_hugepages")?,
+        free: counter("free_hugepages")?,
+        surplus: counter("surplus_hugepages")?,
+    })
+}
+
+fn read_memory(root: &Root, node: u32) -> Result<Memory, ReadError> {
+    let path = format!("{}/meminfo", nodes::directory(node));
+    parse_meminfo(&root.read(&path)?).map_err(|line| ReadError::Malformed {
+        path: root.path(&path),
+        line,
+        problem: "a name and a number of kB were expected",
+    })
+}
+
+/// `Node 0 MemTotal:       24684092 kB` in each line. Lines of other names are passed over. Errors:
+/// the number of a line that has no number of kB.
+pub fn parse_meminfo(bytes: &[u8]) -> Result<Memory, usize> {
+    let mut memory = Memory::default();
+    for (number, line) in lines(bytes) {
+        let Some((name, value)) = split_once(line, b':') else {
+            continue;
+        };
+        let field = match words(name).nth(2) {
+            Some(b"MemTotal") => &mut memory.total,
+            Some(b"MemFree") => &mut memory.free,
+            _ => continue,
+        };
+        *field = Some(parse_kilobytes(value).ok_or(number)?);
+    }
+    Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_node() {
+        let text = b"Node 3 MemTotal:       24684092 kB\nNode 3 MemFree:        0 kB\nNode 3 HugePages_Total:  5\n\n";
+        let expected = Memory {
+            total: Some(24_684_092 << 10),
+            free: Some(0),
+        };
+        assert_eq!(parse_meminfo(text), Ok(expected));
+        assert_eq!(parse_meminfo(b""), Ok(Memory::default()));
+        assert_eq!(parse_meminfo(b"MemTotal: 1 kB\n"), Ok(Memory::default()));
+        assert_eq!(parse_meminfo(b"\nNode 0 MemFree: 1 MB\n"), Err(2));
+    }
+}

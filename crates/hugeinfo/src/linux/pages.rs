@@ -1,0 +1,56 @@
+//! How large a page is, and how many of them a number of bytes takes.
+
+/// Size of an ordinary page of the running kernel.
+pub fn base_page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// Pages needed to hold `bytes`: an exact multiple takes no page more.
+///
+/// Panics where a page has no bytes, which no reader says.
+///
+/// ```
+/// // A main segment of 8402592 kB on pages of 2048 kB is 4102.8 pages.
+/// assert_eq!(hugeinfo::linux::pages::pages_required(8402592 << 10, 2048 << 10), 4103);
+/// ```
+pub fn pages_required(bytes: u64, page_bytes: u64) -> u64 {
+    bytes.div_ceil(page_bytes)
+}
+
+/// Bytes of the last page that stay unused. Panics where a page has no bytes.
+pub fn tail_waste(bytes: u64, page_bytes: u64) -> u64 {
+    match bytes % page_bytes {
+        0 => 0,
+        used => page_bytes - used,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_multiple_takes_no_page_more() {
+        assert_eq!(pages_required(4 << 20, 2 << 20), 2);
+        assert_eq!(pages_required((4 << 20) + 1, 2 << 20), 3);
+        assert_eq!(pages_required(0, 2 << 20), 0);
+    }
+
+    #[test]
+    fn published_footprints() {
+        // 148392404 kB was VmPeak; as a footprint it asks for more than the segment needs.
+        assert_eq!(pages_required(148_392_404 << 10, 2 << 20), 72_458);
+        assert_eq!(pages_required(548_864 << 10, 2 << 20), 268);
+    }
+
+    #[test]
+    fn whatever_the_size_the_pages_hold_it() {
+        for page in [64 << 10, 2 << 20, 512 << 20, 1 << 30, 16_u64 << 30] {
+            for bytes in [1, page - 1, page, page + 1, 3 << 40, (3 << 40) + 4096] {
+                let pages = pages_required(bytes, page);
+                assert_eq!(pages * page - tail_waste(bytes, page), bytes);
+                assert!((pages - 1) * page < bytes);
+            }
+        }
+    }
+}

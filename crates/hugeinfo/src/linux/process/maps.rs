@@ -1,0 +1,219 @@
+//! `/proc/PID/maps`: the mappings of a process (fs/proc/task_mmu.c, `show_map_vma`).
+//!
+//! A parser of our own: the one of `procfs` takes names for UTF-8, which the kernel does not
+//! promise, and panics on a file named `/SYSV` with fewer than eight digits behind it.
+
+use std::{fmt::Write, path::Path};
+
+use crate::linux::{
+    error::{ParseError, ReadError},
+    growth::try_collect,
+    root::Root,
+    text::{lines, parse_hex, parse_number, split_once},
+};
+
+/// A device number, as in the `major:minor` of `maps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Device {
+    /// Which driver.
+    pub major: u32,
+    /// Which of its devices.
+    pub minor: u32,
+}
+
+/// Where a mapping lies and which object it maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Device of the file.
+    pub device: Device,
+    /// Inode of the file; 0 for private anonymous memory.
+    pub inode: u64,
+}
+
+impl Extent {
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether the address lies in it.
+    pub fn holds(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+
+    /// Whether both are pieces of one shared object. Private anonymous memory has inode 0, where
+    /// equal numbers say nothing.
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        self == other || self.inode != 0 && self.inode == other.inode && self.device == other.device
+    }
+}
+
+/// A whole line of `maps`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// Where it lies and what it maps.
+    pub extent: Extent,
+    /// `rwxp`, or `s` for shared in the last place.
+    pub permissions: String,
+    /// Where in the file it starts.
+    pub offset: u64,
+    /// The file's name as the kernel writes it: a line feed as `\012`, ` (deleted)` behind it;
+    /// `[heap]` and the like; empty for anonymous memory. Need not be UTF-8.
+    pub path: Vec<u8>,
+}
+
+impl Mapping {
+    /// The path as [`name_text`].
+    pub fn path_text(&self, ascii_only: bool) -> String {
+        name_text(&self.path, ascii_only)
+    }
+}
+
+/// A name of a file as text. What isn't printable in the target (not UTF-8, or with `ascii_only`
+/// not ASCII) is written as the kernel writes a line feed: a backslash and three octal digits for
+/// each byte.
+pub fn name_text(name: &[u8], ascii_only: bool) -> String {
+    let mut text = String::with_capacity(name.len());
+    let escape = |text: &mut String, bytes: &[u8]| {
+        for byte in bytes {
+            let _ = write!(text, "\\{byte:03o}");
+        }
+    };
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if ascii_only && !character.is_ascii() {
+                escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                text.push(character);
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// What a malformed line should have been.
+pub(crate) const EXPECTED: &str =
+    "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
+
+/// The extents of all mappings of a process, in the order of their addresses.
+pub(crate) fn read_extents(root: &Root, path: &Path) -> Result<Vec<Extent>, ReadError> {
+    parse_extents(&root.read(path)?).map_err(|error| error.in_file(root.path(path)))
+}
+
+/// The extents in the text of `maps`. Errors: a line that is no mapping.
+pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, ParseError> {
+    try_collect(lines(bytes).map(|(line, text)| {
+        let mapping = parse_line(text).ok_or(ParseError::Malformed {
+            line,
+            problem: EXPECTED,
+        })?;
+        Ok(mapping.extent)
+    }))
+}
+
+/// `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`; also the first line of an entry in
+/// `smaps`.
+pub fn parse_line(line: &[u8]) -> Option<Mapping> {
+    let mut fields = line.splitn(6, |&b| b == b' ');
+    let (start, end) = split_once(fields.next()?, b'-')?;
+    let permissions = str::from_utf8(fields.next()?).ok()?.to_owned();
+    let offset = parse_hex(fields.next()?)?;
+    let (major, minor) = split_once(fields.next()?, b':')?;
+    let inode = parse_number(fields.next()?)?;
+    let extent = Extent {
+        start: parse_hex(start)?,
+        end: parse_hex(end)?,
+        device: Device {
+            major: u32::try_from(parse_hex(major)?).ok()?,
+            minor: u32::try_from(parse_hex(minor)?).ok()?,
+        },
+        inode,
+    };
+    // The kernel fills up with blanks to a column; further blanks belong to the name, and there a
+    // name starts with a slash or bracket.
+    let path = fields
+        .next()
+        .map_or(&[][..], <[u8]>::trim_ascii_start)
+        .to_vec();
+    (extent.start < extent.end).then_some(Mapping {
+        extent,
+        permissions,
+        offset,
+        path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_and_inodes_are_not_cut() {
+        let line =
+            "7f1e4c000000-7f1e4c200000 r--s 00000000 103:02 18446744073709551615  /data base/x y";
+        let mapping = parse_line(line.as_bytes()).expect("a mapping");
+        assert_eq!(
+            mapping.extent.device,
+            Device {
+                major: 0x103,
+                minor: 2
+            }
+        );
+        assert_eq!(mapping.extent.inode, u64::MAX);
+        assert_eq!(mapping.extent.bytes(), 2 << 20);
+    }
+
+    #[test]
+    fn names_need_not_be_utf8() {
+        let mapping =
+            parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xff\xfe/SYSV0").expect("a mapping");
+        assert_eq!(mapping.path, b"/\xff\xfe/SYSV0");
+    }
+
+    #[test]
+    fn names_become_text_without_loss() {
+        let mapping =
+            parse_line("1000-2000 r--p 00000000 fe:00 12  /ä".as_bytes()).expect("a mapping");
+        assert_eq!(mapping.path_text(false), "/ä");
+        assert_eq!(mapping.path_text(true), r"/\303\244");
+        let mapping =
+            parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xe4\\012").expect("a mapping");
+        assert_eq!(mapping.path_text(false), r"/\344\012");
+    }
+
+    #[test]
+    fn what_is_not_a_mapping_is_refused() {
+        for line in [
+            "",
+            "1000",
+            "1000-2000",
+            "1000-2000 rw-p 0 00:00",
+            "1000-2000 rw-p 0 0000 0",
+            "2000-1000 rw-p 0 00:00 0",
+            "1000-1000 rw-p 0 00:00 0",
+            "+1000-2000 rw-p 0 00:00 0",
+            "1000-2000 rw-p 0 00:00 -1",
+            "1000-2000 rw-p 0 00:00 18446744073709551616",
+            "1000-2000 rw-p 0 100000000:00 0",
+        ] {
+            assert_eq!(parse_line(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn private_memory_is_not_one_object() {
+        let heap = parse_line(b"1000-2000 rw-p 00000000 00:00 0  [heap]")
+            .expect("a mapping")
+            .extent;
+        let other = parse_line(b"2000-3000 rw-p 00000000 00:00 0")
+            .expect("a mapping")
+            .extent;
+        assert!(!heap.is_same_object(&other));
+        assert!(heap.is_same_object(&heap));
+    }
+}

@@ -1,0 +1,15 @@
+//! `/proc/PID`: one process, always by its opened directory.
+
+pub mod children;
+pub mod limits;
+pub mod maps;
+pub mod numa_maps;
+pub mod oom_score;
+mod opened;
+mod procmap_query;
+pub mod segment;
+pub mod smaps;
+pub mod stat;
+pub mod status;
+
+pub use opened::{FileId, Process, parse_arguments, parse_command_line};

@@ -1,0 +1,123 @@
+//! `/proc/PID/numa_maps`: on which NUMA nodes the pages lie that a process has touched
+//! (fs/proc/task_mmu.c `show_numa_map`; `CONFIG_NUMA`).
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+};
+
+use crate::linux::{
+    error::{ParseError, ReadError},
+    process::{Process, maps::Extent},
+    text::{parse_hex, parse_number, split_once, words},
+};
+
+/// Pages of these mappings on each node, in pages of the size that backs them: those that the
+/// process has touched itself, and so at most as many as there are.
+///
+/// Walks the page tables of the process up to the last of the mappings. `pause` is called for each
+/// line, so that a caller can stop.
+pub fn pages_by_node(
+    process: &Process,
+    mappings: &[Extent],
+    pause: impl FnMut(),
+) -> Result<BTreeMap<u32, u64>, ReadError> {
+    const NAME: &str = "numa_maps";
+    parse(BufReader::new(process.file(NAME)?), mappings, pause)
+        .map_err(|error| process.unparsed(NAME, error))
+}
+
+/// `7f0000000000 default file=/dev/zero\040(deleted) dirty=3 N0=2 N1=1 kernelpagesize_kB=4` in each
+/// line; without `N` where nothing has been touched. Reads no further than the last of the
+/// mappings.
+pub fn parse(
+    mut text: impl BufRead,
+    mappings: &[Extent],
+    mut pause: impl FnMut(),
+) -> Result<BTreeMap<u32, u64>, ParseError> {
+    let mut pages = BTreeMap::new();
+    let Some(last) = mappings.iter().map(|mapping| mapping.start).max() else {
+        return Ok(pages);
+    };
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if text.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        pause();
+        let mut words = words(line.trim_ascii_end());
+        let start = words.next().and_then(parse_hex);
+        let Some(start) = start.filter(|&start| mappings.iter().any(|m| m.start == start)) else {
+            continue;
+        };
+        // A file's name has its blanks and equals signs escaped.
+        for (node, digits) in words.filter_map(of_node) {
+            let count = parse_number(digits).ok_or(ParseError::Malformed {
+                line: number,
+                problem: "a number of pages was expected",
+            })?;
+            let sum: &mut u64 = pages.entry(node).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        if start == last {
+            break;
+        }
+    }
+    Ok(pages)
+}
+
+/// `N0=12`: the node, and what stands behind it.
+fn of_node(word: &[u8]) -> Option<(u32, &[u8])> {
+    let (node, pages) = split_once(word.strip_prefix(b"N")?, b'=')?;
+    Some((u32::try_from(parse_number(node)?).ok()?, pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::process::maps::Device;
+
+    fn mappings(starts: &[u64]) -> Vec<Extent> {
+        let extent = |&start| Extent {
+            start,
+            end: start + 4096,
+            device: Device { major: 0, minor: 1 },
+            inode: 42,
+        };
+        starts.iter().map(extent).collect()
+    }
+
+    const TEXT: &str = "\
+        55cbefb1f000 default file=/srv/N0=9 mapped=2 N0=2 kernelpagesize_kB=4\n\
+        7f0000000000 prefer:1 file=/dev/zero\\040(deleted) dirty=7 active=0 N0=3 N255=4 kernelpagesize_kB=4\n\
+        7f0000100000 default file=/dev/zero\\040(deleted)\n\
+        7f0000200000 interleave:0-1 file=/dev/zero\\040(deleted) dirty=2 N1=1 N255=1 kernelpagesize_kB=4\n\
+        7f0000300000 default anon=1 N0=nonsense\n";
+
+    #[test]
+    fn sums_over_the_mappings() {
+        let mut lines = 0;
+        let mappings = mappings(&[0x7f00_0000_0000, 0x7f00_0010_0000, 0x7f00_0020_0000]);
+        let pages = parse(TEXT.as_bytes(), &mappings, || lines += 1).expect("pages");
+        assert_eq!(pages, BTreeMap::from([(0, 3), (1, 1), (255, 5)]));
+        assert_eq!(lines, 4, "what stands behind the last is not read");
+    }
+
+    #[test]
+    fn nothing_touched_and_nothing_mapped() {
+        let pages = |starts| parse(TEXT.as_bytes(), &mappings(starts), || ()).expect("pages");
+        assert_eq!(pages(&[0x7f00_0010_0000]), BTreeMap::new());
+        assert_eq!(pages(&[0x1000]), BTreeMap::new());
+        assert_eq!(pages(&[]), BTreeMap::new());
+    }
+
+    #[test]
+    fn the_line_is_named() {
+        let error = parse(TEXT.as_bytes(), &mappings(&[0x7f00_0030_0000]), || ());
+        assert!(
+            matches!(error, Err(ParseError::Malformed { line: 5, .. })),
+            "{error:?}"
+        );
+    }
+}

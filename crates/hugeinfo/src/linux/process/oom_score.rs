@@ -1,0 +1,31 @@
+//! `/proc/PID/oom_score` and `oom_score_adj`: whom the OOM killer would take
+//! (Documentation/filesystems/proc.rst, chapter 3.1).
+
+use crate::linux::{error::ReadError, process::Process, text::parse_number};
+
+/// The kernel's own judgement of the process at this moment: the highest score is killed first.
+pub fn score(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
+    number(process, "oom_score", buffer)
+}
+
+/// What an administrator adds to it: -1000 (never) to 1000.
+pub fn score_adj(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
+    number(process, "oom_score_adj", buffer)
+}
+
+fn number(process: &Process, name: &str, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
+    let text = process.read_record(name, buffer)?.trim_ascii();
+    if text.is_empty() {
+        return Err(process.missing(name));
+    }
+    parse(text).ok_or_else(|| process.malformed(name, 1, "a number was expected"))
+}
+
+/// A decimal number, which may be negative.
+pub fn parse(text: &[u8]) -> Option<i32> {
+    let (sign, digits) = text
+        .strip_prefix(b"-")
+        .map_or((1, text), |digits| (-1, digits));
+    let magnitude = i32::try_from(parse_number(digits)?).ok()?;
+    Some(sign * magnitude)
+}

@@ -1,0 +1,284 @@
+//! One process, by its directory in `/proc`.
+
+use std::{
+    collections::TryReserveError,
+    fs::File,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::PathBuf,
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    fs::{AtFlags, Mode, OFlags},
+    io::retry_on_intr,
+};
+
+use crate::linux::{
+    error::{ParseError, ReadError},
+    growth::try_collect,
+    root::{LARGEST, Root, WRITTEN, if_regular, read_all},
+};
+
+/// Room for what is read at once: more than the files of most processes hold.
+const ROOM: usize = 4096;
+
+/// Longer than that of any server, in bytes.
+const LONGEST_COMMAND_LINE: u64 = 64 << 10;
+
+/// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when
+/// its number has gone to another.
+#[derive(Debug)]
+pub struct Process {
+    pid: u32,
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+/// What makes two files the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl Process {
+    /// Opens the directory of `pid`. Errors: absent where there is no such process.
+    pub fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
+        Self::open_as(root, pid, &pid.to_string())
+    }
+
+    /// Opens the directory of this process, whatever number it has in `/proc`.
+    pub fn this(root: &Root) -> Result<Self, ReadError> {
+        Self::open_as(root, std::process::id(), "self")
+    }
+
+    fn open_as(root: &Root, pid: u32, name: &str) -> Result<Self, ReadError> {
+        let path = root.path(format!("proc/{name}"));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(directory) => Ok(Self {
+                pid,
+                directory,
+                path,
+            }),
+            Err(errno) => Err(ReadError::from_io(path, errno.into())),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file.
+    pub(crate) fn read<'b>(
+        &self,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        self.read_up_to(LARGEST, name, buffer)
+    }
+
+    fn read_up_to<'b>(
+        &self,
+        limit: u64,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        buffer.clear();
+        read_all(&self.file(name)?, limit, || self.path.join(name), buffer)?;
+        Ok(buffer)
+    }
+
+    /// The same for a file that the kernel writes as one record (fs/seq_file.c `single_open`), as
+    /// it does `stat` and `status`, not `maps`.
+    ///
+    /// Of these it gives as much as there is room for. What leaves room and ends with a line feed
+    /// is thus whole, and no second read is made to find nothing.
+    pub(crate) fn read_record<'b>(
+        &self,
+        name: &str,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        buffer.clear();
+        let file = self.file(name)?;
+        loop {
+            buffer.try_reserve(ROOM)?;
+            let room = buffer.capacity() - buffer.len();
+            let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(buffer)))
+                .map_err(|errno| self.unreadable(name, errno.into()))?;
+            if read == 0 || (read < room && buffer.ends_with(b"\n")) {
+                return Ok(buffer);
+            }
+        }
+    }
+
+    /// Opens one of its files.
+    pub(crate) fn file(&self, name: &str) -> Result<File, ReadError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => Ok(File::from(file)),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
+        }
+    }
+
+    /// Reads a file that is no kernel's, such as one in its directory: at most 64 kB of it, and
+    /// only if it is a regular file, which nobody waits for.
+    pub(crate) fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        let failed = |error| self.unreadable(name, error);
+        let opened = rustix::fs::openat(&self.directory, name, WRITTEN, Mode::empty());
+        let opened = opened.map_err(io::Error::from).and_then(if_regular);
+        let file = opened.map_err(failed)?.ok_or_else(|| self.missing(name))?;
+        let mut bytes = Vec::new();
+        file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(bytes)
+    }
+
+    /// Its title: the command line without what fills it up. A very long one is cut. Empty for a
+    /// process that has ended.
+    pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
+        Ok(parse_command_line(self.raw_command_line(buffer)?))
+    }
+
+    /// The same as the kernel has it, the first [`LONGEST_COMMAND_LINE`] bytes of it: a title may
+    /// be followed by as many as its process likes.
+    pub(crate) fn raw_command_line<'b>(
+        &self,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], ReadError> {
+        buffer.clear();
+        self.file("cmdline")?
+            .take(LONGEST_COMMAND_LINE)
+            .read_to_end(buffer)
+            .map_err(|error| self.unreadable("cmdline", error))?;
+        Ok(buffer)
+    }
+
+    /// Its arguments, its name first, of a process that has not given itself a title. Empty for one
+    /// that has ended.
+    ///
+    /// Errors: they are longer than [`LONGEST_COMMAND_LINE`].
+    pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
+        let bytes = self.read_up_to(LONGEST_COMMAND_LINE, "cmdline", buffer)?;
+        Ok(parse_arguments(bytes)?)
+    }
+
+    /// The path of the program that it runs. Errors: absent where it may not be seen.
+    pub fn executable(&self) -> Result<Vec<u8>, ReadError> {
+        self.link("exe")
+    }
+
+    /// Where one of its links points to.
+    pub(crate) fn link(&self, name: &str) -> Result<Vec<u8>, ReadError> {
+        match rustix::fs::readlinkat(&self.directory, name, Vec::new()) {
+            Ok(target) => Ok(target.into_bytes()),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
+        }
+    }
+
+    /// Whether one of its files has anything in it: opened, and one byte read.
+    pub(crate) fn has_first_byte(&self, name: &str) -> Result<bool, ReadError> {
+        match self.file(name)?.read(&mut [0]) {
+            Ok(bytes) => Ok(bytes > 0),
+            Err(error) => Err(self.unreadable(name, error)),
+        }
+    }
+
+    /// The program that it runs, whatever its file is called by now. Errors: absent where it may
+    /// not be seen.
+    pub fn program(&self) -> Result<FileId, ReadError> {
+        self.target("exe")
+    }
+
+    /// The directory that it works in. Errors: absent where it may not be seen.
+    pub fn working_directory(&self) -> Result<FileId, ReadError> {
+        self.target("cwd")
+    }
+
+    /// What one of the kernel's links leads to. They lead to the file itself: no name is looked up.
+    fn target(&self, name: &str) -> Result<FileId, ReadError> {
+        match rustix::fs::statat(&self.directory, name, AtFlags::empty()) {
+            Ok(file) => Ok(FileId {
+                device: file.st_dev,
+                inode: file.st_ino,
+            }),
+            Err(errno) => Err(self.unreadable(name, errno.into())),
+        }
+    }
+
+    /// The name of one of its files, for an error.
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// That one of its files is absent.
+    pub(crate) fn missing(&self, name: &str) -> ReadError {
+        ReadError::missing(self.path.join(name))
+    }
+
+    /// That one of its files could not be opened or read.
+    pub(crate) fn unreadable(&self, name: &str, error: io::Error) -> ReadError {
+        ReadError::from_io(self.path.join(name), error)
+    }
+
+    /// That one of its files could not be read to its end, or has an unknown form.
+    pub(crate) fn unparsed(&self, name: &str, error: ParseError) -> ReadError {
+        error.in_file(self.path.join(name))
+    }
+
+    /// That one of its files has an unknown form.
+    pub(crate) fn malformed(&self, name: &str, line: usize, problem: &'static str) -> ReadError {
+        ReadError::Malformed {
+            path: self.path.join(name),
+            line,
+            problem,
+        }
+    }
+}
+
+/// What is left of the arguments of a process that has given itself a title: NULs and blanks fill
+/// it up.
+pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
+    let end = bytes
+        .iter()
+        .rposition(|&b| b != 0 && b != b' ')
+        .map_or(0, |last| last + 1);
+    &bytes[..end]
+}
+
+/// The arguments of a process that has not given itself a title: each ends with a NUL, and may be
+/// empty.
+///
+/// Errors: there is no memory for them.
+pub fn parse_arguments(bytes: &[u8]) -> Result<Vec<Vec<u8>>, TryReserveError> {
+    let arguments = bytes
+        .split(|&b| b == 0)
+        .map(|argument| Ok(argument.to_vec()));
+    let mut arguments = try_collect::<_, TryReserveError>(arguments)?;
+    // What comes after the last NUL: nothing.
+    arguments.pop_if(|last| last.is_empty());
+    Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_may_hold_anything_but_nul() {
+        let parse_arguments = |bytes| parse_arguments(bytes).expect("memory");
+        let arguments = parse_arguments(b"postgres\0-c\0cluster_name=a \"b\" \"c\"\n'\0\0-D\0/x\0");
+        let expected: [&[u8]; 6] = [
+            b"postgres",
+            b"-c",
+            b"cluster_name=a \"b\" \"c\"\n'",
+            b"",
+            b"-D",
+            b"/x",
+        ];
+        assert_eq!(arguments, expected);
+        assert_eq!(parse_arguments(b"postgres\0\0"), [&b"postgres"[..], b""]);
+        assert_eq!(parse_arguments(b""), [] as [&[u8]; 0]);
+    }
+}

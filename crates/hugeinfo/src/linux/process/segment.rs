@@ -1,0 +1,233 @@
+//! The shared memory object that is mapped at an address of a process: how large, on which pages.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+use rustix::io::Errno;
+
+use crate::linux::{
+    error::{ParseError, ReadError},
+    process::{
+        Process,
+        maps::{self, Extent},
+        procmap_query,
+    },
+    root::Root,
+    text::{parse_hex, parse_number, words},
+};
+
+const MAPS: &str = "maps";
+
+/// A shared memory object as one process maps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Sum over its mappings. The kernel may split one object (NUMA policy, madvise) into several.
+    pub bytes: u64,
+    /// Size of the pages that back it (`KernelPageSize`): larger than the base page only on hugetlb
+    /// memory, never because of transparent huge pages. `None` where the kernel doesn't tell.
+    pub page_bytes: Option<u64>,
+    /// Number of mappings added up.
+    pub mappings: usize,
+}
+
+/// The segment that holds `address` in process `pid` (a number or `self`).
+///
+/// Asks `PROCMAP_QUERY` where the kernel has it: some system calls, whatever the segment's size.
+/// Otherwise reads `maps` for the extent and `smaps`, else `numa_maps`, for the page size, up to
+/// the mapping in question.
+pub fn read(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
+    match by_query(root, pid, address)? {
+        Some(segment) => Ok(segment),
+        None => by_text(root, pid, address),
+    }
+}
+
+/// [`read`] by `PROCMAP_QUERY` alone; `None` where it is not to be had.
+pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>, ReadError> {
+    let path = proc_file(pid, MAPS);
+    let maps = root.open(&path)?;
+    let ask = |address| match procmap_query::covering(&maps, address) {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    };
+    let whole = || -> Result<Option<Segment>, Errno> {
+        let Some((first, page_bytes)) = ask(address)? else {
+            return Ok(None);
+        };
+        let mut segment = Segment {
+            bytes: first.bytes(),
+            page_bytes: Some(page_bytes),
+            mappings: 1,
+        };
+        let mut add = |mapping: &Extent| {
+            segment.bytes += mapping.bytes();
+            segment.mappings += 1;
+        };
+        let (mut start, mut end) = (first.start, first.end);
+        while let Some((below, _)) = ask(start.saturating_sub(1))?
+            && below.end == start
+            && below.is_same_object(&first)
+        {
+            add(&below);
+            start = below.start;
+        }
+        while let Some((above, _)) = ask(end)?
+            && above.start == end
+            && above.is_same_object(&first)
+        {
+            add(&above);
+            end = above.end;
+        }
+        Ok(Some(segment))
+    };
+    match whole() {
+        Ok(Some(segment)) => Ok(Some(segment)),
+        Ok(None) | Err(Errno::SRCH) => Err(ReadError::missing(root.path(path))),
+        Err(_) => Ok(None),
+    }
+}
+
+/// [`read`] by the text files alone, as on kernels before 6.11.
+pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
+    let path = proc_file(pid, MAPS);
+    let mut mappings = maps::read_extents(root, &path)?;
+    let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
+        return Err(ReadError::missing(root.path(path)));
+    };
+    mappings.retain(|m| m.is_same_object(&first));
+    let page_bytes = match page_size_from_smaps(root, &proc_file(pid, "smaps"), &first) {
+        Err(ReadError::Absent(_)) => {
+            match page_size_from_numa_maps(root, &proc_file(pid, "numa_maps"), &mappings) {
+                Err(ReadError::Absent(_)) => None,
+                other => other?,
+            }
+        }
+        other => other?,
+    };
+    Ok(Segment {
+        bytes: mappings
+            .iter()
+            .map(Extent::bytes)
+            .fold(0, u64::saturating_add),
+        page_bytes,
+        mappings: mappings.len(),
+    })
+}
+
+/// The mappings of the object that is mapped at `address`, from `maps` of an opened process.
+///
+/// Errors: absent where nothing is mapped there, or the file may not be read.
+pub fn mappings(
+    process: &Process,
+    address: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<Vec<Extent>, ReadError> {
+    let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)
+        .map_err(|error| process.unparsed(MAPS, error))?;
+    let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
+        return Err(process.missing(MAPS));
+    };
+    mappings.retain(|m| m.is_same_object(&first));
+    Ok(mappings)
+}
+
+/// The mapping that holds `address` in a process, to tell by [`Extent::is_same_object`] whether
+/// another maps the same object there.
+///
+/// Errors: absent where nothing is mapped there, or where `maps` may not be read.
+pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
+    match procmap_query::covering(&process.file(MAPS)?, address) {
+        Ok((extent, _)) => Ok(extent),
+        Err(Errno::NOENT | Errno::SRCH) => Err(process.missing(MAPS)),
+        Err(_) => object_by_text(process, address),
+    }
+}
+
+/// [`object`] by the text of `maps`, as on kernels before 6.11.
+pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadError> {
+    mappings(process, address, &mut Vec::new())?
+        .into_iter()
+        .find(|mapping| mapping.holds(address))
+        .ok_or_else(|| process.missing(MAPS))
+}
+
+fn page_size_from_smaps(
+    root: &Root,
+    path: &Path,
+    mapping: &Extent,
+) -> Result<Option<u64>, ReadError> {
+    parse_smaps(BufReader::new(root.open(path)?), mapping)
+        .map_err(|error| error.in_file(root.path(path)))
+}
+
+fn page_size_from_numa_maps(
+    root: &Root,
+    path: &Path,
+    mappings: &[Extent],
+) -> Result<Option<u64>, ReadError> {
+    parse_numa_maps(BufReader::new(root.open(path)?), mappings)
+        .map_err(|error| error.in_file(root.path(path)))
+}
+
+/// `KernelPageSize` of one mapping, in bytes. Reads no further than needed: each line of `smaps`
+/// costs a walk of page tables.
+pub fn parse_smaps(text: impl BufRead, mapping: &Extent) -> Result<Option<u64>, ParseError> {
+    let mut inside = false;
+    find_line(text, |line| {
+        let mut words = words(line);
+        let first = words.next()?;
+        if !first.ends_with(b":") {
+            inside = maps::parse_line(line).is_some_and(|m| m.extent.start == mapping.start);
+            None
+        } else if inside && first == b"KernelPageSize:" {
+            Some(kilobytes(words.next()))
+        } else {
+            None
+        }
+    })
+}
+
+/// `kernelpagesize_kB`, in bytes, of the first of these mappings that has been touched: of others
+/// the kernel shows none.
+pub fn parse_numa_maps(text: impl BufRead, mappings: &[Extent]) -> Result<Option<u64>, ParseError> {
+    find_line(text, |line| {
+        let mut words = words(line);
+        let start = parse_hex(words.next()?)?;
+        mappings.iter().find(|m| m.start == start)?;
+        let size = words.find_map(|word| word.strip_prefix(b"kernelpagesize_kB="))?;
+        Some(kilobytes(Some(size)))
+    })
+}
+
+/// What `find` makes of the first line that it knows. Its answer `Some(None)` means: a malformed
+/// line.
+fn find_line(
+    mut text: impl BufRead,
+    mut find: impl FnMut(&[u8]) -> Option<Option<u64>>,
+) -> Result<Option<u64>, ParseError> {
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if text.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if let Some(found) = find(line.trim_ascii_end()) {
+            return found.map(Some).ok_or(ParseError::Malformed {
+                line: number,
+                problem: "a page size in kB was expected",
+            });
+        }
+    }
+    Ok(None)
+}
+
+fn kilobytes(digits: Option<&[u8]>) -> Option<u64> {
+    parse_number(digits?)?.checked_mul(1024)
+}
+
+fn proc_file(pid: &str, name: &str) -> PathBuf {
+    ["proc", pid, name].iter().collect()
+}

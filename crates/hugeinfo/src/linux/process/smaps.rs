@@ -1,0 +1,258 @@
+//! `/proc/PID/smaps` and `smaps_rollup`: memory of each mapping and of all, by walking page tables
+//! (fs/proc/task_mmu.c `__show_smap`).
+//!
+//! A parser of our own: that of `procfs` takes names for UTF-8 and panics on some, and keeps
+//! figures in a hash map for each mapping.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    ops::AddAssign,
+    path::PathBuf,
+};
+
+use crate::linux::{
+    error::{ParseError, ReadError, absent_or},
+    process::{
+        Process,
+        maps::{self, Mapping},
+    },
+    text::{parse_kilobytes, split_once, words},
+};
+
+macro_rules! figures {
+    ($($(#[$doc:meta])* $field:ident = $name:literal,)*) => {
+        /// Bytes. `None`: this kernel has no such line.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Figures {
+            $($(#[$doc])* pub $field: Option<u64>,)*
+        }
+
+        impl Figures {
+            fn of_name(&mut self, name: &[u8]) -> Option<&mut Option<u64>> {
+                $(if name == $name.as_bytes() { return Some(&mut self.$field); })*
+                None
+            }
+        }
+
+        impl AddAssign for Figures {
+            /// Sums over mappings: what none of them has stays `None`.
+            fn add_assign(&mut self, other: Self) {
+                $(if let Some(bytes) = other.$field {
+                    let sum = self.$field.get_or_insert(0);
+                    *sum = sum.saturating_add(bytes);
+                })*
+            }
+        }
+    };
+}
+
+figures! {
+    /// `KernelPageSize`: of the pages that back it, transparent huge pages not counted as such. A
+    /// sum of it means nothing.
+    page_size = "KernelPageSize",
+    /// `Rss`: resident, hugetlb not included.
+    rss = "Rss",
+    /// `Pss`: resident, each page divided by the number of processes that map it.
+    pss = "Pss",
+    /// `Pss_Dirty`, since Linux 6.0.
+    pss_dirty = "Pss_Dirty",
+    /// `Pss_Anon`, in `smaps_rollup` since Linux 5.4.
+    pss_anon = "Pss_Anon",
+    /// `Pss_File`, in `smaps_rollup` since Linux 5.4.
+    pss_file = "Pss_File",
+    /// `Pss_Shmem`, in `smaps_rollup` since Linux 5.4.
+    pss_shmem = "Pss_Shmem",
+    /// `Shared_Clean`.
+    shared_clean = "Shared_Clean",
+    /// `Shared_Dirty`.
+    shared_dirty = "Shared_Dirty",
+    /// `Private_Clean`.
+    private_clean = "Private_Clean",
+    /// `Private_Dirty`.
+    private_dirty = "Private_Dirty",
+    /// `Referenced`.
+    referenced = "Referenced",
+    /// `Anonymous`: belongs to no file.
+    anonymous = "Anonymous",
+    /// `KSM`, since Linux 6.8: pages merged with equal ones.
+    ksm = "KSM",
+    /// `LazyFree`: given back by `madvise`, not taken yet.
+    lazy_free = "LazyFree",
+    /// `AnonHugePages`: private memory on transparent huge pages.
+    anon_huge_pages = "AnonHugePages",
+    /// `ShmemPmdMapped`: shared memory on transparent huge pages.
+    shmem_pmd_mapped = "ShmemPmdMapped",
+    /// `FilePmdMapped`: files on transparent huge pages.
+    file_pmd_mapped = "FilePmdMapped",
+    /// `Shared_Hugetlb`: hugetlb pages that others map too; in no other figure.
+    shared_hugetlb = "Shared_Hugetlb",
+    /// `Private_Hugetlb`: hugetlb pages that nobody else maps; in no other figure.
+    private_hugetlb = "Private_Hugetlb",
+    /// `Swap`: of private memory, and of shared memory that this process had mapped.
+    swap = "Swap",
+    /// `SwapPss`: the same, divided by the number of processes.
+    swap_pss = "SwapPss",
+    /// `Locked`: by `mlock`.
+    locked = "Locked",
+}
+
+impl Figures {
+    /// Unique set size: what would be freed if this process alone ended.
+    pub fn uss(&self) -> Option<u64> {
+        Some(self.private_clean?.saturating_add(self.private_dirty?))
+    }
+}
+
+/// One mapping of a process with its figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it lies and what it maps.
+    pub mapping: Mapping,
+    /// Its memory; nothing known of it where the kernel has no `smaps`
+    /// (`CONFIG_PROC_PAGE_MONITOR`).
+    pub figures: Figures,
+    /// Two letters each, as in `smaps`. `None`: no such line.
+    pub vm_flags: Option<Vec<String>>,
+}
+
+/// All mappings of a process, from `smaps`, else from `maps` without figures, one by one: a process
+/// may have hundreds of thousands.
+///
+/// `pause` is called for each mapping, so that a caller can stop: the kernel walks page tables as
+/// we read.
+pub fn read<P: FnMut()>(process: &Process, pause: P) -> Result<OfProcess<P>, ReadError> {
+    let (name, file) = match absent_or(process.file("smaps"))? {
+        Ok(file) => ("smaps", file),
+        Err(_) => ("maps", process.file("maps")?),
+    };
+    Ok(OfProcess {
+        entries: parse(BufReader::new(file), pause),
+        path: process.path_of(name),
+    })
+}
+
+/// The mappings of a process as they are read. Errors: absent once the process has ended.
+pub struct OfProcess<P> {
+    entries: Entries<BufReader<File>, P>,
+    path: PathBuf,
+}
+
+impl<P: FnMut()> Iterator for OfProcess<P> {
+    type Item = Result<Entry, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?;
+        Some(entry.map_err(|error| error.in_file(self.path.clone())))
+    }
+}
+
+/// The sum over all mappings, from `smaps_rollup` (Linux 4.14), else added up from `smaps`.
+///
+/// Errors: absent where neither is there or may be read.
+pub fn total(process: &Process, mut pause: impl FnMut()) -> Result<Figures, ReadError> {
+    match absent_or(sum_of_file(process, "smaps_rollup", &mut pause))? {
+        Ok(total) => Ok(total),
+        Err(_) => sum_of_file(process, "smaps", &mut pause),
+    }
+}
+
+fn sum_of_file(
+    process: &Process,
+    name: &str,
+    pause: &mut impl FnMut(),
+) -> Result<Figures, ReadError> {
+    let mut total = Figures::default();
+    for entry in parse(BufReader::new(process.file(name)?), pause) {
+        total += entry
+            .map_err(|error| process.unparsed(name, error))?
+            .figures;
+    }
+    Ok(total)
+}
+
+/// The entries in the text of `smaps`, `smaps_rollup` or `maps`.
+pub fn parse<R: BufRead, P: FnMut()>(text: R, pause: P) -> Entries<R, P> {
+    Entries {
+        text,
+        pause,
+        line: Vec::new(),
+        number: 0,
+        begun: None,
+        has_failed: false,
+    }
+}
+
+/// Entries, as the kernel writes them mapping by mapping. Nothing comes behind an error.
+pub struct Entries<R, P> {
+    text: R,
+    pause: P,
+    line: Vec<u8>,
+    /// Of the line.
+    number: usize,
+    /// The entry whose figures are being read.
+    begun: Option<Entry>,
+    has_failed: bool,
+}
+
+impl<R: BufRead, P: FnMut()> Entries<R, P> {
+    /// The entry that ends where the next one starts, or with the text.
+    fn read(&mut self) -> Result<Option<Entry>, ParseError> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            if self.text.read_until(b'\n', &mut self.line)? == 0 {
+                return Ok(self.begun.take());
+            }
+            let malformed = |problem| ParseError::Malformed {
+                line: self.number,
+                problem,
+            };
+            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+            if is_figure(line) {
+                let entry = self.begun.as_mut();
+                let added = entry.and_then(|entry| add_figure(entry, line));
+                added.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
+                continue;
+            }
+            (self.pause)();
+            let next = Entry {
+                mapping: maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?,
+                figures: Figures::default(),
+                vm_flags: None,
+            };
+            if let Some(entry) = self.begun.replace(next) {
+                return Ok(Some(entry));
+            }
+        }
+    }
+}
+
+impl<R: BufRead, P: FnMut()> Iterator for Entries<R, P> {
+    type Item = Result<Entry, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let read = self.read();
+        self.has_failed = read.is_err();
+        read.transpose()
+    }
+}
+
+/// `Rss:   12 kB`, unlike the line that starts an entry, whose first word holds no colon.
+fn is_figure(line: &[u8]) -> bool {
+    words(line).next().is_some_and(|word| word.ends_with(b":"))
+}
+
+fn add_figure(entry: &mut Entry, line: &[u8]) -> Option<()> {
+    let (name, value) = split_once(line, b':')?;
+    if name == b"VmFlags" {
+        let flags = words(value).map(|flag| String::from_utf8_lossy(flag).into_owned());
+        entry.vm_flags = Some(flags.collect());
+    } else if let Some(figure) = entry.figures.of_name(name) {
+        *figure = Some(parse_kilobytes(value)?);
+    }
+    Some(())
+}

@@ -1,0 +1,108 @@
+//! `/proc/PID/stat` (fs/proc/array.c `do_task_stat`; proc(5)).
+//!
+//! A parser of our own: the one of `procfs` panics on a line that is cut short.
+
+use crate::linux::{error::ReadError, process::Process, text::parse_number};
+
+/// What of the file bears on faults, and on whose child the process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Field 4: the parent.
+    pub parent: u32,
+    /// Field 10: faults that needed no reading from disk, since the process started.
+    pub minor_faults: u64,
+    /// Field 12: faults that did.
+    pub major_faults: u64,
+    /// Field 22: when the process started, in clock ticks since boot. With the pid it names a
+    /// process for good.
+    pub start_ticks: u64,
+}
+
+/// Reads the file. Errors: absent where the process has ended.
+pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> {
+    parse(text(process, buffer)?).ok_or_else(|| malformed(process))
+}
+
+/// The same with field 2, the name of the program.
+pub fn read_with_name(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<(Stat, Vec<u8>), ReadError> {
+    let text = text(process, buffer)?;
+    let name = parse_name(text).map(<[u8]>::to_vec);
+    parse(text).zip(name).ok_or_else(|| malformed(process))
+}
+
+const NAME: &str = "stat";
+
+fn text<'b>(process: &Process, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
+    let text = process.read_record(NAME, buffer)?;
+    if text.is_empty() {
+        return Err(process.missing(NAME));
+    }
+    Ok(text)
+}
+
+fn malformed(process: &Process) -> ReadError {
+    process.malformed(NAME, 1, "the fields of proc(5) were expected")
+}
+
+/// The second field, the name in parentheses, may hold anything, parentheses and line feeds
+/// included.
+pub fn parse(bytes: &[u8]) -> Option<Stat> {
+    let end_of_name = bytes.iter().rposition(|&b| b == b')')?;
+    let mut fields = bytes[end_of_name + 1..]
+        .trim_ascii()
+        .split(|&b| b == b' ')
+        .skip(1);
+    let mut next = |skipped| parse_number(fields.nth(skipped)?);
+    Some(Stat {
+        parent: u32::try_from(next(0)?).ok()?,
+        minor_faults: next(5)?,
+        major_faults: next(1)?,
+        start_ticks: next(9)?,
+    })
+}
+
+/// What stands in parentheses: at most 15 bytes of the program's name, whatever these are.
+pub fn parse_name(bytes: &[u8]) -> Option<&[u8]> {
+    let start = bytes.iter().position(|&b| b == b'(')? + 1;
+    let end = bytes.iter().rposition(|&b| b == b')')?;
+    bytes.get(start..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &str = "S 4711 1 1 0 -1 4194560 52152 7 11 3 10 20 30 40 20 0 1 0 88123 1 2";
+
+    #[test]
+    fn the_fields_of_proc() {
+        let expected = Stat {
+            parent: 4711,
+            minor_faults: 52152,
+            major_faults: 11,
+            start_ticks: 88123,
+        };
+        for name in ["postgres", "a b", "x) S 1 (y", ") (", "line\nfeed", ""] {
+            let line = format!("42 ({name}) {TAIL}\n");
+            assert_eq!(parse(line.as_bytes()), Some(expected), "{name:?}");
+            assert_eq!(parse_name(line.as_bytes()), Some(name.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_short_is_refused() {
+        let line = format!("42 (postgres) {TAIL}");
+        let needed = line.len() - " 1 2".len();
+        for end in 0..needed - "88123".len() + 1 {
+            assert_eq!(parse(&line.as_bytes()[..end]), None, "{end}");
+        }
+        assert_eq!(parse(b"42 (postgres) S -1 1"), None);
+        assert_eq!(parse(b")"), None);
+        for line in ["", "1 postgres", "1 (postgres", ")(", "1 postgres)"] {
+            assert_eq!(parse_name(line.as_bytes()), None, "{line}");
+        }
+    }
+}

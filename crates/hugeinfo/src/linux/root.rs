@@ -1,0 +1,126 @@
+//! The directory below which all kernel files are read.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::linux::{error::ReadError, growth::TryPush};
+
+/// Most of the kernel's files are shorter, and come with one read.
+const FIRST_READ: usize = 4096;
+
+/// More than the largest has: `maps` of a process with hundreds of thousands of mappings.
+pub(crate) const LARGEST: u64 = 128 << 20;
+
+/// More than any file has that people write.
+const LARGEST_WRITTEN: u64 = 8 << 20;
+
+/// `/` on a real system, a captured tree in a test.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The running system.
+    pub fn system() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A tree that stands for a system.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// `path`, absolute or not, taken from this root.
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    pub(crate) fn open(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        File::open(&path).map_err(|e| ReadError::from_io(path, e))
+    }
+
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::with_capacity(FIRST_READ);
+        read_all(&self.open(path)?, LARGEST, || self.path(path), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Opens a file that somebody has written. One that is not regular counts as missing: a pipe
+    /// would never end.
+    pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        let opened = rustix::fs::open(&path, WRITTEN, Mode::empty());
+        match opened.map_err(io::Error::from).and_then(if_regular) {
+            Ok(Some(file)) => Ok(file),
+            Ok(None) => Err(ReadError::missing(path)),
+            Err(error) => Err(ReadError::from_io(path, error)),
+        }
+    }
+
+    /// Reads a file that somebody has written, as [`Self::open_written`]. One that is larger than
+    /// any such file counts as missing, too.
+    pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        let file = self.open_written(path)?;
+        match read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes) {
+            Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),
+            other => other.map(|()| bytes),
+        }
+    }
+
+    /// The names in a directory; those that are not UTF-8 are none of the kernel's.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        let path = self.path(path);
+        let failed = |error| ReadError::from_io(path.clone(), error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
+                names.try_push(name)?;
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// How a file that somebody has written is opened: without waiting, should it be a pipe.
+pub(crate) const WRITTEN: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
+
+/// What was opened as [`WRITTEN`], if it is a regular file: one that nobody waits for.
+pub(crate) fn if_regular(opened: OwnedFd) -> io::Result<Option<File>> {
+    let file = File::from(opened);
+    let is_regular = file.metadata()?.is_file();
+    Ok(is_regular.then_some(file))
+}
+
+/// Adds all of a file. Errors: it has more than `limit` bytes, there is no memory for it, or it
+/// can't be read.
+pub(crate) fn read_all(
+    file: &File,
+    limit: u64,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    // Through `take`, since `File` itself would first ask for a size, which the kernel's files
+    // don't have.
+    let read = file.take(limit + 1).read_to_end(bytes);
+    match read.map(u64::try_from) {
+        Ok(Ok(count)) if count <= limit => Ok(()),
+        Ok(_) => Err(ReadError::TooLarge {
+            path: path(),
+            limit,
+        }),
+        Err(error) => Err(ReadError::from_io(path(), error)),
+    }
+}

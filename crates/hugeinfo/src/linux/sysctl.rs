@@ -1,0 +1,98 @@
+//! `/proc/sys/vm`: how the kernel deals out memory (Documentation/admin-guide/sysctl/vm.rst).
+
+use crate::linux::{
+    error::{ReadError, absent_or},
+    root::Root,
+    text::parse_number,
+};
+
+/// The directory that holds a file for each setting.
+pub const DIRECTORY: &str = "/proc/sys/vm";
+
+/// `None`: the kernel has no such setting, or it may not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Vm {
+    /// `overcommit_memory`: 0 guesses, 1 promises everything, 2 no more than `CommitLimit`.
+    pub overcommit_memory: Option<i64>,
+    /// `overcommit_ratio`: percent of RAM, less the pools of huge pages, that count for
+    /// `CommitLimit`.
+    pub overcommit_ratio: Option<i64>,
+    /// `overcommit_kbytes`, in bytes, which replaces the ratio. `Some(0)`: the ratio holds.
+    pub overcommit_bytes: Option<i64>,
+    /// `swappiness`: 0 to 200, how readily memory is swapped out rather than files dropped.
+    pub swappiness: Option<i64>,
+    /// `hugetlb_shm_group`: the group that may make System V segments of huge pages. Without effect
+    /// on PostgreSQL.
+    pub hugetlb_shm_group: Option<i64>,
+    /// `nr_hugepages`: persistent huge pages of the default size.
+    pub nr_hugepages: Option<i64>,
+    /// `nr_overcommit_hugepages`: how many surplus pages of that size may be made.
+    pub nr_overcommit_hugepages: Option<i64>,
+}
+
+/// Reads the files.
+pub fn read(root: &Root) -> Result<Vm, ReadError> {
+    let number = |name| Ok::<_, ReadError>(absent_or(read_number(root, name))?.ok());
+    let overcommit_bytes = match number("overcommit_kbytes")? {
+        Some(kilobytes) => Some(
+            kilobytes
+                .checked_mul(1024)
+                .ok_or_else(|| malformed(root, "overcommit_kbytes"))?,
+        ),
+        None => None,
+    };
+    Ok(Vm {
+        overcommit_memory: number("overcommit_memory")?,
+        overcommit_ratio: number("overcommit_ratio")?,
+        overcommit_bytes,
+        swappiness: number("swappiness")?,
+        hugetlb_shm_group: number("hugetlb_shm_group")?,
+        nr_hugepages: number("nr_hugepages")?,
+        nr_overcommit_hugepages: number("nr_overcommit_hugepages")?,
+    })
+}
+
+/// One setting.
+pub fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
+    parse(&root.read(format!("{DIRECTORY}/{name}"))?).ok_or_else(|| malformed(root, name))
+}
+
+fn malformed(root: &Root, name: &str) -> ReadError {
+    ReadError::Malformed {
+        path: root.path(format!("{DIRECTORY}/{name}")),
+        line: 1,
+        problem: "a number was expected",
+    }
+}
+
+/// A decimal number. The kernel lets some of them be negative, although it makes no sense.
+pub fn parse(bytes: &[u8]) -> Option<i64> {
+    let text = bytes.trim_ascii();
+    let (digits, is_negative) = match text.strip_prefix(b"-") {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
+    let magnitude = i64::try_from(parse_number(digits)?).ok()?;
+    Some(if is_negative { -magnitude } else { magnitude })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_and_without_a_sign() {
+        for (text, number) in [
+            ("0\n", Some(0)),
+            ("9223372036854775807\n", Some(i64::MAX)),
+            ("-1\n", Some(-1)),
+            ("9223372036854775808\n", None),
+            ("1 2\n", None),
+            ("--1\n", None),
+            ("-\n", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(text.as_bytes()), number, "{text:?}");
+        }
+    }
+}

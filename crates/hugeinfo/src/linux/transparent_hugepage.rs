@@ -1,0 +1,182 @@
+//! `/sys/kernel/mm/transparent_hugepage`: when the kernel puts ordinary memory on huge pages by
+//! itself (Documentation/admin-guide/mm/transhuge.rst; mm/huge_memory.c, mm/shmem.c).
+
+use crate::linux::{
+    error::{ReadError, absent_or},
+    hugepages,
+    root::Root,
+    text::words,
+};
+
+/// The directory of the modes.
+pub const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// The modes in force, as the kernel names them. `None`: it has no such file, or it may not be
+/// read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// `enabled`, for private memory: `always`, `madvise`, `never`.
+    pub enabled: Option<String>,
+    /// `defrag`, how hard it tries: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
+    pub defrag: Option<String>,
+    /// `shmem_enabled`, for anonymous shared memory such as the main segment: `always`,
+    /// `within_size`, `advise`, `never`, `deny`, `force`.
+    pub shmem_enabled: Option<String>,
+    /// Each further size, smallest first, since Linux 6.8.
+    pub sizes: Vec<SizeModes>,
+}
+
+/// The modes of one size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeModes {
+    /// Bytes of such a page.
+    pub page_bytes: u64,
+    /// As [`Modes::enabled`], or `inherit`: what is said for all sizes.
+    pub enabled: Option<String>,
+    /// As [`Modes::shmem_enabled`], or `inherit`. Since Linux 6.11.
+    pub shmem_enabled: Option<String>,
+}
+
+impl SizeModes {
+    /// The mode that holds for private memory: its own, or that of all sizes where it says
+    /// `inherit`.
+    pub fn enabled_in<'m>(&'m self, modes: &'m Modes) -> Option<&'m str> {
+        inherited(self.enabled.as_deref(), modes.enabled.as_deref())
+    }
+
+    /// The mode that holds for shared memory.
+    pub fn shmem_enabled_in<'m>(&'m self, modes: &'m Modes) -> Option<&'m str> {
+        inherited(
+            self.shmem_enabled.as_deref(),
+            modes.shmem_enabled.as_deref(),
+        )
+    }
+}
+
+fn inherited<'m>(own: Option<&'m str>, general: Option<&'m str>) -> Option<&'m str> {
+    if own == Some("inherit") { general } else { own }
+}
+
+/// Reads the modes.
+///
+/// Errors: absent where the kernel has no transparent huge pages, or `/sys` is not mounted or
+/// hidden.
+pub fn read(root: &Root) -> Result<Modes, ReadError> {
+    let names = root.names(DIRECTORY)?;
+    let mode = |file: &str| read_mode(root, &format!("{DIRECTORY}/{file}"));
+    let mut sizes = names
+        .iter()
+        .filter_map(|name| Some((name, hugepages::parse_name(name)?)))
+        .map(|(name, page_bytes)| {
+            Ok(SizeModes {
+                page_bytes,
+                enabled: mode(&format!("{name}/enabled"))?,
+                shmem_enabled: mode(&format!("{name}/shmem_enabled"))?,
+            })
+        })
+        .collect::<Result<Vec<_>, ReadError>>()?;
+    sizes.sort_by_key(|size| size.page_bytes);
+    Ok(Modes {
+        enabled: mode("enabled")?,
+        defrag: mode("defrag")?,
+        shmem_enabled: mode("shmem_enabled")?,
+        sizes,
+    })
+}
+
+fn read_mode(root: &Root, path: &str) -> Result<Option<String>, ReadError> {
+    let Ok(bytes) = absent_or(root.read(path))? else {
+        return Ok(None);
+    };
+    let mode = parse(&bytes).ok_or_else(|| ReadError::Malformed {
+        path: root.path(path),
+        line: 1,
+        problem: "words were expected, one of them in brackets",
+    })?;
+    Ok(Some(mode.to_owned()))
+}
+
+/// The word in brackets of `always [madvise] never`.
+pub fn parse(bytes: &[u8]) -> Option<&str> {
+    let chosen = words(bytes.trim_ascii())
+        .find_map(|word| word.strip_prefix(b"[")?.strip_suffix(b"]"))
+        .filter(|word| !word.is_empty())?;
+    str::from_utf8(chosen).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_word_in_brackets() {
+        for (text, mode) in [
+            ("always [madvise] never\n", Some("madvise")),
+            (
+                "always defer [defer+madvise] madvise never\n",
+                Some("defer+madvise"),
+            ),
+            ("[always]", Some("always")),
+            ("always madvise never\n", None),
+            ("[] never", None),
+            ("[always never", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(text.as_bytes()), mode, "{text:?}");
+        }
+        assert_eq!(parse(b"[\xff]"), None);
+    }
+
+    #[test]
+    fn modes_of_all_sizes() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let root = Root::at(tree.path());
+        assert!(read(&root).expect_err("no directory").is_missing());
+        let write = |file: &str, text: &str| {
+            let path = tree
+                .path()
+                .join("sys/kernel/mm/transparent_hugepage")
+                .join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+            fs::write(path, text).expect("write");
+        };
+        write("enabled", "always [madvise] never\n");
+        write("defrag", "always defer defer+madvise [madvise] never\n");
+        write("khugepaged/defrag", "1\n");
+        write(
+            "hugepages-2048kB/enabled",
+            "always [inherit] madvise never\n",
+        );
+        write("hugepages-64kB/enabled", "always inherit madvise [never]\n");
+        write(
+            "hugepages-64kB/shmem_enabled",
+            "always [inherit] within_size advise never\n",
+        );
+        let modes = read(&root).expect("modes");
+        assert_eq!(modes.enabled.as_deref(), Some("madvise"));
+        assert_eq!(modes.defrag.as_deref(), Some("madvise"));
+        assert_eq!(modes.shmem_enabled, None);
+        let sizes: Vec<_> = modes
+            .sizes
+            .iter()
+            .map(|size| {
+                (
+                    size.page_bytes,
+                    size.enabled_in(&modes),
+                    size.shmem_enabled_in(&modes),
+                )
+            })
+            .collect();
+        assert_eq!(
+            sizes,
+            [
+                (64 << 10, Some("never"), None),
+                (2 << 20, Some("madvise"), None)
+            ]
+        );
+        write("enabled", "on\n");
+        assert!(matches!(read(&root), Err(ReadError::Malformed { .. })));
+    }
+}

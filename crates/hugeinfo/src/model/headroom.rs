@@ -1,0 +1,61 @@
+//! What a pool of huge pages leaves of RAM for everything else: processes, their page tables, the
+//! file cache, the kernel.
+
+use crate::{model::forecast::Forecast, server::facts::Facts};
+
+/// At least this share of RAM should stay outside of the pools. PostgreSQL's processes need memory
+/// of their own, and reads that miss shared buffers live on the file cache; a host with less has
+/// ended by the OOM killer's hand.
+pub const LEFT_PERCENT: u64 = 10;
+
+/// RAM, and what is left of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headroom {
+    /// `MemTotal`.
+    pub ram_bytes: u64,
+    /// In pages of all pools.
+    pub pools_bytes: u64,
+}
+
+impl Headroom {
+    /// As the pools are now. `None`: the kernel doesn't tell.
+    pub fn now(facts: &Facts) -> Option<Self> {
+        let pools = facts.pools.as_ref().ok()?;
+        let pools_bytes = pools
+            .iter()
+            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
+            .fold(0, u64::saturating_add);
+        Some(Self {
+            ram_bytes: facts.meminfo.as_ref().ok()?.total_bytes?,
+            pools_bytes,
+        })
+    }
+
+    /// With so many pages in the pool of that forecast.
+    pub fn with(facts: &Facts, forecast: &Forecast, pages: u64) -> Option<Self> {
+        let now = Self::now(facts)?;
+        let pool = &forecast.pool;
+        let others = now
+            .pools_bytes
+            .saturating_sub(pool.total.saturating_mul(pool.page_bytes));
+        Some(Self {
+            pools_bytes: others.saturating_add(pages.saturating_mul(pool.page_bytes)),
+            ..now
+        })
+    }
+
+    /// What is left outside of the pools.
+    pub fn left_bytes(&self) -> u64 {
+        self.ram_bytes.saturating_sub(self.pools_bytes)
+    }
+
+    /// Whether that is enough to work with.
+    pub fn is_enough(&self) -> bool {
+        self.is_enough_beside(0)
+    }
+
+    /// Whether that is enough beside so many bytes on small pages.
+    pub fn is_enough_beside(&self, bytes: u64) -> bool {
+        self.left_bytes().saturating_sub(bytes) >= self.ram_bytes / 100 * LEFT_PERCENT
+    }
+}

@@ -1,0 +1,195 @@
+//! All that the reasoning needs to know of one server and its machine.
+
+use crate::linux::{
+    cgroup::{self, Hugetlb},
+    error::{Absent, ReadError, absent_or},
+    hugepages::{self, Pool},
+    meminfo::{self, Meminfo},
+    pages,
+    process::segment::{self, Segment},
+    root::Root,
+};
+
+/// The setting `huge_pages`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HugePages {
+    /// Never.
+    Off,
+    /// Or refuse to start.
+    On,
+    /// Or fall back to small pages without a word.
+    Try,
+}
+
+impl HugePages {
+    /// As the setting is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Try => "try",
+        }
+    }
+}
+
+/// The setting `shared_memory_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedMemoryType {
+    /// Anonymous shared memory, the only type that can lie on huge pages.
+    Mmap,
+    /// System V shared memory.
+    Sysv,
+}
+
+impl SharedMemoryType {
+    /// As the setting is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mmap => "mmap",
+            Self::Sysv => "sysv",
+        }
+    }
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `huge_pages`.
+    pub huge_pages: HugePages,
+    /// `shared_memory_type`.
+    pub shared_memory_type: SharedMemoryType,
+    /// `huge_page_size`; `None`: the kernel's default.
+    pub huge_page_size_bytes: Option<u64>,
+    /// `shared_memory_size`: what the main segment needs, rounded up to whole MB by PostgreSQL.
+    /// Exact in a plan.
+    pub shared_memory_bytes: u64,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The postmaster; `None` in single-user mode.
+    pub postmaster: Option<u32>,
+    /// An address inside the main segment, the same in every process of the server.
+    pub address: u64,
+}
+
+/// One server and its machine. What the kernel doesn't tell is [`Absent`], never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// What the server says.
+    pub server: Server,
+    /// What its next start will use, and exactly how many bytes it will need, where a plan has
+    /// told; `None`: the same as now.
+    pub planned: Option<Server>,
+    /// Size of an ordinary page: 4 kB, or up to 64 kB on arm64.
+    pub base_page_bytes: u64,
+    /// The main shared memory segment.
+    pub segment: Result<Segment, Absent>,
+    /// RAM and default huge page size.
+    pub meminfo: Result<Meminfo, Absent>,
+    /// The kernel's pools.
+    pub pools: Result<Vec<Pool>, Absent>,
+    /// The control group's limits.
+    pub hugetlb: Result<Hugetlb, Absent>,
+}
+
+impl Facts {
+    /// Reads everything, with the page size of the running kernel.
+    ///
+    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
+        let pools = absent_or(hugepages::read(root))?;
+        let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
+        // The postmaster first: it has touched the least, so that the slow way is quick there, and
+        // its control group is the one that the segment was reserved in. Where the segment isn't
+        // seen in it, that may be another's number: /proc can be of another PID namespace.
+        let postmaster = subject.postmaster.map(|pid| pid.to_string());
+        let mut pid = postmaster.as_deref().unwrap_or("self");
+        let mut segment = absent_or(segment::read(root, pid, subject.address))?;
+        if segment.is_err() && pid != "self" {
+            pid = "self";
+            segment = absent_or(segment::read(root, pid, subject.address))?;
+        }
+        Ok(Self {
+            server,
+            planned: None,
+            base_page_bytes: pages::base_page_bytes(),
+            segment,
+            meminfo: absent_or(meminfo::read(root))?,
+            hugetlb: absent_or(cgroup::read(root, pid, &page_sizes))?,
+            pools,
+        })
+    }
+
+    /// Size of the pages that back the segment, huge or not.
+    pub fn page_bytes(&self) -> Option<u64> {
+        self.segment.as_ref().ok()?.page_bytes
+    }
+
+    /// Size of the huge pages that back the segment: `Some(None)` if none do, `None` if that can't
+    /// be seen.
+    pub fn huge_page_in_use(&self) -> Option<Option<u64>> {
+        let page_bytes = self.page_bytes()?;
+        Some(Some(page_bytes).filter(|&bytes| bytes > self.base_page_bytes))
+    }
+
+    /// What the next start of the server will use.
+    pub fn next_start(&self) -> &Server {
+        self.planned.as_ref().unwrap_or(&self.server)
+    }
+
+    /// Size of the huge pages that the next start asks for (port/sysv_shmem.c `GetHugePageSize`).
+    /// `None` where neither the setting nor the kernel names one.
+    ///
+    /// PostgreSQL hands the kernel the logarithm of the setting, rounded up: 1536 kB gets pages of
+    /// 2 MB.
+    pub fn huge_page_asked_for(&self) -> Option<u64> {
+        let Some(setting) = self.next_start().huge_page_size_bytes else {
+            return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
+        };
+        let rounded_up = setting.checked_next_power_of_two()?;
+        let is_there = self
+            .pools
+            .iter()
+            .flatten()
+            .any(|pool| pool.page_bytes == rounded_up);
+        Some(if is_there { rounded_up } else { setting })
+    }
+
+    /// Whether the next start asks for huge pages at all.
+    pub fn asks_for_huge_pages(&self) -> bool {
+        let next = self.next_start();
+        next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap
+    }
+
+    /// Whether the next start asks for huge pages of that size. `None`: can't be told.
+    pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
+        if !self.asks_for_huge_pages() {
+            return Some(false);
+        }
+        self.huge_page_asked_for().map(|asked| asked == page_bytes)
+    }
+
+    /// The pool that the next start asks for.
+    pub fn target_pool(&self) -> Option<&Pool> {
+        let page_bytes = self.huge_page_asked_for()?;
+        self.pools
+            .as_ref()
+            .ok()?
+            .iter()
+            .find(|pool| pool.page_bytes == page_bytes)
+    }
+
+    /// Bytes that the main segment of the next start has to hold. Without a plan as closely as can
+    /// be told: the mapping is rounded up to whole pages, PostgreSQL's own figure to whole MB.
+    pub fn needed_bytes(&self) -> u64 {
+        if let Some(planned) = &self.planned {
+            return planned.shared_memory_bytes;
+        }
+        let stated = self.server.shared_memory_bytes;
+        self.segment
+            .as_ref()
+            .map_or(stated, |segment| segment.bytes.min(stated))
+    }
+}

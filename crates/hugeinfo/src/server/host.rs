@@ -1,0 +1,60 @@
+//! The host: its kernel, its memory, and how the kernel deals it out.
+
+use crate::linux::{
+    error::{Absent, ReadError, absent_or},
+    list::List,
+    meminfo::{self, Usage},
+    numa::nodes,
+    pages, processors,
+    root::Root,
+    sysctl::{self, Vm},
+    transparent_hugepage::{self, Modes},
+};
+
+/// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// `uname -m`.
+    pub machine: String,
+    /// Size of an ordinary page.
+    pub base_page_bytes: u64,
+    /// Size of a huge page where none is asked for. `None`: the kernel has no huge pages, or
+    /// doesn't tell.
+    pub default_huge_page_bytes: Option<u64>,
+    /// Memory by use.
+    pub usage: Result<Usage, Absent>,
+    /// Settings.
+    pub vm: Vm,
+    /// When ordinary memory gets huge pages.
+    pub thp: Result<Modes, Absent>,
+    /// NUMA nodes that are online.
+    pub nodes: Result<Vec<u32>, Absent>,
+    /// Processors that are online.
+    pub processors: Result<List, Absent>,
+}
+
+impl Host {
+    /// Reads everything; name and page size are those of the running kernel, whatever the root.
+    ///
+    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    pub fn read(root: &Root) -> Result<Self, ReadError> {
+        let name = rustix::system::uname();
+        let meminfo = absent_or(meminfo::read_with_usage(root))?;
+        Ok(Self {
+            kernel_release: name.release().to_string_lossy().into_owned(),
+            machine: name.machine().to_string_lossy().into_owned(),
+            base_page_bytes: pages::base_page_bytes(),
+            default_huge_page_bytes: meminfo
+                .as_ref()
+                .ok()
+                .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
+            usage: meminfo.map(|(_, usage)| usage),
+            vm: sysctl::read(root)?,
+            thp: absent_or(transparent_hugepage::read(root))?,
+            nodes: absent_or(nodes::read(root))?,
+            processors: absent_or(processors::online(root))?,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! What a mapping of a PostgreSQL process is for.
+
+use crate::linux::{
+    error::{ReadError, absent_or},
+    process::{Process, maps::Extent, segment, smaps::Entry},
+};
+
+/// What a mapping is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The main shared memory segment, whatever the kernel calls it.
+    MainSegment,
+    /// The small System V segment that guards the data directory.
+    SysvShim,
+    /// Made at run time for parallel queries and the like, of any `dynamic_shared_memory_type`.
+    DynamicSharedMemory,
+    /// `brk` memory.
+    Heap,
+    /// The stack of the main thread.
+    Stack,
+    /// Memory without a file.
+    Anonymous,
+    /// The program itself.
+    Executable,
+    /// A shared library.
+    Library,
+    /// Any other file.
+    File,
+    /// The kernel's own, such as `[vdso]`.
+    Kernel,
+}
+
+impl Kind {
+    /// As it is shown in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MainSegment => "main segment",
+            Self::SysvShim => "sysv shim",
+            Self::DynamicSharedMemory => "dynamic shared memory",
+            Self::Heap => "heap",
+            Self::Stack => "stack",
+            Self::Anonymous => "anonymous",
+            Self::Executable => "executable",
+            Self::Library => "library",
+            Self::File => "file",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What tells the mappings of one process apart: by address where names lie.
+#[derive(Debug, Clone, Default)]
+pub struct Landmarks {
+    /// A mapping of the main segment.
+    pub main: Option<Extent>,
+    /// The mapping of the System V segment.
+    pub shim: Option<Extent>,
+    /// Where `/proc/PID/exe` points to.
+    pub executable: Option<Vec<u8>>,
+}
+
+impl Landmarks {
+    /// `main` and `shim` are addresses inside these segments of the process.
+    ///
+    /// Errors: as [`segment::object`], but for what is absent, which then no mapping is.
+    pub fn of(process: &Process, main: u64, shim: u64) -> Result<Self, ReadError> {
+        let holding = |address| absent_or(segment::object(process, address));
+        Ok(Self {
+            main: holding(main)?.ok(),
+            shim: holding(shim)?.ok(),
+            executable: absent_or(process.executable())?.ok(),
+        })
+    }
+
+    /// What that mapping is for.
+    pub fn kind(&self, entry: &Entry) -> Kind {
+        let extent = &entry.mapping.extent;
+        let path = entry.mapping.path.as_slice();
+        let is_part_of =
+            |whole: &Option<Extent>| whole.is_some_and(|whole| whole.is_same_object(extent));
+        if is_part_of(&self.main) {
+            return Kind::MainSegment;
+        }
+        if is_part_of(&self.shim) {
+            return Kind::SysvShim;
+        }
+        match path {
+            b""
+            | b"/dev/zero"
+            | b"/dev/zero (deleted)"
+            | b"/anon_hugepage"
+            | b"/anon_hugepage (deleted)" => Kind::Anonymous,
+            b"[heap]" => Kind::Heap,
+            b"[stack]" => Kind::Stack,
+            // Before Linux 4.5, of a thread.
+            [b'[', name @ ..] if name.starts_with(b"stack:") => Kind::Stack,
+            // What a descriptor of the kernel's own maps: [io_uring], [perf_event].
+            _ if path.starts_with(b"anon_inode:") => Kind::Kernel,
+            [b'[', name @ ..] if name.starts_with(b"anon") => Kind::Anonymous,
+            [b'[', ..] => Kind::Kernel,
+            _ if is_dynamic_shared_memory(path) => Kind::DynamicSharedMemory,
+            _ if self.executable.as_deref() == Some(path) => Kind::Executable,
+            _ if is_library(path) => Kind::Library,
+            _ => Kind::File,
+        }
+    }
+}
+
+/// `posix`, `mmap` and `sysv` in turn (storage/ipc/dsm_impl.c).
+fn is_dynamic_shared_memory(path: &[u8]) -> bool {
+    let contains = |part: &[u8]| path.windows(part.len()).any(|window| window == part);
+    path.starts_with(b"/dev/shm/PostgreSQL.")
+        || contains(b"/pg_dynshmem/mmap.")
+        || path.starts_with(b"/SYSV")
+}
+
+/// `libc.so.6`, `plpgsql.so`, `ld-linux-x86-64.so.2 (deleted)`.
+fn is_library(path: &[u8]) -> bool {
+    let name = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    let name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+    name.ends_with(b".so") || name.windows(4).any(|window| window == b".so.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::process::{maps::parse_line, smaps::Figures};
+
+    fn entry(line: &str) -> Entry {
+        let mapping = parse_line(line.as_bytes()).expect("a mapping");
+        Entry {
+            mapping,
+            figures: Figures::default(),
+            vm_flags: None,
+        }
+    }
+
+    #[test]
+    fn the_main_segment_is_known_by_its_address() {
+        for name in [
+            "/dev/zero (deleted)",
+            "/anon_hugepage (deleted)",
+            "/SYSV0052e2c1 (deleted)",
+        ] {
+            let entries = [
+                entry(&format!(
+                    "7f0000000000-7f0010000000 rw-s 00000000 00:01 42 {name}"
+                )),
+                entry(&format!(
+                    "7f0010000000-7f0020000000 rw-s 10000000 00:01 42 {name}"
+                )),
+                entry("7f0020000000-7f0020001000 rw-s 00000000 00:01 3 /SYSV0052e2c1 (deleted)"),
+                entry("7f0030000000-7f0030001000 rw-s 00000000 00:01 9 /SYSV5f02e2c1 (deleted)"),
+                entry("7f0040000000-7f0040001000 rw-s 00000000 00:01 77 /dev/zero (deleted)"),
+            ];
+            let landmarks = Landmarks {
+                main: Some(entries[1].mapping.extent),
+                shim: Some(entries[2].mapping.extent),
+                executable: None,
+            };
+            let kinds: Vec<_> = entries.iter().map(|entry| landmarks.kind(entry)).collect();
+            assert_eq!(
+                kinds,
+                [
+                    Kind::MainSegment,
+                    Kind::MainSegment,
+                    Kind::SysvShim,
+                    Kind::DynamicSharedMemory,
+                    Kind::Anonymous
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn names_tell_the_rest() {
+        let landmarks = Landmarks {
+            executable: Some(b"/usr/lib/postgresql/15/bin/postgres".to_vec()),
+            ..Landmarks::default()
+        };
+        for (name, kind) in [
+            ("", Kind::Anonymous),
+            ("[heap]", Kind::Heap),
+            ("[stack]", Kind::Stack),
+            ("[anon:glibc: malloc]", Kind::Anonymous),
+            ("[stack:4711]", Kind::Stack),
+            ("anon_inode:[io_uring]", Kind::Kernel),
+            ("[vdso]", Kind::Kernel),
+            ("[vvar_vclock]", Kind::Kernel),
+            ("/dev/shm/PostgreSQL.2349203", Kind::DynamicSharedMemory),
+            (
+                "/srv/pg data/pg_dynshmem/mmap.17 (deleted)",
+                Kind::DynamicSharedMemory,
+            ),
+            ("/usr/lib/postgresql/15/bin/postgres", Kind::Executable),
+            ("/usr/lib/postgresql/15/lib/plpgsql.so", Kind::Library),
+            ("/usr/lib/libc.so.6 (deleted)", Kind::Library),
+            ("/usr/lib/locale/locale-archive", Kind::File),
+            ("/srv/.sorted", Kind::File),
+        ] {
+            let line = format!("7f0000000000-7f0000001000 r--p 00000000 fe:00 42 {name}");
+            let line = if name.starts_with('/') {
+                line
+            } else {
+                line.replace(" fe:00 42", " 00:00 0")
+            };
+            assert_eq!(landmarks.kind(&entry(&line)), kind, "{name}");
+        }
+    }
+}

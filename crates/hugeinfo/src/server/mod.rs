@@ -1,0 +1,11 @@
+//! One PostgreSQL server and its machine, as facts. What the kernel doesn't tell is absent, never a
+//! default.
+
+pub mod facts;
+pub mod host;
+pub mod instances;
+pub mod mapping_kind;
+pub mod postmaster_pid;
+pub mod refusal;
+pub mod sources;
+pub mod surroundings;

@@ -1,0 +1,78 @@
+//! What the diagnoses look at beyond [`Facts`](crate::server::facts::Facts): the host around the
+//! server, its processes, its neighbours.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    linux::{
+        boot::Request, buddyinfo::FreeBlocks, error::Absent, numa::node::Node, vmstat::Vmstat,
+    },
+    server::{facts::Server, host::Host, instances::Instance},
+};
+
+/// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Memory, kernel and its settings.
+    pub host: Host,
+    /// Counters of the kernel's memory management.
+    pub vmstat: Result<Vmstat, Absent>,
+    /// Free memory in whole blocks.
+    pub free_blocks: Result<FreeBlocks, Absent>,
+    /// Huge pages that were asked for when the machine started.
+    pub asked_at_boot: Result<Vec<Request>, Absent>,
+    /// The NUMA nodes, with their part of the pools.
+    pub nodes: Result<Vec<Node>, Absent>,
+    /// Pages of the main segment by node, as far as one process has touched it. `None`: there is
+    /// one node, or it can't be seen.
+    pub segment_nodes: Option<BTreeMap<u32, u64>>,
+    /// Bytes of the main segment on transparent huge pages. Looked up only where the kernel may use
+    /// them.
+    pub segment_thp_bytes: Option<Result<u64, Absent>>,
+    /// The processes of this server.
+    pub processes: Vec<ProcessFigures>,
+    /// The postmaster's `oom_score_adj`.
+    pub oom_score_adj: Result<i32, Absent>,
+    /// The postmaster's limit on locked memory; `None`: unlimited.
+    pub locked_memory: Result<Option<u64>, Absent>,
+    /// The servers of this host but this one.
+    pub neighbours: Result<Vec<Instance>, Absent>,
+    /// `io_method = io_uring` (PostgreSQL 18).
+    pub uses_io_uring: bool,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// What the configuration files say of the next start.
+    pub files: Files,
+}
+
+/// One process of the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessFigures {
+    /// `VmPTE`, in bytes.
+    pub page_tables: Option<u64>,
+    /// `RssAnon`, in bytes.
+    pub rss_anon: Option<u64>,
+    /// `VmSwap`, in bytes.
+    pub swap: Option<u64>,
+    /// Faults that needed reading from disk, since it started.
+    pub major_faults: u64,
+    /// Seconds since it started.
+    pub age_seconds: Option<u64>,
+    /// `oom_score_adj`; of the postmaster, too.
+    pub oom_score_adj: Option<i32>,
+    /// Whether this is the postmaster.
+    pub is_postmaster: bool,
+}
+
+/// What the configuration files on disk mean for the next start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// No setting waits for a restart that the main segment, or its pages, depend on.
+    NothingWaits,
+    /// What the next start will use.
+    Planned(Server),
+    /// The next start would fail, in PostgreSQL's words.
+    Refused(String),
+    /// Nobody could look, and why.
+    Unseen(String),
+}
