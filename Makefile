@@ -1,5 +1,6 @@
-# The one entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so that the toolchain
-# and its environment are always the same: another environment makes cargo rebuild every dependency.
+# The one entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so
+# that the toolchain and its environment are always the same: another environment makes cargo
+# rebuild every dependency.
 
 ifneq ($(shell uname -s),Linux)
 $(error pg_hugeinfo reads the /proc and /sys of Linux: it builds and runs on Linux only)
@@ -32,8 +33,8 @@ ifeq ($(filter $(PG_MAJOR),15 16 17 18 19),)
 $(error pg_hugeinfo needs PostgreSQL 15 to 19, and $(PG_CONFIG) is of "$(PG_VERSION)": name another, as in make PG_CONFIG=/path/to/pg_config)
 endif
 
-# cargo pgrx lays the files out below target/package-NN as they will lie below /, so that two installations of one
-# major version never share a build.
+# cargo pgrx lays the files out below target/package-NN as they will lie below /, so that two
+# installations of one major version never share a build.
 PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
 EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
@@ -48,8 +49,8 @@ $(LIBRARY): $(SOURCES)
 	scripts/cargo pgrx package --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
 	@touch $@
 
-# EXTENSION and MODULES stay unset and install has a recipe of its own: PGXS would install the control file of the
-# sources, in which the version is still to be filled in.
+# EXTENSION and MODULES stay unset and install has a recipe of its own: PGXS would install the
+# control file of the sources, in which the version is still to be filled in.
 NO_INSTALL = 1
 REGRESS = extension hugeinfo_status hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
 	hugeinfo_page_tables hugeinfo_plan hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host \

@@ -12,7 +12,8 @@ BEGIN {
     name["pss"] = "`awk '/^Pss:/ …' /proc/PID/smaps` in a loop"
 }
 
-# Where there are so few backends that what a query costs in any case is much of it, nothing is wanted.
+# Where there are so few backends that what a query costs in any case is much of it, nothing is
+# wanted.
 function within(what, method, most,    i, x) {
     for (i = 1; i <= last; i++)
         if (at[i] >= 200) {

@@ -1,5 +1,5 @@
-# What the measurements share: throwaway servers, connections that stay open, samples in turn, a table.
-# shellcheck disable=SC2154 # each script sets cases, methods and rounds
+# What the measurements share: throwaway servers, connections that stay open, samples in turn, a
+# table. shellcheck disable=SC2154 # each script sets cases, methods and rounds
 
 . scripts/lib/janitor.bash
 . scripts/lib/postgres.bash
@@ -89,8 +89,9 @@ await_idle() { # SESSION NUMBER
     die "there are not $2 connections: $(cat "$private/pgbench.log")"
 }
 
-# A page of zeros is a valid page: the file of the table is one large hole, which takes no disk. Of one table a backend
-# touches the buffers that it fills itself; another that finds them filled touches them only as it looks into them.
+# A page of zeros is a valid page: the file of the table is one large hole, which takes no disk. Of
+# one table a backend touches the buffers that it fills itself; another that finds them filled
+# touches them only as it looks into them.
 touch_1gb() { # CASE TABLE
     local file
     file=$(ask "$1" "CREATE TABLE $2 (); SELECT pg_relation_filepath('$2');")
@@ -123,13 +124,15 @@ floor_build() { # NAME…
     done
 }
 
-# As the server's user, as which the server itself reads. Prints microseconds, and how many reads it made.
+# As the server's user, as which the server itself reads. Prints microseconds, and how many reads it
+# made.
 floor_run() { # NAME ARGUMENT…
     "${as_owner[@]}" "$private/$1" "${@:2}"
 }
 
-# All methods for all cases in turn, in many short samples, so that all meet the same noise. sample_METHOD takes the case and how
-# often, and prints microseconds; times_of says how often, 0 to leave the method out of this round.
+# All methods for all cases in turn, in many short samples, so that all meet the same noise.
+# sample_METHOD takes the case and how often, and prints microseconds; times_of says how often, 0 to
+# leave the method out of this round.
 measure() {
     local round method case times i sample
     say "$rounds rounds, all methods in turn"
@@ -165,7 +168,8 @@ machine() {
     echo "$("$PG_CONFIG" --version); Linux $(uname -rm); $(lscpu | sed -n 's/^Model name: *//p' | head -n 1), $(nproc) CPUs"
 }
 
-# Does the C program still do what is measured beside it? Not to be told where the kernel doesn't count reads.
+# Does the C program still do what is measured beside it? Not to be told where the kernel doesn't
+# count reads.
 compare_reads() { # CASE METHOD, WHICH IS DONE BY THE SESSION OF THAT NAME
     local before after reads of_floor
     before=$(reads_so_far "$1")

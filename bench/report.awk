@@ -1,8 +1,9 @@
-# The table, from lines ROUND CASE METHOD MICROSECONDS: a row for each method, a column for each case. Of the samples of each
-# round ratios are taken, and of these the median: what else runs on the machine slows all samples of a round.
+# The table, from lines ROUND CASE METHOD MICROSECONDS: a row for each method, a column for each
+# case. Of the samples of each round ratios are taken, and of these the median: what else runs on
+# the machine slows all samples of a round.
 #
-# The file after this one sets name[METHOD], column (what a case is) and base (which method others are compared with), and
-# ends with a verdict.
+# The file after this one sets name[METHOD], column (what a case is) and base (which method others
+# are compared with), and ends with a verdict.
 
 # Of one method in one case, or of its ratio to another; -1 where there are no samples.
 function typical(method, where, to_method, to_where,    list, n, round) {

@@ -1,4 +1,5 @@
--- The contract of hugeinfo_checks, true on every machine: what it finds depends on the host, and is proven elsewhere.
+-- The contract of hugeinfo_checks, true on every machine: what it finds depends on the host, and is
+-- proven elsewhere.
 \d hugeinfo_checks
 SELECT name FROM hugeinfo_checks;
 

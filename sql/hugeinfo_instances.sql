@@ -1,4 +1,5 @@
--- The contract of hugeinfo_instances. Other servers of the host come and go: only this one's row is compared.
+-- The contract of hugeinfo_instances. Other servers of the host come and go: only this one's row is
+-- compared.
 \d hugeinfo_instances
 
 SELECT count(*) FILTER (WHERE is_this_server) AS this_server,

@@ -22,7 +22,8 @@ FROM hugeinfo_backends AS b, LATERAL hugeinfo_memory(b.pid) AS m
 WHERE b.backend_type IN ('postmaster', 'checkpointer', 'background writer', 'walwriter') OR b.pid = pg_backend_pid();
 RESET client_min_messages;
 
--- not a process of this server: a warning and no row, so that a query over many goes on; NULL: no row
+-- not a process of this server: a warning and no row, so that a query over many goes on; NULL: no
+-- row
 SELECT count(*) FROM hugeinfo_memory(1);
 SELECT count(*) FROM hugeinfo_memory(0);
 SELECT count(*) FROM hugeinfo_memory(-1);

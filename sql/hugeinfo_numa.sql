@@ -1,4 +1,5 @@
--- The contract of hugeinfo_numa. The kernel need not know NUMA: then there is no row, and nothing to compare.
+-- The contract of hugeinfo_numa. The kernel need not know NUMA: then there is no row, and nothing
+-- to compare.
 \d hugeinfo_numa
 
 -- a row for each node and page size

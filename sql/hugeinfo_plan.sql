@@ -14,7 +14,8 @@ FROM (SELECT segment_bytes FROM hugeinfo_plan(settings => jsonb_build_object('sh
 SELECT count(DISTINCT segment_bytes) AS one_answer
 FROM (SELECT segment_bytes FROM hugeinfo_plan() UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{}')) AS plans;
 
--- Without settings it is the next restart, and the configuration is that of the start here. The setting is in whole MB.
+-- Without settings it is the next restart, and the configuration is that of the start here. The
+-- setting is in whole MB.
 SELECT count(*) >= 1 AS rows,
        count(DISTINCT segment_bytes) = 1 AS one_segment,
        bool_and((segment_bytes + 1048575) >> 20 = setting::bigint) AS as_the_setting,
@@ -36,7 +37,8 @@ SELECT bool_and((p.is_default, p.is_used_by_server) IS NOT DISTINCT FROM (v.is_d
        bool_and((p.recommended_nr_hugepages IS NULL) = (p.how_to_set IS NULL)) IS NOT FALSE AS how_to_set
 FROM hugeinfo_plan('{"shared_buffers": "1GB"}') AS p JOIN hugeinfo_pools AS v USING (page_size_bytes);
 
--- More of anything takes more; a number, a string and a boolean are what they are in a configuration file.
+-- More of anything takes more; a number, a string and a boolean are what they are in a
+-- configuration file.
 CREATE FUNCTION planned(settings jsonb DEFAULT '{}') RETURNS bigint
 LANGUAGE sql AS 'SELECT DISTINCT segment_bytes FROM hugeinfo_plan(settings)';
 SELECT planned('{"shared_buffers": "1GB"}') - planned('{"shared_buffers": "512MB"}') BETWEEN 512 << 20 AND 544 << 20 AS buffers;
@@ -116,8 +118,8 @@ FROM unnest(ARRAY[
 SELECT hugeinfo_plan('{"archive_command": "x"}');
 SELECT hugeinfo_plan('{"shared_buffers": []}');
 SELECT refusal(('{"shared_buffers": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb);
--- of a long name the beginning is said, a long value is PostgreSQL's to judge, and what is longer than all
--- together is not looked at
+-- of a long name the beginning is said, a long value is PostgreSQL's to judge, and what is longer
+-- than all together is not looked at
 SELECT length(refusal(jsonb_build_object(repeat('x', 60000), 1))) BETWEEN 1000 AND 1100 AS long_name,
        length(refusal(jsonb_build_object('max_connections', repeat('9', 60000)))) > 60000 AS long_value,
        refusal(jsonb_build_object('max_connections', '40' || repeat(' ', 2000) || 'x')) <> 'was taken' AS long_tail,

@@ -1,4 +1,5 @@
--- The contract of hugeinfo_pools. As for hugeinfo_status, figures are compared with the kernel's files and not printed.
+-- The contract of hugeinfo_pools. As for hugeinfo_status, figures are compared with the kernel's
+-- files and not printed.
 \d hugeinfo_pools
 
 -- a row for each directory, smallest page first, one of them the default
@@ -30,7 +31,8 @@ SELECT bool_and(available_pages = free_pages - reserved_pages + greatest(0, over
        bool_and(fits_after_restart <= (shortfall_pages = 0)) AS fits_after_restart
 FROM hugeinfo_pools;
 
--- what this server takes: the segment is rounded up to whole pages, PostgreSQL's own figure to whole MB
+-- what this server takes: the segment is rounded up to whole pages, PostgreSQL's own figure to
+-- whole MB
 SELECT bool_and(p.is_used_by_server = (p.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
        bool_and(p.own_pages = CASE WHEN p.is_used_by_server THEN s.segment_pages ELSE 0 END) AS own_pages,
        bool_and(p.required_pages = ceil(need::numeric / p.page_size_bytes)) AS required_pages,
@@ -45,7 +47,8 @@ SELECT bool_and(cgroup_limit_bytes IS NULL OR cgroup_used_bytes <= cgroup_limit_
            AS cgroup_reserved_limit_bytes
 FROM hugeinfo_pools;
 
--- what to type names the pages, and for other sizes than the default the file and the kernel's parameters
+-- what to type names the pages, and for other sizes than the default the file and the kernel's
+-- parameters
 SELECT bool_and(how_to_set LIKE '%' || recommended_nr_hugepages || '%') AS pages,
        bool_and(is_default = (how_to_set LIKE 'sysctl -w vm.nr\_hugepages=%')) AS by_sysctl,
        bool_and(is_default <> (how_to_set LIKE '%hugepagesz=%')) AS by_command_line

@@ -1,4 +1,5 @@
--- The contract of hugeinfo_sources. What there is differs from kernel to kernel: statuses are compared with what the server itself can read.
+-- The contract of hugeinfo_sources. What there is differs from kernel to kernel: statuses are
+-- compared with what the server itself can read.
 \d hugeinfo_sources
 
 SELECT source, count(*) AS tried FROM hugeinfo_sources GROUP BY source ORDER BY source COLLATE "C";

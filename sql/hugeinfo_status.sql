@@ -1,5 +1,6 @@
--- The contract of hugeinfo_status. The same on small and on huge pages: what depends on the host is compared with the kernel's
--- files as the server's own pg_read_file reads them, and only whether it agrees is printed.
+-- The contract of hugeinfo_status. The same on small and on huge pages: what depends on the host is
+-- compared with the kernel's files as the server's own pg_read_file reads them, and only whether it
+-- agrees is printed.
 \d hugeinfo_status
 
 SELECT count(*) FROM hugeinfo_status;

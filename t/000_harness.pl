@@ -21,7 +21,8 @@ if ($> != 0)
 
 sub contents { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar <$fh> }
 
-# What the host looks like, as far as a test may touch it. Free and reserved pages come and go by themselves.
+# What the host looks like, as far as a test may touch it. Free and reserved pages come and go by
+# themselves.
 sub host
 {
 	my %state = (pools => pools(), groups => [ glob '/sys/fs/cgroup{,/*}/pg_hugeinfo_test_*' ]);

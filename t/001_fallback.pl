@@ -80,7 +80,8 @@ SKIP:
 	like($seen->{status}{remedy}, qr/restart/i, "$name: the remedy is a restart");
 }
 
-# The rest has room in the pool: it is not what keeps the server off huge pages, and the restart forecast is about room.
+# The rest has room in the pool: it is not what keeps the server off huge pages, and the restart
+# forecast is about room.
 SKIP:
 {
 	my $name = 'off';

@@ -48,7 +48,8 @@ SKIP:
 	comes_true($seen->{status}, $name);
 }
 
-# What may lie idle: 10 % of the need or 1 % of RAM, whichever is more. Beyond both it is worth a warning.
+# What may lie idle: 10 % of the need or 1 % of RAM, whichever is more. Beyond both it is worth a
+# warning.
 SKIP:
 {
 	needs_host('idle pages');
@@ -118,7 +119,8 @@ SKIP:
 	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, "$name, running");
 }
 
-# The kernel cannot take pages away that are in use or reserved: it calls them surplus, and they vanish at a restart.
+# The kernel cannot take pages away that are in use or reserved: it calls them surplus, and they
+# vanish at a restart.
 for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', 'critical' ])
 {
 	SKIP:

@@ -1,5 +1,6 @@
-# Limits of the hugetlb controller. A fault limit below the segment is a time bomb: the server starts, looks healthy,
-# and breaks when enough of its memory has been touched. A reservation limit only makes it fall back.
+# Limits of the hugetlb controller. A fault limit below the segment is a time bomb: the server
+# starts, looks healthy, and breaks when enough of its memory has been touched. A reservation limit
+# only makes it fall back.
 use strict;
 use warnings;
 
@@ -40,7 +41,8 @@ sub use_files
 	  : ("$size.usage_in_bytes", "$size.rsvd.usage_in_bytes");
 }
 
-# The cgroup columns of the pool. $where: the group of the server; limits as set by the test, over all its ancestors.
+# The cgroup columns of the pool. $where: the group of the server; limits as set by the test, over
+# all its ancestors.
 sub compare_group
 {
 	my ($row, $where, $fault, $reservation, $name) = @_;

@@ -1,5 +1,5 @@
-# Servers that see less of the host than others: containers, and files that are hidden. What cannot be seen is unknown,
-# never fine.
+# Servers that see less of the host than others: containers, and files that are hidden. What cannot
+# be seen is unknown, never fine.
 use strict;
 use warnings;
 
@@ -86,7 +86,8 @@ SKIP:
 
 SKIP:
 {
-	# Its process numbers mean somebody else in the host's /proc: process 1 there is not the postmaster.
+	# Its process numbers mean somebody else in the host's /proc: process 1 there is not the
+	# postmaster.
 	my $name = 'process numbers that /proc does not share';
 	my @own = qw(--user --map-current-user --pid --fork);
 	needs_host($name);
@@ -106,8 +107,8 @@ SKIP:
 	});
 }
 
-# A command that mounts something over a directory, for what it starts only. It takes two steps: mounting needs root of
-# a user namespace, and PostgreSQL refuses to run as root of one.
+# A command that mounts something over a directory, for what it starts only. It takes two steps:
+# mounting needs root of a user namespace, and PostgreSQL refuses to run as root of one.
 sub with_mount
 {
 	my ($mount, @unshare) = @_;

@@ -1,5 +1,5 @@
-# What administrators do by hand, and the query that replaces it: both on one server, on small pages and on huge ones.
-# The README shows them side by side.
+# What administrators do by hand, and the query that replaces it: both on one server, on small pages
+# and on huge ones. The README shows them side by side.
 use strict;
 use warnings;
 
@@ -57,7 +57,8 @@ sub by_hand_and_by_sql
 	return;
 }
 
-# The flags say what an x86 processor could do; hugeinfo_pools lists what the kernel offers, on every processor.
+# The flags say what an x86 processor could do; hugeinfo_pools lists what the kernel offers, on
+# every processor.
 SKIP:
 {
 	my %flags = map { $_ => 1 } split ' ', shell('grep -m1 -E "^(flags|Features)" /proc/cpuinfo');

@@ -12,9 +12,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The row of each process as SQL has it, beside the kernel's own figures of the same moment, as `settled` does for one: for all at
-# once, and then for those that moved, one at a time, since what takes less time is disturbed less often. A process that never
-# stands still, as the asking backend, is missing in the answer, or its figures differ.
+# The row of each process as SQL has it, beside the kernel's own figures of the same moment, as
+# `settled` does for one: for all at once, and then for those that moved, one at a time, since what
+# takes less time is disturbed less often. A process that never stands still, as the asking backend,
+# is missing in the answer, or its figures differ.
 sub still
 {
 	my ($postmaster, $rows, $kernel) = @_;
@@ -60,7 +61,8 @@ sub figures { my ($pid) = @_; return { %{ status_file($pid) }, %{ stat_file($pid
 
 sub describe { my ($row) = @_; return ($row->{backend_type} // 'of unknown type') . " $row->{pid}" }
 
-# All of it for the processes of one server, seen through two sessions: each is idle while the other asks.
+# All of it for the processes of one server, seen through two sessions: each is idle while the other
+# asks.
 sub compare_all
 {
 	my ($node, $name, @sessions) = @_;
@@ -125,8 +127,8 @@ my $node = new_server('processes',
 	autovacuum_vacuum_cost_limit => 1);
 my $postmaster = $node->{_pid};
 
-# What a client may call itself, its role and its database: as long as names get, and with what could be taken for the end
-# of the name in stat, or of a word in the title.
+# What a client may call itself, its role and its database: as long as names get, and with what
+# could be taken for the end of the name in stat, or of a word in the title.
 my %odd = (
 	user => substr('r) S 1 (' x 8, 0, 63),
 	dbname => substr("d\t) Z 1 0 0 " x 8, 0, 60) . '%s}',
@@ -140,7 +142,8 @@ my @eyes = map { HugeInfo::Session->new($node, application_name => "eye $_") } 1
 my $sql = $eyes[0];
 my $odd = HugeInfo::Session->new($node, %odd);
 
-# A walsender and a worker that applies: the server subscribes to itself, for which the slot has to be there before.
+# A walsender and a worker that applies: the server subscribes to itself, for which the slot has to
+# be there before.
 $sql->value($_) for
   'CREATE TABLE published (i int)',
   'CREATE PUBLICATION everything FOR TABLE published',
@@ -192,7 +195,8 @@ sub missing
 		($missing = missing(@rows)) eq '';
 	});
 	is($missing, '', "$name: is there");
-	# The worker that is there is enough. Each one that comes and goes takes its share of what the others map.
+	# The worker that is there is enough. Each one that comes and goes takes its share of what the
+	# others map.
 	$sql->value($_) for q(ALTER SYSTEM SET autovacuum_naptime = '1h'), 'SELECT pg_reload_conf()';
 
 	my %row = compare_all($node, $name, @eyes);
@@ -272,7 +276,8 @@ sub missing
 	is($row->{state}, 'active', "$name: is active");
 }
 
-# The sum over all processes of what each takes is what all take: smaps of each, added up by this test.
+# The sum over all processes of what each takes is what all take: smaps of each, added up by this
+# test.
 {
 	my $name = 'the parts of smaps';
 	my %still = still($postmaster,

@@ -38,11 +38,12 @@ sub compare
 	return \@rows;
 }
 
-# The System V segment that the server made for itself, whose number the kernel shows as inode: from the data directory.
+# The System V segment that the server made for itself, whose number the kernel shows as inode: from
+# the data directory.
 sub shim_id { my ($node) = @_; return (split ' ', (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[6])[1] }
 
-# What each mapping is for, found out in another way: the main segment is the largest shared mapping and all that maps
-# the same object; dynamic shared memory has the name of its type.
+# What each mapping is for, found out in another way: the main segment is the largest shared mapping
+# and all that maps the same object; dynamic shared memory has the name of its type.
 sub kinds
 {
 	my ($node, $pid, $dynamic, @rows) = @_;
@@ -217,7 +218,8 @@ my $sql = HugeInfo::Session->new($node);
 	}
 }
 
-# Files may be called anything. A server loads a library of any name, and the file may go while it is mapped.
+# Files may be called anything. A server loads a library of any name, and the file may go while it
+# is mapped.
 {
 	my $name = 'odd names';
 	my $library = $node->config_data('--pkglibdir') . '/utf8_and_win.so';

@@ -1,5 +1,6 @@
-# What page tables cost: 8 bytes for each page that a process has touched, so a lot on small pages and next to nothing on
-# huge ones. And what hugeinfo_page_tables foretells, against what then happens.
+# What page tables cost: 8 bytes for each page that a process has touched, so a lot on small pages
+# and next to nothing on huge ones. And what hugeinfo_page_tables foretells, against what then
+# happens.
 use strict;
 use warnings;
 
@@ -51,8 +52,8 @@ sub compare_view
 	for my $row (@rows)
 	{
 		my $page = $row->{page_size_bytes};
-		# A segment on huge pages is padded to whole ones; on others it would be as large as it has to be. PostgreSQL tells
-		# its need in whole megabytes, rounded up.
+		# A segment on huge pages is padded to whole ones; on others it would be as large as it has to be.
+		# PostgreSQL tells its need in whole megabytes, rounded up.
 		my $most = entries($real->{bytes}, $page);
 		my $least = entries($real->{bytes} < $stated ? $real->{bytes} : $stated - (1 << 20), $page);
 		my $one = $row->{one_backend_bytes};
@@ -73,7 +74,8 @@ sub compare_view
 	return map { $_->{page_size_bytes} => $_ } @rows;
 }
 
-# A backend that touches the whole table; how far its page tables grow, by the kernel and by the view.
+# A backend that touches the whole table; how far its page tables grow, by the kernel and by the
+# view.
 sub growth
 {
 	my ($sql, $name) = @_;

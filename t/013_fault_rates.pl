@@ -107,7 +107,8 @@ sub finish
 	is($sql->value(q(SELECT min(seconds) >= 0.000001 AND count(*) > 3 FROM hugeinfo_fault_rates('1 microsecond'))), 't',
 		'the shortest');
 
-	# With many processes the reading takes most of that sample, and lies once between the two reads of each, not twice.
+	# With many processes the reading takes most of that sample, and lies once between the two reads of
+	# each, not twice.
 	my $file = $node->host . '/.s.PGSQL.' . $node->port;
 	my @silent = map { IO::Socket::UNIX->new(Peer => $file) // die "$file: $!\n" } 1 .. 40;
 	ok(until_true(sub { (() = family($node->{_pid})) > 40 }), "$name: many processes");
@@ -174,7 +175,8 @@ sub is_right
 	is_right($name);
 }
 
-# Cancelled at any moment, also while files are read: nothing is left open, and errors are the cancel's.
+# Cancelled at any moment, also while files are read: nothing is left open, and errors are the
+# cancel's.
 {
 	my $name = 'cancels at odd moments';
 	my @calls = map { "SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL (SELECT i, r FROM $_ AS r) AS t" }

@@ -1,5 +1,5 @@
-# Processes that are not as they should be: dead but not waited for, stopped, closed to others, of other programs' names. And
-# those that are none of this server's.
+# Processes that are not as they should be: dead but not waited for, stopped, closed to others, of
+# other programs' names. And those that are none of this server's.
 use strict;
 use warnings;
 
@@ -140,8 +140,9 @@ sub while_stopped
 $sql->close;
 $node->stop;
 
-# Who has connected but not said yet who it is has a process without a slot in shared memory, and so have those above all limits,
-# whose processes are there to refuse them: twice the connections and workers that the server has room for.
+# Who has connected but not said yet who it is has a process without a slot in shared memory, and so
+# have those above all limits, whose processes are there to refuse them: twice the connections and
+# workers that the server has room for.
 {
 	my $name = 'clients that say nothing';
 	my $full = new_server('full', huge_pages => 'off', max_connections => 5, superuser_reserved_connections => 1,

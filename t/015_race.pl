@@ -1,5 +1,5 @@
-# 10,000 calls of each function while connections open and close as fast as they can: not one error, nothing left open, no
-# memory lost.
+# 10,000 calls of each function while connections open and close as fast as they can: not one error,
+# nothing left open, no memory lost.
 use strict;
 use warnings;
 
@@ -22,7 +22,8 @@ my $node = new_server('race', max_connections => 40, fsync => 'off', log_stateme
 $postmaster = $node->{_pid};
 my $watch = HugeInfo::Session->new($node);
 
-# Each a loop of the server's own, which any error ends. Each pass gives the number of calls that it made, and the problems that it saw.
+# Each a loop of the server's own, which any error ends. Each pass gives the number of calls that it
+# made, and the problems that it saw.
 my %pass = (
 	hugeinfo_backends => qq{
 		SELECT 1, CASE WHEN count(*) <> count(DISTINCT pid) THEN 'a process twice'
@@ -108,7 +109,8 @@ for (sort keys %session)
 	$files{$_} = [ open_files($session{$_}->pid) ];
 	$memory{$_} = private_kb($session{$_}->pid);
 }
-# The slowest, and the one that mostly sleeps, beside the others, so that there is something left of the host for connections.
+# The slowest, and the one that mostly sleeps, beside the others, so that there is something left of
+# the host for connections.
 my @beside = qw(hugeinfo_fault_rates hugeinfo_mappings);
 my @others = grep { my $function = $_; !grep { $_ eq $function } @beside } sort keys %session;
 $session{$_}->ask(loop($_, $CALLS)) for @beside;
@@ -131,7 +133,8 @@ is($pgbench->pumpable ? '' : $pgbench_complains, '', 'to the end');
 $pgbench->signal('INT');
 eval { $pgbench->finish };
 
-# Within one statement, too: what a call takes is given back before the next. By the kernel's word, read in that statement.
+# Within one statement, too: what a call takes is given back before the next. By the kernel's word,
+# read in that statement.
 for my $from ('hugeinfo_memory(pg_backend_pid() + 0 * i)', 'hugeinfo_mappings(pg_backend_pid() + 0 * i)')
 {
 	my $own = q{CASE WHEN i IN (200, 2000) THEN substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\s+(\d+)') END};

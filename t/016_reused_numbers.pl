@@ -1,5 +1,6 @@
-# A number says nothing of whose process it is: it may have gone to somebody else a moment ago. And not each child of the
-# postmaster is a process of the server: where the postmaster is process 1, as in most containers, it inherits orphans.
+# A number says nothing of whose process it is: it may have gone to somebody else a moment ago. And
+# not each child of the postmaster is a process of the server: where the postmaster is process 1, as
+# in most containers, it inherits orphans.
 use strict;
 use warnings;
 
@@ -134,9 +135,10 @@ SKIP:
 		$session->close;
 	}
 
-	# The asking backend is stopped, wherever it may be in its reading; meanwhile a number goes from a backend to a stranger. What
-	# was found to be the server's before must not be read as the stranger's after. Backends have four files read each, so that
-	# one stop of ten or so comes between two of them.
+	# The asking backend is stopped, wherever it may be in its reading; meanwhile a number goes from a
+	# backend to a stranger. What was found to be the server's before must not be read as the
+	# stranger's after. Backends have four files read each, so that one stop of ten or so comes between
+	# two of them.
 	{
 		my $name = 'a number that went to a stranger while it was being read';
 		my $rounds = 80;
@@ -180,7 +182,8 @@ SKIP:
 		is($done, $rounds, "$name: it went, over and over");
 	}
 
-	# Few numbers, of which each goes to backends and to strangers in turn, and all are asked for, over and over.
+	# Few numbers, of which each goes to backends and to strangers in turn, and all are asked for, over
+	# and over.
 	{
 		my $name = 'numbers that change hands all the time';
 		my $script = PostgreSQL::Test::Utils::tempdir() . '/nothing.sql';
@@ -259,7 +262,8 @@ SKIP:
 		$_->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 40\nlogging_collector = on\n");
 	}
 
-	# Where the kernel can be asked to give the same addresses to each: the segments of both servers lie at the same place then.
+	# Where the kernel can be asked to give the same addresses to each: the segments of both servers
+	# lie at the same place then.
 	my @same_addresses = IPC::Run::run([ 'setarch', '-R', 'true' ], '2>', \$error) ? ('setarch', '-R') : ();
 	my $run = IPC::Run::start([ 'unshare', @own, @same_addresses, 'postgres', '-D', $node->data_dir ], '<', '/dev/null', '>>', $node->logfile, '2>&1');
 	my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
@@ -271,7 +275,8 @@ SKIP:
 
 	$sql->value('CREATE TEMPORARY TABLE said (t text)');
 	my ($data, $log) = ($second->data_dir, $second->logfile);
-	# A server without its postmaster: the logger stays for as long as somebody might have something to say, as one that is stopped.
+	# A server without its postmaster: the logger stays for as long as somebody might have something to
+	# say, as one that is stopped.
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	append_to_file("$dir/headless", <<~"SHELL");
 		dir=$dir data=@{[ $third->data_dir ]}

@@ -1,4 +1,5 @@
-# A cancel ends whatever is asked, at once and without a trace: the next answer is right, and nothing stays open.
+# A cancel ends whatever is asked, at once and without a trace: the next answer is right, and
+# nothing stays open.
 use strict;
 use warnings;
 
@@ -29,7 +30,8 @@ my %endless = (
 	hugeinfo_mappings => "$over_all LATERAL hugeinfo_mappings(b.pid + 0 * i) AS m",
 	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 hour')));
 
-# What stands still: the idle processes as the session that is cancelled sees them, and as /proc has them.
+# What stands still: the idle processes as the session that is cancelled sees them, and as /proc has
+# them.
 sub is_right
 {
 	my ($name) = @_;

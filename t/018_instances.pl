@@ -1,5 +1,5 @@
-# Every server of the host: those of the same user, of another user, and in a namespace of process numbers of its own. What may be
-# read is compared with the kernel, what may not is NULL.
+# Every server of the host: those of the same user, of another user, and in a namespace of process
+# numbers of its own. What may be read is compared with the kernel, what may not is NULL.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
-# The host as SQL shows it, against the kernel's files as the test reads them. What moves meanwhile lies between two reads; and the view of NUMA
-# nodes touches no page of shared memory.
+# The host as SQL shows it, against the kernel's files as the test reads them. What moves meanwhile
+# lies between two reads; and the view of NUMA nodes touches no page of shared memory.
 use strict;
 use warnings;
 
@@ -23,8 +23,8 @@ my $sql = HugeInfo::Session->new($node);
 # undef where there is no such file
 sub contents { my ($file) = @_; return -e $file ? slurp_file($file) =~ s/\n\z//r : undef }
 
-# Figures by name, of which each has to lie between two reads of the test's own. Counters are read at no one moment, so a few tries
-# are theirs: what is wrong never fits.
+# Figures by name, of which each has to lie between two reads of the test's own. Counters are read
+# at no one moment, so a few tries are theirs: what is wrong never fits.
 sub lies_between
 {
 	my ($read, $see, $name) = @_;

@@ -64,7 +64,8 @@ sub asked_for
 		"SELECT page_size_bytes / 1024 FROM hugeinfo_plan('$argument') WHERE is_asked_for");
 }
 
-# What the running server has: the mapping as the kernel tells it, and PostgreSQL's own figure, which may be one too large.
+# What the running server has: the mapping as the kernel tells it, and PostgreSQL's own figure,
+# which may be one too large.
 sub is_real
 {
 	my ($bytes, $name) = @_;
@@ -330,7 +331,8 @@ SKIP:
 	$node->restart;
 }
 
-# The list of settings, against the server: whatever else changes the size of shared memory must be taken.
+# The list of settings, against the server: whatever else changes the size of shared memory must be
+# taken.
 {
 	my @settings = map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', q(
 		SELECT name, vartype, boot_val, min_val, max_val, array_to_string(enumvals, ' ') FROM pg_settings
@@ -427,7 +429,8 @@ SKIP:
 	leaves_nothing($name);
 }
 
-# A child that waits: it opens a pipe that nobody writes into. The files are those of the server again before anything else.
+# A child that waits: it opens a pipe that nobody writes into. The files are those of the server
+# again before anything else.
 sub with_waiting_child
 {
 	my ($code) = @_;
@@ -521,7 +524,8 @@ sub asks_and_waits
 	undef $node->{_pid};
 }
 
-# Disks that are full sooner or later: file systems of a few pages, in a mount namespace, so that nothing of the host is touched.
+# Disks that are full sooner or later: file systems of a few pages, in a mount namespace, so that
+# nothing of the host is touched.
 SKIP:
 {
 	my $name = 'full disk';

@@ -1,5 +1,5 @@
-# What hugeinfo_checks says of huge pages, each state made for real: with the figures that the test reads itself, and the remedy followed
-# as it stands.
+# What hugeinfo_checks says of huge pages, each state made for real: with the figures that the test
+# reads itself, and the remedy followed as it stands.
 use strict;
 use warnings;
 
@@ -43,7 +43,8 @@ sub is_back_on_huge_pages
 	return;
 }
 
-# Huge pages that free memory holds in whole blocks now: blocks of the page's order and above, as many pages as each holds.
+# Huge pages that free memory holds in whole blocks now: blocks of the page's order and above, as
+# many pages as each holds.
 sub pages_in_blocks
 {
 	my $order = log($page / base_page()) / log 2;

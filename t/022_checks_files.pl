@@ -1,4 +1,5 @@
-# What hugeinfo_checks says of configuration files that wait for a restart, and of other servers on the host.
+# What hugeinfo_checks says of configuration files that wait for a restart, and of other servers on
+# the host.
 use strict;
 use warnings;
 
@@ -130,7 +131,8 @@ for (
 	set_file('');
 }
 
-# Other servers as /proc shows them, and what the check makes of them: programs of that name whose parent has another name.
+# Other servers as /proc shows them, and what the check makes of them: programs of that name whose
+# parent has another name.
 sub name_of { my ($pid) = @_; return process_file($pid, 'comm') =~ s/\n//r }
 
 sub compare_neighbours

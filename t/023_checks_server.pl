@@ -1,4 +1,5 @@
-# What hugeinfo_checks says of the server's processes and of the host's settings, each state made for real.
+# What hugeinfo_checks says of the server's processes and of the host's settings, each state made
+# for real.
 use strict;
 use warnings;
 # addresses have more than 32 bits

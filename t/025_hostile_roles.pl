@@ -1,5 +1,5 @@
-# A member of pg_monitor who may create in the extension's schema: what she can make a superuser run,
-# and what she can learn.
+# A member of pg_monitor who may create in the extension's schema: what she can make a superuser
+# run, and what she can learn.
 use strict;
 use warnings;
 # addresses have more than 32 bits

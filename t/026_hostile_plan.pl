@@ -23,12 +23,12 @@ $ENV{TMPDIR} = $temporary;
 # does what a file tells it to.
 my $hostile = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$hostile/hostile.c", <<'C');
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <stdio.h>
-#include <unistd.h>
-#include <fcntl.h>
+# include <signal.h>
+# include <stdlib.h>
+# include <string.h>
+# include <stdio.h>
+# include <unistd.h>
+# include <fcntl.h>
 
 static void flood(int first, int second)
 {

@@ -17,8 +17,8 @@ use Test::More;
 # keeps them apart: what reads them holds several megabytes.
 my $crowd = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$crowd/crowd.c", <<'C');
-#include <sys/mman.h>
-#include <unistd.h>
+# include <sys/mman.h>
+# include <unistd.h>
 
 __attribute__((constructor)) static void crowd(void)
 {

@@ -25,8 +25,8 @@ apt_install() { # PACKAGES…
     echo 'create_main_cluster = false' >"$no_server"
 
     # --no-remove: what is here already is worth more than our tests. The timeout: a new machine is
-    # often still busy with its own updates. No needrestart: it would restart servers whose libraries
-    # have become newer.
+    # often still busy with its own updates. No needrestart: it would restart servers whose
+    # libraries have become newer.
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
         --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
 

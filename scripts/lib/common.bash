@@ -9,5 +9,6 @@ die() {
     exit 1
 }
 
-# Of the make that may have called: its job server is not open to us, and cargo and make would complain.
+# Of the make that may have called: its job server is not open to us, and cargo and make would
+# complain.
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -1,10 +1,12 @@
-# However a script ends, be it by kill -9, scripts/janitor undoes what it has done to the host: it ends the programs in
-# $workspace, runs the commands that `undo` has told it, and removes $workspace.
+# However a script ends, be it by kill -9, scripts/janitor undoes what it has done to the host: it
+# ends the programs in $workspace, runs the commands that `undo` has told it, and removes
+# $workspace.
 
 # shellcheck disable=SC2120 # a script that changes no pool needs no lock
 janitor_start() { # [LOCK FILE]
-    # Of a coprocess no child inherits the pipe: a server that outlives the script must not hold it open. In a session
-    # of its own, so that nothing that ends the script's process group ends the janitor.
+    # Of a coprocess no child inherits the pipe: a server that outlives the script must not hold it
+    # open. In a session of its own, so that nothing that ends the script's process group ends the
+    # janitor.
     coproc JANITOR { exec setsid scripts/janitor "$@"; }
     janitor=$JANITOR_PID janitor_out=${JANITOR[0]} janitor_in=${JANITOR[1]}
     read -r workspace <&"$janitor_out" || die "scripts/janitor did not start"
@@ -29,9 +31,9 @@ janitor_finish() {
     return "$status"
 }
 
-# Runs a long command so that a signal to the script, which bash would otherwise only heed afterwards, ends it at once:
-# in a process group of its own, so that all of its children are reached, and with a signal for it should the script be
-# killed.
+# Runs a long command so that a signal to the script, which bash would otherwise only heed
+# afterwards, ends it at once: in a process group of its own, so that all of its children are
+# reached, and with a signal for it should the script be killed.
 run_job() { # COMMAND…
     set -m
     setpriv --pdeathsig TERM -- "$@" </dev/null &

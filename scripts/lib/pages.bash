@@ -6,8 +6,8 @@ host_lock=/run/lock/pg_hugeinfo-host.lock
 
 pool=/sys/kernel/mm/hugepages/hugepages-$(awk '/^Hugepagesize:/ {print $2}' /proc/meminfo)kB
 
-# The pages that were asked for. nr_hugepages also counts those that overcommit has lent, while what is written to it
-# does not.
+# The pages that were asked for. nr_hugepages also counts those that overcommit has lent, while what
+# is written to it does not.
 pool_size() { # DIRECTORY
     echo $(($(<"$1/nr_hugepages") - $(<"$1/surplus_hugepages")))
 }

@@ -1,6 +1,7 @@
-# A private copy of PostgreSQL with this extension installed into it, and a throwaway server of it. All of it lies in
-# $workspace. Nothing is installed into the host's PostgreSQL, so that neither root is needed nor a server of the host
-# affected, and user postgres need not be able to read the sources.
+# A private copy of PostgreSQL with this extension installed into it, and a throwaway server of it.
+# All of it lies in $workspace. Nothing is installed into the host's PostgreSQL, so that neither
+# root is needed nor a server of the host affected, and user postgres need not be able to read the
+# sources.
 
 # A server does not run as root.
 as_owner=()
@@ -13,7 +14,8 @@ for name in $(compgen -e | grep '^PG' | grep -v '^PG_CONFIG$'); do
     unset "$name"
 done
 
-# Programs look for their files relative to themselves, so that a copy in the same layout is a whole installation.
+# Programs look for their files relative to themselves, so that a copy in the same layout is a whole
+# installation.
 postgres_copy() {
     PG_CONFIG=$(scripts/pg-config)
     local bindir directory

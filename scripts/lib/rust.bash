@@ -1,10 +1,11 @@
-# Chooses a Rust toolchain and a cargo-pgrx and puts them into the environment. The choice is made afresh each time: it
-# takes a fraction of a second, and a remembered one goes stale.
+# Chooses a Rust toolchain and a cargo-pgrx and puts them into the environment. The choice is made
+# afresh each time: it takes a fraction of a second, and a remembered one goes stale.
 
 required_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 required_pgrx=$(sed -n 's/^pgrx = .*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 
-# At the end of PATH, so that a user's order stays. cargo looks into its own bin first only where PATH lacks it.
+# At the end of PATH, so that a user's order stays. cargo looks into its own bin first only where
+# PATH lacks it.
 HOME=~
 export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
@@ -42,8 +43,8 @@ choose_rust() {
     mapfile -t nightlies < <(rustup toolchain list 2>/dev/null | sed '/^nightly/!d; s/ .*//' | sort -V)
     ! choose_toolchain "${toolchains[@]}" || return 0
 
-    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide, and our own.
-    # The toolchain's programs themselves: rustup's would look into the user's home.
+    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide, and our
+    # own. The toolchain's programs themselves: rustup's would look into the user's home.
     for directory in /usr/bin /usr/lib/rust-*/bin "$rust_home"/rustup/toolchains/*/bin; do
         if PATH=$directory:$PATH rust_will_do; then
             PATH=$directory:$PATH

@@ -1,4 +1,5 @@
-# A test that is killed: it changes everything that a test may change, says so, and waits. See 000_harness.pl.
+# A test that is killed: it changes everything that a test may change, says so, and waits. See
+# 000_harness.pl.
 use strict;
 use warnings;
 

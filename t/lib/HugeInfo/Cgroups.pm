@@ -1,7 +1,9 @@
-# The guardian's hands on the hugetlb controller: groups with limits, and this test's process in and out of them.
+# The guardian's hands on the hugetlb controller: groups with limits, and this test's process in and
+# out of them.
 #
-# Version 2 where the kernel offers it, else version 1. Mounting the controller as version 1 takes it away from
-# version 2, and it may stay so until a reboot: that is done only where version 2 has nothing to lose.
+# Version 2 where the kernel offers it, else version 1. Mounting the controller as version 1 takes
+# it away from version 2, and it may stay so until a reboot: that is done only where version 2 has
+# nothing to lose.
 package HugeInfo::Cgroups;
 
 use strict;

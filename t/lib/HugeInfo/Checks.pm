@@ -71,7 +71,8 @@ sub compare_check
 	return;
 }
 
-# What the next start finds in the pool that it asks for, as the files of the kernel and the arithmetic of the contract have it.
+# What the next start finds in the pool that it asks for, as the files of the kernel and the
+# arithmetic of the contract have it.
 sub expected_pool
 {
 	my ($node, $kb) = @_;
@@ -101,7 +102,8 @@ sub compare_restart
 	return;
 }
 
-# Does what a remedy says, in its order: SQL as a superuser, lines of the shell as root. What is only good advice is passed over.
+# Does what a remedy says, in its order: SQL as a superuser, lines of the shell as root. What is
+# only good advice is passed over.
 sub follow
 {
 	my ($node, $remedy, $name) = @_;

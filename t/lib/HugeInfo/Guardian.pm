@@ -1,7 +1,8 @@
 # A process beside each test that outlives it, however it ends, and puts the host back.
 #
-# It is forked while the test is still root and keeps those rights; the test itself gives them up. It obeys a few
-# words on a pipe, and end of file on that pipe is its sign: the kernel sends it also for a test killed by signal 9.
+# It is forked while the test is still root and keeps those rights; the test itself gives them up.
+# It obeys a few words on a pipe, and end of file on that pipe is its sign: the kernel sends it also
+# for a test killed by signal 9.
 package HugeInfo::Guardian;
 
 use strict;
@@ -23,8 +24,8 @@ my $LOCK = '/run/lock/pg_hugeinfo-host.lock';
 
 sub lock_host
 {
-	# Without O_CREAT first: the kernel refuses even root to "create" another user's file in a sticky directory.
-	# Only root creates it, so that root's shell scripts can always open it for writing.
+	# Without O_CREAT first: the kernel refuses even root to "create" another user's file in a sticky
+	# directory. Only root creates it, so that root's shell scripts can always open it for writing.
 	my $fh;
 	if (!sysopen $fh, $LOCK, O_RDONLY)
 	{
@@ -37,7 +38,8 @@ sub lock_host
 	return $fh;
 }
 
-# The servers of this test, and their children, work in data directories below the test's own new directory.
+# The servers of this test, and their children, work in data directories below the test's own new
+# directory.
 sub _servers
 {
 	my ($dir) = @_;
@@ -57,8 +59,8 @@ sub _end_servers
 	return "servers below $dir do not end: " . join(' ', _servers($dir)) . "\n";
 }
 
-# What a postmaster that was killed has left behind: a System V segment each. It would stay until the next boot, and one of its pages is
-# enough to be in the way of a huge page of 1 GB.
+# What a postmaster that was killed has left behind: a System V segment each. It would stay until
+# the next boot, and one of its pages is enough to be in the way of a huge page of 1 GB.
 sub _remove_segments
 {
 	my ($user, $since) = @_;
@@ -117,7 +119,8 @@ sub _obey
 	die "not understood: $line\n";
 }
 
-# Never returns. Holds on to the test's stdout and stderr, so that whoever reads them waits until the host is restored.
+# Never returns. Holds on to the test's stdout and stderr, so that whoever reads them waits until
+# the host is restored.
 sub run
 {
 	my ($test, $dir, $user, $from, $to) = @_;

@@ -1,6 +1,7 @@
 # The host as a test may change it. `use` this before anything of PostgreSQL:
 #
-# - a guardian (see HugeInfo::Guardian) is started; as root it can change pools and cgroups, and puts them back,
+# - a guardian (see HugeInfo::Guardian) is started; as root it can change pools and cgroups, and
+#   puts them back,
 # - this process then becomes an ordinary user for good, since servers do not run as root,
 # - PostgreSQL::Test is pointed to a new directory of that user.
 package HugeInfo::Host;
@@ -16,7 +17,8 @@ use Test::More;
 
 my ($guardian, $owner, $to, $from, $dir, $cannot_change);
 
-# Above the line that loads PostgreSQL::Test: what is compiled first ends last, after that has stopped the servers.
+# Above the line that loads PostgreSQL::Test: what is compiled first ends last, after that has
+# stopped the servers.
 END
 {
 	if ($guardian && $$ == $owner)
@@ -57,8 +59,9 @@ sub import
 sub _start
 {
 	$owner = $$;
-	# Whatever is loaded lazily from now on has to be found by the ordinary user. The checkout may be closed to it, and
-	# perl takes a directory of @INC that it may not read for an error. What is ours has been loaded by now.
+	# Whatever is loaded lazily from now on has to be found by the ordinary user. The checkout may be
+	# closed to it, and perl takes a directory of @INC that it may not read for an error. What is ours
+	# has been loaded by now.
 	my $lib = __FILE__ =~ s{/HugeInfo/Host\.pm$}{}r;
 	@INC = grep { $_ ne $lib } @INC;
 

@@ -1,4 +1,5 @@
-# What the kernel says, read by the tests themselves from /proc and /sys. Nothing here comes from the extension.
+# What the kernel says, read by the tests themselves from /proc and /sys. Nothing here comes from
+# the extension.
 package HugeInfo::Kernel;
 
 use strict;
@@ -58,15 +59,16 @@ sub pools { return { map { $_ => pool($_) } page_sizes_kb() } }
 
 sub _max { return $_[0] > $_[1] ? $_[0] : $_[1] }
 
-# The arithmetic of the contract, done once more.
-# $own: pages of the server's segment in this pool; $required: pages that the segment would take here.
+# The arithmetic of the contract, done once more. $own: pages of the server's segment in this pool;
+# $required: pages that the segment would take here.
 sub pool_numbers
 {
 	my ($pool, $own, $required) = @_;
 	my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
 	my $others = $committed - $own;
-	# Persistent pages stay, and the kernel may add surplus ones up to the overcommit limit. Pages that are surplus
-	# now vanish as they are freed, so they count for a restart only as far as overcommit gives them again.
+	# Persistent pages stay, and the kernel may add surplus ones up to the overcommit limit. Pages that
+	# are surplus now vanish as they are freed, so they count for a restart only as far as overcommit
+	# gives them again.
 	my $obtainable = _max(0, $pool->{total} - $pool->{surplus} + $pool->{overcommit} - $others);
 	return {
 		committed_pages => $committed,
@@ -78,8 +80,8 @@ sub pool_numbers
 	};
 }
 
-# The main segment of a server, found in maps and smaps without its name or an address: it is the largest shared
-# mapping of the postmaster, all parts of the same device and inode together.
+# The main segment of a server, found in maps and smaps without its name or an address: it is the
+# largest shared mapping of the postmaster, all parts of the same device and inode together.
 sub segment
 {
 	my ($pid) = @_;

@@ -1,5 +1,5 @@
-# The guardian's hands on the rest of the host: modes of transparent huge pages, overcommit, swap, what the next boot is to set up, and
-# what becomes of the memory of the test's own servers.
+# The guardian's hands on the rest of the host: modes of transparent huge pages, overcommit, swap,
+# what the next boot is to set up, and what becomes of the memory of the test's own servers.
 package HugeInfo::Machine;
 
 use strict;
@@ -42,7 +42,8 @@ sub _set
 # what: enabled, defrag or shmem_enabled
 sub set_thp { my ($what, $mode) = @_; return _set("$THP/$what", $mode) }
 
-# Overcommit mode 2, with a limit of so many percent of RAM. A low one would leave the host without memory for anything.
+# Overcommit mode 2, with a limit of so many percent of RAM. A low one would leave the host without
+# memory for anything.
 sub set_strict_overcommit
 {
 	my ($ratio) = @_;

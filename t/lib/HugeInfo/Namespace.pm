@@ -1,7 +1,9 @@
-# A server in a namespace of process numbers of its own, where this test decides who gets which number.
+# A server in a namespace of process numbers of its own, where this test decides who gets which
+# number.
 #
-# Process 1 there is a program of this test's that starts the server, and strangers: processes that are not the server's,
-# of the same user, open to it, and easy to tell: oom_score_adj is 777, and 100 MB are resident.
+# Process 1 there is a program of this test's that starts the server, and strangers: processes that
+# are not the server's, of the same user, open to it, and easy to tell: oom_score_adj is 777, and
+# 100 MB are resident.
 package HugeInfo::Namespace;
 
 use strict;
@@ -14,11 +16,12 @@ use HugeInfo::Processes ();
 
 our $STRANGER_ADJ = 777;
 our $STRANGER_BYTES = 100 << 20;
-# numbers that are given out: few, so that they come round soon. The kernel keeps those below 300 for its start.
+# numbers that are given out: few, so that they come round soon. The kernel keeps those below 300
+# for its start.
 our ($FIRST, $LAST) = (300, 399);
 
-# Says "ready", obeys a word and a number, and ends with its input. Written out here since who runs it may not be allowed to
-# read this file.
+# Says "ready", obeys a word and a number, and ends with its input. Written out here since who runs
+# it may not be allowed to read this file.
 my $PROCESS_1 = <<'PERL';
 	use strict;
 	use warnings;
@@ -32,8 +35,8 @@ my $PROCESS_1 = <<'PERL';
 		return defined syswrite $fh, $value;
 	}
 
-	# Linux 6.14: each namespace has its own limit. Before, the limit is the host's and not ours: the last number that was given
-	# out is set back instead.
+	# Linux 6.14: each namespace has its own limit. Before, the limit is the host's and not ours: the
+	# last number that was given out is set back instead.
 	my $limited = put('/proc/sys/kernel/pid_max', $last + 1);
 	$SIG{CHLD} = 'IGNORE';
 	my $postmaster = fork // die "fork: $!\n";
@@ -107,7 +110,8 @@ my $PROCESS_1 = <<'PERL';
 	waitpid $postmaster, 0;
 PERL
 
-# The rights over the namespace are kept by all of it, or the kernel would close strangers to the server.
+# The rights over the namespace are kept by all of it, or the kernel would close strangers to the
+# server.
 my @OWN = qw(--user --map-current-user --keep-caps --pid --fork --mount-proc);
 
 # Why there can be none, if so.

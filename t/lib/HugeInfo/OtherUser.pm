@@ -1,5 +1,6 @@
-# A server of another user of this host. `use` it before HugeInfo::Host, while this process is still root: a child is left behind that
-# becomes that user, obeys a word on a pipe, and ends its server with that pipe, so also when the test is killed.
+# A server of another user of this host. `use` it before HugeInfo::Host, while this process is still
+# root: a child is left behind that becomes that user, obeys a word on a pipe, and ends its server
+# with that pipe, so also when the test is killed.
 package HugeInfo::OtherUser;
 
 use strict;

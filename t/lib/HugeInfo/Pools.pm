@@ -23,14 +23,16 @@ sub _read
 	return $value;
 }
 
-# Persistent pages. nr_hugepages shows surplus pages too, but what is written to it counts persistent ones only.
+# Persistent pages. nr_hugepages shows surplus pages too, but what is written to it counts
+# persistent ones only.
 sub _persistent
 {
 	my ($dir) = @_;
 	return _read("$dir/nr_hugepages") - _read("$dir/surplus_hugepages");
 }
 
-# Where the pages of a size are counted, node by node: writing the sum to the global file would spread them evenly.
+# Where the pages of a size are counted, node by node: writing the sum to the global file would
+# spread them evenly.
 sub _nodes
 {
 	my ($kb) = @_;
@@ -38,8 +40,9 @@ sub _nodes
 	return @nodes ? @nodes : ("$GLOBAL/hugepages-${kb}kB");
 }
 
-# Gives free memory back in large pieces: a page of 1 GB needs a whole one, and a single object of the kernel's in it
-# is enough to deny it. Slabs whose objects have all gone are kept until they are asked for.
+# Gives free memory back in large pieces: a page of 1 GB needs a whole one, and a single object of
+# the kernel's in it is enough to deny it. Slabs whose objects have all gone are kept until they are
+# asked for.
 sub _make_room
 {
 	for my $file ('/proc/sys/vm/drop_caches', glob '/sys/kernel/slab/*/shrink')

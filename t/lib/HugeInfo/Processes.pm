@@ -1,4 +1,5 @@
-# What /proc and ps say of processes, read by the tests themselves. Nothing here comes from the extension.
+# What /proc and ps say of processes, read by the tests themselves. Nothing here comes from the
+# extension.
 #
 # Sizes are bytes, and what the kernel does not report is undef, as in SQL.
 package HugeInfo::Processes;
@@ -185,10 +186,11 @@ sub text_of
 	  : defined $data ? "<$data>" : 'undef';
 }
 
-# What SQL says, and what the kernel says at the same moment. Figures move at any time, so the kernel is read before and
-# after, until nothing has changed in between. Even then some may have changed there and back: any program that starts on
-# this host takes its share of the C library, and gives it back as it ends. So there are some attempts until both agree;
-# who is wrong will not by that.
+# What SQL says, and what the kernel says at the same moment. Figures move at any time, so the
+# kernel is read before and after, until nothing has changed in between. Even then some may have
+# changed there and back: any program that starts on this host takes its share of the C library, and
+# gives it back as it ends. So there are some attempts until both agree; who is wrong will not by
+# that.
 #
 # `shape` brings rows and kernel's figures into forms that can be compared.
 sub settled

@@ -107,8 +107,8 @@ sub status_of
 	return $rows[0];
 }
 
-# The view of pools with the kernel's own numbers at the same moment: servers touch pages at any time, so the kernel is
-# read before and after, until nothing has changed in between.
+# The view of pools with the kernel's own numbers at the same moment: servers touch pages at any
+# time, so the kernel is read before and after, until nothing has changed in between.
 sub observe
 {
 	my ($node) = @_;
@@ -125,7 +125,8 @@ sub observe
 	die "the pools of this host do not stand still\n";
 }
 
-# Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes, rounded up).
+# Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes,
+# rounded up).
 sub required_pages
 {
 	my ($node, $kb) = @_;
@@ -175,7 +176,8 @@ sub compare_pools
 		my ($row, $kernel) = ($seen->{pools}{$kb}, $seen->{kernel}{$kb});
 		my $ours = $real->{page_bytes} == $kb * 1024;
 		my $own = $ours ? $real->{bytes} / $real->{page_bytes} : 0;
-		# PostgreSQL pads a segment on huge pages to whole ones: what a smaller page takes is told by the setting
+		# PostgreSQL pads a segment on huge pages to whole ones: what a smaller page takes is told by the
+		# setting
 		my $required =
 		  $real->{page_bytes} > $kb * 1024
 		  ? required_pages($node, $kb)

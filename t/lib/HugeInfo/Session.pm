@@ -1,7 +1,8 @@
-# A connection that stays: the same backend from one question to the next, also while a question is still open.
+# A connection that stays: the same backend from one question to the next, also while a question is
+# still open.
 #
-# HugeInfo::Server asks by a new psql each time, and each of those makes the server fork: figures that depend on who maps
-# what never come to rest then.
+# HugeInfo::Server asks by a new psql each time, and each of those makes the server fork: figures
+# that depend on who maps what never come to rest then.
 package HugeInfo::Session;
 
 use strict;
@@ -113,8 +114,9 @@ sub notices
 	return ($out, [ $error =~ /^(\w+:\s+\w{5}: .*)$/mg ]);
 }
 
-# What takes seconds ends within 50 ms of a timeout of 50 ms. The only assertion on time in these tests: one time of five has
-# to do, since a busy host may let anybody wait, but what is checked too rarely is never in time. No descriptor stays open.
+# What takes seconds ends within 50 ms of a timeout of 50 ms. The only assertion on time in these
+# tests: one time of five has to do, since a busy host may let anybody wait, but what is checked too
+# rarely is never in time. No descriptor stays open.
 sub is_cancelled_in_time
 {
 	my ($self, $sql, $name) = @_;

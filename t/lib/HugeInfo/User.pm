@@ -12,7 +12,8 @@ sub name
 	return $> == 0 ? ($ENV{HUGEINFO_TEST_USER} // 'postgres') : scalar getpwuid($>);
 }
 
-# Become that user for good, with its groups and home. There is no way back: real, effective and saved ids change.
+# Become that user for good, with its groups and home. There is no way back: real, effective and
+# saved ids change.
 sub become
 {
 	my ($name) = @_;
