@@ -2,6 +2,7 @@
 
 pub(crate) mod child;
 pub(crate) mod memory;
+pub(crate) mod settings;
 
 use std::{
     collections::{HashMap, HashSet, TryReserveError},

@@ -17,7 +17,11 @@ use hugeinfo::{
     },
 };
 
-use crate::{error::Error, postgres, processes, waiting};
+use crate::{
+    error::Error,
+    postgres::{self, settings},
+    processes, waiting,
+};
 
 pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     let root = Root::system();
@@ -68,6 +72,10 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         neighbours,
         uses_io_uring: postgres::uses_io_uring(),
         max_connections: postgres::max_connections(),
+        shared_buffers_bytes: settings::shared_buffers_bytes(),
+        settings: settings::in_effect(),
+        settings_wait_for_restart: settings::wait_for_restart(),
+        allows_alter_system: settings::allows_alter_system(),
         files: waiting::files(facts),
     })
 }

@@ -109,6 +109,10 @@ fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         neighbours: Ok(Vec::new()),
         uses_io_uring: false,
         max_connections: 100,
+        shared_buffers_bytes: 128 * MB,
+        settings: BTreeMap::new(),
+        settings_wait_for_restart: false,
+        allows_alter_system: true,
         files: Files::NothingWaits,
     }
 }

@@ -7,5 +7,6 @@ pub mod instances;
 pub mod mapping_kind;
 pub mod postmaster_pid;
 pub mod refusal;
+pub mod setting;
 pub mod sources;
 pub mod surroundings;

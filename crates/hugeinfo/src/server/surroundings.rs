@@ -7,7 +7,7 @@ use crate::{
     linux::{
         boot::Request, buddyinfo::FreeBlocks, error::Absent, numa::node::Node, vmstat::Vmstat,
     },
-    server::{facts::Server, host::Host, instances::Instance},
+    server::{facts::Server, host::Host, instances::Instance, setting::Setting},
 };
 
 /// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
@@ -41,6 +41,15 @@ pub struct Surroundings {
     pub uses_io_uring: bool,
     /// `max_connections`.
     pub max_connections: u64,
+    /// `shared_buffers`, in bytes.
+    pub shared_buffers_bytes: u64,
+    /// The settings that decide over the main segment and its pages, by name.
+    pub settings: BTreeMap<&'static str, Setting>,
+    /// Whether one of them has been changed in the files, as of the last reload, and takes effect
+    /// at the next start.
+    pub settings_wait_for_restart: bool,
+    /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
+    pub allows_alter_system: bool,
     /// What the configuration files say of the next start.
     pub files: Files,
 }
