@@ -2,23 +2,29 @@
 //!
 //! This crate is only the SQL face; what it shows is read and judged by the crate `hugeinfo`.
 //!
-//! * [`plan`]: what the next start will need, as PostgreSQL itself computes it.
+//! * [`error`]: all that can go wrong. [`report`]: which SQLSTATE and hint it gets.
 //! * [`postgres`]: what the server says of itself. The only place with `unsafe` and `pg_sys`.
-//! * [`error`]: which SQLSTATE and hint an error gets.
 //! * [`processes`]: the processes of this server, and nobody else's.
-//! * [`surroundings`], [`waiting`]: what the diagnoses look at beyond the cheap facts.
+//! * [`facts`]: what `hugeinfo_status` looks at. [`surroundings`]: what the diagnoses look at
+//!   beyond that.
+//! * [`plan`]: what the next start will need, as PostgreSQL itself computes it. [`files`]: whether
+//!   that differs from what is.
+//! * [`numbers`]: the kernel's numbers as SQL has them.
 //! * [`views`]: a file for each SQL object, its SQL beside it.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
 mod error;
+mod facts;
+mod files;
+mod numbers;
 mod plan;
 mod postgres;
 mod processes;
+mod report;
 mod surroundings;
 mod views;
-mod waiting;
 
 pgrx::pg_module_magic!(name, version);
 

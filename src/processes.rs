@@ -19,7 +19,10 @@ use hugeinfo::{
 };
 use pgrx::warning;
 
-use crate::{error::Error, postgres};
+use crate::{
+    error::Error,
+    postgres::{self, interrupts::check_for_interrupts, server::subject},
+};
 
 /// A process of this server, opened and verified, with what its `stat` said then.
 pub(crate) struct Member {
@@ -37,8 +40,8 @@ impl Member {
     pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
         let pid = self.process.pid();
         if self.has_slot {
-            postgres::worker_type(pid)
-        } else if pid == postgres::parent_pid() {
+            postgres::processes::worker_type(pid)
+        } else if pid == postgres::processes::parent_pid() {
             Some("postmaster".to_owned())
         } else {
             has_loggers_title(&self.process, buffer).then(|| "logger".to_owned())
@@ -63,7 +66,7 @@ impl Server {
         Ok(Some(Self {
             root,
             parent,
-            with_slot: postgres::pids_in_shared_memory()?,
+            with_slot: postgres::processes::pids_in_shared_memory()?,
         }))
     }
 
@@ -77,7 +80,7 @@ impl Server {
         };
         // The number of a postmaster that has died may have gone to anybody. It hadn't when we
         // opened it if ours is alive now.
-        if !postgres::has_parent() {
+        if !postgres::processes::has_parent() {
             return Ok(None);
         }
         let has_slot = self.with_slot.contains(&pid);
@@ -96,7 +99,7 @@ impl Server {
     /// program that is started maps nothing of who started it. So do those that have no slot yet,
     /// no more, or never, as they are to refuse a client.
     fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
-        let address = postgres::subject().address;
+        let address = subject().address;
         let Ok(theirs) = absent_or(segment::object(process, address))? else {
             return Ok(false);
         };
@@ -137,9 +140,9 @@ pub(crate) fn all<T>(
         &server.root,
         server.parent,
         server.with_slot.iter().copied(),
-        postgres::check_for_interrupts,
+        check_for_interrupts,
     )? {
-        postgres::check_for_interrupts();
+        check_for_interrupts();
         if let Some(member) = server.member(pid, &mut buffer)?
             && let Some(row) = row(member, &mut buffer)?
         {
@@ -162,11 +165,11 @@ pub(crate) fn that_touched_most<T>(
     let Some(parent) = postmaster(&root)? else {
         return Ok(None);
     };
-    let address = postgres::subject().address;
+    let address = subject().address;
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
-    for pid in children::pids(&root, parent, [], postgres::check_for_interrupts)? {
-        postgres::check_for_interrupts();
+    for pid in children::pids(&root, parent, [], check_for_interrupts)? {
+        check_for_interrupts();
         let Some((process, _)) = children::member(&root, parent, pid, &mut buffer)? else {
             continue;
         };
@@ -188,7 +191,7 @@ pub(crate) fn that_touched_most<T>(
         return Ok(None);
     };
     for (_, pid) in candidates {
-        postgres::check_for_interrupts();
+        check_for_interrupts();
         let Some((process, _)) = children::member(&root, parent, pid, &mut Vec::new())? else {
             continue;
         };
@@ -229,10 +232,10 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
         .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(b": logger"))
 }
 
-/// The number of [`postgres::parent_pid`] where that is its number in this `/proc`, too. `None`:
-/// `/proc` is of another PID namespace, in which the number is somebody else's.
+/// The number of the server's parent process where that is its number in this `/proc`, too.
+/// `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
-    let pid = postgres::parent_pid();
+    let pid = postgres::processes::parent_pid();
     Ok(children::is_ours(root, pid)?.then_some(pid))
 }
 
@@ -240,9 +243,9 @@ pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
 /// can be many, are known without a look.
 pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
     let children = match own {
-        Some(_) => postgres::pids_in_shared_memory()?,
+        Some(_) => postgres::processes::pids_in_shared_memory()?,
         None => HashSet::new(),
     };
-    let pause = postgres::check_for_interrupts;
+    let pause = check_for_interrupts;
     instances::read(root, own, &children, pause)
 }

@@ -19,13 +19,19 @@ use hugeinfo::{
 
 use crate::{
     error::Error,
-    postgres::{self, settings},
-    processes, waiting,
+    files,
+    postgres::{
+        self,
+        interrupts::check_for_interrupts,
+        setting_source,
+        settings::{self, max_connections, uses_io_uring},
+    },
+    processes,
 };
 
 pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     let root = Root::system();
-    let pause = postgres::check_for_interrupts;
+    let pause = check_for_interrupts;
     let host = Host::read(&root)?;
     let nodes = absent_or(node::read(&root, pause))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
@@ -33,7 +39,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     let mut buffer = Vec::new();
-    let postmaster = absent_or(Process::open(&root, postgres::parent_pid()))?;
+    let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
     let oom_score_adj = match &postmaster {
         Ok(postmaster) => absent_or(oom_score::score_adj(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
@@ -70,13 +76,13 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         oom_score_adj,
         locked_memory,
         neighbours,
-        uses_io_uring: postgres::uses_io_uring(),
-        max_connections: postgres::max_connections(),
+        uses_io_uring: uses_io_uring(),
+        max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
-        settings: settings::in_effect(),
+        settings: setting_source::in_effect(),
         settings_wait_for_restart: settings::wait_for_restart(),
         allows_alter_system: settings::allows_alter_system(),
-        files: waiting::files(facts),
+        files: files::waiting(facts),
     })
 }
 
@@ -84,7 +90,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
 /// has touched itself.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
-        let entries = match absent_or(smaps::read(process, postgres::check_for_interrupts))? {
+        let entries = match absent_or(smaps::read(process, check_for_interrupts))? {
             Ok(entries) => entries,
             Err(absent) => return Ok(Some(Err(absent))),
         };
@@ -118,7 +124,7 @@ fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
                 .zip(started)
                 .map(|(now, then)| now.saturating_sub(then)),
             oom_score_adj: absent_or(oom_score::score_adj(process, buffer))?.ok(),
-            is_postmaster: process.pid() == postgres::parent_pid(),
+            is_postmaster: process.pid() == postgres::processes::parent_pid(),
         }))
     })
 }

@@ -7,157 +7,18 @@
 //! No file that somebody has written is opened in this backend, where one that is a pipe would hang
 //! it for good: children read them, and have a time limit.
 //!
+//! * [`next_start`]: the answer.
 //! * [`settings`]: which settings may be planned.
 //! * [`scratch`]: the directory.
 //! * [`program`]: one run of the program.
 //! * [`on_disk`]: the settings that decide over huge pages, as the files have them.
 //! * [`output`]: what a child writes until it ends.
+//! * [`held`]: what has to go when a call ends.
 
+mod held;
+pub(crate) mod next_start;
 mod on_disk;
 mod output;
 mod program;
 mod scratch;
 mod settings;
-
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    ffi::{CStr, OsString},
-    mem::ManuallyDrop,
-    path::Path,
-    time::{Duration, Instant},
-};
-
-use hugeinfo::server::facts::Server;
-
-pub(crate) use self::settings::names;
-use self::{scratch::Scratch, settings::Planned};
-use crate::{
-    error::Error,
-    postgres::{self, Jsonb, child::Child},
-};
-
-/// A plan takes some 15 ms. What takes as long as this waits for something that doesn't come.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(10);
-
-/// What has to go when a call ends, however it ends; in this order.
-#[derive(Default)]
-struct Held {
-    program: Option<Child>,
-    reader: Option<Child>,
-    scratch: Option<Scratch>,
-}
-
-thread_local! {
-    // Without a destructor, which the C library would have to make room for at the first use, and
-    // where there is none it ends the process.
-    static HELD: ManuallyDrop<RefCell<Held>> = const {
-        ManuallyDrop::new(RefCell::new(Held {
-            program: None,
-            reader: None,
-            scratch: None,
-        }))
-    };
-}
-
-/// Ends the child, if there is one, and removes the scratch directory.
-pub(crate) fn tidy() {
-    drop(HELD.with(|held| held.take()));
-}
-
-/// Tidies up when a call returns, or unwinds from an error.
-struct Tidy;
-
-impl Drop for Tidy {
-    fn drop(&mut self) {
-        tidy();
-    }
-}
-
-/// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where
-/// it would not start.
-pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
-    let planned = Planned::checked(settings)?;
-    postgres::tidy_at_exit();
-    let _tidy = Tidy;
-    let deadline = Instant::now() + TIME_LIMIT;
-    // Those that go before the files.
-    let mut values = HashMap::new();
-    for (name, _) in settings::DECIDING {
-        if let Some(value) = planned.value(name) {
-            values.insert(name, value.to_string_lossy().into_owned());
-        } else if postgres::is_from_command_line(name) {
-            values.insert(name, postgres::setting(name)?);
-        }
-    }
-    // Both children at once. What PostgreSQL itself says of the files goes first.
-    let reader = if values.len() < settings::DECIDING.len() {
-        Some(on_disk::Reader::start()?)
-    } else {
-        None
-    };
-    let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
-    if let Some(reader) = reader {
-        for (name, value) in reader.finish(deadline)? {
-            values.entry(name).or_insert(value);
-        }
-    }
-    let in_effect = |name: &'static CStr| {
-        let value = values.get(name).cloned();
-        Ok(value.unwrap_or_else(|| settings::default(name).to_owned()))
-    };
-    postgres::server_with(in_effect, shared_memory_bytes)
-}
-
-/// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.
-fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Error> {
-    let command_line = program::running_command_line()?;
-    let scratch = Scratch::create()?;
-    let path = scratch.path().to_owned();
-    let mut arguments = command_line;
-    arguments.extend(fixed_arguments(&path));
-    HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
-    arguments.extend(planned.arguments());
-
-    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one
-    // page too large, as of PostgreSQL 15, or exact: the next even number below is right in both.
-    let page = ["-c".into(), "huge_page_size=4kB".into()];
-    let pages = program::ask(
-        arguments.iter().chain(&page),
-        "shared_memory_size_in_huge_pages",
-        &path,
-        deadline,
-    )?;
-    let bytes = match pages {
-        Ok(pages) => Ok((pages & !1) << 12),
-        // 2^31 of them are 8 TiB, the most that the setting can tell.
-        Err(refusal) if refusal.message.contains("huge_page") => {
-            let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;
-            megabytes.map(|megabytes| megabytes << 20)
-        }
-        Err(refusal) => Err(refusal),
-    };
-    bytes.map_err(|refusal| planned.refused(refusal, &path))
-}
-
-/// What goes before all that the server is configured with: it would lead to its own directory, or
-/// hide an error.
-fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
-    let mut set = |name: &str, value: OsString| {
-        let mut argument = OsString::from(name);
-        argument.push("=");
-        argument.push(value);
-        arguments.extend(["-c".into(), argument]);
-    };
-    set("config_file", postgres::config_file().into());
-    set("data_directory", scratch.into());
-    // Its files may be relative to the data directory. It takes no shared memory.
-    set("ssl", "off".into());
-    set("log_destination", "stderr".into());
-    set("log_line_prefix", OsString::new());
-    set("log_min_messages", "error".into());
-    set("log_error_verbosity", "verbose".into());
-    set("lc_messages", "C".into());
-    arguments
-}

@@ -9,8 +9,9 @@ use super::{
 use crate::{
     error::Error,
     postgres::{
-        self,
-        child::{End, settings_on_disk, start_copy},
+        child::{End, start_copy},
+        places::config_file,
+        settings_on_disk::settings_on_disk,
     },
 };
 
@@ -24,15 +25,18 @@ impl Reader {
         let running = started
             .map_err(Into::into)
             .and_then(|started| Running::new(started, Place::Reader));
-        Ok(Self(running.map_err(|e| e.of(&postgres::config_file()))?))
+        Ok(Self(running.map_err(|e| e.of(&config_file()))?))
     }
 
     /// Values by name, as they are written; what is in no file is missing.
     pub(super) fn finish(self, deadline: Instant) -> Result<HashMap<&'static CStr, String>, Error> {
-        let file = postgres::config_file();
+        let file = config_file();
         let output = self.0.wait(deadline).map_err(|e| e.of(&file))?;
         if output.end != End::Exited(0) {
-            return Err(Error::NotRead(file, output.end));
+            return Err(Error::NotRead {
+                path: file,
+                end: output.end.to_string(),
+            });
         }
         let mut words = output.out.split(|&byte| byte == 0);
         let mut values = HashMap::new();

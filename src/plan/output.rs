@@ -10,14 +10,17 @@ use std::{
 
 use rustix::event::epoll;
 
-use super::{HELD, Held};
+use super::held::{HELD, Held};
 use crate::{
     error::Error,
     postgres::{
-        self,
         child::{Child, End, Started},
+        latch::wait_readable,
     },
 };
+
+/// A plan takes some 15 ms. What takes as long as this waits for something that doesn't come.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// What is kept of either: more than PostgreSQL's program ever writes. Its last word comes last.
 const KEPT: usize = 16 << 10;
@@ -42,7 +45,7 @@ impl Failure {
     /// The error, for a run of `program`.
     pub(crate) fn of(self, program: &Path) -> Error {
         match self {
-            Self::TimeLimit => Error::TimeLimit,
+            Self::TimeLimit => Error::TimeLimit(TIME_LIMIT),
             Self::Io(error) => Error::file("read the output of", program, error),
         }
     }
@@ -118,7 +121,7 @@ impl Running {
             } else {
                 left.min(LOOK)
             };
-            postgres::wait_readable(self.watch.as_fd(), longest);
+            wait_readable(self.watch.as_fd(), longest);
         };
         HELD.with(|held| *held.borrow_mut().child(self.place) = None);
         Ok(Output {

@@ -20,8 +20,9 @@ use super::output::{Place, Running};
 use crate::{
     error::Error,
     postgres::{
-        self,
         child::{End, NOT_RUN, Program},
+        places,
+        server::subject,
     },
 };
 
@@ -33,7 +34,7 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     let root = Root::system();
     let mut buffer = Vec::new();
     let postmaster = rustix::process::getppid().map(|pid| pid.as_raw_pid());
-    if postgres::subject().postmaster.map(u32::cast_signed) != postmaster {
+    if subject().postmaster.map(u32::cast_signed) != postmaster {
         return Err(Error::NoPostmaster);
     }
     // As /proc numbers it, which can be of another PID namespace.
@@ -58,7 +59,7 @@ pub(crate) fn ask<'a>(
     scratch: &Path,
     deadline: Instant,
 ) -> Result<Result<u64, Refusal>, Error> {
-    let path = postgres::program();
+    let path = places::program();
     let failed = |error: io::Error| Error::file("run", &path, error);
     // Messages before the settings are read follow these; and the service manager is not to take it
     // for the server.

@@ -19,7 +19,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
-use crate::{error::Error, postgres};
+use crate::{
+    error::Error,
+    postgres::{interrupts, places},
+};
 
 /// How often something is tried that another process can spoil.
 const ATTEMPTS: usize = 100;
@@ -72,7 +75,7 @@ impl Scratch {
     }
 
     fn fill(&self) -> Result<(), Error> {
-        let data = postgres::data_directory();
+        let data = places::data_directory();
         self.write("PG_VERSION", &read(&data.join("PG_VERSION"))?)?;
 
         let global = self.path.join("global");
@@ -128,7 +131,7 @@ const LONGEST_PARENT: usize = 900;
 fn remove_orphans(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
-        postgres::check_for_interrupts();
+        interrupts::check_for_interrupts();
         if entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
             && let Some(lock) = lock(&entry.path())
         {

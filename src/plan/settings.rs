@@ -10,7 +10,10 @@ use hugeinfo::server::refusal::Refusal;
 
 use crate::{
     error::Error,
-    postgres::{self, Jsonb},
+    postgres::{
+        jsonb::{Jsonb, LONGEST_SETTINGS},
+        settings::{check_setting, is_defined},
+    },
 };
 
 /// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
@@ -55,7 +58,7 @@ const NAMES: [&CStr; 35] = [
 ];
 
 /// The list, to be shown.
-pub(crate) fn names() -> String {
+fn names() -> String {
     NAMES.map(CStr::to_string_lossy).join(", ")
 }
 
@@ -83,7 +86,7 @@ impl Planned {
         let members = match settings {
             Jsonb::Object(members) => members,
             Jsonb::Other => return Err(Error::NotAnObject),
-            Jsonb::TooLong => return Err(Error::TooLong),
+            Jsonb::TooLong => return Err(Error::TooLong(LONGEST_SETTINGS)),
         };
         for (name, value) in members {
             let lower = name.to_ascii_lowercase();
@@ -91,7 +94,10 @@ impl Planned {
                 .into_iter()
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
-                return Err(Error::NotPlanned(name));
+                return Err(Error::NotPlanned {
+                    name,
+                    known: names(),
+                });
             };
             let Some(value) = value else {
                 return Err(Error::NotAValue(name));
@@ -100,10 +106,10 @@ impl Planned {
                 return Err(Error::PlannedTwice(lower));
             }
             // PostgreSQL takes any name with a dot, for a library to come.
-            if known.to_bytes().contains(&b'.') && !postgres::is_defined(known) {
+            if known.to_bytes().contains(&b'.') && !is_defined(known) {
                 return Err(Error::UnknownSetting(lower));
             }
-            postgres::check_setting(known, &value);
+            check_setting(known, &value);
             planned.push((known, value));
         }
         Ok(Self(planned))

@@ -6,7 +6,7 @@
 //! client's connection.
 
 use std::{
-    ffi::{CStr, CString, OsString, c_char, c_int},
+    ffi::{CString, OsString, c_char, c_int},
     fmt,
     fs::File,
     io,
@@ -284,61 +284,4 @@ impl Drop for Child {
             }
         }
     }
-}
-
-/// The values that the configuration files have now for some settings, as they are written there.
-///
-/// Only for a copy of this backend: a file that is included may be a pipe, which never ends.
-/// `None`: one can't be read, or is no such file.
-pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
-    /// None of those that are asked for has a value as long as that, or it is wrong.
-    const LONGEST: usize = 4096;
-    let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let mut found = vec![None; names.len()];
-    // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of
-    // any concern. Its strings live as long. The name of the file is set before the server starts
-    // its first process.
-    unsafe {
-        for (file, must_exist) in [
-            (pg_sys::ConfigFileName.cast_const(), true),
-            (c"postgresql.auto.conf".as_ptr(), false),
-        ] {
-            let is_right = pg_sys::ParseConfigFile(
-                file,
-                must_exist,
-                std::ptr::null(),
-                0,
-                0,
-                c_int::try_from(pg_sys::DEBUG5).unwrap_or_default(),
-                &raw mut head,
-                &raw mut tail,
-            );
-            if !is_right {
-                return None;
-            }
-        }
-        let mut next: *const pg_sys::ConfigVariable = head;
-        while let Some(line) = next.as_ref() {
-            next = line.next;
-            if line.name.is_null() || line.value.is_null() {
-                continue;
-            }
-            let name = CStr::from_ptr(line.name).to_bytes();
-            let is_it = |asked: &&CStr| asked.to_bytes().eq_ignore_ascii_case(name);
-            if let Some(place) = names.iter().position(is_it) {
-                found[place] = Some(CStr::from_ptr(line.value).to_bytes());
-            }
-        }
-    }
-    let mut answer = Vec::new();
-    for (name, value) in names.iter().zip(found) {
-        let Some(value) = value else { continue };
-        if value.len() > LONGEST {
-            return None;
-        }
-        answer.extend_from_slice(name.to_bytes_with_nul());
-        answer.extend_from_slice(value);
-        answer.push(0);
-    }
-    Some(answer)
 }

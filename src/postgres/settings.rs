@@ -1,15 +1,13 @@
-//! The settings of the server, and where each comes from.
+//! The settings of the server.
 
-use std::{
-    collections::BTreeMap,
-    ffi::{CStr, c_char},
-};
+use std::ffi::CStr;
 
-use hugeinfo::server::setting::{FileLine, Setting, SettingSource};
 use pgrx::pg_sys;
 
+use super::c_string;
+
 /// Those that decide over the main segment and its pages, and whose place advice has to know.
-const WATCHED: [&CStr; 6] = [
+pub(super) const WATCHED: [&CStr; 6] = [
     c"huge_page_size",
     c"huge_pages",
     c"max_connections",
@@ -18,28 +16,28 @@ const WATCHED: [&CStr; 6] = [
     c"shared_memory_type",
 ];
 
-/// The settings of [`WATCHED`], by name.
-pub(crate) fn in_effect() -> BTreeMap<&'static str, Setting> {
-    let shows_places = may_read_all_settings();
-    let settings = WATCHED.into_iter().filter_map(|name| {
-        let source = super::with_setting(name, |record| source(record, shows_places))?;
-        let value = shown(name)?;
-        Some((name.to_str().ok()?, Setting { value, source }))
-    });
-    settings.collect()
+/// A setting in its base unit. PostgreSQL raises an error if there is none of that name.
+pub(crate) fn setting(name: &CStr) -> String {
+    // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and
+    // copied before.
+    unsafe { c_string::text(pg_sys::GetConfigOption(name.as_ptr(), false, false)) }
 }
 
-/// Whether one of [`WATCHED`] has been changed in the files, as of the last reload, and takes
-/// effect at the next start.
-pub(crate) fn wait_for_restart() -> bool {
-    let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
-    let waits = |name| super::with_setting(name, |record| record.status & waits != 0);
-    WATCHED.into_iter().any(|name| waits(name).unwrap_or(false))
+/// As `SHOW` shows it; `None` if there is none of that name.
+pub(super) fn shown(name: &CStr) -> Option<String> {
+    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string in the
+    // current memory context, copied at once.
+    unsafe {
+        let value = pg_sys::GetConfigOptionByName(name.as_ptr(), std::ptr::null_mut(), true);
+        (!value.is_null()).then(|| c_string::text(value))
+    }
 }
 
-/// PostgreSQL 17 can forbid `ALTER SYSTEM`.
-pub(crate) fn allows_alter_system() -> bool {
-    shown(c"allow_alter_system").is_none_or(|value| value == "on")
+/// The limit on client connections.
+pub(crate) fn max_connections() -> u64 {
+    // SAFETY: set before the server starts its first process.
+    let connections = unsafe { pg_sys::MaxConnections };
+    u64::try_from(connections).unwrap_or_default()
 }
 
 /// `shared_buffers`.
@@ -49,60 +47,82 @@ pub(crate) fn shared_buffers_bytes() -> u64 {
     u64::try_from(blocks).unwrap_or_default() * u64::from(pg_sys::BLCKSZ)
 }
 
-/// As `SHOW` shows it; `None` if there is none of that name.
-fn shown(name: &CStr) -> Option<String> {
-    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string in the
-    // current memory context, copied at once.
+/// Whether I/O goes through io_uring, whose rings may take locked memory.
+pub(crate) fn uses_io_uring() -> bool {
+    // PostgreSQL 18 has that setting first.
+    let name = c"io_method";
+    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string,
+    // looked at once.
     unsafe {
-        let value = pg_sys::GetConfigOptionByName(name.as_ptr(), std::ptr::null_mut(), true);
-        (!value.is_null()).then(|| text(value))
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        !value.is_null() && CStr::from_ptr(value) == c"io_uring"
     }
 }
 
-/// As `pg_settings` has it, which tells files to those alone who may read all settings.
-fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
-    use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
-    match record.source {
-        PGC_S_DEFAULT => SettingSource::Default,
-        PGC_S_ENV_VAR => SettingSource::Environment,
-        PGC_S_ARGV => SettingSource::CommandLine,
-        PGC_S_FILE => {
-            // SAFETY: null, or a C string that stays until the files are read anew.
-            let file = (!record.sourcefile.is_null())
-                .then(|| super::path(unsafe { CStr::from_ptr(record.sourcefile) }));
-            match file {
-                Some(file) if file == super::data_directory().join("postgresql.auto.conf") => {
-                    SettingSource::AutoConf
-                }
-                file => SettingSource::File(file.filter(|_| shows_places).map(|path| FileLine {
-                    path,
-                    line: u32::try_from(record.sourceline).unwrap_or_default(),
-                })),
-            }
-        }
-        other => {
-            // SAFETY: an array of C strings, as long as there are sources.
-            let name = usize::try_from(other)
-                .map(|index| unsafe { text(*pg_sys::GucSource_Names.as_ptr().add(index)) });
-            SettingSource::Other(name.unwrap_or_default())
-        }
-    }
+/// PostgreSQL 17 can forbid `ALTER SYSTEM`.
+pub(crate) fn allows_alter_system() -> bool {
+    shown(c"allow_alter_system").is_none_or(|value| value == "on")
 }
 
-fn may_read_all_settings() -> bool {
-    // SAFETY: looks up what the caches of this backend have.
+/// Whether one of [`WATCHED`] has been changed in the files, as of the last reload, and takes
+/// effect at the next start.
+pub(crate) fn wait_for_restart() -> bool {
+    let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
+    let waits = |name| with_setting(name, |record| record.status & waits != 0);
+    WATCHED.into_iter().any(|name| waits(name).unwrap_or(false))
+}
+
+/// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.
+pub(crate) fn check_setting(name: &CStr, value: &CStr) {
+    // SAFETY: with `changeVal` false the value is only looked at.
     unsafe {
-        let role = pg_sys::Oid::from(pg_sys::ROLE_PG_READ_ALL_SETTINGS);
-        pg_sys::has_privs_of_role(pg_sys::GetUserId(), role)
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_POSTMASTER,
+            pg_sys::GucSource::PGC_S_FILE,
+            pg_sys::GucAction::GUC_ACTION_SET,
+            false,
+            pg_sys::PGERROR.cast_signed(),
+            false,
+        );
     }
 }
 
-/// # Safety
-///
-/// A C string.
-unsafe fn text(string: *const c_char) -> String {
-    // SAFETY: as declared.
-    unsafe { CStr::from_ptr(string) }
-        .to_string_lossy()
-        .into_owned()
+/// Whether the server, or a library that it has loaded, has defined a setting. One of an unknown
+/// prefix that somebody has set is not.
+pub(crate) fn is_defined(name: &CStr) -> bool {
+    let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
+    with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)
+}
+
+/// Whether a setting comes from the command line, which goes before any configuration file.
+pub(crate) fn is_from_command_line(name: &CStr) -> bool {
+    with_setting(name, |record| {
+        record.source == pg_sys::GucSource::PGC_S_ARGV
+    })
+    .unwrap_or(false)
+}
+
+/// `None`: there is none of that name.
+pub(super) fn with_setting<T>(
+    name: &CStr,
+    look: impl FnOnce(&pg_sys::config_generic) -> T,
+) -> Option<T> {
+    // SAFETY: an array of as many pointers to what is never freed.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let (count, all) = (pg_sys::GetNumConfigOptions(), pg_sys::get_guc_variables());
+        #[cfg(not(feature = "pg15"))]
+        let (count, all) = {
+            let mut count = 0;
+            let all = pg_sys::get_guc_variables(&raw mut count);
+            (count, all)
+        };
+        std::slice::from_raw_parts(all, usize::try_from(count).ok()?)
+            .iter()
+            .map(|&record| &*record)
+            .find(|record| CStr::from_ptr(record.name) == name)
+            .map(look)
+    }
 }

@@ -7,7 +7,8 @@ use hugeinfo::linux::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint, bigint_or_null, pid_or_error},
+    error::Error,
+    numbers::{bigint, bigint_or_null, pid_or_error},
     postgres::memory::with_room,
     processes::{self, Member},
 };

@@ -3,7 +3,15 @@
 use hugeinfo::advice::checks;
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::{error::Error, postgres::memory::with_room, surroundings};
+use crate::{
+    error::Error,
+    facts,
+    postgres::{
+        encoding::{shown, shown_in},
+        memory::with_room,
+    },
+    surroundings,
+};
 
 /// What matters most first. Reads the host, every process of this server and the title of every
 /// process of the host; page tables are walked only on hosts with several NUMA nodes, or where
@@ -27,16 +35,16 @@ fn hugeinfo_checks() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let facts = super::facts()?;
+        let facts = facts::read()?;
         let checks = checks::all(&facts, &surroundings::read(&facts)?);
         let rows = checks.into_iter().map(|mut check| {
-            super::shown_in(&mut check.evidence);
+            shown_in(&mut check.evidence);
             (
                 check.name,
                 check.status.as_str(),
-                super::shown(check.finding),
+                shown(check.finding),
                 JsonB(check.evidence),
-                check.remedy.map(super::shown),
+                check.remedy.map(shown),
             )
         });
         Ok::<_, Error>(rows.collect::<Vec<_>>())

@@ -9,9 +9,11 @@ use std::{
 use hugeinfo::linux::{growth::try_collect, process::stat::Stat};
 use pgrx::{AnyNumeric, datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 
+use super::overloads::overloads;
 use crate::{
-    error::{Error, bigint, pid_or_error},
-    postgres::{self, Text},
+    error::Error,
+    numbers::{bigint, pid_or_error},
+    postgres::{self, latch::wait, text::Text},
     processes,
 };
 
@@ -22,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 
 fn sample() -> Result<Sample, Error> {
-    let mut types = postgres::backend_types()?;
+    let mut types = postgres::processes::backend_types()?;
     let mut sample = Sample::new();
     // One by one: made of all at once, a map asks for memory for all of them.
     processes::all(|member, buffer| {
@@ -79,7 +81,7 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
         .ok_or(Error::SampleLength)?;
     let start = Instant::now();
     let mut before = sample()?;
-    postgres::wait(duration);
+    wait(duration);
     // From start to start: between the two reads of a process lies the wait and what one sample
     // takes, not two.
     let seconds = start.elapsed().as_secs_f64();

@@ -4,8 +4,9 @@ use hugeinfo::{linux::root::Root, server::host::Host};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint, bigint_or_null, integer_or_null},
-    postgres::memory::with_room,
+    error::Error,
+    numbers::{bigint, bigint_or_null, integer_or_null},
+    postgres::{encoding::shown, memory::with_room},
 };
 
 /// One row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
@@ -51,8 +52,8 @@ fn hugeinfo_host() -> Result<
         let nodes = host.nodes.ok().map(|nodes| nodes.len() as u64);
         let processors = host.processors.ok().map(|list| list.count());
         Ok::<_, Error>((
-            super::shown(host.kernel_release),
-            super::shown(host.machine),
+            shown(host.kernel_release),
+            shown(host.machine),
             bigint(host.base_page_bytes)?,
             bigint_or_null(host.default_huge_page_bytes)?,
             bigint_or_null(usage.total)?,
@@ -67,9 +68,9 @@ fn hugeinfo_host() -> Result<
             bigint_or_null(usage.commit_limit)?,
             bigint_or_null(usage.committed)?,
             integer_or_null(vm.swappiness)?,
-            thp.enabled.map(super::shown),
-            thp.defrag.map(super::shown),
-            thp.shmem_enabled.map(super::shown),
+            thp.enabled.map(shown),
+            thp.defrag.map(shown),
+            thp.shmem_enabled.map(shown),
             vm.hugetlb_shm_group,
             integer_or_null(nodes)?,
             integer_or_null(processors)?,

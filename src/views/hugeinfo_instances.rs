@@ -10,9 +10,13 @@ use hugeinfo::linux::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint_or_null, pid_or_error},
-    postgres,
-    postgres::memory::with_room,
+    error::Error,
+    numbers::{bigint_or_null, pid_or_error},
+    postgres::{
+        encoding::{is_utf8_database, shown},
+        memory::with_room,
+        roles::may_read_server_files,
+    },
     processes,
 };
 
@@ -48,8 +52,8 @@ fn hugeinfo_instances() -> Result<
         let huge_page = absent_or(meminfo::read(&root))?
             .ok()
             .and_then(|meminfo| meminfo.default_huge_page_bytes);
-        let ascii_only = !postgres::is_utf8_database();
-        let shows_directories = postgres::may_read_server_files();
+        let ascii_only = !is_utf8_database();
+        let shows_directories = may_read_server_files();
         let instances = processes::servers_of_host(&root, own)?;
         let rows = instances.into_iter().map(|instance| {
             let is_own = own == Some(instance.pid);
@@ -60,7 +64,7 @@ fn hugeinfo_instances() -> Result<
             Ok::<_, Error>((
                 pid_or_error(instance.pid)?,
                 own.map(|_| is_own),
-                instance.owner.map(super::shown),
+                instance.owner.map(shown),
                 instance.owner_uid.map(i64::from),
                 instance
                     .data_directory

@@ -16,10 +16,18 @@ use pgrx::{
     prelude::*,
 };
 
+use super::overloads::overloads;
 use crate::{
-    error::{Error, bigint, bigint_or_null, pid_or_error},
-    postgres,
-    postgres::memory::with_room,
+    error::Error,
+    numbers::{bigint, bigint_or_null, pid_or_error},
+    postgres::{
+        self,
+        encoding::is_utf8_database,
+        interrupts::check_for_interrupts,
+        memory::with_room,
+        roles::may_read_server_files,
+        server::{shim_address, subject},
+    },
     processes,
 };
 
@@ -79,15 +87,15 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(Box::new(iter::empty()));
     };
-    let Ok(entries) = absent_or(smaps::read(&process, postgres::check_for_interrupts))? else {
+    let Ok(entries) = absent_or(smaps::read(&process, check_for_interrupts))? else {
         return Ok(Box::new(iter::empty()));
     };
-    let (main, shim) = (postgres::subject().address, postgres::shim_address());
+    let (main, shim) = (subject().address, shim_address());
     let show = Shown {
         pid,
         landmarks: Landmarks::of(&process, main, shim)?,
-        ascii_only: !postgres::is_utf8_database(),
-        places: postgres::may_read_server_files(),
+        ascii_only: !is_utf8_database(),
+        places: may_read_server_files(),
     };
     // Nothing more comes of a process that has ended meanwhile.
     let of_living = |entry| absent_or(entry).map(Result::ok).transpose();
@@ -157,7 +165,7 @@ impl Shown {
 /// The postmaster's process number; in single-user mode this process.
 #[pg_extern(stable, parallel_safe)]
 fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
-    Ok(pid_or_error(postgres::parent_pid())?)
+    Ok(pid_or_error(postgres::processes::parent_pid())?)
 }
 
 extension_sql_file!(

@@ -4,8 +4,9 @@ use hugeinfo::linux::{error::absent_or, meminfo, root::Root};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint_or_null},
-    postgres::memory::with_room,
+    error::Error,
+    numbers::bigint_or_null,
+    postgres::{encoding::shown, memory::with_room},
 };
 
 /// The lines of `/proc/meminfo`, in the kernel's order; no row where the file is missing or denied.
@@ -28,7 +29,7 @@ fn hugeinfo_meminfo() -> Result<
         let lines = absent_or(meminfo::read_lines(&Root::system()))?.unwrap_or_default();
         let rows = lines.into_iter().map(|line| {
             Ok::<_, Error>((
-                super::shown(line.name),
+                shown(line.name),
                 bigint_or_null(line.bytes)?,
                 bigint_or_null(line.huge_pages)?,
             ))

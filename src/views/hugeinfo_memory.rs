@@ -4,9 +4,12 @@
 use hugeinfo::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::overloads::overloads;
 use crate::{
-    error::{Error, bigint_or_null, pid_or_error},
-    postgres, processes,
+    error::Error,
+    numbers::{bigint_or_null, pid_or_error},
+    postgres::interrupts::check_for_interrupts,
+    processes,
 };
 
 overloads! {
@@ -41,7 +44,7 @@ fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);
     };
-    let total = absent_or(smaps::total(&process, postgres::check_for_interrupts))?;
+    let total = absent_or(smaps::total(&process, check_for_interrupts))?;
     // Ended meanwhile: no row. Denied: nothing is known of it.
     if total.is_err() && processes::has_ended(&process)? {
         return Ok(None);

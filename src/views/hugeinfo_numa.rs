@@ -10,9 +10,10 @@ use hugeinfo::linux::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint, bigint_or_null},
-    postgres,
-    postgres::memory::with_room,
+    error::Error,
+    facts,
+    numbers::{bigint, bigint_or_null},
+    postgres::{interrupts::check_for_interrupts, memory::with_room},
     processes,
 };
 
@@ -41,9 +42,9 @@ fn hugeinfo_numa() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let pause = postgres::check_for_interrupts;
+        let pause = check_for_interrupts;
         let nodes = absent_or(node::read(&Root::system(), pause))?.unwrap_or_default();
-        let facts = super::facts()?;
+        let facts = facts::read()?;
         let of_segment = processes::that_touched_most(|process, mappings| {
             Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())
         })?;

@@ -7,9 +7,10 @@ use hugeinfo::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint, bigint_or_null},
-    postgres,
-    postgres::memory::with_room,
+    error::Error,
+    facts,
+    numbers::{bigint, bigint_or_null},
+    postgres::{memory::with_room, settings::max_connections},
     processes,
 };
 
@@ -34,7 +35,7 @@ fn hugeinfo_page_tables() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let facts = super::facts()?;
+        let facts = facts::read()?;
         let present = processes::all(|member, buffer| {
             Ok(absent_or(status::read_memory(&member.process, buffer))?
                 .ok()
@@ -55,7 +56,7 @@ fn hugeinfo_page_tables() -> Result<
                     facts.page_bytes().map(|lies_on| lies_on == page_bytes),
                     bigint(one)?,
                     present,
-                    bigint(one.saturating_mul(postgres::max_connections()))?,
+                    bigint(one.saturating_mul(max_connections()))?,
                     now,
                     now.map(|now| now - present),
                 ))

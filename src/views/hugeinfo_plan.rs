@@ -7,10 +7,13 @@ use hugeinfo::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::overloads::overloads;
 use crate::{
-    error::{Error, bigint, bigint_or_null},
-    plan,
-    postgres::{Jsonb, Text},
+    error::Error,
+    facts,
+    numbers::{bigint, bigint_or_null},
+    plan::next_start::next_start,
+    postgres::{jsonb::Jsonb, text::Text},
 };
 
 overloads! {
@@ -57,13 +60,12 @@ overloads! {
 /// One row for each huge page size, smallest first; one row without a size where the kernel has no
 /// huge pages or `/sys` can't be read.
 ///
-/// Errors: 54000 for settings longer than [`LONGEST_SETTINGS`](crate::postgres::LONGEST_SETTINGS),
-/// 22023 for those that can't be planned, PostgreSQL's own for what it would not start with, 38000
-/// after [`plan::TIME_LIMIT`], 53100 and others where there is no room for a scratch directory;
-/// else as `hugeinfo_status`.
+/// Errors: 54000 for settings that are too long, 22023 for those that can't be planned,
+/// PostgreSQL's own for what it would not start with, 38000 where its program takes too long, 53100
+/// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
-    let planned = plan::next_start(settings)?;
-    let mut facts = super::facts()?;
+    let planned = next_start(settings)?;
+    let mut facts = facts::read()?;
     let segment_bytes = planned.shared_memory_bytes;
     facts.planned = Some(planned);
     let ram = facts.meminfo.as_ref().ok().and_then(|m| m.total_bytes);

@@ -4,7 +4,9 @@ use hugeinfo::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint, bigint_or_null},
+    error::Error,
+    facts,
+    numbers::{bigint, bigint_or_null},
     postgres::memory::with_room,
 };
 
@@ -45,7 +47,7 @@ fn hugeinfo_pools() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let facts = super::facts()?;
+        let facts = facts::read()?;
         let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
         let rows = forecasts.into_iter().map(|forecast| {
             let cgroup = forecast.cgroup.clone().unwrap_or_default();

@@ -3,7 +3,7 @@
 use hugeinfo::{linux::root::Root, server::sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::postgres::{self, memory::with_room};
+use crate::postgres::{encoding::shown, memory::with_room, server::subject};
 
 /// The sources of the postmaster and this backend, then those of the host, each tried.
 ///
@@ -22,13 +22,13 @@ fn hugeinfo_sources() -> Result<
     >,
     ErrorReport,
 > {
-    let sources = with_room(|| sources::probe(&Root::system(), &postgres::subject()));
+    let sources = with_room(|| sources::probe(&Root::system(), &subject()));
     let rows: Vec<_> = sources
         .into_iter()
         .map(|source| {
             (
                 source.name,
-                super::shown(source.path.to_string_lossy().into_owned()),
+                shown(source.path.to_string_lossy().into_owned()),
                 source.status.as_str(),
                 source.used_for.to_vec(),
             )

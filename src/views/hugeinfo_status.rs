@@ -4,8 +4,10 @@ use hugeinfo::{advice::checks, linux::pages, model::forecast::Forecast};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint_or_null},
-    postgres::memory::with_room,
+    error::Error,
+    facts,
+    numbers::bigint_or_null,
+    postgres::{encoding::shown, memory::with_room},
 };
 
 /// One row: whether huge pages back the main segment, whether a restart would get them, what is
@@ -40,7 +42,7 @@ fn hugeinfo_status() -> Result<
     ErrorReport,
 > {
     let row = || {
-        let facts = super::facts()?;
+        let facts = facts::read()?;
         let verdict = checks::verdict(&facts);
         let segment = facts.segment.as_ref().ok();
         let segment_pages =
@@ -67,8 +69,8 @@ fn hugeinfo_status() -> Result<
             Forecast::target_fits_after_restart(&facts),
             bigint_or_null(target.and_then(|target| target.recommended))?,
             verdict.status.as_str(),
-            super::shown(verdict.reason),
-            verdict.remedy.map(super::shown),
+            shown(verdict.reason),
+            verdict.remedy.map(shown),
         ))
     };
     Ok(TableIterator::once(with_room(row)?))

@@ -4,8 +4,9 @@ use hugeinfo::linux::{error::absent_or, root::Root, vmstat};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::{Error, bigint},
-    postgres::memory::with_room,
+    error::Error,
+    numbers::bigint,
+    postgres::{encoding::shown, memory::with_room},
 };
 
 /// The lines of `/proc/vmstat`, in the kernel's order; no row where the file is missing or denied.
@@ -20,7 +21,7 @@ fn hugeinfo_vmstat()
         let rows = vmstat
             .counters()
             .iter()
-            .map(|(name, value)| Ok::<_, Error>((super::shown(name.clone()), bigint(*value)?)));
+            .map(|(name, value)| Ok::<_, Error>((shown(name.clone()), bigint(*value)?)));
         rows.collect::<Result<Vec<_>, Error>>()
     };
     Ok(TableIterator::new(with_room(rows)?))

@@ -7,40 +7,24 @@ use hugeinfo::{
         surroundings::Files,
     },
 };
-use pgrx::{Spi, pg_sys::panic::ErrorReport};
+use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{
     error::Error,
-    plan,
-    postgres::{self, Jsonb},
+    plan::next_start::next_start,
+    postgres::{catalogue::may_plan, jsonb::Jsonb, server::subject},
 };
 
-/// The caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this extension,
-/// whatever else has its name. Nothing here is looked up by the caller's `search_path`; 3802 is
-/// `jsonb`.
-const MAY_PLAN: &str = "
-    SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
-    FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
-    WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugeinfo'
-        AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
-        AND d.refobjid OPERATOR(pg_catalog.=) e.oid
-        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-        AND d.deptype OPERATOR(pg_catalog.=) 'e'
-        AND p.oid OPERATOR(pg_catalog.=) d.objid
-        AND p.proname OPERATOR(pg_catalog.=) 'hugeinfo_plan'
-        AND p.pronargs OPERATOR(pg_catalog.=) 1
-        AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
-
 /// A plan costs a child process. It is made only for those who may plan.
-pub(crate) fn files(facts: &Facts) -> Files {
-    if postgres::subject().postmaster.is_none() {
+pub(crate) fn waiting(facts: &Facts) -> Files {
+    if subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned());
     }
-    if !is_true(MAY_PLAN) {
+    if !may_plan() {
         let why = "only a role that may execute hugeinfo_plan(jsonb) is told";
         return Files::Unseen(why.to_owned());
     }
-    match plan::next_start(Jsonb::Object(Vec::new())) {
+    match next_start(Jsonb::Object(Vec::new())) {
         Ok(next) if is_same(facts, &next) => Files::NothingWaits,
         Ok(next) => Files::Planned(next),
         Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
@@ -68,15 +52,4 @@ fn is_same(facts: &Facts, next: &Server) -> bool {
         ..next.clone()
     } == *now;
     same_size && same_settings
-}
-
-/// No row counts as false. What PostgreSQL complains of it raises itself.
-///
-/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel
-/// query have none to give.
-fn is_true(query: &str) -> bool {
-    Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one())
-        .ok()
-        .flatten()
-        .unwrap_or(false)
 }

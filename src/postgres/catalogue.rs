@@ -1,0 +1,34 @@
+//! What the caller may do, by the catalogue.
+
+use pgrx::Spi;
+
+/// Whether the caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this
+/// extension, whatever else has its name.
+pub(crate) fn may_plan() -> bool {
+    is_true(MAY_PLAN)
+}
+
+/// Nothing here is looked up by the caller's `search_path`; 3802 is `jsonb`.
+const MAY_PLAN: &str = "
+    SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+    FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
+    WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugeinfo'
+        AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+        AND d.refobjid OPERATOR(pg_catalog.=) e.oid
+        AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+        AND d.deptype OPERATOR(pg_catalog.=) 'e'
+        AND p.oid OPERATOR(pg_catalog.=) d.objid
+        AND p.proname OPERATOR(pg_catalog.=) 'hugeinfo_plan'
+        AND p.pronargs OPERATOR(pg_catalog.=) 1
+        AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
+
+/// No row counts as false. What PostgreSQL complains of it raises itself.
+///
+/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel
+/// query have none to give.
+fn is_true(query: &str) -> bool {
+    Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one())
+        .ok()
+        .flatten()
+        .unwrap_or(false)
+}

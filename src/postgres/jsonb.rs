@@ -1,0 +1,101 @@
+//! `jsonb` as an argument.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
+
+/// More bytes than all settings that may be planned have together.
+pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
+
+/// More bytes than the name or the number of any of them has.
+const LONGEST_WORD: usize = 1000;
+
+/// More than may be planned.
+const MOST_MEMBERS: usize = 100;
+
+/// A `jsonb` that should be an object of strings, numbers and booleans.
+pub(crate) enum Jsonb {
+    /// Its members.
+    Object(Vec<Member>),
+    /// Something else.
+    Other,
+    /// Longer than [`LONGEST_SETTINGS`].
+    TooLong,
+}
+
+/// A name, and a value as the user wrote it; `None`: it is null, an array or an object.
+pub(crate) type Member = (String, Option<CString>);
+
+pgrx::impl_sql_translatable!(Jsonb, "jsonb");
+
+// SAFETY: the argument is declared as `jsonb`.
+unsafe impl<'fcx> ArgAbi<'fcx> for Jsonb {
+    unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
+        // SAFETY: as declared.
+        unsafe { argument.unbox_arg_using_from_datum() }.unwrap_or(Self::Other)
+    }
+}
+
+impl FromDatum for Jsonb {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _: pg_sys::Oid,
+    ) -> Option<Self> {
+        use pg_sys::{JsonbIteratorToken as token, jbvType as kind};
+        if is_null {
+            return None;
+        }
+        // SAFETY: as declared. The iterator lives in this call's memory context; every string is
+        // copied.
+        unsafe {
+            if pg_sys::toast_raw_datum_size(datum) > LONGEST_SETTINGS {
+                return Some(Self::TooLong);
+            }
+            let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+            let mut iterator = pg_sys::JsonbIteratorInit(&raw mut (*jsonb).root);
+            let mut value: pg_sys::JsonbValue = std::mem::zeroed();
+            let mut next = || {
+                let token = pg_sys::JsonbIteratorNext(&raw mut iterator, &raw mut value, true);
+                (token, value)
+            };
+            if next().0 != token::WJB_BEGIN_OBJECT {
+                return Some(Self::Other);
+            }
+            let bytes = |value: &pg_sys::JsonbValue| {
+                let string = value.val.string;
+                let length = usize::try_from(string.len).unwrap_or_default();
+                // An empty string may have no address.
+                match length {
+                    0 => &[],
+                    _ => std::slice::from_raw_parts(string.val.cast::<u8>(), length),
+                }
+            };
+            let mut members = Vec::new();
+            while let (token::WJB_KEY, name) = next() {
+                // One of more than there are settings is wrong, or there twice, among the first.
+                if members.len() > MOST_MEMBERS {
+                    break;
+                }
+                let (_, value) = next();
+                let value = match value.type_ {
+                    kind::jbvString => CString::new(bytes(&value)).ok(),
+                    kind::jbvNumeric => {
+                        let digits = pg_sys::numeric_normalize(value.val.numeric);
+                        let digits = CStr::from_ptr(digits).to_bytes();
+                        // Of more digits than that no setting takes the first ones either.
+                        CString::new(&digits[..digits.len().min(LONGEST_WORD)]).ok()
+                    }
+                    kind::jbvBool if value.val.boolean => Some(c"true".into()),
+                    kind::jbvBool => Some(c"false".into()),
+                    _ => None,
+                };
+                // To be shown only, if it is as long as that.
+                let name = bytes(&name);
+                let name = &name[..name.len().min(LONGEST_WORD)];
+                members.push((String::from_utf8_lossy(name).into_owned(), value));
+            }
+            Some(Self::Object(members))
+        }
+    }
+}

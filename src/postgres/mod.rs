@@ -1,0 +1,20 @@
+//! What the server says of itself. The only place with `unsafe` and `pg_sys`: a file for each thing
+//! it talks about.
+
+mod c_string;
+pub(crate) mod catalogue;
+pub(crate) mod child;
+pub(crate) mod encoding;
+pub(crate) mod exit;
+pub(crate) mod interrupts;
+pub(crate) mod jsonb;
+pub(crate) mod latch;
+pub(crate) mod memory;
+pub(crate) mod places;
+pub(crate) mod processes;
+pub(crate) mod roles;
+pub(crate) mod server;
+pub(crate) mod setting_source;
+pub(crate) mod settings;
+pub(crate) mod settings_on_disk;
+pub(crate) mod text;

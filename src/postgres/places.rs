@@ -1,0 +1,25 @@
+//! The files of this server.
+
+use std::{ffi::CStr, path::PathBuf};
+
+use pgrx::pg_sys;
+
+use super::c_string::path;
+
+/// The program of this server.
+pub(crate) fn program() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr((&raw const pg_sys::my_exec_path).cast()) })
+}
+
+/// The data directory.
+pub(crate) fn data_directory() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr(pg_sys::DataDir) })
+}
+
+/// The configuration file.
+pub(crate) fn config_file() -> PathBuf {
+    // SAFETY: set before the server starts its first process.
+    path(unsafe { CStr::from_ptr(pg_sys::ConfigFileName) })
+}

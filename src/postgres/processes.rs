@@ -1,0 +1,84 @@
+//! The processes of this server, as shared memory has them.
+
+use std::collections::{HashMap, HashSet, TryReserveError};
+
+use pgrx::pg_sys;
+
+use super::{c_string, server::subject};
+
+/// The process of which all others of this server are children: the postmaster, or this process
+/// alone in single-user mode.
+pub(crate) fn parent_pid() -> u32 {
+    subject().postmaster.unwrap_or_else(std::process::id)
+}
+
+/// Whether the process of [`parent_pid`] lives.
+pub(crate) fn has_parent() -> bool {
+    let parent = parent_pid();
+    parent == std::os::unix::process::parent_id() || parent == std::process::id()
+}
+
+/// The processes that have a slot in shared memory: all but the postmaster, the logger and those
+/// that are just starting or ending.
+///
+/// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be
+/// found for as long as the slot stays free.
+pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
+    // SAFETY: set before the server starts its first process, and there for as long as it runs.
+    let header = unsafe { &*pg_sys::ProcGlobal };
+    let count = usize::try_from(header.allProcCount).unwrap_or_default();
+    let mut pids = HashSet::new();
+    for index in 0..count {
+        // SAFETY: the array is as long as its header says. A pid is read without a lock, as the
+        // server itself does: it may be out of date, and whoever uses it checks the process.
+        let pid = unsafe {
+            (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
+        };
+        if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
+            pids.try_reserve(1)?;
+            pids.insert(pid);
+        }
+    }
+    Ok(pids)
+}
+
+/// What PostgreSQL calls each of its processes now, by pid, as `pg_stat_activity.backend_type`.
+pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
+    let mut types = HashMap::new();
+    // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until
+    // the next such call, which is not made before the loop ends. The type of each has a name.
+    unsafe {
+        pg_sys::pgstat_clear_backend_activity_snapshot();
+        for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
+            #[cfg(feature = "pg15")]
+            let entry = pg_sys::pgstat_fetch_stat_local_beentry(index).as_ref();
+            #[cfg(not(feature = "pg15"))]
+            let entry = pg_sys::pgstat_get_local_beentry_by_index(index).as_ref();
+            let Some(status) = entry.map(|entry| &entry.backendStatus) else {
+                continue;
+            };
+            let Ok(pid) = u32::try_from(status.st_procpid) else {
+                continue;
+            };
+            let own_name = (status.st_backendType == pg_sys::BackendType::B_BG_WORKER)
+                .then(|| worker_type(pid))
+                .flatten();
+            let name = own_name.unwrap_or_else(|| {
+                c_string::text(pg_sys::GetBackendTypeDesc(status.st_backendType))
+            });
+            types.try_reserve(1)?;
+            types.insert(pid, name);
+        }
+    }
+    Ok(types)
+}
+
+/// What a background worker calls itself, by `bgw_type`; `None` for a process that is none.
+pub(crate) fn worker_type(pid: u32) -> Option<String> {
+    let pid = i32::try_from(pid).ok()?;
+    // SAFETY: null, or a static buffer of PostgreSQL's, copied at once.
+    unsafe {
+        let name = pg_sys::GetBackgroundWorkerTypeByPid(pid);
+        (!name.is_null()).then(|| c_string::text(name))
+    }
+}

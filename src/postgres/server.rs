@@ -1,0 +1,86 @@
+//! What this server has of huge pages, and where its main segment lies.
+
+use std::ffi::{CStr, CString};
+
+use hugeinfo::server::facts::{HugePages, Server, SharedMemoryType, Subject};
+use pgrx::pg_sys;
+
+use super::settings::setting;
+use crate::error::Error;
+
+/// The settings that decide over huge pages.
+pub(crate) fn server() -> Result<Server, Error> {
+    let shared_memory_mb: u64 = setting(c"shared_memory_size")
+        .parse()
+        .map_err(|_| Error::Setting("shared_memory_size"))?;
+    server_with(setting, shared_memory_mb << 20)
+}
+
+/// The same with settings from elsewhere, written as in a configuration file.
+pub(crate) fn server_with(
+    setting: impl Fn(&'static CStr) -> String,
+    shared_memory_bytes: u64,
+) -> Result<Server, Error> {
+    let huge_pages = match setting(c"huge_pages").to_ascii_lowercase().as_str() {
+        "off" | "false" | "no" | "0" => HugePages::Off,
+        "on" | "true" | "yes" | "1" => HugePages::On,
+        "try" => HugePages::Try,
+        _ => return Err(Error::Setting("huge_pages")),
+    };
+    let shared_memory_type = match setting(c"shared_memory_type").to_ascii_lowercase().as_str() {
+        "mmap" => SharedMemoryType::Mmap,
+        "sysv" => SharedMemoryType::Sysv,
+        _ => return Err(Error::Setting("shared_memory_type")),
+    };
+    let huge_page_size_kb =
+        kilobytes(&setting(c"huge_page_size")).ok_or(Error::Setting("huge_page_size"))?;
+    Ok(Server {
+        huge_pages,
+        shared_memory_type,
+        huge_page_size_bytes: (huge_page_size_kb > 0).then_some(huge_page_size_kb << 10),
+        shared_memory_bytes,
+    })
+}
+
+/// The postmaster and an address inside the main segment.
+///
+/// The buffer blocks lie in it with `shared_memory_type` `mmap` and `sysv` alike.
+/// `UsedShmemSegAddr` would not do: with `mmap` it is the small System V segment that guards the
+/// data directory.
+pub(crate) fn subject() -> Subject {
+    // SAFETY: both are set before a backend runs its first query, and never changed after.
+    let (postmaster, address) = unsafe {
+        (
+            pg_sys::PostmasterPid,
+            pg_sys::BufferBlocks.expose_provenance(),
+        )
+    };
+    Subject {
+        // 0 in single-user mode.
+        postmaster: u32::try_from(postmaster).ok().filter(|&pid| pid > 0),
+        address: address as u64,
+    }
+}
+
+/// An address inside the System V segment that guards the data directory.
+pub(crate) fn shim_address() -> u64 {
+    // SAFETY: set by the postmaster before it forks, and never changed after.
+    unsafe { pg_sys::UsedShmemSegAddr.expose_provenance() as u64 }
+}
+
+/// A value such as `2MB`, by PostgreSQL's own rules; kilobytes where it has no unit.
+fn kilobytes(value: &str) -> Option<u64> {
+    let value = CString::new(value).ok()?;
+    let mut kilobytes = 0;
+    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
+    // wants.
+    let is_understood = unsafe {
+        pg_sys::parse_int(
+            value.as_ptr(),
+            &raw mut kilobytes,
+            pg_sys::GUC_UNIT_KB.cast_signed(),
+            std::ptr::null_mut(),
+        )
+    };
+    is_understood.then(|| u64::try_from(kilobytes).ok())?
+}

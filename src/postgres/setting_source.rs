@@ -1,0 +1,50 @@
+//! Where a setting of the server comes from.
+
+use std::{collections::BTreeMap, ffi::CStr};
+
+use hugeinfo::server::setting::{FileLine, Setting, SettingSource};
+use pgrx::pg_sys;
+
+use super::{c_string, places, roles, settings};
+
+/// The settings of [`settings::WATCHED`], by name.
+pub(crate) fn in_effect() -> BTreeMap<&'static str, Setting> {
+    let shows_places = roles::may_read_all_settings();
+    let settings = settings::WATCHED.into_iter().filter_map(|name| {
+        let source = settings::with_setting(name, |record| source(record, shows_places))?;
+        let value = settings::shown(name)?;
+        Some((name.to_str().ok()?, Setting { value, source }))
+    });
+    settings.collect()
+}
+
+/// As `pg_settings` has it, which tells files to those alone who may read all settings.
+fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
+    use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
+    match record.source {
+        PGC_S_DEFAULT => SettingSource::Default,
+        PGC_S_ENV_VAR => SettingSource::Environment,
+        PGC_S_ARGV => SettingSource::CommandLine,
+        PGC_S_FILE => {
+            // SAFETY: null, or a C string that stays until the files are read anew.
+            let file = (!record.sourcefile.is_null())
+                .then(|| c_string::path(unsafe { CStr::from_ptr(record.sourcefile) }));
+            match file {
+                Some(file) if file == places::data_directory().join("postgresql.auto.conf") => {
+                    SettingSource::AutoConf
+                }
+                file => SettingSource::File(file.filter(|_| shows_places).map(|path| FileLine {
+                    path,
+                    line: u32::try_from(record.sourceline).unwrap_or_default(),
+                })),
+            }
+        }
+        other => {
+            // SAFETY: an array of C strings, as long as there are sources.
+            let name = usize::try_from(other).map(|index| unsafe {
+                c_string::text(*pg_sys::GucSource_Names.as_ptr().add(index))
+            });
+            SettingSource::Other(name.unwrap_or_default())
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `text` as an argument.
+
+use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, prelude::*};
+
+use super::jsonb::{Jsonb, LONGEST_SETTINGS};
+
+/// A `text`, to be read by PostgreSQL's own rules, in the encoding of the database.
+pub(crate) struct Text(pg_sys::Datum);
+
+pgrx::impl_sql_translatable!(Text, "text");
+
+// SAFETY: the argument is declared as `text`. Functions that take it are strict: it is never null.
+unsafe impl<'fcx> ArgAbi<'fcx> for Text {
+    unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
+        // SAFETY: as declared.
+        unsafe { argument.unbox_arg_using_from_datum() }.unwrap_or(Self(pg_sys::Datum::null()))
+    }
+}
+
+impl FromDatum for Text {
+    unsafe fn from_polymorphic_datum(
+        datum: pg_sys::Datum,
+        is_null: bool,
+        _: pg_sys::Oid,
+    ) -> Option<Self> {
+        (!is_null).then_some(Self(datum))
+    }
+}
+
+impl Text {
+    /// Its length, known before it is decompressed.
+    fn bytes(&self) -> usize {
+        // SAFETY: as declared.
+        let with_header = unsafe { pg_sys::toast_raw_datum_size(self.0) };
+        with_header - pg_sys::VARHDRSZ
+    }
+
+    /// As a `jsonb`. PostgreSQL raises its own error where it is none.
+    pub(crate) fn jsonb(&self) -> Jsonb {
+        if self.bytes() > LONGEST_SETTINGS {
+            return Jsonb::TooLong;
+        }
+        // SAFETY: what the function takes, as pg_proc has it.
+        unsafe { pgrx::direct_function_call(pg_sys::jsonb_in, &[self.c_string()]) }
+            .unwrap_or(Jsonb::Other)
+    }
+
+    /// As an `interval`. PostgreSQL raises its own error where it is none.
+    pub(crate) fn interval(&self) -> Option<Interval> {
+        let no_element = Some(pg_sys::InvalidOid.into());
+        let any_precision = Some((-1).into());
+        // SAFETY: what the function takes, as pg_proc has it.
+        unsafe {
+            let arguments = [self.c_string(), no_element, any_precision];
+            pgrx::direct_function_call(pg_sys::interval_in, &arguments)
+        }
+    }
+
+    /// For an input function.
+    fn c_string(&self) -> Option<pg_sys::Datum> {
+        // SAFETY: as declared. What it makes lives as long as this call.
+        let string = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
+        Some(string.into())
+    }
+}

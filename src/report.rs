@@ -1,0 +1,186 @@
+//! Which SQLSTATE, detail and hint an error gets.
+
+use std::io;
+
+use hugeinfo::linux::error::{Absence, ReadError};
+use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
+
+use crate::{error::Error, postgres::encoding::shown};
+
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        use PgSqlErrorCode::{
+            ERRCODE_CONFIG_FILE_ERROR, ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+            ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
+            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
+            ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
+        };
+        const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
+        const VALUES: &str = "Write it as in {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
+        let mut detail = None;
+        let (code, message, hint) = match error {
+            Error::Read(read) => {
+                let (code, hint) = match &read {
+                    ReadError::Absent(absent) if absent.why == Absence::Denied => {
+                        (ERRCODE_INSUFFICIENT_PRIVILEGE, None)
+                    }
+                    ReadError::Absent(_) => (ERRCODE_UNDEFINED_FILE, None),
+                    ReadError::Io { source, .. } => (code_of(source), None),
+                    ReadError::NoMemory(_) => (ERRCODE_OUT_OF_MEMORY, None),
+                    ReadError::TooLarge { .. } => (ERRCODE_PROGRAM_LIMIT_EXCEEDED, None),
+                    ReadError::Malformed { .. } => (ERRCODE_SYSTEM_ERROR, Some(REPORT.to_owned())),
+                };
+                (code, read.to_string(), hint)
+            }
+            Error::OutOfMemory => (ERRCODE_OUT_OF_MEMORY, "out of memory".to_owned(), None),
+            Error::OutOfRange(value) => (
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("bigint out of range: the kernel reported {value}"),
+                None,
+            ),
+            Error::NotInteger(value) => (
+                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                format!("integer out of range: the kernel reported {value}"),
+                None,
+            ),
+            Error::Setting(name) => (
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
+                Some("Update pg_hugeinfo to a version made for this PostgreSQL.".to_owned()),
+            ),
+            Error::SampleLength => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "duration must be longer than zero and at most one hour".to_owned(),
+                Some(
+                    "For a longer sample, take the difference of two reads of hugeinfo_backends."
+                        .to_owned(),
+                ),
+            ),
+            Error::TooLong(longest) => (
+                ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!("settings must not be longer than {} bytes", longest),
+                Some(VALUES.to_owned()),
+            ),
+            Error::NotAnObject => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "settings must be a JSON object".to_owned(),
+                Some(VALUES.to_owned()),
+            ),
+            Error::NotAValue(name) => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("setting \"{name}\" must be a string, a number or a boolean"),
+                Some(VALUES.to_owned()),
+            ),
+            Error::NotPlanned { name, known } => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("setting \"{name}\" cannot be planned"),
+                Some(format!(
+                    "Settings that change the size of shared memory, or decide over huge pages, can: {known}."
+                )),
+            ),
+            Error::PlannedTwice(name) => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("setting \"{name}\" is given more than once"),
+                Some("Upper and lower case are the same in the name of a setting.".to_owned()),
+            ),
+            Error::UnknownSetting(name) => (
+                ERRCODE_UNDEFINED_OBJECT,
+                format!("unrecognized configuration parameter \"{name}\""),
+                Some("It exists once its library is in shared_preload_libraries and the server has been restarted.".to_owned()),
+            ),
+            Error::NoPostmaster => (
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                "a plan needs a postmaster, whose command line it keeps".to_owned(),
+                Some("Start the server; in single-user mode there is none.".to_owned()),
+            ),
+            Error::File {
+                action,
+                path,
+                source,
+            } => {
+                let message = format!("could not {action} \"{}\": {source}", path.display());
+                (code_of(&source), message, None)
+            }
+            Error::Scratch {
+                action,
+                path,
+                source,
+            } => (
+                code_of(&source),
+                format!("could not {action} \"{}\": {source}", path.display()),
+                Some("A plan needs some 12 kB for a moment, in the directory that TMPDIR names in the server's environment, else in /tmp.".to_owned()),
+            ),
+            Error::NotRead { path, end } => (
+                ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                format!("could not read \"{}\" and what it includes: {end}", path.display()),
+                None,
+            ),
+            Error::Refused { refusal, planned } => {
+                let mut details = refusal.detail;
+                let own = if !refusal.is_of_configuration {
+                    ERRCODE_EXTERNAL_ROUTINE_EXCEPTION
+                } else if planned.is_empty() {
+                    ERRCODE_CONFIG_FILE_ERROR
+                } else {
+                    details.push(format!("Planned: {planned}"));
+                    ERRCODE_INVALID_PARAMETER_VALUE
+                };
+                detail = Some(details.join("\n")).filter(|detail| !detail.is_empty());
+                let code = refusal.state.and_then(code_of_state).unwrap_or(own);
+                (code, refusal.message, refusal.hint)
+            }
+            Error::TimeLimit(limit) => (
+                ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                format!(
+                    "PostgreSQL's program did not compute the size of shared memory within {} seconds",
+                    limit.as_secs()
+                ),
+                Some("It may wait for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
+            ),
+        };
+        let mut report = Self::new(code, shown(message), "pg_hugeinfo");
+        if let Some(detail) = detail {
+            report = report.set_detail(shown(detail));
+        }
+        match hint {
+            Some(hint) => report.set_hint(shown(hint)),
+            None => report,
+        }
+    }
+}
+
+/// As PostgreSQL's `errcode_for_file_access`.
+fn code_of(error: &io::Error) -> PgSqlErrorCode {
+    use PgSqlErrorCode::{
+        ERRCODE_DISK_FULL, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INSUFFICIENT_RESOURCES,
+        ERRCODE_IO_ERROR, ERRCODE_OUT_OF_MEMORY, ERRCODE_UNDEFINED_FILE,
+    };
+    use io::ErrorKind;
+    const TOO_MANY: [rustix::io::Errno; 3] = [
+        rustix::io::Errno::AGAIN,
+        rustix::io::Errno::MFILE,
+        rustix::io::Errno::NFILE,
+    ];
+    let is_too_many = |code| TOO_MANY.iter().any(|errno| errno.raw_os_error() == code);
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ERRCODE_DISK_FULL,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            ERRCODE_INSUFFICIENT_PRIVILEGE
+        }
+        ErrorKind::NotFound => ERRCODE_UNDEFINED_FILE,
+        ErrorKind::OutOfMemory => ERRCODE_OUT_OF_MEMORY,
+        _ if error.raw_os_error().is_some_and(is_too_many) => ERRCODE_INSUFFICIENT_RESOURCES,
+        _ => ERRCODE_IO_ERROR,
+    }
+}
+
+/// What PostgreSQL's program has called its error; none where that is only "internal error".
+fn code_of_state(state: [u8; 5]) -> Option<PgSqlErrorCode> {
+    // MAKE_SQLSTATE of utils/elog.h: six bits for each character.
+    let packed = state.iter().rev().fold(0, |packed, &character| {
+        (packed << 6) | (i32::from(character) - i32::from(b'0')) & 0x3F
+    });
+    let code = PgSqlErrorCode::from(packed);
+    (code != PgSqlErrorCode::ERRCODE_INTERNAL_ERROR).then_some(code)
+}
