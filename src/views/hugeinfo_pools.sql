@@ -1,5 +1,5 @@
 -- The host has a pool for each huge page size; two on most machines, up to four on arm64.
-ALTER FUNCTION hugeinfo_pools() ROWS 2;
+ALTER FUNCTION hugeinfo_pools() ROWS 2 COST 10000;
 
 CREATE VIEW hugeinfo_pools AS
 SELECT page_size_bytes,

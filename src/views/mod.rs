@@ -16,3 +16,4 @@ mod hugeinfo_sources;
 mod hugeinfo_status;
 mod hugeinfo_vmstat;
 mod overloads;
+mod pool;

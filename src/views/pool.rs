@@ -1,0 +1,75 @@
+//! The columns of a pool, as `hugeinfo_pools` and `hugeinfo_plan` have them.
+
+/// As [`overloads`](super::overloads), for functions that return pools: first some columns of their
+/// own, and some more between what a pool is and what is in it.
+macro_rules! pool_overloads {
+    ($name:literal, [$($first:tt)*], [$($more:tt)*]; $($functions:tt)+) => {
+        $crate::views::overloads::overloads! {
+            $name, (
+                $($first)*
+                name!(page_size_bytes, Option<i64>),
+                name!(is_default, Option<bool>),
+                name!(is_used_by_server, Option<bool>),
+                $($more)*
+                name!(required_pages, Option<i64>),
+                name!(tail_waste_bytes, Option<i64>),
+                name!(total_pages, Option<i64>),
+                name!(free_pages, Option<i64>),
+                name!(reserved_pages, Option<i64>),
+                name!(surplus_pages, Option<i64>),
+                name!(overcommit_pages, Option<i64>),
+                name!(available_pages, Option<i64>),
+                name!(committed_pages, Option<i64>),
+                name!(own_pages, Option<i64>),
+                name!(others_pages, Option<i64>),
+                name!(shortfall_pages, Option<i64>),
+                name!(recommended_nr_hugepages, Option<i64>),
+                name!(fits_after_restart, Option<bool>),
+                name!(cgroup_limit_bytes, Option<i64>),
+                name!(cgroup_used_bytes, Option<i64>),
+                name!(cgroup_reserved_limit_bytes, Option<i64>),
+                name!(cgroup_reserved_bytes, Option<i64>),
+                name!(how_to_set, Option<String>),
+            );
+            $($functions)+
+        }
+    };
+}
+
+/// A row for such a function, of the facts and an `Option<&Forecast>`; NULLs without one.
+macro_rules! pool_row {
+    ($facts:expr, $forecast:expr, [$($first:expr),*], [$($more:expr),*]) => {{
+        let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
+        let pool = forecast.map(|forecast| &forecast.pool);
+        let cgroup = forecast.and_then(|forecast| forecast.cgroup.as_ref().ok());
+        let figure = $crate::numbers::bigint_or_null;
+        (
+            $($first,)*
+            figure(pool.map(|pool| pool.page_bytes))?,
+            forecast.and_then(|forecast| forecast.is_default),
+            forecast.and_then(|forecast| forecast.is_used_by_server),
+            $($more,)*
+            figure(forecast.map(|forecast| forecast.required))?,
+            figure(forecast.map(|forecast| forecast.tail_waste_bytes))?,
+            figure(pool.map(|pool| pool.total))?,
+            figure(pool.map(|pool| pool.free))?,
+            figure(pool.map(|pool| pool.reserved))?,
+            figure(pool.map(|pool| pool.surplus))?,
+            figure(pool.map(|pool| pool.overcommit))?,
+            figure(pool.map(|pool| pool.available()))?,
+            figure(pool.map(|pool| pool.committed()))?,
+            figure(forecast.and_then(|forecast| forecast.own))?,
+            figure(forecast.and_then(|forecast| forecast.others))?,
+            figure(forecast.and_then(|forecast| forecast.shortfall))?,
+            figure(forecast.and_then(|forecast| forecast.recommended))?,
+            forecast.and_then(|forecast| forecast.fits_after_restart),
+            figure(cgroup.and_then(|limits| limits.fault_limit))?,
+            figure(cgroup.and_then(|limits| limits.fault_use))?,
+            figure(cgroup.and_then(|limits| limits.reservation_limit))?,
+            figure(cgroup.and_then(|limits| limits.reservation_use))?,
+            forecast.and_then(|forecast| forecast.how_to_set($facts)),
+        )
+    }};
+}
+
+pub(super) use {pool_overloads, pool_row};
