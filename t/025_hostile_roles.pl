@@ -55,15 +55,16 @@ my %calls = (
 		q(format('{"max_connections": %s}', 30)), q('{}'::jsonb || '{"max_connections": 30}'), q($${"max_connections": 30}$$), q(E'{}'), q(U&'{}') ],
 	hugeinfo_fault_rates => [
 		'', q('1 ms'), q(duration => '1 ms'), q(interval '1 ms'), q('1 ms'::interval), q(make_interval(secs => 0.001)), q('1 ms'::text), '1',
-		'duration => 1', '0.001', 'duration => 0.001', '1e-3', '.001', '+1', '2 / 2', 'ceil(0.5)', q(interval '1 s' / 1000) ],
+		'duration => 1', '0.001', 'duration => 0.001', '1e-3', '.001', '+1', '2 / 2', 'ceil(0.5)', q(interval '1 s' / 1000),
+		'0.001::float8', '0.001::real', 'sqrt(1e-6::float8)', '1::smallint', '1::bigint', 'duration => 1::int2' ],
 	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ]);
 # They sleep for a second, and are ours if they are cancelled meanwhile.
-my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)';
+my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)', '1::smallint', '1::bigint', 'duration => 1::int2';
 my @functions = sort keys %calls;
 my %owned = (
 	hugeinfo_plan => [ '', 'jsonb', 'text' ],
-	hugeinfo_fault_rates => [ '', 'interval', 'text', 'integer', 'numeric' ],
+	hugeinfo_fault_rates => [ '', 'interval', 'text', 'smallint', 'integer', 'bigint', 'real', 'double precision', 'numeric' ],
 	hugeinfo_mappings => [ '', 'integer' ],
 	hugeinfo_memory => [ '', 'integer' ]);
 
@@ -278,7 +279,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	for my $function (@functions)
 	{
 		is(overload($mallory, 'hugeinfo', $function, 'x json'), '42501', "$name: no $function of hers there");
-		is(overload($mallory, 'public', $function, $_), '', "$name: $function($_) in public") for @{ $owned{$function} }, qw(varchar bigint);
+		is(overload($mallory, 'public', $function, $_), '', "$name: $function($_) in public") for @{ $owned{$function} }, qw(varchar oid);
 		$mallory->value("CREATE DOMAIN public.$function AS text CHECK (capture(VALUE))");
 	}
 	all_answered_by_us($root, 'hugeinfo.', "$name, qualified");
@@ -323,7 +324,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		is(($root->error_of($create))[0], '42710', "$name: so is a type");
 		$mallory->value("DROP DOMAIN public.$function");
 	}
-	overload($mallory, 'public', $_, 'x bigint') for @functions, 'hugeinfo_status', 'pg_backend_pid';
+	overload($mallory, 'public', $_, 'x varchar') for @functions, 'hugeinfo_status', 'pg_backend_pid';
 	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
 	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: what is not in the way is not used");
 	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_backend_mappings hugeinfo_postmaster_mappings hugeinfo_checks);

@@ -60,11 +60,22 @@ overloads! {
     fn hugeinfo_fault_rates_text(duration: Text) {
         rows(duration.interval().as_ref().and_then(length))
     }
-    /// Seconds.
+    /// Seconds, here and below.
+    fn hugeinfo_fault_rates_smallint(duration: i16) {
+        rows(u64::try_from(duration).ok().map(Duration::from_secs))
+    }
     fn hugeinfo_fault_rates_integer(duration: i32) {
         rows(u64::try_from(duration).ok().map(Duration::from_secs))
     }
-    /// Seconds.
+    fn hugeinfo_fault_rates_bigint(duration: i64) {
+        rows(u64::try_from(duration).ok().map(Duration::from_secs))
+    }
+    fn hugeinfo_fault_rates_real(duration: f32) {
+        rows(Duration::try_from_secs_f32(duration).ok())
+    }
+    fn hugeinfo_fault_rates_double(duration: f64) {
+        rows(Duration::try_from_secs_f64(duration).ok())
+    }
     fn hugeinfo_fault_rates_numeric(duration: AnyNumeric) {
         rows(length_of_seconds(duration))
     }
@@ -146,7 +157,11 @@ extension_sql_file!(
         hugeinfo_fault_rates,
         hugeinfo_fault_rates_interval,
         hugeinfo_fault_rates_text,
+        hugeinfo_fault_rates_smallint,
         hugeinfo_fault_rates_integer,
+        hugeinfo_fault_rates_bigint,
+        hugeinfo_fault_rates_real,
+        hugeinfo_fault_rates_double,
         hugeinfo_fault_rates_numeric
     ]
 );

@@ -8,7 +8,8 @@ use pgrx::extension_sql_file;
 /// What people type has to be an exact signature of ours, that without arguments too: nothing goes
 /// before an exact match. Else whoever may create functions in the extension's schema could make
 /// one that fits better, for a superuser to run. There is one for text where people type a quoted
-/// literal, which goes to it first. `t/025_hostile_roles.pl` tries to come before us.
+/// literal, which goes to it first, and one for each type of number where they type a number.
+/// `t/025_hostile_roles.pl` tries to come before us.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
      $($(#[$doc:meta])* fn $function:ident($($argument:ident: $type:ident)?) $rows:block)+) => {
