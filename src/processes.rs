@@ -1,6 +1,6 @@
 //! The processes of this server, and nobody else's.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use hugeinfo::{
     linux::{
@@ -9,7 +9,7 @@ use hugeinfo::{
         process::{
             FileId, Process, children,
             maps::Extent,
-            segment,
+            numa_maps, segment,
             stat::{self, Stat},
             status,
         },
@@ -207,6 +207,14 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
+/// Pages of the main segment by node, as far as that process has touched them.
+pub(crate) fn segment_pages_by_node() -> Result<Option<BTreeMap<u32, u64>>, Error> {
+    that_touched_most(|process, mappings| {
+        let pages = numa_maps::pages_by_node(process, mappings, check_for_interrupts);
+        Ok(absent_or(pages)?.ok())
+    })
+}
+
 /// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets
 /// a warning and no row, so that a query over many goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
@@ -246,6 +254,5 @@ pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Insta
         Some(_) => postgres::processes::pids_in_shared_memory()?,
         None => HashSet::new(),
     };
-    let pause = check_for_interrupts;
-    instances::read(root, own, &children, pause)
+    instances::read(root, own, &children, check_for_interrupts)
 }

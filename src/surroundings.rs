@@ -6,7 +6,7 @@ use hugeinfo::{
         boot, buddyinfo,
         error::{Absent, absent_or},
         numa::node,
-        process::{Process, limits, numa_maps, oom_score, smaps, status},
+        process::{Process, limits, oom_score, smaps, status},
         root::Root,
         uptime, vmstat,
     },
@@ -31,9 +31,8 @@ use crate::{
 
 pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
     let root = Root::system();
-    let pause = check_for_interrupts;
     let host = Host::read(&root)?;
-    let nodes = absent_or(node::read(&root, pause))?;
+    let nodes = absent_or(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
     let may_be_transparent = facts.huge_page_in_use() == Some(None)
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
@@ -61,9 +60,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         asked_at_boot: boot::read(&root)?,
         nodes,
         segment_nodes: if has_several_nodes {
-            processes::that_touched_most(|process, mappings| {
-                Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())
-            })?
+            processes::segment_pages_by_node()?
         } else {
             None
         },

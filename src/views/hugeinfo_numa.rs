@@ -4,7 +4,6 @@
 use hugeinfo::linux::{
     error::absent_or,
     numa::node::{self, Counters},
-    process::numa_maps,
     root::Root,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -42,12 +41,10 @@ fn hugeinfo_numa() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let pause = check_for_interrupts;
-        let nodes = absent_or(node::read(&Root::system(), pause))?.unwrap_or_default();
+        let nodes =
+            absent_or(node::read(&Root::system(), check_for_interrupts))?.unwrap_or_default();
         let facts = facts::read()?;
-        let of_segment = processes::that_touched_most(|process, mappings| {
-            Ok(absent_or(numa_maps::pages_by_node(process, mappings, pause))?.ok())
-        })?;
+        let of_segment = processes::segment_pages_by_node()?;
         let mut rows = Vec::new();
         for node in nodes {
             let small = (facts.base_page_bytes, None);
