@@ -45,7 +45,7 @@ sub host_at_rest
 	return host();
 }
 
-for my $ending ('KILL', 'INT', 'TERM')
+for my $ending ('KILL', 'INT', 'TERM', 'KILL of the guardian, too,')
 {
 	my $before = host_at_rest();
 	my $test = open2(my $from, undef, $^X, "$FindBin::RealBin/lib/victim.pl");
@@ -65,9 +65,13 @@ for my $ending ('KILL', 'INT', 'TERM')
 	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
 	close $lock;
 
-	kill $ending => $test;
+	my ($signal, $and_guardian) = $ending =~ /^(\w+)( of)?/;
+	my @guardians = grep { readlink("/proc/$_/exe") eq readlink("/proc/$test/exe") } split ' ', contents("/proc/$test/task/$test/children");
+	is(scalar(@guardians), 1, "$ending: there was a guardian");
+	kill $signal => @guardians if $and_guardian;
+	kill $signal => $test;
 	waitpid $test, 0;
-	# the guardian holds the other end until it is done
+	# the guardian holds the other end until the janitor is done, which else keeps the lock
 	my @rest = <$from>;
 
 	is_deeply(host_at_rest(), $before, "$ending: the host is as before");

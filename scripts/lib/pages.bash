@@ -1,4 +1,4 @@
-# The host's pool of huge pages of the default size.
+# The pools of huge pages of the host, above all that of the default size.
 
 # One run at a time changes the pools of a host; the tests in t/ take turns by the same file.
 # shellcheck disable=SC2034 # the scripts use it
@@ -39,22 +39,47 @@ pool_grow_to() { # PAGES
 
 # The janitor puts the present size back.
 undo_pool() {
-    local pages_of_node
-    # On each node, where there are several: the kernel would share out the sum anew.
-    for pages_of_node in /sys/devices/system/node/node*/hugepages/"${pool##*/}"; do
-        undo pool_put_back "$pages_of_node" "$(pool_size "$pages_of_node")"
+    local command
+    while read -r -a command; do
+        undo "${command[@]}"
+    done < <(pool_as_it_is "$pool")
+}
+
+# The commands that put it back: on each node, where there are several, since the kernel would share
+# out the sum anew.
+pool_as_it_is() { # DIRECTORY
+    local place
+    for place in "$1" /sys/devices/system/node/node*/hugepages/"${1##*/}"; do
+        [ ! -d "$place" ] || echo "pool_set $place $(pool_size "$place")"
     done
-    undo pool_put_back "$pool" "$(pool_size "$pool")"
 }
 
 pool_grow_by() { # PAGES
     pool_grow_to $(($(pool_size "$pool") + $1))
 }
 
-pool_put_back() { # DIRECTORY PAGES
-    echo "$2" >"$1/nr_hugepages"
-    [ "$(pool_size "$1")" = "$2" ] || {
-        echo "==> $1/nr_hugepages should be $2 again, and the kernel left it at $(pool_size "$1")" >&2
-        return 1
-    }
+# Exactly so many. The kernel gives fewer pages than asked without an error: ask again after making
+# room.
+pool_set() { # DIRECTORY PAGES
+    local try
+    for try in {1..60}; do
+        echo "$2" >"$1/nr_hugepages" || return
+        [ "$(pool_size "$1")" != "$2" ] || return 0
+        make_room
+        sleep 0.25
+    done
+    echo "==> $1/nr_hugepages: asked for $2 pages, the kernel gives $(pool_size "$1")" >&2
+    return 1
 }
+
+# Gives free memory back in large pieces: a page of 1 GB needs a whole one, and a single object of
+# the kernel's in it is enough to deny it. Slabs whose objects have all gone are kept until they are
+# asked for.
+make_room() {
+    local slab
+    echo 3 >/proc/sys/vm/drop_caches
+    for slab in /sys/kernel/slab/*/shrink; do
+        echo 1 >"$slab"
+    done
+    echo 1 >/proc/sys/vm/compact_memory
+} 2>/dev/null

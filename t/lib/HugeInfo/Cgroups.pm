@@ -10,12 +10,11 @@ use strict;
 use warnings;
 
 use File::Temp ();
-use Time::HiRes qw(sleep);
 
+use HugeInfo::Janitor;
 use HugeInfo::KernelFile;
 
-my ($version, $mount, $top, $mounted_here, $enabled_here, $came_from);
-my @groups;
+my ($version, $mount, $top, $came_from);
 
 sub _offers_hugetlb
 {
@@ -47,14 +46,14 @@ sub _find
 	{
 		slurp_kernel('/proc/cgroups') =~ /^hugetlb\s/m or die "this kernel has no hugetlb cgroup controller\n";
 		$mount = File::Temp::tempdir('pg_hugeinfo_cgroup_XXXX', DIR => '/run');
-		system('mount', '-t', 'cgroup', '-o', 'hugetlb', 'none', $mount) == 0
-		  or do { rmdir $mount; die "cannot mount the hugetlb controller\n" };
-		($version, $mounted_here) = (1, 1);
+		HugeInfo::Janitor::undo('unmount', $mount);
+		system('mount', '-t', 'cgroup', '-o', 'hugetlb', 'none', $mount) == 0 or die "cannot mount the hugetlb controller\n";
+		$version = 1;
 	}
 	if ($version == 2 && !_offers_hugetlb($mount, 'cgroup.subtree_control'))
 	{
+		HugeInfo::Janitor::undo('put_back', "$mount/cgroup.subtree_control", '-hugetlb');
 		write_kernel("$mount/cgroup.subtree_control", '+hugetlb');
-		$enabled_here = 1;
 	}
 	$top = "$mount/pg_hugeinfo_test_$$";
 	_make($top);
@@ -64,8 +63,8 @@ sub _find
 sub _make
 {
 	my ($dir) = @_;
+	HugeInfo::Janitor::undo('remove_group', $dir);
 	mkdir $dir or die "$dir: $!\n";
-	push @groups, $dir;
 	return;
 }
 
@@ -106,7 +105,11 @@ sub _path_of
 sub enter
 {
 	my ($pid, $name) = @_;
-	$came_from //= _path_of($pid);
+	if (!defined $came_from)
+	{
+		$came_from = _path_of($pid);
+		HugeInfo::Janitor::undo('move_back', $pid, $came_from);
+	}
 	write_kernel("$top/$name/cgroup.procs", $pid);
 	return;
 }
@@ -114,31 +117,7 @@ sub enter
 sub leave
 {
 	my ($pid) = @_;
-	return unless defined $came_from;
-	write_kernel("$came_from/cgroup.procs", $pid);
-	undef $came_from;
-	return;
-}
-
-# Everything back, servers having been ended; failures are returned.
-sub restore
-{
-	my ($pid) = @_;
-	my @failures;
-	eval { leave($pid) if -d "/proc/$pid"; 1 } or push @failures, $@;
-	for my $dir (reverse @groups)
-	{
-		# a group stays busy until its last process has been waited for
-		for (1 .. 100) { last if rmdir $dir; sleep 0.1 }
-		push @failures, "$dir: cannot remove\n" if -d $dir;
-	}
-	eval { write_kernel("$mount/cgroup.subtree_control", '-hugetlb') if $enabled_here; 1 } or push @failures, $@;
-	if ($mounted_here)
-	{
-		system('umount', $mount) == 0 && rmdir $mount or push @failures, "$mount: cannot unmount\n";
-	}
-	@groups = ();
-	return @failures;
+	return defined $came_from && write_kernel("$came_from/cgroup.procs", $pid);
 }
 
 1;

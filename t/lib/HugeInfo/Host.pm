@@ -1,7 +1,7 @@
 # The host as a test may change it. `use` this before anything of PostgreSQL:
 #
 # - a guardian (see HugeInfo::Guardian) is started; as root it can change pools and cgroups, and
-#   puts them back,
+#   has them put back,
 # - this process then becomes an ordinary user for good, since servers do not run as root,
 # - PostgreSQL::Test is pointed to a new directory of that user.
 package HugeInfo::Host;
@@ -10,8 +10,6 @@ use strict;
 use warnings;
 
 use Exporter ();
-use File::Spec ();
-use File::Temp ();
 use IO::Handle;
 use Test::More;
 
@@ -66,10 +64,7 @@ sub _start
 	@INC = grep { $_ ne $lib } @INC;
 
 	my $user = HugeInfo::User::name();
-	my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
-	die "no user \"$user\" to run servers as: set HUGEINFO_TEST_USER\n" unless defined $uid;
-	$dir = File::Temp::tempdir('pg_hugeinfo_XXXXXX', DIR => $> == 0 ? '/tmp' : File::Spec->tmpdir);
-	if ($> == 0) { chown $uid, $gid, $dir or die "$dir: $!\n" }
+	die "no user \"$user\" to run servers as: set HUGEINFO_TEST_USER\n" unless defined getpwnam $user;
 
 	# Perl opens them close-on-exec: no server holds the pipe that says when we end.
 	pipe(my $guardian_reads, $to) or die "pipe: $!\n";
@@ -79,13 +74,13 @@ sub _start
 	{
 		close $to;
 		close $from;
-		HugeInfo::Guardian::run($owner, $dir, $user, $guardian_reads, $guardian_writes);
+		HugeInfo::Guardian::run($owner, $user, $guardian_reads, $guardian_writes);
 	}
 	close $guardian_reads;
 	close $guardian_writes;
 	$to->autoflush(1);
 	# the lock is ours
-	_answer();
+	$dir = _answer();
 	$cannot_change = $> == 0 ? _in_use() : 'only root can change the pools and cgroups of the host';
 
 	chdir '/' or die "/: $!\n";

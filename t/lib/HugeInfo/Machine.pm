@@ -7,9 +7,10 @@ use warnings;
 # addresses have more than 32 bits
 no warnings 'portable';
 
-use File::Temp ();
+use Fcntl qw(O_CREAT O_EXCL O_WRONLY);
 use POSIX ();
 
+use HugeInfo::Janitor;
 use HugeInfo::KernelFile;
 use HugeInfo::Pools;
 
@@ -18,9 +19,7 @@ my $VM = '/proc/sys/vm';
 # The last of its kind, and nobody else's.
 my $BOOT_FILE = '/etc/sysctl.d/zz-pg_hugeinfo-test.conf';
 
-# file and contents before the first change, in the order of the changes
-my @original;
-my ($boot_file, $swap_file);
+my %told;
 
 # What has to be written for it to be as it is: of several modes the one in brackets.
 sub _contents
@@ -34,8 +33,15 @@ sub _contents
 sub _set
 {
 	my ($file, $value) = @_;
-	push @original, [ $file, _contents($file) ] unless grep { $_->[0] eq $file } @original;
-	write_kernel($file, $value);
+	_remember($file);
+	return write_kernel($file, $value);
+}
+
+# Before it is changed.
+sub _remember
+{
+	my ($file) = @_;
+	HugeInfo::Janitor::undo('put_back', $file, _contents($file)) unless $told{$file}++;
 	return;
 }
 
@@ -58,8 +64,11 @@ sub set_strict_overcommit
 sub set_boot_pages
 {
 	my ($pages) = @_;
-	die "$BOOT_FILE: is there already\n" if !$boot_file && -e $BOOT_FILE;
-	$boot_file = 1;
+	if (!$told{$BOOT_FILE}++)
+	{
+		die "$BOOT_FILE: is there already\n" if -e $BOOT_FILE;
+		HugeInfo::Janitor::undo('rm', '-f', $BOOT_FILE);
+	}
 	return write_kernel($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
 	-e $BOOT_FILE && (unlink $BOOT_FILE or die "$BOOT_FILE: $!\n");
 	return;
@@ -68,8 +77,10 @@ sub set_boot_pages
 sub add_swap
 {
 	my ($mb) = @_;
+	my $swap_file = "/var/tmp/pg_hugeinfo_swap_$$";
+	HugeInfo::Janitor::undo('remove_swap', $swap_file);
+	sysopen my $fh, $swap_file, O_WRONLY | O_CREAT | O_EXCL, 0600 or die "$swap_file: $!\n";
 	# without holes, of which swap can have none
-	(my $fh, $swap_file) = File::Temp::tempfile('pg_hugeinfo_swap_XXXXXX', DIR => '/var/tmp');
 	my $zeros = "\0" x (1 << 20);
 	for (1 .. $mb) { (syswrite($fh, $zeros) // 0) == 1 << 20 or die "$swap_file: $!\n" }
 	close $fh;
@@ -107,7 +118,7 @@ sub type_in
 		HugeInfo::Pools::remember($1);
 	}
 	elsif ($line =~ m{^echo \d+ > /sys/kernel/mm/hugepages/hugepages-(\d+)kB/nr_hugepages$}) { HugeInfo::Pools::remember($1) }
-	elsif ($line =~ m{^echo \w+ > (\Q$THP\E/\w+)$}) { push @original, [ $1, _contents($1) ] unless grep { $_->[0] eq $1 } @original }
+	elsif ($line =~ m{^echo \w+ > (\Q$THP\E/\w+)$}) { _remember($1) }
 	elsif ($line !~ m{^echo \d+ > '$top/hugetlb\.\w+\.[\w.]+'$} && $line ne 'echo 1 > /proc/sys/vm/compact_memory')
 	{
 		die "nobody would type that: $line\n";
@@ -115,27 +126,6 @@ sub type_in
 	# sysctl says what it has set
 	system('sh', '-c', "exec >/dev/null; $line") == 0 or die "it fails: $line\n";
 	return;
-}
-
-# All of it, whatever fails on the way; the failures are returned.
-sub restore
-{
-	my @failures;
-	my $try = sub { my ($code) = @_; eval { $code->(); 1 } or push @failures, $@ };
-	for (reverse @original)
-	{
-		my ($file, $value) = @$_;
-		$try->(sub { write_kernel($file, $value) });
-	}
-	$try->(sub { set_boot_pages(undef) }) if $boot_file;
-	if ($swap_file)
-	{
-		$try->(sub { system('swapoff', $swap_file) == 0 or die "swapoff $swap_file failed\n" })
-		  if slurp_kernel('/proc/swaps') =~ /^\Q$swap_file\E\s/m;
-		$try->(sub { unlink $swap_file or die "$swap_file: $!\n" });
-	}
-	@original = ();
-	return @failures;
 }
 
 1;
