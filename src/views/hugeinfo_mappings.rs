@@ -132,7 +132,7 @@ impl Shown {
             address(extent.end),
             bigint(extent.bytes())?,
             entry.mapping.permissions,
-            bigint(entry.mapping.offset)?,
+            bigint(extent.offset)?,
             format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
             AnyNumeric::from(extent.inode),
             path,

@@ -125,9 +125,9 @@ mod round_trips {
     use super::*;
 
     prop_compose! {
-        fn extent()(start in 0..u64::MAX, major in any::<u32>(), minor in any::<u32>(), inode in number())
-            (end in start + 1..=u64::MAX, start in Just(start), device in Just(Device { major, minor }), inode in Just(inode)) -> Extent {
-            Extent { start, end, device, inode }
+        fn extent()(start in 0..u64::MAX, offset in number(), major in any::<u32>(), minor in any::<u32>(), inode in number())
+            (end in start + 1..=u64::MAX, start in Just(start), offset in Just(offset), device in Just(Device { major, minor }), inode in Just(inode)) -> Extent {
+            Extent { start, end, offset, device, inode }
         }
     }
 
@@ -145,8 +145,8 @@ mod round_trips {
     }
 
     prop_compose! {
-        fn mapping()(extent in extent(), permissions in "[r-][w-][x-][sp]", offset in number(), path in file_name()) -> Mapping {
-            Mapping { extent, permissions, offset, path }
+        fn mapping()(extent in extent(), permissions in "[r-][w-][x-][sp]", path in file_name()) -> Mapping {
+            Mapping { extent, permissions, path }
         }
     }
 
@@ -194,7 +194,7 @@ mod round_trips {
             prop_assert_eq!(entry.figures.rss, Some(rss << 10));
             prop_assert_eq!(entry.figures.uss(), Some((clean << 10).saturating_add(dirty << 10)));
             prop_assert_eq!(entry.vm_flags.as_ref().map(Vec::len), Some(3));
-            let looked_up = segment::parse_smaps(text.as_slice(), &mapping.extent).expect("a page size");
+            let looked_up = segment::parse_smaps(text.as_slice(), mapping.extent.start).expect("a page size");
             prop_assert_eq!(looked_up, Some(page << 10));
         }
 
@@ -273,9 +273,9 @@ mod round_trips {
             let path = if path.is_empty() { "/" } else { &path };
             let named = "5:name=systemd:/init.scope\n4:cpu,cpuacct:/\n".repeat(others);
             let v2 = format!("{named}0::{path}\n");
-            prop_assert_eq!(membership::parse(v2.as_bytes()), Ok(Some((Version::V2, path.into()))));
+            prop_assert_eq!(membership::parse(v2.as_bytes(), "hugetlb"), Ok(Some((Version::V2, path.into()))));
             let v1 = format!("0::/elsewhere\n{named}9:devices,hugetlb:{path}\n");
-            prop_assert_eq!(membership::parse(v1.as_bytes()), Ok(Some((Version::V1, path.into()))));
+            prop_assert_eq!(membership::parse(v1.as_bytes(), "hugetlb"), Ok(Some((Version::V1, path.into()))));
         }
 
         #[test]
@@ -284,10 +284,11 @@ mod round_trips {
             let text = format!(
                 "29 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 23 0:26 {mangled_root} {mangled_point} rw,nosuid shared:4 - cgroup2 cgroup2 rw\n"
             );
-            let visible = mount::parse(text.as_bytes(), Version::V2, &group);
-            prop_assert_eq!(visible.ok(), Some(Some((point, PathBuf::from(below)))));
-            prop_assert_eq!(mount::parse(text.as_bytes(), Version::V2, Path::new("relative")).ok(), Some(None));
-            prop_assert_eq!(mount::parse(text.as_bytes(), Version::V1, &group).ok(), Some(None));
+            let visible = mount::parse(text.as_bytes(), Version::V2, "hugetlb", &group);
+            let visible = visible.expect("mounts").expect("a mount");
+            prop_assert_eq!((visible.mount.point, visible.below), (point, PathBuf::from(below)));
+            prop_assert_eq!(mount::parse(text.as_bytes(), Version::V2, "hugetlb", Path::new("relative")).ok(), Some(None));
+            prop_assert_eq!(mount::parse(text.as_bytes(), Version::V1, "hugetlb", &group).ok(), Some(None));
         }
     }
 }

@@ -4,12 +4,17 @@
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
 use hugeinfo::{
     advice::{check::Status, checks::verdict},
-    linux::{error::ReadError, root::Root},
+    linux::{
+        error::ReadError,
+        process::{Process, segment},
+        root::Root,
+    },
     server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use tempfile::TempDir;
@@ -141,6 +146,72 @@ fn a_hidden_tree_of_groups_is_unknown() {
     fs::remove_dir_all(&groups).expect("rm");
     fs::create_dir(&groups).expect("mkdir");
     assert_eq!(bomb.status(), Status::Unknown);
+}
+
+/// The shim of a server on Linux 6.1, just after boot, had its main segment's device and inode:
+/// in the gap below it, and where it would follow.
+#[test]
+fn a_shim_with_the_inode_of_the_segment_is_not_part_of_it() {
+    for shim in ["7f3c5c8f0000-7f3c5c8f1000", "7f3c5be00000-7f3c5be01000"] {
+        let tree = tempfile::tempdir().expect("a directory");
+        let line = |range: &str, offset: &str, name: &str| {
+            format!("{range} rw-s {offset} 00:01 1026                       {name} (deleted)\n")
+        };
+        let lower = line("7f3c53200000-7f3c58200000", "00000000", "/dev/zero");
+        let upper = line("7f3c58200000-7f3c5be00000", "05000000", "/dev/zero");
+        let maps = lower + &upper + &line(shim, "00000000", "/SYSV0052e2c1");
+        fs::create_dir_all(tree.path().join("proc/10")).expect("mkdir");
+        fs::write(tree.path().join("proc/10/maps"), maps).expect("write");
+        let process = Process::open(&Root::at(tree.path()), 10).expect("a process");
+        for address in [0x7f3c_5320_0000, 0x7f3c_5bdf_ffff] {
+            let segment = segment::read(&process, address).expect("a segment");
+            assert_eq!((segment.bytes, segment.mappings), (140 << 20, 2), "{shim}");
+        }
+        let shim = u64::from_str_radix(&shim[..12], 16).expect("an address");
+        let shim = segment::read(&process, shim).expect("a segment");
+        assert_eq!((shim.bytes, shim.mappings), (4096, 1));
+    }
+}
+
+#[test]
+fn where_nothing_can_limit_there_is_no_limit() {
+    let limits = |bomb: &Bomb| bomb.facts().expect("no failure").hugetlb;
+    let unlimited = |bomb: &Bomb| limits(bomb).is_ok_and(|hugetlb| hugetlb.groups.is_empty());
+    let write = |bomb: &Bomb, file: &str, text: &str| {
+        fs::write(bomb.path(file), text).expect("write");
+    };
+
+    // A kernel without control groups has no such file of any process; one that has ended has none.
+    let bomb = Bomb::new();
+    fs::remove_file(bomb.path("proc/PM/cgroup")).expect("rm");
+    assert!(limits(&bomb).is_err());
+    write(&bomb, "proc/PM/stat", "");
+    assert!(unlimited(&bomb));
+
+    // Nobody has mounted a hierarchy so far that could limit huge pages.
+    for groups in ["", "4:memory:/\n1:name=systemd:/init.scope\n"] {
+        write(&bomb, "proc/PM/cgroup", groups);
+        assert!(unlimited(&bomb));
+    }
+
+    // In the root of all groups, whose mount isn't seen; in that of a container, or somewhere below.
+    let bomb = Bomb::new();
+    fs::remove_file(bomb.path("proc/self/mountinfo")).expect("rm");
+    fs::create_dir_all(bomb.path("proc/self/ns")).expect("mkdir");
+    let namespace = bomb.path("proc/self/ns/cgroup");
+    for (number, group, is_unlimited) in [
+        (4_026_531_835_u32, "/", true),
+        (4_026_531_835, "/pg", false),
+        (4_026_532_447, "/", false),
+    ] {
+        let _ = fs::remove_file(&namespace);
+        symlink(format!("cgroup:[{number}]"), &namespace).expect("symlink");
+        for line in ["0::", "0::/\n9:hugetlb:"] {
+            write(&bomb, "proc/PM/cgroup", &format!("{line}{group}\n"));
+            assert_eq!(unlimited(&bomb), is_unlimited, "{number} {line}{group}");
+            assert_eq!(limits(&bomb).is_err(), !is_unlimited);
+        }
+    }
 }
 
 #[test]

@@ -52,11 +52,15 @@ impl Drop for Shared {
     }
 }
 
+fn this() -> Process {
+    Process::this(&Root::system()).expect("this process")
+}
+
 /// What both ways say, or the fast one alone cannot be had.
 #[track_caller]
 fn both_ways(address: u64) -> Segment {
-    let slow = segment::by_text(&Root::system(), "self", address).expect("maps");
-    match segment::by_query(&Root::system(), "self", address).expect("maps") {
+    let slow = segment::by_text(&this(), address).expect("maps");
+    match segment::by_query(&this(), address).expect("maps") {
         Some(fast) => assert_eq!(fast, slow),
         None => skip("this kernel has no PROCMAP_QUERY (Linux 6.11)"),
     }
@@ -126,10 +130,7 @@ fn huge_pages() {
 
 #[test]
 fn nothing_is_mapped_there() {
-    for way in [
-        segment::by_text(&Root::system(), "self", 0),
-        segment::read(&Root::system(), "self", 0),
-    ] {
+    for way in [segment::by_text(&this(), 0), segment::read(&this(), 0)] {
         assert!(matches!(way, Err(ReadError::Absent(_))));
     }
 }
@@ -137,8 +138,9 @@ fn nothing_is_mapped_there() {
 #[test]
 fn a_process_that_has_ended() {
     let mut child = std::process::Command::new("true").spawn().expect("true");
+    let process = Process::open(&Root::system(), child.id()).expect("a child");
     child.wait().expect("wait");
-    let gone = segment::read(&Root::system(), &child.id().to_string(), 4096);
+    let gone = segment::read(&process, 4096);
     assert!(matches!(gone, Err(ReadError::Absent(_))));
 }
 

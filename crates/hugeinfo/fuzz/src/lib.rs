@@ -64,7 +64,7 @@ pub fn buddyinfo(bytes: &[u8]) {
 
 /// `/proc/PID/cgroup`.
 pub fn cgroup(bytes: &[u8]) {
-    let _ = membership::parse(bytes);
+    let _ = membership::parse(bytes, "hugetlb");
 }
 
 /// `hugetlb.2MB.max` and the like.
@@ -160,9 +160,10 @@ pub fn meminfo(bytes: &[u8]) {
 pub fn mountinfo(bytes: &[u8]) {
     for version in [Version::V1, Version::V2] {
         for group in ["/", "/pg", "/pg/main", "/..", ""] {
-            if let Ok(Some((_, below))) = mount::parse(bytes, version, Path::new(group)) {
+            let shown = mount::parse(bytes, version, "hugetlb", Path::new(group));
+            if let Ok(Some(shown)) = shown {
                 let is_below = |part| matches!(part, Component::Normal(_));
-                assert!(below.components().all(is_below), "{below:?}");
+                assert!(shown.below.components().all(is_below), "{shown:?}");
             }
         }
     }
@@ -203,7 +204,7 @@ pub fn postmaster_pid(bytes: &[u8]) {
 
 /// `/proc/PID/smaps` and `smaps_rollup`.
 pub fn smaps(bytes: &[u8]) {
-    let _ = segment::parse_smaps(bytes, &SEGMENT);
+    let _ = segment::parse_smaps(bytes, SEGMENT.start);
     let mut pauses = 0;
     let entries: Result<Vec<_>, _> = smaps::parse(bytes, || pauses += 1).collect();
     let Ok(entries) = entries else {
@@ -269,6 +270,7 @@ const fn extent(start: u64) -> Extent {
     Extent {
         start,
         end: start + 4096,
+        offset: 0,
         device: Device { major: 0, minor: 1 },
         inode: 42,
     }
@@ -288,12 +290,12 @@ pub fn written(mapping: &Mapping) -> Vec<u8> {
     let Mapping {
         extent,
         permissions,
-        offset,
         path,
     } = mapping;
     let Extent {
         start,
         end,
+        offset,
         device: Device { major, minor },
         inode,
     } = extent;

@@ -8,6 +8,7 @@ pub mod growth;
 pub mod hugepages;
 pub mod list;
 pub mod meminfo;
+pub mod mounts;
 pub mod numa;
 pub mod pages;
 pub mod passwd;

@@ -6,7 +6,10 @@ use crate::linux::{
     hugepages::{self, Pool},
     meminfo::{self, Meminfo},
     pages,
-    process::segment::{self, Segment},
+    process::{
+        Process,
+        segment::{self, Segment},
+    },
     root::Root,
 };
 
@@ -101,23 +104,14 @@ impl Facts {
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
         let pools = absent_or(hugepages::read(root))?;
         let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
-        // The postmaster first: it has touched the least, so that the slow way is quick there, and
-        // its control group is the one that the segment was reserved in. Where the segment isn't
-        // seen in it, that may be another's number: /proc can be of another PID namespace.
-        let postmaster = subject.postmaster.map(|pid| pid.to_string());
-        let mut pid = postmaster.as_deref().unwrap_or("self");
-        let mut segment = absent_or(segment::read(root, pid, subject.address))?;
-        if segment.is_err() && pid != "self" {
-            pid = "self";
-            segment = absent_or(segment::read(root, pid, subject.address))?;
-        }
+        let (process, segment) = find_segment(root, subject)?;
         Ok(Self {
             server,
             planned: None,
             base_page_bytes: pages::base_page_bytes(),
             segment,
             meminfo: absent_or(meminfo::read(root))?,
-            hugetlb: absent_or(cgroup::read(root, pid, &page_sizes))?,
+            hugetlb: through(&process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
         })
     }
@@ -191,5 +185,38 @@ impl Facts {
         self.segment
             .as_ref()
             .map_or(stated, |segment| segment.bytes.min(stated))
+    }
+}
+
+/// The process of the server to look into, and the main segment there.
+///
+/// The postmaster first: it has touched the least, so that the slow way is quick there, and its
+/// control group is the one that the segment was reserved in. Where the segment isn't seen in it,
+/// that may be another's number: `/proc` can be of another PID namespace.
+fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
+    let look = |process: Result<Process, ReadError>| {
+        let process = absent_or(process)?;
+        let segment = through(&process, |process| segment::read(process, subject.address))?;
+        Ok::<Found, ReadError>((process, segment))
+    };
+    if let Some(pid) = subject.postmaster {
+        let found = look(Process::open(root, pid))?;
+        if found.1.is_ok() {
+            return Ok(found);
+        }
+    }
+    look(Process::this(root))
+}
+
+type Found = (Result<Process, Absent>, Result<Segment, Absent>);
+
+/// What is read through an opened directory.
+fn through<T>(
+    process: &Result<Process, Absent>,
+    read: impl FnOnce(&Process) -> Result<T, ReadError>,
+) -> Result<Result<T, Absent>, ReadError> {
+    match process {
+        Ok(process) => absent_or(read(process)),
+        Err(absent) => Ok(Err(absent.clone())),
     }
 }

@@ -248,7 +248,7 @@ fn instance(
             let address = main_segment(bytes)
                 .map_err(|line| process.malformed("maps", line, maps::EXPECTED))?;
             match address {
-                Some(address) => absent_or(segment::read(root, &pid.to_string(), address))?.ok(),
+                Some(address) => absent_or(segment::read(&process, address))?.ok(),
                 None => None,
             }
         }

@@ -63,16 +63,20 @@ impl Status {
         match result {
             Ok(true) => Self::Ok,
             Ok(false) => Self::Missing,
-            Err(ReadError::Absent(absent)) => match absent.why {
+            Err(error) => Self::of_error(&error),
+        }
+    }
+
+    fn of_error(error: &ReadError) -> Self {
+        match error {
+            ReadError::Absent(absent) => match absent.why {
                 Absence::Missing => Self::Missing,
                 Absence::Denied => Self::Denied,
             },
-            Err(
-                ReadError::Io { .. }
-                | ReadError::TooLarge { .. }
-                | ReadError::NoMemory(_)
-                | ReadError::Malformed { .. },
-            ) => Self::Failed,
+            ReadError::Io { .. }
+            | ReadError::TooLarge { .. }
+            | ReadError::NoMemory(_)
+            | ReadError::Malformed { .. } => Self::Failed,
         }
     }
 }
@@ -214,17 +218,18 @@ const POOLS: &[&str] = &[
 /// Tries each source: for the postmaster and, where looking into a process takes rights, for this
 /// process as well, by which the segment is found where the postmaster can't be looked into.
 pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
-    let server = subject.postmaster.unwrap_or_else(std::process::id);
-    let number = server.to_string();
+    let number = subject.postmaster.unwrap_or_else(std::process::id);
+    let postmaster = (number.to_string(), Process::open(root, number));
+    let this = ("self".to_owned(), Process::this(root));
     let mut sources = Vec::new();
     for entry in &INSIDE {
-        sources.push(of_process(root, &number, entry, subject));
+        sources.push(of_process(root, &postmaster, entry, subject));
         if subject.postmaster.is_some() {
-            sources.push(of_process(root, "self", entry, subject));
+            sources.push(of_process(root, &this, entry, subject));
         }
     }
     for entry in &OUTSIDE {
-        sources.push(of_process(root, &number, entry, subject));
+        sources.push(of_process(root, &postmaster, entry, subject));
     }
     let file = |name, path: &str, used_for| Source {
         name,
@@ -293,37 +298,41 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         "sys/devices/system/cpu/online",
         &["hugeinfo_host"],
     ));
-    sources.push(limits(root, &number, &sizes));
+    sources.push(limits(root, &postmaster, &sizes));
     sources
 }
 
-fn of_process(root: &Root, pid: &str, entry: &Entry, subject: &Subject) -> Source {
+/// A directory in `/proc` by its name, opened or not.
+type Opened = (String, Result<Process, ReadError>);
+
+fn of_process(root: &Root, (pid, process): &Opened, entry: &Entry, subject: &Subject) -> Source {
     let &(name, file, way, used_for) = entry;
     // The only one that lies deeper.
     let file = match name {
         "children" => format!("task/{pid}/children"),
         _ => file.to_owned(),
     };
-    let tried = || {
-        let process = match pid.parse() {
-            Ok(number) => Process::open(root, number)?,
-            Err(_) => Process::this(root)?,
-        };
-        match way {
-            Way::Open => process.file(&file).map(|_| true),
-            Way::Byte => process.has_first_byte(&file),
-            Way::ByteOrNone => process.has_first_byte(&file).map(|_| true),
-            Way::Link => process.link(&file).map(|target| !target.is_empty()),
-            Way::Query => {
-                segment::by_query(root, pid, subject.address).map(|segment| segment.is_some())
-            }
-        }
+    let status = match process {
+        Ok(process) => Status::of(way.tried(process, &file, subject)),
+        Err(error) => Status::of_error(error),
     };
     Source {
         name,
         path: root.path(format!("proc/{pid}/{file}")),
-        status: Status::of(tried()),
+        status,
         used_for,
+    }
+}
+
+impl Way {
+    fn tried(self, process: &Process, file: &str, subject: &Subject) -> Result<bool, ReadError> {
+        match self {
+            Self::Open => process.file(file).map(|_| true),
+            Self::Byte => process.has_first_byte(file),
+            Self::ByteOrNone => process.has_first_byte(file).map(|_| true),
+            Self::Link => process.link(file).map(|target| !target.is_empty()),
+            Self::Query => segment::by_query(process, subject.address).map(|found| found.is_some()),
+        }
     }
 }
 
@@ -343,11 +352,15 @@ fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
 
 /// The limits on huge pages of the control group that the process is in, or of the nearest above it
 /// that has some.
-fn limits(root: &Root, pid: &str, page_sizes: &[u64]) -> Source {
-    let read = cgroup::read(root, pid, page_sizes);
+fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
+    let read = match process {
+        Ok(process) => cgroup::read(root, process, page_sizes),
+        Err(_) => Err(ReadError::missing(root.path(format!("proc/{pid}")))),
+    };
+    let is_limited = |group: &&cgroup::Group| !group.limits.is_empty();
     let path = match &read {
         Ok(hugetlb) => {
-            let limited = hugetlb.groups.iter().find(|group| !group.limits.is_empty());
+            let limited = hugetlb.groups.iter().find(is_limited);
             let shown = limited.or_else(|| hugetlb.groups.first());
             shown.map(|group| group.directory.clone())
         }
@@ -359,14 +372,10 @@ fn limits(root: &Root, pid: &str, page_sizes: &[u64]) -> Source {
         ) => Some(path.clone()),
         Err(ReadError::NoMemory(_)) => None,
     };
-    let has_limits = |hugetlb: cgroup::Hugetlb| {
-        let mut groups = hugetlb.groups.iter();
-        groups.any(|group| !group.limits.is_empty())
-    };
     Source {
         name: "hugetlb control group",
-        path: path.unwrap_or_default(),
-        status: Status::of(read.map(has_limits)),
+        path: path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup"))),
+        status: Status::of(read.map(|hugetlb| hugetlb.groups.iter().any(|g| is_limited(&g)))),
         used_for: CGROUP,
     }
 }

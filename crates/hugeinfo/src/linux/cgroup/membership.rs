@@ -5,34 +5,46 @@ use std::path::PathBuf;
 use procfs::{FromBufRead, ProcessCGroups};
 
 use super::Version;
-use crate::linux::{error::ReadError, root::Root, text::lines};
+use crate::linux::{
+    error::{ReadError, absent_or},
+    process::Process,
+    text::lines,
+};
 
-/// The group that counts for huge pages, and through which interface.
-pub(super) fn read(root: &Root, pid: &str) -> Result<(Version, PathBuf), ReadError> {
-    let path: PathBuf = ["proc", pid, "cgroup"].iter().collect();
-    match parse(&root.read(&path)?) {
-        Ok(Some(group)) => Ok(group),
-        Ok(None) => Err(ReadError::missing(root.path(path))),
-        Err(line) => Err(ReadError::Malformed {
-            path: root.path(path),
-            line,
-            problem: "a control group was expected: ID:CONTROLLERS:PATH",
+/// The group that counts for a controller, and through which interface. `None`: there is none,
+/// since the kernel has no control groups (`CONFIG_CGROUPS`), or nobody has mounted them so far.
+pub(super) fn read(
+    process: &Process,
+    controller: &str,
+) -> Result<Option<(Version, PathBuf)>, ReadError> {
+    const NAME: &str = "cgroup";
+    let mut buffer = Vec::new();
+    match process.read(NAME, &mut buffer) {
+        Ok(bytes) => parse(bytes, controller).map_err(|line| {
+            process.malformed(
+                NAME,
+                line,
+                "a control group was expected: ID:CONTROLLERS:PATH",
+            )
         }),
+        // Of a process that has ended nothing is there.
+        Err(error) if error.is_missing() && absent_or(process.file("stat"))?.is_ok() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
-/// The line that counts for huge pages: that of the v1 hierarchy with the hugetlb controller if
-/// there is one, else of the unified one.
+/// The line that counts for a controller: that of the v1 hierarchy that has it if there is one,
+/// else of the unified one.
 ///
 /// Errors: the number of a line that is no control group.
-pub fn parse(bytes: &[u8]) -> Result<Option<(Version, PathBuf)>, usize> {
+pub fn parse(bytes: &[u8], controller: &str) -> Result<Option<(Version, PathBuf)>, usize> {
     let mut unified = None;
     for (number, line) in lines(bytes) {
         let group = ProcessCGroups::from_buf_read(line)
             .ok()
             .and_then(|groups| groups.into_iter().next())
             .ok_or(number)?;
-        if group.controllers.iter().any(|name| name == "hugetlb") {
+        if group.controllers.iter().any(|name| name == controller) {
             return Ok(Some((Version::V1, group.pathname.into())));
         }
         if group.hierarchy == 0 && group.controllers.is_empty() {

@@ -1,46 +1,19 @@
-//! The hugetlb controller of the control group that a process is in, and of the groups above it
-//! (Documentation/admin-guide/cgroup-v1/hugetlb.rst, cgroup-v2.rst; mm/hugetlb_cgroup.c).
+//! The control group that a process is in, and the groups above it: what limits its huge pages and
+//! its memory.
 
+mod hugetlb;
 pub mod membership;
 pub mod mount;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::linux::{error::ReadError, root::Root, text::parse_number};
-
-/// Limits and use of one huge page size in one group, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// The page size that they hold for.
-    pub page_bytes: u64,
-    /// On pages touched. `None`: unlimited.
-    pub fault_limit: Option<u64>,
-    /// Pages touched by this group and those below it.
-    pub fault_use: Option<u64>,
-    /// On pages promised by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
-    /// limit.
-    pub reservation_limit: Option<u64>,
-    /// Pages promised to this group and those below it.
-    pub reservation_use: Option<u64>,
-}
-
-/// One group on the way from the process to the root of what we can see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Its directory.
-    pub directory: PathBuf,
-    /// A page size each; empty where the controller isn't enabled for the group.
-    pub limits: Vec<Limits>,
-}
-
-/// The group of a process and its ancestors, nearest first. A limit holds for all below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hugetlb {
-    /// Which of the two interfaces speaks.
-    pub version: Version,
-    /// Nearest first.
-    pub groups: Vec<Group>,
-}
+pub use self::hugetlb::{Group, Hugetlb, Limits, read};
+use crate::linux::{
+    error::{ReadError, absent_or},
+    process::Process,
+    root::Root,
+    text::parse_number,
+};
 
 /// Control groups have two interfaces; a hybrid host offers each controller through one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,94 +25,42 @@ pub enum Version {
 }
 
 impl Version {
-    fn files(self) -> [&'static str; 4] {
+    fn filesystem(self) -> &'static str {
         match self {
-            Self::V1 => [
-                "limit_in_bytes",
-                "usage_in_bytes",
-                "rsvd.limit_in_bytes",
-                "rsvd.usage_in_bytes",
-            ],
-            Self::V2 => ["max", "current", "rsvd.max", "rsvd.current"],
+            Self::V1 => "cgroup",
+            Self::V2 => "cgroup2",
         }
     }
-
-    /// The name of the file that holds the limit on faults.
-    pub fn fault_limit_file(self, page_bytes: u64) -> String {
-        self.file(page_bytes, self.files()[0])
-    }
-
-    /// The name of the file that holds the limit on reservations.
-    pub fn reservation_limit_file(self, page_bytes: u64) -> String {
-        self.file(page_bytes, self.files()[2])
-    }
-
-    fn file(self, page_bytes: u64, name: &str) -> String {
-        format!("hugetlb.{}.{name}", size_name(page_bytes))
-    }
 }
 
-/// The limits on process `pid` (a number or `self`) for these page sizes.
+/// The interface that speaks for a controller, and where the group of a process can be seen. `None`:
+/// nothing can limit the process.
 ///
-/// Limits above a container's own cgroup mount can't be seen from inside and are not in the answer.
-///
-/// Errors: absent where the kernel has no control groups, or no mount through which the group can
-/// be seen.
-pub fn read(root: &Root, pid: &str, page_sizes: &[u64]) -> Result<Hugetlb, ReadError> {
-    let (version, path) = membership::read(root, pid)?;
-    let (mount_point, below) = mount::read(root, version, &path)?;
-    let groups = below
-        .ancestors()
-        .map(|group| {
-            // Joined to nothing a path would end in a slash.
-            let is_mount_point = group.as_os_str().is_empty();
-            let directory = if is_mount_point {
-                mount_point.clone()
-            } else {
-                mount_point.join(group)
-            };
-            let limits = limits(root, version, &directory, page_sizes)?;
-            Ok(Group { directory, limits })
-        })
-        .collect::<Result<Vec<_>, ReadError>>()?;
-    if let Some(own) = groups.first().filter(|own| own.limits.is_empty()) {
-        // No limits because there are none, or because something else is mounted over the groups?
-        root.open(own.directory.join("cgroup.procs"))?;
-    }
-    Ok(Hugetlb { version, groups })
-}
-
-fn limits(
+/// Errors: absent where the group can't be seen, or may not be.
+fn shown(
     root: &Root,
-    version: Version,
-    directory: &Path,
-    page_sizes: &[u64],
-) -> Result<Vec<Limits>, ReadError> {
-    let mut all = Vec::new();
-    for &page_bytes in page_sizes {
-        let read = |name| {
-            let file = directory.join(version.file(page_bytes, name));
-            match read_limit(root, &file, page_bytes) {
-                Err(error) if error.is_missing() => Ok(None),
-                other => other.map(Some),
-            }
-        };
-        let [limit, usage, reservation_limit, reservation_use] = version.files();
-        let Some(fault_limit) = read(limit)? else {
-            // All sizes or none: the controller isn't enabled here, as in the root of v2.
-            break;
-        };
-        all.push(Limits {
-            page_bytes,
-            fault_limit,
-            fault_use: read(usage)?.flatten(),
-            reservation_limit: read(reservation_limit)?.flatten(),
-            reservation_use: read(reservation_use)?.flatten(),
-        });
+    process: &Process,
+    controller: &str,
+) -> Result<Option<(Version, mount::Shown)>, ReadError> {
+    let Some((version, group)) = membership::read(process, controller)? else {
+        return Ok(None);
+    };
+    match mount::read(root, version, controller, &group) {
+        // The root of all groups has no limits, whether anybody has mounted it or not.
+        Err(ReadError::Absent(_)) if group == Path::new("/") && sees_all_groups(root)? => Ok(None),
+        shown => Ok(Some((version, shown?))),
     }
-    Ok(all)
 }
 
+/// Whether `/` is the root of all groups to this process, and not that of a container: in the
+/// kernel's first namespace, whose number is fixed (include/linux/proc_ns.h
+/// `PROC_CGROUP_INIT_INO`).
+fn sees_all_groups(root: &Root) -> Result<bool, ReadError> {
+    let namespace = absent_or(Process::this(root).and_then(|this| this.link("ns/cgroup")))?;
+    Ok(namespace.is_ok_and(|name| name == b"cgroup:[4026531835]"))
+}
+
+/// Reads a limit, or a use.
 fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, ReadError> {
     parse_limit(&root.read(file)?, page_bytes).ok_or_else(|| ReadError::Malformed {
         path: root.path(file),
@@ -158,34 +79,4 @@ pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Option<u64>> {
     }
     let bytes = parse_number(text)?;
     Some(Some(bytes).filter(|&bytes| bytes <= V1_COUNTER_MAX.saturating_sub(page_bytes)))
-}
-
-/// As the kernel writes a page size in file names (mm/hugetlb_cgroup.c `mem_fmt`).
-fn size_name(page_bytes: u64) -> String {
-    let kilobytes = page_bytes >> 10;
-    if kilobytes >= 1 << 20 {
-        format!("{}GB", kilobytes >> 20)
-    } else if kilobytes >= 1 << 10 {
-        format!("{}MB", kilobytes >> 10)
-    } else {
-        format!("{kilobytes}KB")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_named_as_the_kernel_names_them() {
-        for (page_bytes, name) in [
-            (64 << 10, "64KB"),
-            (2 << 20, "2MB"),
-            (512 << 20, "512MB"),
-            (1 << 30, "1GB"),
-            (16 << 30, "16GB"),
-        ] {
-            assert_eq!(size_name(page_bytes), name);
-        }
-    }
 }

@@ -3,12 +3,11 @@
 //! A parser of our own: the one of `procfs` takes names for UTF-8, which the kernel does not
 //! promise, and panics on a file named `/SYSV` with fewer than eight digits behind it.
 
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
 use crate::linux::{
-    error::{ParseError, ReadError},
+    error::ParseError,
     growth::try_collect,
-    root::Root,
     text::{lines, parse_hex, parse_number, split_once},
 };
 
@@ -28,6 +27,8 @@ pub struct Extent {
     pub start: u64,
     /// First address behind it.
     pub end: u64,
+    /// Where in the file it starts.
+    pub offset: u64,
     /// Device of the file.
     pub device: Device,
     /// Inode of the file; 0 for private anonymous memory.
@@ -45,10 +46,17 @@ impl Extent {
         (self.start..self.end).contains(&address)
     }
 
-    /// Whether both are pieces of one shared object. Private anonymous memory has inode 0, where
-    /// equal numbers say nothing.
+    /// Whether both are pieces of one mapping of a shared object.
+    ///
+    /// Device and inode alone don't tell: System V segments and shared anonymous memory lie on one
+    /// file system of the kernel's, and the former have their id for an inode (ipc/shm.c `newseg`).
+    /// So it takes as well that both lie where one `mmap` puts them, address less offset being the
+    /// same, which two objects in one place at one time can't have in common. Private anonymous
+    /// memory has inode 0, where equal numbers say nothing.
     pub fn is_same_object(&self, other: &Self) -> bool {
-        self == other || self.inode != 0 && self.inode == other.inode && self.device == other.device
+        let origin = |extent: &Self| extent.start.wrapping_sub(extent.offset);
+        let is_same_file = self.inode == other.inode && self.device == other.device;
+        self == other || self.inode != 0 && is_same_file && origin(self) == origin(other)
     }
 }
 
@@ -59,8 +67,6 @@ pub struct Mapping {
     pub extent: Extent,
     /// `rwxp`, or `s` for shared in the last place.
     pub permissions: String,
-    /// Where in the file it starts.
-    pub offset: u64,
     /// The file's name as the kernel writes it: a line feed as `\012`, ` (deleted)` behind it;
     /// `[heap]` and the like; empty for anonymous memory. Need not be UTF-8.
     pub path: Vec<u8>,
@@ -100,11 +106,6 @@ pub fn name_text(name: &[u8], ascii_only: bool) -> String {
 pub(crate) const EXPECTED: &str =
     "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
 
-/// The extents of all mappings of a process, in the order of their addresses.
-pub(crate) fn read_extents(root: &Root, path: &Path) -> Result<Vec<Extent>, ReadError> {
-    parse_extents(&root.read(path)?).map_err(|error| error.in_file(root.path(path)))
-}
-
 /// The extents in the text of `maps`. Errors: a line that is no mapping.
 pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, ParseError> {
     try_collect(lines(bytes).map(|(line, text)| {
@@ -128,6 +129,7 @@ pub fn parse_line(line: &[u8]) -> Option<Mapping> {
     let extent = Extent {
         start: parse_hex(start)?,
         end: parse_hex(end)?,
+        offset,
         device: Device {
             major: u32::try_from(parse_hex(major)?).ok()?,
             minor: u32::try_from(parse_hex(minor)?).ok()?,
@@ -143,7 +145,6 @@ pub fn parse_line(line: &[u8]) -> Option<Mapping> {
     (extent.start < extent.end).then_some(Mapping {
         extent,
         permissions,
-        offset,
         path,
     })
 }
@@ -215,5 +216,25 @@ mod tests {
             .extent;
         assert!(!heap.is_same_object(&other));
         assert!(heap.is_same_object(&heap));
+    }
+
+    #[test]
+    fn a_shim_of_the_same_inode_is_another_object() {
+        // A server on Linux 6.1, just after boot; then the shim where it would follow, or precede.
+        for (main, shim) in [
+            ("7f3c53200000-7f3c5be00000", "7f3c5c8f0000-7f3c5c8f1000"),
+            ("7f3c53200000-7f3c5be00000", "7f3c5be00000-7f3c5be01000"),
+            ("7f3c53200000-7f3c5be00000", "7f3c531ff000-7f3c53200000"),
+        ] {
+            let extent = |range: &str, offset: &str, name: &str| {
+                let line = format!("{range} rw-s {offset} 00:01 1026   {name} (deleted)");
+                parse_line(line.as_bytes()).expect("a mapping").extent
+            };
+            let main = extent(main, "00000000", "/dev/zero");
+            let shim = extent(shim, "00000000", "/SYSV0052e2c1");
+            assert!(!main.is_same_object(&shim) && !shim.is_same_object(&main));
+            let upper = extent("7f3c5be00000-7f3c5bf00000", "08c00000", "/dev/zero");
+            assert!(main.is_same_object(&upper) && !shim.is_same_object(&upper));
+        }
     }
 }

@@ -82,6 +82,7 @@ mod tests {
         let extent = |&start| Extent {
             start,
             end: start + 4096,
+            offset: 0,
             device: Device { major: 0, minor: 1 },
             inode: 42,
         };

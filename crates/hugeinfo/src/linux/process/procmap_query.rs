@@ -50,6 +50,7 @@ pub(crate) fn covering(maps: &File, address: u64) -> Result<(Extent, u64), Errno
     let mapping = Extent {
         start: query.vma_start,
         end: query.vma_end,
+        offset: query.vma_offset,
         device: Device {
             major: query.dev_major,
             minor: query.dev_minor,

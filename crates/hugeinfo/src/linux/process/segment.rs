@@ -1,20 +1,19 @@
 //! The shared memory object that is mapped at an address of a process: how large, on which pages.
 
 use std::{
+    fs::File,
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
 };
 
 use rustix::io::Errno;
 
 use crate::linux::{
-    error::{ParseError, ReadError},
+    error::{ParseError, ReadError, absent_or},
     process::{
         Process,
         maps::{self, Extent},
         procmap_query,
     },
-    root::Root,
     text::{parse_hex, parse_number, words},
 };
 
@@ -32,22 +31,21 @@ pub struct Segment {
     pub mappings: usize,
 }
 
-/// The segment that holds `address` in process `pid` (a number or `self`).
+/// The segment that holds `address` in a process.
 ///
 /// Asks `PROCMAP_QUERY` where the kernel has it: some system calls, whatever the segment's size.
 /// Otherwise reads `maps` for the extent and `smaps`, else `numa_maps`, for the page size, up to
 /// the mapping in question.
-pub fn read(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
-    match by_query(root, pid, address)? {
+pub fn read(process: &Process, address: u64) -> Result<Segment, ReadError> {
+    match by_query(process, address)? {
         Some(segment) => Ok(segment),
-        None => by_text(root, pid, address),
+        None => by_text(process, address),
     }
 }
 
 /// [`read`] by `PROCMAP_QUERY` alone; `None` where it is not to be had.
-pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>, ReadError> {
-    let path = proc_file(pid, MAPS);
-    let maps = root.open(&path)?;
+pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, ReadError> {
+    let maps = process.file(MAPS)?;
     let ask = |address| match procmap_query::covering(&maps, address) {
         Ok(answer) => Ok(Some(answer)),
         Err(Errno::NOENT) => Ok(None),
@@ -85,27 +83,24 @@ pub fn by_query(root: &Root, pid: &str, address: u64) -> Result<Option<Segment>,
     };
     match whole() {
         Ok(Some(segment)) => Ok(Some(segment)),
-        Ok(None) | Err(Errno::SRCH) => Err(ReadError::missing(root.path(path))),
+        Ok(None) | Err(Errno::SRCH) => Err(process.missing(MAPS)),
         Err(_) => Ok(None),
     }
 }
 
 /// [`read`] by the text files alone, as on kernels before 6.11.
-pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadError> {
-    let path = proc_file(pid, MAPS);
-    let mut mappings = maps::read_extents(root, &path)?;
-    let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
-        return Err(ReadError::missing(root.path(path)));
-    };
-    mappings.retain(|m| m.is_same_object(&first));
-    let page_bytes = match page_size_from_smaps(root, &proc_file(pid, "smaps"), &first) {
-        Err(ReadError::Absent(_)) => {
-            match page_size_from_numa_maps(root, &proc_file(pid, "numa_maps"), &mappings) {
-                Err(ReadError::Absent(_)) => None,
-                other => other?,
-            }
+pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
+    let mappings = mappings(process, address, &mut Vec::new())?;
+    let page_bytes = match absent_or(page_size(process, "smaps", |text| {
+        parse_smaps(text, address)
+    }))? {
+        Ok(page_bytes) => page_bytes,
+        Err(_) => {
+            let read = page_size(process, "numa_maps", |text| {
+                parse_numa_maps(text, &mappings)
+            });
+            absent_or(read)?.unwrap_or_default()
         }
-        other => other?,
     };
     Ok(Segment {
         bytes: mappings
@@ -115,6 +110,14 @@ pub fn by_text(root: &Root, pid: &str, address: u64) -> Result<Segment, ReadErro
         page_bytes,
         mappings: mappings.len(),
     })
+}
+
+fn page_size(
+    process: &Process,
+    name: &str,
+    parse: impl FnOnce(BufReader<File>) -> Result<Option<u64>, ParseError>,
+) -> Result<Option<u64>, ReadError> {
+    parse(BufReader::new(process.file(name)?)).map_err(|error| process.unparsed(name, error))
 }
 
 /// The mappings of the object that is mapped at `address`, from `maps` of an opened process.
@@ -154,33 +157,15 @@ pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadErr
         .ok_or_else(|| process.missing(MAPS))
 }
 
-fn page_size_from_smaps(
-    root: &Root,
-    path: &Path,
-    mapping: &Extent,
-) -> Result<Option<u64>, ReadError> {
-    parse_smaps(BufReader::new(root.open(path)?), mapping)
-        .map_err(|error| error.in_file(root.path(path)))
-}
-
-fn page_size_from_numa_maps(
-    root: &Root,
-    path: &Path,
-    mappings: &[Extent],
-) -> Result<Option<u64>, ReadError> {
-    parse_numa_maps(BufReader::new(root.open(path)?), mappings)
-        .map_err(|error| error.in_file(root.path(path)))
-}
-
-/// `KernelPageSize` of one mapping, in bytes. Reads no further than needed: each line of `smaps`
+/// `KernelPageSize` of the mapping that holds `address`, in bytes. Reads no further than needed: each line of `smaps`
 /// costs a walk of page tables.
-pub fn parse_smaps(text: impl BufRead, mapping: &Extent) -> Result<Option<u64>, ParseError> {
+pub fn parse_smaps(text: impl BufRead, address: u64) -> Result<Option<u64>, ParseError> {
     let mut inside = false;
     find_line(text, |line| {
         let mut words = words(line);
         let first = words.next()?;
         if !first.ends_with(b":") {
-            inside = maps::parse_line(line).is_some_and(|m| m.extent.start == mapping.start);
+            inside = maps::parse_line(line).is_some_and(|m| m.extent.holds(address));
             None
         } else if inside && first == b"KernelPageSize:" {
             Some(kilobytes(words.next()))
@@ -226,8 +211,4 @@ fn find_line(
 
 fn kilobytes(digits: Option<&[u8]>) -> Option<u64> {
     parse_number(digits?)?.checked_mul(1024)
-}
-
-fn proc_file(pid: &str, name: &str) -> PathBuf {
-    ["proc", pid, name].iter().collect()
 }

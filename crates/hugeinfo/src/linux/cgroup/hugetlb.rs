@@ -1,0 +1,160 @@
+//! The hugetlb controller (Documentation/admin-guide/cgroup-v1/hugetlb.rst, cgroup-v2.rst;
+//! mm/hugetlb_cgroup.c).
+
+use std::path::{Path, PathBuf};
+
+use super::{Version, read_limit, shown};
+use crate::linux::{error::ReadError, process::Process, root::Root};
+
+/// Limits and use of one huge page size in one group, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The page size that they hold for.
+    pub page_bytes: u64,
+    /// On pages touched. `None`: unlimited.
+    pub fault_limit: Option<u64>,
+    /// Pages touched by this group and those below it.
+    pub fault_use: Option<u64>,
+    /// On pages promised by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
+    /// limit.
+    pub reservation_limit: Option<u64>,
+    /// Pages promised to this group and those below it.
+    pub reservation_use: Option<u64>,
+}
+
+/// One group on the way from the process to the root of what we can see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// A page size each; empty where the controller isn't enabled for the group.
+    pub limits: Vec<Limits>,
+}
+
+/// The group of a process and its ancestors, nearest first. A limit holds for all below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hugetlb {
+    /// Which of the two interfaces speaks.
+    pub version: Version,
+    /// Nearest first; empty where nothing can limit the process.
+    pub groups: Vec<Group>,
+}
+
+impl Hugetlb {
+    /// No group has a limit: there is no group.
+    const UNLIMITED: Self = Self {
+        version: Version::V2,
+        groups: Vec::new(),
+    };
+}
+
+impl Version {
+    fn files(self) -> [&'static str; 4] {
+        match self {
+            Self::V1 => [
+                "limit_in_bytes",
+                "usage_in_bytes",
+                "rsvd.limit_in_bytes",
+                "rsvd.usage_in_bytes",
+            ],
+            Self::V2 => ["max", "current", "rsvd.max", "rsvd.current"],
+        }
+    }
+
+    /// The name of the file that holds the limit on faults.
+    pub fn fault_limit_file(self, page_bytes: u64) -> String {
+        self.hugetlb_file(page_bytes, self.files()[0])
+    }
+
+    /// The name of the file that holds the limit on reservations.
+    pub fn reservation_limit_file(self, page_bytes: u64) -> String {
+        self.hugetlb_file(page_bytes, self.files()[2])
+    }
+
+    fn hugetlb_file(self, page_bytes: u64, name: &str) -> String {
+        format!("hugetlb.{}.{name}", size_name(page_bytes))
+    }
+}
+
+/// The limits on a process for these page sizes.
+///
+/// Limits above a container's own cgroup mount can't be seen from inside and are not in the answer.
+/// A kernel without control groups has none.
+///
+/// Errors: absent where the group can't be seen, or may not be.
+pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetlb, ReadError> {
+    let Some((version, shown)) = shown(root, process, "hugetlb")? else {
+        return Ok(Hugetlb::UNLIMITED);
+    };
+    let mut groups = Vec::new();
+    for directory in shown.directories() {
+        let limits = limits(root, version, &directory, page_sizes)?;
+        groups.push(Group { directory, limits });
+    }
+    if let Some(own) = groups.first().filter(|own| own.limits.is_empty()) {
+        // No limits because there are none, or because something else is mounted over the groups?
+        root.open(own.directory.join("cgroup.procs"))?;
+    }
+    Ok(Hugetlb { version, groups })
+}
+
+fn limits(
+    root: &Root,
+    version: Version,
+    directory: &Path,
+    page_sizes: &[u64],
+) -> Result<Vec<Limits>, ReadError> {
+    let mut all = Vec::new();
+    for &page_bytes in page_sizes {
+        let read = |name| {
+            let file = directory.join(version.hugetlb_file(page_bytes, name));
+            match read_limit(root, &file, page_bytes) {
+                Err(error) if error.is_missing() => Ok(None),
+                other => other.map(Some),
+            }
+        };
+        let [limit, usage, reservation_limit, reservation_use] = version.files();
+        let Some(fault_limit) = read(limit)? else {
+            // All sizes or none: the controller isn't enabled here, as in the root of v2.
+            break;
+        };
+        all.push(Limits {
+            page_bytes,
+            fault_limit,
+            fault_use: read(usage)?.flatten(),
+            reservation_limit: read(reservation_limit)?.flatten(),
+            reservation_use: read(reservation_use)?.flatten(),
+        });
+    }
+    Ok(all)
+}
+
+/// As the kernel writes a page size in file names (mm/hugetlb_cgroup.c `mem_fmt`).
+fn size_name(page_bytes: u64) -> String {
+    let kilobytes = page_bytes >> 10;
+    if kilobytes >= 1 << 20 {
+        format!("{}GB", kilobytes >> 20)
+    } else if kilobytes >= 1 << 10 {
+        format!("{}MB", kilobytes >> 10)
+    } else {
+        format!("{kilobytes}KB")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_named_as_the_kernel_names_them() {
+        for (page_bytes, name) in [
+            (64 << 10, "64KB"),
+            (2 << 20, "2MB"),
+            (512 << 20, "512MB"),
+            (1 << 30, "1GB"),
+            (16 << 30, "16GB"),
+        ] {
+            assert_eq!(size_name(page_bytes), name);
+        }
+    }
+}
