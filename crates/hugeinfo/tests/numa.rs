@@ -4,10 +4,13 @@
 
 use std::fs;
 
-use hugeinfo::linux::{
-    error::ReadError,
-    numa::node::{self, Counters, Memory, Node, Pool},
-    root::Root,
+use hugeinfo::{
+    linux::{
+        error::ReadError,
+        numa::node::{self, Counters, Memory, Node, Pool},
+        root::Root,
+    },
+    server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use tempfile::TempDir;
 
@@ -56,6 +59,21 @@ impl Host {
 
     fn read(&self) -> Result<Vec<Node>, ReadError> {
         node::read(&Root::at(self.0.path()), || ())
+    }
+
+    fn allowed_nodes(&self) -> AllowedNodes {
+        let server = Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: 4096,
+        };
+        let subject = Subject {
+            postmaster: Some(10),
+            address: 0x1000,
+        };
+        let facts = Facts::read(&Root::at(self.0.path()), server, &subject);
+        facts.expect("readable files").allowed_nodes
     }
 }
 
@@ -134,6 +152,81 @@ fn many_nodes_in_order() {
         assert_eq!(node.number, number);
         assert_eq!(node.pools, [pool(2 << 20, Some([u64::from(number), 0, 0]))]);
     }
+}
+
+/// What a server may use of nodes 0, 1 and 3, node 2 having no memory.
+fn allowed(mems_allowed: &str, policy: Option<&str>) -> AllowedNodes {
+    let host = Host::new(&[2048]);
+    for number in [0, 1, 3] {
+        host.node(number, 1000);
+        host.pool(number, 2048, [u64::from(number), 0, 0]);
+    }
+    host.node(2, 0);
+    host.write("sys/devices/system/node/has_memory", "0-1,3\n");
+    host.write(
+        "proc/10/maps",
+        "1000-2000 rw-s 00000000 00:01 42 /dev/zero (deleted)\n",
+    );
+    host.write(
+        "proc/10/status",
+        &format!("Name:\tpostgres\n{mems_allowed}"),
+    );
+    if let Some(policy) = policy {
+        let text = format!("1000 {policy} file=/dev/zero\\040(deleted) N0=1 kernelpagesize_kB=4\n");
+        host.write("proc/10/numa_maps", &text);
+    }
+    host.allowed_nodes()
+}
+
+#[test]
+fn nodes_that_a_server_may_use() {
+    let numbers = |mems_allowed: &str, policy| -> Vec<u32> {
+        match allowed(mems_allowed, Some(policy)) {
+            AllowedNodes::Only(nodes) => nodes.iter().map(|node| node.number).collect(),
+            other => panic!("{other:?}"),
+        }
+    };
+    for all in [
+        "",
+        "Mems_allowed_list:\t0-3\n",
+        "Mems_allowed_list:\t0-1,3\n",
+    ] {
+        for policy in ["default", "interleave:0-1", "bind:0-1,3"] {
+            assert_eq!(
+                allowed(all, Some(policy)),
+                AllowedNodes::All,
+                "{all} {policy}"
+            );
+        }
+    }
+    assert_eq!(numbers("Mems_allowed_list:\t1-2\n", "default"), [1]);
+    assert_eq!(numbers("Mems_allowed_list:\t0-3\n", "bind:0,3"), [0, 3]);
+    assert_eq!(numbers("Mems_allowed_list:\t0-1\n", "bind:1,3"), [1]);
+    assert_eq!(numbers("Mems_allowed_list:\t2\n", "default"), [0; 0]);
+    let AllowedNodes::Only(nodes) = allowed("Mems_allowed_list:\t3\n", Some("default")) else {
+        panic!("not all");
+    };
+    assert_eq!(nodes[0].pools, [pool(2 << 20, Some([3, 0, 0]))]);
+}
+
+#[test]
+fn nodes_that_nobody_tells() {
+    let untold = allowed("Mems_allowed_list:\t0-3\n", None);
+    assert!(matches!(untold, AllowedNodes::Untold(_)), "{untold:?}");
+    let host = Host::new(&[2048]);
+    // A kernel without NUMA; then one node, or one that is told of as before 4.14.
+    assert_eq!(host.allowed_nodes(), AllowedNodes::All);
+    host.node(0, 1000);
+    assert_eq!(host.allowed_nodes(), AllowedNodes::All);
+    host.node(1, 1000);
+    assert!(matches!(host.allowed_nodes(), AllowedNodes::Untold(_)));
+    host.write("sys/devices/system/node/has_memory", "1\n");
+    assert_eq!(host.allowed_nodes(), AllowedNodes::All);
+    host.write("sys/devices/system/node/has_memory", "0-1\n");
+    assert!(
+        matches!(host.allowed_nodes(), AllowedNodes::Untold(_)),
+        "no such process"
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ use hugeinfo::{
         },
     },
     model::{forecast::Forecast, page_tables::bytes_of_one},
-    server::facts::{Facts, HugePages, Server, SharedMemoryType},
+    server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
 };
 use proptest::prelude::*;
 
@@ -378,6 +378,7 @@ mod restarts {
                 default_huge_page_bytes: pools.first().map(|pool| pool.page_bytes),
             }),
             pools: Ok(pools),
+            allowed_nodes: AllowedNodes::All,
             hugetlb: Ok(Hugetlb {
                 version: Version::V2,
                 groups: Vec::new(),
@@ -484,6 +485,7 @@ mod restarts {
                 segment: segment.ok_or_else(absent),
                 meminfo: Ok(Meminfo { total_bytes, default_huge_page_bytes: Some(target) }),
                 pools: if pools.is_empty() { Err(absent()) } else { Ok(pools) },
+                allowed_nodes: AllowedNodes::All,
                 hugetlb: Ok(Hugetlb {
                     version: Version::V1,
                     groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits }],

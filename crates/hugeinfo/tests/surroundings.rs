@@ -194,7 +194,7 @@ fn where_nothing_can_limit_there_is_no_limit() {
         assert!(unlimited(&bomb));
     }
 
-    // In the root of all groups, whose mount isn't seen; in that of a container, or somewhere below.
+    // In the root of all groups, whose mount is not seen; in a container's; somewhere below.
     let bomb = Bomb::new();
     fs::remove_file(bomb.path("proc/self/mountinfo")).expect("rm");
     fs::create_dir_all(bomb.path("proc/self/ns")).expect("mkdir");

@@ -122,6 +122,8 @@ pub fn limits(bytes: &[u8]) {
 pub fn list(bytes: &[u8]) {
     if let Some(list) = list::parse(bytes) {
         assert_eq!(list.count() == 0, bytes.trim_ascii().is_empty());
+        assert!(list.covers(&list));
+        assert_eq!(list.intersection(&list), list);
     }
     if let Some(node) = str::from_utf8(bytes).ok().and_then(nodes::parse_name) {
         assert_eq!(
@@ -178,6 +180,7 @@ pub fn node_meminfo(bytes: &[u8]) {
 pub fn numa_maps(bytes: &[u8]) {
     let _ = hugeinfo::linux::process::numa_maps::parse(bytes, &[SEGMENT, extent(0)], || ());
     let _ = segment::parse_numa_maps(bytes, &[SEGMENT, extent(0)]);
+    let _ = hugeinfo::linux::process::numa_maps::parse_bound_nodes(bytes);
 }
 
 /// `/proc/PID/oom_score` and `oom_score_adj`.
@@ -238,6 +241,7 @@ pub fn stat(bytes: &[u8]) {
 pub fn status(bytes: &[u8]) {
     let _ = status::parse_memory(bytes);
     let _ = status::parse_identity(bytes);
+    let _ = status::parse_allowed_nodes(bytes);
 }
 
 /// A file of `/proc/sys/vm`.

@@ -22,6 +22,32 @@ impl List {
     pub fn contains(&self, number: u32) -> bool {
         self.ranges.iter().any(|range| range.contains(&number))
     }
+
+    /// Whether all of the other's numbers are among these.
+    pub fn covers(&self, other: &Self) -> bool {
+        let is_covered = |range: &RangeInclusive<u32>| {
+            let mut own = self.ranges.iter();
+            own.any(|own| own.contains(range.start()) && own.contains(range.end()))
+        };
+        other.ranges.iter().all(is_covered)
+    }
+
+    /// The numbers that are in both.
+    pub fn intersection(&self, other: &Self) -> Self {
+        let common = self.ranges.iter().flat_map(|own| {
+            let of = move |range: &RangeInclusive<u32>| {
+                *own.start().max(range.start())..=*own.end().min(range.end())
+            };
+            other
+                .ranges
+                .iter()
+                .map(of)
+                .filter(|range| !range.is_empty())
+        });
+        Self {
+            ranges: common.collect(),
+        }
+    }
 }
 
 /// Single numbers and ranges between commas, ascending; an empty line is an empty list.
@@ -35,11 +61,13 @@ pub fn parse(bytes: &[u8]) -> Option<List> {
         let (first, last) = split_once(part, b'-').unwrap_or((part, part));
         let number = |digits| u32::try_from(parse_number(digits)?).ok();
         let range = number(first)?..=number(last)?;
-        let is_behind = ranges.last().is_none_or(|last| last.end() < range.start());
-        if range.is_empty() || !is_behind {
-            return None;
+        match ranges.last_mut() {
+            _ if range.is_empty() => return None,
+            Some(last) if last.end() >= range.start() => return None,
+            // One range, however it is written.
+            Some(last) if last.end() + 1 == *range.start() => *last = *last.start()..=*range.end(),
+            _ => ranges.push(range),
         }
-        ranges.push(range);
     }
     Some(List { ranges })
 }

@@ -5,10 +5,15 @@ use crate::linux::{
     error::{Absent, ReadError, absent_or},
     hugepages::{self, Pool},
     meminfo::{self, Meminfo},
+    numa::{
+        node::{self, Node},
+        nodes,
+    },
     pages,
     process::{
-        Process,
+        Process, numa_maps,
         segment::{self, Segment},
+        status,
     },
     root::Root,
 };
@@ -95,6 +100,65 @@ pub struct Facts {
     pub pools: Result<Vec<Pool>, Absent>,
     /// The control group's limits.
     pub hugetlb: Result<Hugetlb, Absent>,
+    /// The NUMA nodes that it may take memory from.
+    pub allowed_nodes: AllowedNodes,
+}
+
+/// The NUMA nodes that a server may take memory from: its control group says which
+/// (`cpuset.mems`), and whether it was bound to some (`numactl --membind`).
+///
+/// A mapping on huge pages is refused if these nodes have too few, whatever the pool has (mm/hugetlb.c
+/// `hugetlb_acct_memory`, `allowed_mems_nr`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedNodes {
+    /// All that have memory, as where there is one, or the kernel knows no NUMA.
+    All,
+    /// These, which are not all.
+    Only(Vec<Node>),
+    /// The kernel doesn't tell.
+    Untold(Absent),
+}
+
+impl AllowedNodes {
+    /// The counters of nodes are read only where it matters: most hosts have one node, and most
+    /// servers may use all.
+    fn read(root: &Root, process: &Result<Process, Absent>) -> Result<Self, ReadError> {
+        let with_memory = match absent_or(nodes::with_memory(root))? {
+            Ok(list) if list.count() < 2 => return Ok(Self::All),
+            Ok(list) => list,
+            Err(absent) => {
+                // A kernel without NUMA, or one that doesn't tell of its nodes.
+                let nodes = absent_or(nodes::read(root))?.unwrap_or_default();
+                let is_certain = nodes.len() < 2;
+                return Ok(if is_certain {
+                    Self::All
+                } else {
+                    Self::Untold(absent)
+                });
+            }
+        };
+        let restrictions = through(process, |process| {
+            let by_group = status::read_allowed_nodes(process, &mut Vec::new())?;
+            Ok([by_group, numa_maps::bound_nodes(process)?])
+        })?;
+        let allowed = match restrictions {
+            Ok(lists) => lists
+                .iter()
+                .flatten()
+                .fold(with_memory.clone(), |allowed, list| {
+                    allowed.intersection(list)
+                }),
+            Err(absent) => return Ok(Self::Untold(absent)),
+        };
+        if allowed.covers(&with_memory) {
+            return Ok(Self::All);
+        }
+        let nodes = node::read_among(root, |number| allowed.contains(number), || ());
+        Ok(match absent_or(nodes)? {
+            Ok(nodes) => Self::Only(nodes),
+            Err(absent) => Self::Untold(absent),
+        })
+    }
 }
 
 impl Facts {
@@ -111,6 +175,7 @@ impl Facts {
             base_page_bytes: pages::base_page_bytes(),
             segment,
             meminfo: absent_or(meminfo::read(root))?,
+            allowed_nodes: AllowedNodes::read(root, &process)?,
             hugetlb: through(&process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
         })

@@ -12,7 +12,7 @@ use hugeinfo::{
         meminfo::Meminfo,
         process::segment::Segment,
     },
-    server::facts::{Facts, HugePages, Server, SharedMemoryType},
+    server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
 };
 
 pub const MB: u64 = 1 << 20;
@@ -61,6 +61,7 @@ pub fn healthy() -> Facts {
             version: Version::V2,
             groups: vec![],
         }),
+        allowed_nodes: AllowedNodes::All,
     }
 }
 

@@ -33,8 +33,8 @@ impl Version {
     }
 }
 
-/// The interface that speaks for a controller, and where the group of a process can be seen. `None`:
-/// nothing can limit the process.
+/// The interface that speaks for a controller, and where the group of a process can be seen.
+/// `None`: nothing can limit the process.
 ///
 /// Errors: absent where the group can't be seen, or may not be.
 fn shown(

@@ -56,8 +56,18 @@ pub struct Counters {
 /// All nodes that are online, by number, each with a pool for every huge page size of the kernel.
 ///
 /// Errors: absent where the kernel knows no NUMA, or `/sys` is not mounted or hidden.
-pub fn read(root: &Root, mut pause: impl FnMut()) -> Result<Vec<Node>, ReadError> {
-    let numbers = nodes::read(root)?;
+pub fn read(root: &Root, pause: impl FnMut()) -> Result<Vec<Node>, ReadError> {
+    read_among(root, |_| true, pause)
+}
+
+/// Those that `is_wanted` picks by their numbers.
+pub fn read_among(
+    root: &Root,
+    is_wanted: impl Fn(u32) -> bool,
+    mut pause: impl FnMut(),
+) -> Result<Vec<Node>, ReadError> {
+    let mut numbers = nodes::read(root)?;
+    numbers.retain(|&number| is_wanted(number));
     let page_sizes = page_sizes(root)?;
     let node = |number| {
         pause();

@@ -8,6 +8,7 @@ use std::{
 
 use crate::linux::{
     error::{ParseError, ReadError},
+    list::{self, List},
     process::{Process, maps::Extent},
     text::{parse_hex, parse_number, split_once, words},
 };
@@ -67,6 +68,35 @@ pub fn parse(
     Ok(pages)
 }
 
+/// The nodes that a process has bound itself to, as by `numactl --membind` (mm/mempolicy.c
+/// `mpol_to_str`). `None`: it has not; it may prefer some, or go round all.
+///
+/// Of its first mapping, which is of its program's file and has no policy of its own: no further
+/// page table is walked.
+pub fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
+    const NAME: &str = "numa_maps";
+    // The kernel begins another line only where this one leaves room.
+    let file = BufReader::with_capacity(64, process.file(NAME)?);
+    parse_bound_nodes(file).map_err(|error| process.unparsed(NAME, error))
+}
+
+/// `bind:0-1` or `bind=static:0-1` in the second place of the first line.
+pub fn parse_bound_nodes(mut text: impl BufRead) -> Result<Option<List>, ParseError> {
+    let mut line = Vec::new();
+    text.read_until(b'\n', &mut line)?;
+    let policy = words(line.trim_ascii_end()).nth(1).unwrap_or_default();
+    let Some((mode, nodes)) = split_once(policy, b':') else {
+        return Ok(None);
+    };
+    match split_once(mode, b'=').map_or(mode, |(mode, _)| mode) {
+        b"bind" => list::parse(nodes).map(Some).ok_or(ParseError::Malformed {
+            line: 1,
+            problem: "a list of nodes was expected",
+        }),
+        _ => Ok(None),
+    }
+}
+
 /// `N0=12`: the node, and what stands behind it.
 fn of_node(word: &[u8]) -> Option<(u32, &[u8])> {
     let (node, pages) = split_once(word.strip_prefix(b"N")?, b'=')?;
@@ -77,6 +107,24 @@ fn of_node(word: &[u8]) -> Option<(u32, &[u8])> {
 mod tests {
     use super::*;
     use crate::linux::process::maps::Device;
+
+    #[test]
+    fn bound_to_nodes() {
+        for (policy, nodes) in [
+            ("default", None),
+            ("prefer:1", None),
+            ("interleave:0-1", None),
+            ("bind:1", Some("1")),
+            ("bind:0-1,4", Some("0-1,4")),
+            ("bind=static:0", Some("0")),
+        ] {
+            let text = format!("55cbefb1f000 {policy} file=/a:b mapped=2 N0=2\nx bind:7\n");
+            let read = parse_bound_nodes(text.as_bytes()).expect("a policy");
+            assert_eq!(read, nodes.and_then(|nodes| list::parse(nodes.as_bytes())));
+        }
+        assert!(parse_bound_nodes(&b"1000 bind:x\n"[..]).is_err());
+        assert_eq!(parse_bound_nodes(&b""[..]).expect("nothing"), None);
+    }
 
     fn mappings(starts: &[u64]) -> Vec<Extent> {
         let extent = |&start| Extent {

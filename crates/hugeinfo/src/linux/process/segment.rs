@@ -157,8 +157,8 @@ pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadErr
         .ok_or_else(|| process.missing(MAPS))
 }
 
-/// `KernelPageSize` of the mapping that holds `address`, in bytes. Reads no further than needed: each line of `smaps`
-/// costs a walk of page tables.
+/// `KernelPageSize` of the mapping that holds `address`, in bytes. Reads no further than needed:
+/// each line of `smaps` costs a walk of page tables.
 pub fn parse_smaps(text: impl BufRead, address: u64) -> Result<Option<u64>, ParseError> {
     let mut inside = false;
     find_line(text, |line| {

@@ -7,6 +7,7 @@
 
 use crate::linux::{
     error::ReadError,
+    list::{self, List},
     process::Process,
     text::{lines, parse_kilobytes, parse_number, split_once},
 };
@@ -106,6 +107,29 @@ pub fn parse_identity(bytes: &[u8]) -> Result<Identity, usize> {
     Ok(identity)
 }
 
+/// `Mems_allowed_list`: the nodes that its control group lets it have memory of
+/// (kernel/cgroup/cpuset.c `cpuset_task_status_allowed`). `None`: no such line, since the kernel
+/// has no cpusets, which alone restrict it.
+///
+/// Errors: absent where the process has ended.
+pub fn read_allowed_nodes(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<List>, ReadError> {
+    parse_allowed_nodes(process.read(NAME, buffer)?)
+        .map_err(|line| process.malformed(NAME, line, "a list of nodes was expected"))
+}
+
+/// Lines of other names are passed over. Errors: the number of a line that is no list.
+pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
+    for (number, line) in lines(bytes) {
+        if let Some(list) = line.strip_prefix(b"Mems_allowed_list:") {
+            return list::parse(list).map(Some).ok_or(number);
+        }
+    }
+    Ok(None)
+}
+
 fn numbers(value: &[u8]) -> Option<Vec<u32>> {
     value
         .split(u8::is_ascii_whitespace)
@@ -202,6 +226,14 @@ mod tests {
             parse_identity(b"Name:\tpostgres\n"),
             Ok(Identity::default())
         );
+    }
+
+    #[test]
+    fn allowed_nodes() {
+        let text = b"Name:\tx\nMems_allowed:\t00000000,00000005\nMems_allowed_list:\t0,2\n";
+        assert_eq!(parse_allowed_nodes(text), Ok(list::parse(b"0,2")));
+        assert_eq!(parse_allowed_nodes(b"Name:\tx\n"), Ok(None));
+        assert_eq!(parse_allowed_nodes(b"Mems_allowed_list:\t-1\n"), Err(1));
     }
 
     #[test]
