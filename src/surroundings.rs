@@ -4,6 +4,7 @@ use hugeinfo::{
     advice::checks::shared_thp_may_be_used,
     linux::{
         boot, buddyinfo,
+        cgroup::{self, memory},
         error::{Absent, absent_or},
         numa::node,
         process::{Process, limits, oom_score, smaps, status},
@@ -47,6 +48,14 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         Ok(postmaster) => absent_or(limits::locked_memory(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
     };
+    let memory_limit = match &postmaster {
+        Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let refused_by_limits = match &facts.hugetlb {
+        Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
+        Err(_) => Vec::new(),
+    };
     let own = processes::postmaster(&root)?;
     let neighbours = absent_or(processes::servers_of_host(&root, own))?.map(|all| {
         all.into_iter()
@@ -72,6 +81,8 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         processes: process_figures(&root)?,
         oom_score_adj,
         locked_memory,
+        memory_limit,
+        refused_by_limits,
         neighbours,
         uses_io_uring: uses_io_uring(),
         max_connections: max_connections(),

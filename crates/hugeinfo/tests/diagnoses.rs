@@ -106,6 +106,8 @@ fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         ),
         oom_score_adj: Ok(-900),
         locked_memory: Ok(Some(64 << 10)),
+        memory_limit: Ok(None),
+        refused_by_limits: Vec::new(),
         neighbours: Ok(Vec::new()),
         uses_io_uring: false,
         max_connections: 100,

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use hugeinfo::{
     linux::{
         boot, buddyinfo,
-        cgroup::{Version, membership, mount, parse_limit},
+        cgroup::{self, Version, membership, mount, parse_limit},
         hugepages, list, meminfo,
         numa::{node, nodes},
         passwd,
@@ -69,6 +69,7 @@ pub fn cgroup(bytes: &[u8]) {
 
 /// `hugetlb.2MB.max` and the like.
 pub fn cgroup_limit(bytes: &[u8]) {
+    let _ = cgroup::parse_counter(bytes, "max");
     for page_bytes in [64 << 10, 2 << 20, 1 << 30, u64::MAX] {
         if let Some(Some(limit)) = parse_limit(bytes, page_bytes) {
             assert!(limit <= i64::MAX.unsigned_abs());

@@ -21,6 +21,9 @@ pub struct Vm {
     pub overcommit_bytes: Option<i64>,
     /// `swappiness`: 0 to 200, how readily memory is swapped out rather than files dropped.
     pub swappiness: Option<i64>,
+    /// `zone_reclaim_mode`: not 0 where a node without free memory drops files rather than takes
+    /// memory of another. `None`, too: the kernel knows no NUMA.
+    pub zone_reclaim_mode: Option<i64>,
     /// `hugetlb_shm_group`: the group that may make System V segments of huge pages. Without effect
     /// on PostgreSQL.
     pub hugetlb_shm_group: Option<i64>,
@@ -46,6 +49,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         overcommit_ratio: number("overcommit_ratio")?,
         overcommit_bytes,
         swappiness: number("swappiness")?,
+        zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
         nr_hugepages: number("nr_hugepages")?,
         nr_overcommit_hugepages: number("nr_overcommit_hugepages")?,

@@ -264,6 +264,11 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         first_byte(root, &format!("{}/overcommit_memory", sysctl::DIRECTORY)),
         &["hugeinfo_host", "hugeinfo_checks"],
     ));
+    sources.push(file(
+        "zone_reclaim_mode",
+        "proc/sys/vm/zone_reclaim_mode",
+        &["hugeinfo_checks"],
+    ));
     sources.push(directory(
         "sysctl files",
         "/etc/sysctl.d",

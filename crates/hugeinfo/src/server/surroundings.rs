@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::{
     linux::{
-        boot::Request, buddyinfo::FreeBlocks, error::Absent, numa::node::Node, vmstat::Vmstat,
+        boot::Request,
+        buddyinfo::FreeBlocks,
+        cgroup::{Refused, memory::MemoryLimit},
+        error::Absent,
+        numa::node::Node,
+        vmstat::Vmstat,
     },
     server::{facts::Server, host::Host, instances::Instance, setting::Setting},
 };
@@ -35,6 +40,10 @@ pub struct Surroundings {
     pub oom_score_adj: Result<i32, Absent>,
     /// The postmaster's limit on locked memory; `None`: unlimited.
     pub locked_memory: Result<Option<u64>, Absent>,
+    /// What limits the server's memory, huge pages aside or not; `None`: nothing that can be seen.
+    pub memory_limit: Result<Option<MemoryLimit>, Absent>,
+    /// What the limits of the server's control groups have refused so far.
+    pub refused_by_limits: Vec<Refused>,
     /// The servers of this host but this one.
     pub neighbours: Result<Vec<Instance>, Absent>,
     /// `io_method = io_uring` (PostgreSQL 18).

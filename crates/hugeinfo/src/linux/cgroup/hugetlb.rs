@@ -3,8 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, read_limit, shown};
-use crate::linux::{error::ReadError, process::Process, root::Root};
+use super::{Version, read_counter, read_limit, shown};
+use crate::linux::{
+    error::{ReadError, absent_or},
+    growth::TryPush,
+    process::Process,
+    root::Root,
+};
 
 /// Limits and use of one huge page size in one group, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +101,56 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
         root.open(own.directory.join("cgroup.procs"))?;
     }
     Ok(Hugetlb { version, groups })
+}
+
+/// Huge pages that a limit has refused since the group was made: direct evidence that it matters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The group.
+    pub directory: PathBuf,
+    /// The page size.
+    pub page_bytes: u64,
+    /// Which of its limits did. `None`: the kernel counts both in one, as in v2.
+    pub is_reservation: Option<bool>,
+    /// How many times. In v2 those of the groups below count as well.
+    pub count: u64,
+}
+
+/// What the limits of these groups have refused, where they have refused anything.
+///
+/// Errors: a file that is malformed or fails to be read; never one that is absent.
+pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError> {
+    let mut all = Vec::new();
+    for group in &hugetlb.groups {
+        for &Limits { page_bytes, .. } in &group.limits {
+            let file = |name| {
+                let name = hugetlb.version.hugetlb_file(page_bytes, name);
+                group.directory.join(name)
+            };
+            let counts = match hugetlb.version {
+                Version::V1 => vec![
+                    (Some(false), read_limit(root, &file("failcnt"), page_bytes)),
+                    (
+                        Some(true),
+                        read_limit(root, &file("rsvd.failcnt"), page_bytes),
+                    ),
+                ],
+                Version::V2 => vec![(None, read_counter(root, &file("events"), "max"))],
+            };
+            for (is_reservation, count) in counts {
+                let count = absent_or(count)?.unwrap_or_default().unwrap_or_default();
+                if count > 0 {
+                    all.try_push(Refused {
+                        directory: group.directory.clone(),
+                        page_bytes,
+                        is_reservation,
+                        count,
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn limits(

@@ -3,16 +3,17 @@
 
 mod hugetlb;
 pub mod membership;
+pub mod memory;
 pub mod mount;
 
 use std::path::Path;
 
-pub use self::hugetlb::{Group, Hugetlb, Limits, read};
+pub use self::hugetlb::{Group, Hugetlb, Limits, Refused, read, refused};
 use crate::linux::{
     error::{ReadError, absent_or},
     process::Process,
     root::Root,
-    text::parse_number,
+    text::{lines, parse_number, split_once},
 };
 
 /// Control groups have two interfaces; a hybrid host offers each controller through one of them.
@@ -79,4 +80,26 @@ pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Option<u64>> {
     }
     let bytes = parse_number(text)?;
     Some(Some(bytes).filter(|&bytes| bytes <= V1_COUNTER_MAX.saturating_sub(page_bytes)))
+}
+
+/// Reads one of the counters in a file. `None`: it isn't among them.
+fn read_counter(root: &Root, file: &Path, name: &str) -> Result<Option<u64>, ReadError> {
+    parse_counter(&root.read(file)?, name).map_err(|line| ReadError::Malformed {
+        path: root.path(file),
+        line,
+        problem: "a name and a number were expected",
+    })
+}
+
+/// `inactive_file 123` in a line of its own, as in `memory.stat` and `hugetlb.SIZE.events`. Errors:
+/// the number of that line, if that is no number.
+pub fn parse_counter(text: &[u8], name: &str) -> Result<Option<u64>, usize> {
+    for (number, line) in lines(text) {
+        if let Some((key, value)) = split_once(line, b' ')
+            && key == name.as_bytes()
+        {
+            return parse_number(value).map(Some).ok_or(number);
+        }
+    }
+    Ok(None)
 }
