@@ -153,6 +153,18 @@ pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
 }
 
 impl Hugetlbfs {
+    /// What its files take, which the kernel counts only where their size has a limit
+    /// (`hugetlbfs_statfs`). `None`: not told.
+    pub fn used_bytes(&self, root: &Root) -> Option<u64> {
+        self.size_bytes?;
+        let room = rustix::fs::statfs(root.path(&self.point)).ok()?;
+        let block = u64::try_from(room.f_bsize).ok()?;
+        // Of another file system if something else is mounted over it.
+        let is_own = self.page_bytes.is_none_or(|page_bytes| page_bytes == block);
+        let blocks = room.f_blocks.checked_sub(room.f_bfree)?;
+        blocks.checked_mul(block).filter(|_| is_own)
+    }
+
     /// Of its options.
     pub fn of(mount: Mount) -> Self {
         let bytes = |name| mount.option(name).and_then(parse_bytes);

@@ -14,7 +14,7 @@ use crate::{
             stat, status,
         },
         root::Root,
-        text::{lines, parse_number},
+        text::lines,
     },
     server::postmaster_pid,
 };
@@ -73,11 +73,7 @@ pub fn read(
 ) -> Result<Vec<Instance>, ReadError> {
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
-    for name in root.names("proc")? {
-        let Some(pid) = parse_number(name.as_bytes()).and_then(|pid| u32::try_from(pid).ok())
-        else {
-            continue;
-        };
+    for pid in Process::numbers(root)? {
         if children.contains(&pid) && own != Some(pid) {
             continue;
         }

@@ -2,6 +2,7 @@
 //! default.
 
 pub mod facts;
+pub mod holders;
 pub mod host;
 pub mod instances;
 pub mod mapping_kind;

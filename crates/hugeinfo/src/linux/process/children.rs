@@ -69,8 +69,7 @@ fn pids_by_parent(
 ) -> Result<Vec<u32>, ReadError> {
     let mut buffer = Vec::new();
     let mut pids = Vec::new();
-    for name in root.names("proc")? {
-        let Ok(pid) = name.parse() else { continue };
+    for pid in Process::numbers(root)? {
         pause();
         if absent_or(open(root, pid, &mut buffer))?.is_ok_and(|(_, stat)| stat.parent == parent) {
             pids.try_push(pid)?;

@@ -12,7 +12,7 @@ use crate::linux::{
 };
 
 /// A device number, as in the `major:minor` of `maps`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Device {
     /// Which driver.
     pub major: u32,

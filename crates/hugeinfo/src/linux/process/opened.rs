@@ -18,6 +18,7 @@ use crate::linux::{
     error::{ParseError, ReadError},
     growth::try_collect,
     root::{LARGEST, Root, WRITTEN, if_regular, read_all},
+    text::parse_number,
 };
 
 /// Room for what is read at once: more than the files of most processes hold.
@@ -46,6 +47,13 @@ impl Process {
     /// Opens the directory of `pid`. Errors: absent where there is no such process.
     pub fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
         Self::open_as(root, pid, &pid.to_string())
+    }
+
+    /// The numbers of all processes, in no order.
+    pub(crate) fn numbers(root: &Root) -> Result<Vec<u32>, ReadError> {
+        let names = root.names("proc")?;
+        let number = |name: &String| u32::try_from(parse_number(name.as_bytes())?).ok();
+        try_collect(names.iter().filter_map(number).map(Ok))
     }
 
     /// Opens the directory of this process, whatever number it has in `/proc`.

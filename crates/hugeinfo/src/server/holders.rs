@@ -1,0 +1,229 @@
+//! Who holds the huge pages of this host.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::{
+    linux::{
+        error::{ReadError, absent_or},
+        growth::TryPush,
+        hugepages::Pool,
+        mounts::{self, Hugetlbfs},
+        process::{
+            Process,
+            maps::{Device, Extent},
+            smaps, stat, status,
+        },
+        root::Root,
+    },
+    server::facts::Facts,
+};
+
+/// Somebody who holds huge pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Who.
+    pub kind: HolderKind,
+    /// The size of the pages. `None`: not told, or of several sizes.
+    pub page_bytes: Option<u64>,
+    /// How much. `None`: not told.
+    pub bytes: Option<u64>,
+}
+
+/// Who holds huge pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HolderKind {
+    /// A process, with what it has touched, memory that it shares with others included. The kernel
+    /// leaves out what lies below page tables that processes share, and what is reserved.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// Its program's name, at most 15 bytes of it.
+        name: Vec<u8>,
+        /// The user that it runs as.
+        uid: Option<u32>,
+        /// Whether it is of this server.
+        is_own: bool,
+    },
+    /// A mount of files on huge pages, with what is reserved for it or, if its size has a limit,
+    /// with what its files take.
+    Mount(Hugetlbfs),
+    /// At least so much is in use or promised and is nobody's of these: processes and mounts that
+    /// can't be seen, files without a process, System V segments that nobody is attached to, of
+    /// which the kernel doesn't tell the page size.
+    Unexplained,
+}
+
+impl HolderKind {
+    /// As it is shown in SQL.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Process { .. } => "process",
+            Self::Mount(_) => "mount",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// Each process with huge pages, each mount for them, and the rest of each pool.
+///
+/// `own` are the processes of this server. `check_for_interrupts` is called for each process of the
+/// host and each of its mappings, so that a caller can stop.
+///
+/// Errors: a file that is malformed or fails to be read; never one that is absent. A process that
+/// ends meanwhile is left out.
+pub fn read(
+    root: &Root,
+    facts: &Facts,
+    own: &HashSet<u32>,
+    mut check_for_interrupts: impl FnMut(),
+) -> Result<Vec<Holder>, ReadError> {
+    let pools = facts.pools.as_deref().unwrap_or_default();
+    let mut buffer = Vec::with_capacity(4096);
+    let mut holders = Vec::new();
+    let mut explained = Explained::default();
+    let own_page = facts.huge_page_in_use().flatten();
+    if let (Some(page_bytes), Ok(segment)) = (own_page, &facts.segment) {
+        explained.add(page_bytes, segment.bytes);
+    }
+    for pid in Process::numbers(root)? {
+        check_for_interrupts();
+        let Ok(Some((process, bytes))) = absent_or(with_huge_pages(root, pid, &mut buffer))? else {
+            continue;
+        };
+        let Ok((_, name)) = absent_or(stat::read_with_name(&process, &mut buffer))? else {
+            continue;
+        };
+        let is_own = own.contains(&pid);
+        let page_bytes = if is_own {
+            own_page
+        } else {
+            explained.process(&process, bytes, pools, &mut check_for_interrupts)?
+        };
+        let identity = absent_or(status::read_identity(&process, &mut buffer))?;
+        holders.try_push(Holder {
+            kind: HolderKind::Process {
+                pid,
+                name,
+                uid: identity.ok().and_then(|identity| identity.uid),
+                is_own,
+            },
+            page_bytes: page_bytes.or_else(|| only_size(pools)),
+            bytes: Some(bytes),
+        })?;
+    }
+    for mount in absent_or(mounts::hugetlbfs(root))?.unwrap_or_default() {
+        let bytes = mount.used_bytes(root).max(mount.min_size_bytes);
+        if let Some(page_bytes) = mount.page_bytes {
+            explained.add(page_bytes, bytes.unwrap_or(0));
+        }
+        holders.try_push(Holder {
+            page_bytes: mount.page_bytes,
+            kind: HolderKind::Mount(mount),
+            bytes,
+        })?;
+    }
+    for pool in pools {
+        let bytes = explained.rest(pool);
+        if bytes > 0 {
+            holders.try_push(Holder {
+                kind: HolderKind::Unexplained,
+                page_bytes: Some(pool.page_bytes),
+                bytes: Some(bytes),
+            })?;
+        }
+    }
+    Ok(holders)
+}
+
+/// The process with its `HugetlbPages`, if it has any.
+fn with_huge_pages(
+    root: &Root,
+    pid: u32,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<(Process, u64)>, ReadError> {
+    let process = Process::open(root, pid)?;
+    let memory = status::read_memory(&process, buffer)?;
+    let bytes = memory.hugetlb.filter(|&bytes| bytes > 0);
+    Ok(bytes.map(|bytes| (process, bytes)))
+}
+
+/// The size of all huge pages that there are, if it is one.
+fn only_size(pools: &[Pool]) -> Option<u64> {
+    let mut filled = pools.iter().filter(|pool| pool.total > 0);
+    let only = filled.next()?;
+    filled.next().is_none().then_some(only.page_bytes)
+}
+
+/// What is accounted for, rather too much than too little: what remains is certain.
+#[derive(Debug, Default)]
+struct Explained {
+    by_size: BTreeMap<u64, u64>,
+    /// Of processes that can't be looked into.
+    of_any_size: u64,
+    /// How much of each shared object is counted: each time by another process that maps it.
+    objects: HashMap<(Device, u64), u64>,
+}
+
+impl Explained {
+    fn add(&mut self, page_bytes: u64, bytes: u64) {
+        let sum = self.by_size.entry(page_bytes).or_default();
+        *sum = sum.saturating_add(bytes);
+    }
+
+    /// By the mappings of a process, else by what it has touched. What is mapped is promised as a
+    /// whole. Gives the size of its pages, if it is one.
+    fn process(
+        &mut self,
+        process: &Process,
+        touched: u64,
+        pools: &[Pool],
+        check_for_interrupts: impl FnMut(),
+    ) -> Result<Option<u64>, ReadError> {
+        let mut sizes = Vec::new();
+        if let Ok(entries) = absent_or(smaps::read(process, check_for_interrupts))? {
+            for entry in entries {
+                let Ok(entry) = absent_or(entry)? else { break };
+                let size = entry.figures.page_size;
+                let Some(size) = size.filter(|size| pools.iter().any(|p| p.page_bytes == *size))
+                else {
+                    continue;
+                };
+                let is_shared = entry.mapping.permissions.ends_with('s');
+                self.mapping(size, &entry.mapping.extent, is_shared)?;
+                if !sizes.contains(&size) {
+                    sizes.push(size);
+                }
+            }
+        }
+        if sizes.is_empty() {
+            self.of_any_size = self.of_any_size.saturating_add(touched);
+        }
+        Ok(match sizes.as_slice() {
+            [size] => Some(*size),
+            _ => None,
+        })
+    }
+
+    fn mapping(&mut self, size: u64, extent: &Extent, is_shared: bool) -> Result<(), ReadError> {
+        if !is_shared {
+            self.add(size, extent.bytes());
+            return Ok(());
+        }
+        self.objects.try_reserve(1)?;
+        let object = (extent.device, extent.inode);
+        let counted = self.objects.entry(object).or_default();
+        let end = extent.offset.saturating_add(extent.bytes());
+        let more = end.saturating_sub(*counted);
+        *counted = end.max(*counted);
+        self.add(size, more);
+        Ok(())
+    }
+
+    /// What of a pool is in use or promised, and not accounted for.
+    fn rest(&self, pool: &Pool) -> u64 {
+        let by_size = self.by_size.get(&pool.page_bytes).copied().unwrap_or(0);
+        let committed = pool.committed().saturating_mul(pool.page_bytes);
+        let rest = committed.saturating_sub(by_size);
+        rest.saturating_sub(self.of_any_size)
+    }
+}
