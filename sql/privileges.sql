@@ -39,6 +39,8 @@ SELECT count(*) FROM hugeinfo_sources;
 SELECT count(*) FROM hugeinfo_sources();
 SELECT count(*) FROM hugeinfo_numa;
 SELECT count(*) FROM hugeinfo_numa();
+SELECT count(*) FROM hugeinfo_holders;
+SELECT count(*) FROM hugeinfo_holders();
 SELECT count(*) FROM hugeinfo_instances;
 SELECT count(*) FROM hugeinfo_instances();
 SELECT hugeinfo_postmaster_pid();
@@ -73,6 +75,7 @@ SELECT count(*) > 0 AS may_read FROM hugeinfo_vmstat;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_host;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_sources;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_numa;
+SELECT count(*) >= 0 AS may_read FROM hugeinfo_holders;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
 -- runs a program
 SELECT count(*) FROM hugeinfo_plan();

@@ -37,6 +37,7 @@ sub _obey
 	return HugeInfo::Machine::set_strict_overcommit($1) if $line =~ /^strict_overcommit (\d+)$/;
 	return HugeInfo::Machine::set_boot_pages($1 eq 'none' ? undef : $1) if $line =~ /^boot_pages (\d+|none)$/;
 	return HugeInfo::Machine::add_swap($1) if $line =~ /^swap (\d+)$/;
+	return HugeInfo::Machine::mount_hugetlbfs($1, $2, $3) if $line =~ /^hugetlbfs (\S+) (\d+) ([\w=,]*)$/;
 	return HugeInfo::Machine::page_out(_own($dir, $1)) if $line =~ /^page_out (\d+)$/;
 	return HugeInfo::Machine::set_oom_score_adj(_own($dir, $1), $2) if $line =~ /^oom_score_adj (\d+) (-?\d+)$/;
 	return HugeInfo::Machine::type_in($1) if $line =~ /^type (.+)$/;

@@ -45,7 +45,7 @@ use HugeInfo::User;
 
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size
-  set_thp set_strict_overcommit set_boot_pages add_swap page_out set_oom_score_adj type_in);
+  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in);
 
 sub import
 {
@@ -165,6 +165,9 @@ sub set_strict_overcommit { my ($ratio) = @_; return _ask("strict_overcommit $ra
 sub set_boot_pages { my ($pages) = @_; return _ask('boot_pages ' . ($pages // 'none')) }
 
 sub add_swap { my ($mb) = @_; return _ask("swap $mb") }
+
+# With such options, for this test's user; returns the directory.
+sub mount_hugetlbfs { my ($kb, $options) = @_; return _ask('hugetlbfs ' . HugeInfo::User::name() . " $kb $options") }
 
 # Private memory of one of this test's processes goes to swap.
 sub page_out { my ($pid) = @_; return _ask("page_out $pid") }

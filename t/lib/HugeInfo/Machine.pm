@@ -8,6 +8,7 @@ use warnings;
 no warnings 'portable';
 
 use Fcntl qw(O_CREAT O_EXCL O_WRONLY);
+use File::Temp ();
 use POSIX ();
 
 use HugeInfo::Janitor;
@@ -86,6 +87,16 @@ sub add_swap
 	close $fh;
 	for (qw(mkswap swapon)) { system("$_ $swap_file >/dev/null 2>&1") == 0 or die "$_ $swap_file failed\n" }
 	return;
+}
+
+sub mount_hugetlbfs
+{
+	my ($user, $kb, $options) = @_;
+	my $dir = File::Temp::tempdir('pg_hugeinfo_hugetlbfs_XXXXXX', DIR => '/run');
+	HugeInfo::Janitor::undo('unmount', $dir);
+	$options = join ',', "pagesize=${kb}K", 'mode=0700', 'uid=' . getpwnam($user), $options || ();
+	system('mount', '-t', 'hugetlbfs', '-o', $options, 'none', $dir) == 0 or die "cannot mount hugetlbfs with $options\n";
+	return $dir;
 }
 
 # Private memory of a process goes to swap (process_madvise(2), Linux 5.10).

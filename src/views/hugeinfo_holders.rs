@@ -1,0 +1,99 @@
+//! `hugeinfo_holders`: a row for whoever holds huge pages of this host.
+
+use std::{collections::HashSet, os::unix::ffi::OsStrExt};
+
+use hugeinfo::{
+    linux::{error::absent_or, passwd, process::maps::name_text, root::Root},
+    server::holders::{self, HolderKind},
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use crate::{
+    error::Error,
+    facts,
+    numbers::{bigint_or_null, pid_or_error},
+    postgres::{encoding::is_utf8_database, interrupts::check_for_interrupts, memory::with_room},
+    processes,
+};
+
+/// Processes by number, then mounts, then what nobody explains of each pool. Looks at each process
+/// of the host once, and walks the page tables of those with huge pages that are not of this
+/// server.
+///
+/// Errors: as `hugeinfo_status`. What may not be read is NULL.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+#[allow(clippy::type_complexity)]
+fn hugeinfo_holders() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(kind, &'static str),
+            name!(pid, Option<i32>),
+            name!(name, Option<String>),
+            name!(owner, Option<String>),
+            name!(owner_uid, Option<i64>),
+            name!(is_of_this_server, Option<bool>),
+            name!(page_size_bytes, Option<i64>),
+            name!(held_bytes, Option<i64>),
+            name!(held_pages, Option<i64>),
+            name!(min_size_bytes, Option<i64>),
+            name!(max_size_bytes, Option<i64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = || {
+        let root = Root::system();
+        let sees_own = processes::postmaster(&root)?.is_some();
+        let mut own = HashSet::new();
+        processes::all(|member, _| {
+            own.insert(member.process.pid());
+            Ok(None::<()>)
+        })?;
+        let holders = holders::read(&root, &facts::read()?, &own, check_for_interrupts)?;
+        let users = absent_or(passwd::read(&root))?.ok();
+        let text = |name: &[u8]| name_text(name, !is_utf8_database());
+        let rows = holders.into_iter().map(|holder| {
+            let kind = holder.kind.as_str();
+            let held_pages = holder
+                .bytes
+                .zip(holder.page_bytes)
+                .and_then(|(bytes, page_bytes)| bytes.checked_div(page_bytes));
+            let (pid, name, uid, is_own, min, max) = match holder.kind {
+                HolderKind::Process {
+                    pid,
+                    name,
+                    uid,
+                    is_own,
+                } => {
+                    let is_own = sees_own.then_some(is_own);
+                    (Some(pid), Some(text(&name)), uid, is_own, None, None)
+                }
+                HolderKind::Mount(mount) => {
+                    let point = text(mount.point.as_os_str().as_bytes());
+                    let (min, max) = (mount.min_size_bytes, mount.size_bytes);
+                    (None, Some(point), None, Some(false), min, max)
+                }
+                HolderKind::Unexplained => (None, None, None, Some(false), None, None),
+            };
+            let owner = uid.and_then(|uid| users.as_ref()?.name(uid));
+            Ok::<_, Error>((
+                kind,
+                pid.map(pid_or_error).transpose()?,
+                name,
+                owner.map(|owner| text(owner.as_bytes())),
+                uid.map(i64::from),
+                is_own,
+                bigint_or_null(holder.page_bytes)?,
+                bigint_or_null(holder.bytes)?,
+                bigint_or_null(held_pages)?,
+                bigint_or_null(min)?,
+                bigint_or_null(max)?,
+            ))
+        });
+        rows.collect::<Result<Vec<_>, Error>>()
+    };
+    Ok(TableIterator::new(with_room(rows)?))
+}
+
+extension_sql_file!("hugeinfo_holders.sql", requires = [hugeinfo_holders]);
