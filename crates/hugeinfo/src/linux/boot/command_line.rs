@@ -1,0 +1,132 @@
+//! The kernel's command line, as the kernel takes it apart (lib/cmdline.c `next_arg`,
+//! kernel/params.c `parse_args`).
+
+use super::number::is_blank;
+
+/// One parameter of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter<'a> {
+    /// Which word it is, from 1.
+    pub number: usize,
+    /// What stands before the `=`.
+    pub name: &'a [u8],
+    /// What stands after it, without its quotes. `None`: there is no `=`.
+    pub value: Option<&'a [u8]>,
+}
+
+impl Parameter<'_> {
+    /// Dashes and underscores are the same to the kernel (kernel/params.c `parameqn`).
+    pub fn is(&self, name: &str) -> bool {
+        let same = |(a, b): (&u8, u8)| *a == b || (*a == b'-' && b == b'_');
+        self.name.len() == name.len() && self.name.iter().zip(name.bytes()).all(same)
+    }
+}
+
+/// The parameters up to `--`, behind which they are those of the first process.
+pub fn parameters(line: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
+    words(line)
+        .zip(1..)
+        .map(|(word, number)| parameter(word, number))
+        .take_while(|p| !(p.value.is_none() && p.name == b"--"))
+}
+
+/// Words end at a blank that stands outside quotes.
+fn words(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let start = rest.iter().position(|&b| !is_blank(b))?;
+        rest = &rest[start..];
+        let mut in_quotes = false;
+        let end = rest.iter().position(|&b| {
+            in_quotes ^= b == b'"';
+            is_blank(b) && !in_quotes
+        });
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(word)
+    })
+}
+
+fn parameter(word: &[u8], number: usize) -> Parameter<'_> {
+    let (word, is_quoted) = match word.strip_prefix(b"\"") {
+        Some(word) => (word, true),
+        None => (word, false),
+    };
+    let without_end = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b"\""));
+    // An equals sign in the first place starts no value.
+    let equals = word
+        .iter()
+        .skip(1)
+        .position(|&b| b == b'=')
+        .map(|at| at + 1);
+    let Some(equals) = equals else {
+        let end = if is_quoted {
+            without_end(word)
+        } else {
+            word.len()
+        };
+        return Parameter {
+            number,
+            name: &word[..end],
+            value: None,
+        };
+    };
+    let value = &word[equals + 1..];
+    let value = match value.strip_prefix(b"\"") {
+        Some(value) => &value[..without_end(value)],
+        None if is_quoted => &value[..without_end(value)],
+        None => value,
+    };
+    Parameter {
+        number,
+        name: &word[..equals],
+        value: Some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_quotes() {
+        for (line, expected) in [
+            ("", vec![]),
+            (" quiet  a=b\n", vec![("quiet", None), ("a", Some("b"))]),
+            (
+                "foo=\"a hugepages=9 b\" c",
+                vec![("foo", Some("a hugepages=9 b")), ("c", None)],
+            ),
+            (
+                "\"hugepages=6\" q",
+                vec![("hugepages", Some("6")), ("q", None)],
+            ),
+            ("\"a b\" c", vec![("a b", None), ("c", None)]),
+            ("a=\"6\" b=\"", vec![("a", Some("6")), ("b", Some(""))]),
+            ("a -- b=1", vec![("a", None)]),
+            ("--=1 b", vec![("--", Some("1")), ("b", None)]),
+            ("=a b==c", vec![("=a", None), ("b", Some("=c"))]),
+        ] {
+            let seen: Vec<_> = parameters(line.as_bytes())
+                .map(|p| (p.name, p.value))
+                .collect();
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(name, value)| (name.as_bytes(), value.map(str::as_bytes)))
+                .collect();
+            assert_eq!(seen, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn dashes_are_underscores() {
+        let name = |name| Parameter {
+            number: 1,
+            name,
+            value: None,
+        };
+        assert!(name(b"default-hugepagesz").is("default_hugepagesz"));
+        assert!(name(b"hugetlb_cma").is("hugetlb_cma"));
+        assert!(!name(b"huge-pages").is("hugepages"));
+        assert!(!name(b"HUGEPAGES").is("hugepages"));
+    }
+}

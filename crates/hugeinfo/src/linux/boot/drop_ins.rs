@@ -1,0 +1,138 @@
+//! Files of one kind that lie in several directories: a file hides those of its name further down,
+//! and all are read in the order of their names (src/basic/conf-files.c of systemd; sysctl.d(5)).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::{FileTypeExt, MetadataExt},
+    path::Path,
+};
+
+use crate::linux::{
+    error::{Absence, ReadError},
+    growth::TryPush,
+    root::Root,
+};
+
+/// The directories, by rank. `/run` is empty when the machine starts, and is left out. `/lib` is
+/// `/usr/lib`, but on systems that keep the two apart.
+pub(super) const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"];
+
+/// The files of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DropIns {
+    /// In the order in which they are read.
+    pub files: Vec<DropIn>,
+    /// Directories whose names cannot be told.
+    pub unread: Vec<String>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropIn {
+    /// Its absolute path.
+    pub path: String,
+    /// Whether it lies below `/etc` where all links are followed: there people may write.
+    pub is_local: bool,
+    /// What it holds.
+    pub content: Content,
+    /// Whether it sets a pool.
+    pub sets_a_pool: bool,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// This.
+    Text(Vec<u8>),
+    /// It may not be read, is no regular file, or is larger than such files are.
+    Unread,
+}
+
+impl DropIn {
+    /// The name by which it is sorted.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        match &self.content {
+            Content::Text(text) => text,
+            Content::Unread => &[],
+        }
+    }
+}
+
+/// All files `PLACE/kind/*.conf`.
+pub(super) fn read(root: &Root, kind: &str) -> Result<DropIns, ReadError> {
+    let mut all = DropIns::default();
+    let mut by_name = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for place in PLACES {
+        let directory = format!("{place}/{kind}");
+        // What is one directory under two names counts once.
+        let real = fs::canonicalize(root.path(&directory)).ok();
+        if real.is_some_and(|real| !seen.insert(real)) {
+            continue;
+        }
+        let names = match root.names(&directory) {
+            Ok(names) => names,
+            Err(ReadError::Absent(absent)) => {
+                if absent.why == Absence::Denied {
+                    all.unread.try_push(directory)?;
+                }
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for name in names {
+            if name.ends_with(".conf") {
+                let path = format!("{directory}/{name}");
+                by_name.entry(name).or_insert(path);
+            }
+        }
+    }
+    for path in by_name.into_values() {
+        all.files.try_push(read_file(root, path)?)?;
+    }
+    Ok(all)
+}
+
+/// One file, in whichever directory.
+pub(super) fn read_file(root: &Root, path: String) -> Result<DropIn, ReadError> {
+    let content = match root.read_written(&path) {
+        Ok(text) => Content::Text(text),
+        Err(ReadError::NoMemory(error)) => return Err(error.into()),
+        Err(_) if is_nothing(&root.path(&path)) => Content::Text(Vec::new()),
+        Err(_) => Content::Unread,
+    };
+    let real = fs::canonicalize(root.path(&path)).ok();
+    let etc = fs::canonicalize(root.path("/etc")).ok();
+    let is_local = real
+        .zip(etc)
+        .is_some_and(|(real, etc)| real.starts_with(etc));
+    Ok(DropIn {
+        path,
+        is_local,
+        content,
+        sets_a_pool: false,
+    })
+}
+
+/// A link to `/dev/null`, which hides files of its name; one that leads nowhere or in a circle; a
+/// directory.
+fn is_nothing(path: &Path) -> bool {
+    // `/dev/null` (Documentation/admin-guide/devices.txt).
+    let null = rustix::fs::makedev(1, 3);
+    match fs::metadata(path) {
+        Ok(found) => {
+            let is_null = found.file_type().is_char_device() && found.rdev() == null;
+            is_null || found.is_dir()
+        }
+        Err(error) => {
+            let code = error.raw_os_error();
+            let is_circle = code == Some(rustix::io::Errno::LOOP.raw_os_error());
+            is_circle || error.kind() == std::io::ErrorKind::NotFound
+        }
+    }
+}

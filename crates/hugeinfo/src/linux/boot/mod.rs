@@ -1,0 +1,173 @@
+//! Huge pages that the next boot asks for: on the kernel's command line, in sysctl's files after
+//! it, and in systemd's tmpfiles.d (Documentation/admin-guide/mm/hugetlbpage.rst; sysctl.d(5);
+//! tmpfiles.d(5)).
+//!
+//! The next command line is taken to be the one that runs; files of boot loaders that say otherwise
+//! are named beside it. What an initrd sets, credentials of systemd, services such as tuned, and
+//! scripts are not looked at.
+
+mod cma;
+mod command_line;
+mod drop_ins;
+mod glob;
+mod hugetlb;
+mod kernel;
+mod loader;
+mod number;
+mod put;
+mod request;
+mod sysctl_conf;
+mod tmpfiles;
+
+use crate::linux::{
+    error::{Absence, Absent, ReadError, absent_or},
+    growth::TryPush,
+    root::Root,
+};
+
+pub use drop_ins::{Content, DropIn, DropIns};
+pub use hugetlb::{CommandLine, parse_command_line};
+pub use kernel::Kernel;
+pub use put::Put;
+pub use request::{Asked, Doubt, Doubtful, Dropped, Phase, Place, Requests, What, Why};
+pub use sysctl_conf::combine as combine_sysctl;
+pub use tmpfiles::combine as combine_tmpfiles;
+
+const COMMAND_LINE: &str = "/proc/cmdline";
+/// What `sysctl --system` reads last, and systemd not at all: distributions link to it from a
+/// directory, or do without it (Debian 13).
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+/// There where systemd starts the machine (sd_booted(3)).
+const SYSTEMD: &str = "/run/systemd/system";
+
+/// All that asks for huge pages at the next boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextBoot {
+    /// What reads the command line.
+    pub kernel: Kernel,
+    /// `default_hugepagesz=`, where it is valid. Else the default size is the kernel's own.
+    pub default_bytes: Option<u64>,
+    /// What is carried out, in its order. Of two requests for one pool the later one counts.
+    pub asked: Vec<Asked>,
+    /// What is not, and why.
+    pub dropped: Vec<Dropped>,
+    /// What may change it, and can't be told.
+    pub doubts: Vec<Doubt>,
+    /// Lines for boot loaders whose words about huge pages are not those of this boot.
+    pub loaders: Vec<Place>,
+    /// The files of sysctl.
+    pub sysctl: DropIns,
+    /// The files of systemd-tmpfiles. `None`: systemd does not start this machine.
+    pub tmpfiles: Option<DropIns>,
+}
+
+impl NextBoot {
+    /// Errors: absent where neither the kernel's command line nor any file of sysctl's is to be
+    /// had, as in a container.
+    pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
+        let command_line = absent_or(root.read(COMMAND_LINE))?;
+        let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
+        let mut sysctl = drop_ins::read(root, "sysctl.d")?;
+        if !has_systemd {
+            let conf = drop_ins::read_file(root, SYSCTL_CONF.to_owned())?;
+            // One that is not there is read as an empty one.
+            if conf.text() != b"" || conf.content == Content::Unread {
+                sysctl.files.try_push(conf)?;
+            }
+        }
+        let nothing_seen = sysctl.files.is_empty() && sysctl.unread.is_empty();
+        if let (Err(absent), true) = (&command_line, nothing_seen) {
+            return Ok(Err(absent.clone()));
+        }
+        let kernel = Kernel::read(root)?;
+        let mut doubts = Vec::new();
+        let line = match command_line {
+            Ok(line) => line,
+            Err(absent) => {
+                if absent.why == Absence::Denied {
+                    doubt(&mut doubts, Phase::CommandLine, What::Pages, COMMAND_LINE)?;
+                }
+                Vec::new()
+            }
+        };
+        let of_line = parse_command_line(&line, COMMAND_LINE, &kernel)?;
+        let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
+        let by_sysctl = sysctl_conf::combine(&mut sysctl)?;
+        doubts_of_sysctl(&sysctl, &by_sysctl.asked, &mut doubts)?;
+        append(&mut asked, by_sysctl.asked)?;
+        append(&mut dropped, by_sysctl.dropped)?;
+        let mut tmpfiles = None;
+        if has_systemd {
+            let mut files = drop_ins::read(root, "tmpfiles.d")?;
+            let by_tmpfiles = tmpfiles::combine(&mut files, &kernel)?;
+            append(&mut asked, by_tmpfiles.asked)?;
+            append(&mut dropped, by_tmpfiles.dropped)?;
+            append(&mut doubts, by_tmpfiles.doubts)?;
+            // The first line of a path counts, and the last path of a file: any may change it.
+            for file in unread(&files) {
+                for of in [What::Pages, What::Overcommit] {
+                    doubt(&mut doubts, Phase::Tmpfiles, of, file)?;
+                }
+            }
+            tmpfiles = Some(files);
+        }
+        Ok(Ok(Self {
+            loaders: loader::differing(root, &line)?,
+            default_bytes: of_line.default_bytes,
+            kernel,
+            asked,
+            dropped,
+            doubts,
+            sysctl,
+            tmpfiles,
+        }))
+    }
+
+    /// The default size of the next boot.
+    pub fn default_size(&self) -> u64 {
+        self.default_bytes.unwrap_or(self.kernel.hpage_bytes)
+    }
+}
+
+fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), ReadError> {
+    all.try_reserve(more.len())?;
+    all.extend(more);
+    Ok(())
+}
+
+fn unread(files: &DropIns) -> impl Iterator<Item = &str> {
+    let of_files = files.files.iter().filter(|f| f.content == Content::Unread);
+    let of_files = of_files.map(|file| file.path.as_str());
+    of_files.chain(files.unread.iter().map(String::as_str))
+}
+
+/// A file that cannot be read counts for nothing where a readable one after it sets the same key; a
+/// pattern gives way to it wherever it lies.
+fn doubts_of_sysctl(
+    files: &DropIns,
+    asked: &[Asked],
+    doubts: &mut Vec<Doubt>,
+) -> Result<(), ReadError> {
+    let position = |path: &str| files.files.iter().position(|file| file.path == path);
+    for of in [What::Pages, What::Overcommit] {
+        let last = asked.iter().rev().find(|request| request.what == of);
+        let last = last.filter(|request| !request.place.text.contains(['*', '?', '[']));
+        let settled = last.and_then(|request| position(&request.place.file));
+        for file in unread(files) {
+            let is_settled = settled.zip(position(file)).is_some_and(|(by, at)| at < by);
+            if !is_settled {
+                doubt(doubts, Phase::Sysctl, of, file)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn doubt(doubts: &mut Vec<Doubt>, phase: Phase, of: What, file: &str) -> Result<(), ReadError> {
+    Ok(doubts.try_push(Doubt {
+        phase,
+        of,
+        file: file.to_owned(),
+        what: Doubtful::Unread,
+    })?)
+}

@@ -1,0 +1,479 @@
+//! What the next boot asks for, beside what real kernels made of it.
+
+#![allow(clippy::expect_used)]
+
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::PathBuf};
+
+use hugeinfo::{
+    linux::{
+        boot::{self, Doubtful, DropIns, Kernel, NextBoot, Phase, Put, Why},
+        root::Root,
+    },
+    model::boot::{NodeMemory, PoolAtBoot, pools},
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// Debian's kernels in QEMU with two nodes of 4 GB, one line each: the version, the command line
+/// behind `quiet`, the default size, and the pages of each size and node, in kB.
+const KERNELS: &str = include_str!("boot/kernels.txt");
+
+fn guest(version: &str) -> Kernel {
+    let (major, minor) = version.split_once('.').expect("a version");
+    let (major, minor) = (number(major), number(minor));
+    Kernel {
+        version: (major, minor),
+        sizes: Some(vec![2 << 20, 1 << 30]),
+        hpage_bytes: 2 << 20,
+        nodes: Some(vec![0, 1]),
+        most_sizes: 2,
+        // Debian's kernels up to 6.12 come without.
+        has_cma: major > 6,
+    }
+}
+
+fn booted_with(line: &str, kernel: Kernel) -> NextBoot {
+    let read =
+        boot::parse_command_line(line.as_bytes(), "/proc/cmdline", &kernel).expect("memory enough");
+    NextBoot {
+        kernel,
+        default_bytes: read.default_bytes,
+        asked: read.asked,
+        dropped: read.dropped,
+        doubts: Vec::new(),
+        loaders: Vec::new(),
+        sysctl: DropIns::default(),
+        tmpfiles: None,
+    }
+}
+
+#[test]
+fn command_lines_as_real_kernels_took_them() {
+    let mut wrong = Vec::new();
+    for row in KERNELS.lines().filter(|row| !row.starts_with('#')) {
+        let mut columns = row.split('|');
+        let mut column = || columns.next().expect("a column");
+        let (version, line, seen) = (column(), column(), column());
+        let (default, by_node) = seen.split_once(' ').expect("a default size");
+        let mut expected: BTreeMap<u64, BTreeMap<u32, u64>> = BTreeMap::new();
+        for word in by_node.split_whitespace() {
+            let (pool, pages) = word.split_once('=').expect("pages");
+            let (size, node) = pool.split_once('@').expect("a node");
+            let of_size = expected.entry(number(size) << 10).or_default();
+            of_size.insert(u32::try_from(number(node)).expect("a node"), number(pages));
+        }
+        let next = booted_with(line, guest(version));
+        let nodes = [0, 1].map(|node| (node, Some(4 << 30)));
+        let machine = NodeMemory {
+            nodes: nodes.into(),
+        };
+        let forecast = pools(&next, &machine).expect("memory enough");
+        // 6.8 made pages in chunks, each from the first node on.
+        let near = if version == "6.12" { 4 } else { 1 };
+        let is_default = default == format!("default={}", next.default_size() >> 10);
+        let is_same = forecast.iter().all(|pool| {
+            let seen = &expected[&pool.page_bytes];
+            let total: u64 = seen.values().sum();
+            let names_nodes = pool.by_node.values().eq(seen.values());
+            let is_near = |node: &u32| {
+                let forecast = pool.by_node.get(node).copied().unwrap_or(0);
+                forecast.abs_diff(seen[node]) <= near
+            };
+            total == pool.pages && (names_nodes || seen.keys().all(is_near))
+        });
+        if !is_default || !is_same || forecast.len() != expected.len() {
+            let forecast: Vec<_> = forecast
+                .iter()
+                .map(|p| (p.page_bytes >> 10, &p.by_node))
+                .collect();
+            wrong.push(format!(
+                "{row}\n    forecast {} {forecast:?}",
+                next.default_size()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}
+
+/// A machine as a tree of files.
+struct Host(TempDir);
+
+impl Host {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let host = Self(tempfile::tempdir().expect("a directory"));
+        for (path, text) in [
+            ("proc/cmdline", "quiet\n"),
+            ("proc/meminfo", "CmaTotal: 0 kB\nHugepagesize: 2048 kB\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n"),
+            ("run/systemd/system/x", ""),
+            (SMALL, "0\n"),
+            (GIGANTIC, "0\n"),
+        ] {
+            host.write(path, text);
+        }
+        for (path, text) in files {
+            host.write(path, text);
+        }
+        host
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+        path
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).expect("write");
+    }
+
+    /// A pipe, since the rights of a file would not keep root out.
+    fn hide(&self, path: &str) {
+        let path = self.path(path);
+        let _ = fs::remove_file(&path);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("a pipe");
+    }
+
+    fn next(&self) -> NextBoot {
+        NextBoot::read(&Root::at(self.0.path()))
+            .expect("read")
+            .expect("sources")
+    }
+
+    fn pool(&self, page_bytes: u64) -> PoolAtBoot {
+        let all = pools(&self.next(), &NodeMemory::default()).expect("memory");
+        all.into_iter()
+            .find(|pool| pool.page_bytes == page_bytes)
+            .expect("a pool")
+    }
+}
+
+const SMALL: &str = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+const GIGANTIC: &str = "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
+const MB2: u64 = 2 << 20;
+const GB: u64 = 1 << 30;
+
+fn source(pool: &PoolAtBoot) -> String {
+    let last = pool.by.last();
+    last.map(|asked| asked.place.to_string())
+        .unwrap_or_default()
+}
+
+#[test]
+fn the_last_word_and_what_it_overrides() {
+    let host = Host::with(&[
+        ("proc/cmdline", "quiet hugepages=9 hugepages=10\n"),
+        ("usr/lib/sysctl.d/50-a.conf", "#\nvm.nr_hugepages=2\n"),
+        ("usr/lib/sysctl.d/60-b.conf", "vm.nr_hugepages=3\n"),
+        ("etc/sysctl.d/60-b.conf", "vm.nr_overcommit_hugepages=4\n"),
+        ("run/sysctl.d/99-gone.conf", "vm.nr_hugepages=5\n"),
+        ("etc/sysctl.d/99-c.txt", "vm.nr_hugepages=6\n"),
+        ("etc/sysctl.conf", "vm.nr_hugepages=7\n"),
+        (
+            "etc/tmpfiles.d/x.conf",
+            "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 4\n",
+        ),
+    ]);
+    let pool = host.pool(MB2);
+    assert_eq!((pool.asked, pool.overcommit), (2, 4));
+    assert_eq!(source(&pool), "/usr/lib/sysctl.d/50-a.conf:2");
+    let why: Vec<_> = pool
+        .dropped
+        .iter()
+        .map(|d| (&*d.place.text, &d.why))
+        .collect();
+    let winner = pool.by[0].place.clone();
+    assert_eq!(
+        why,
+        [
+            ("hugepages=9", &Why::Overridden(winner)),
+            ("hugepages=10", &Why::Repeated)
+        ]
+    );
+    assert_eq!(pool.doubts, []);
+    let pool = host.pool(GB);
+    assert_eq!(
+        (pool.asked, source(&pool)),
+        (4, "/etc/tmpfiles.d/x.conf:1".to_owned())
+    );
+
+    // A link to /dev/null, an empty file, and a link that leads nowhere hide a name.
+    let hidden = "etc/sysctl.d/50-a.conf";
+    symlink("/dev/null", host.path(hidden)).expect("a link");
+    assert_eq!(source(&host.pool(MB2)), "/proc/cmdline:2");
+    fs::remove_file(host.path(hidden)).expect("rm");
+    symlink("nowhere", host.path(hidden)).expect("a link");
+    assert_eq!(host.pool(MB2).asked, 9);
+    fs::remove_file(host.path(hidden)).expect("rm");
+    host.write(hidden, "");
+    assert_eq!(host.pool(MB2).asked, 9);
+
+    // systemd reads sysctl.conf through a link alone; procps reads it last.
+    symlink("../sysctl.conf", host.path("etc/sysctl.d/99-sysctl.conf")).expect("a link");
+    assert_eq!(source(&host.pool(MB2)), "/etc/sysctl.d/99-sysctl.conf:1");
+    fs::remove_file(host.path("etc/sysctl.d/99-sysctl.conf")).expect("rm");
+    fs::remove_dir_all(host.path("run/systemd")).expect("rm");
+    assert_eq!(source(&host.pool(MB2)), "/etc/sysctl.conf:1");
+    assert_eq!(host.pool(GB).asked, 0, "tmpfiles.d is systemd's");
+}
+
+#[test]
+fn nothing_to_be_had() {
+    let empty = tempfile::tempdir().expect("a directory");
+    let next = NextBoot::read(&Root::at(empty.path())).expect("read");
+    assert!(next.is_err());
+}
+
+#[test]
+fn what_cannot_be_read_is_a_doubt_where_it_may_matter() {
+    let sysctl = |name: &str| format!("etc/sysctl.d/{name}.conf");
+    for (hidden, is_doubtful) in [("10-x", false), ("60-x", true), ("50-a", true)] {
+        let host = Host::with(&[(&sysctl("50-a"), "vm.nr_hugepages=2\n")]);
+        host.hide(&sysctl(hidden));
+        let pool = host.pool(MB2);
+        let of_pages = |d: &&boot::Doubt| d.of == boot::What::Pages;
+        let doubts: Vec<_> = pool.doubts.iter().filter(of_pages).collect();
+        assert_eq!(!doubts.is_empty(), is_doubtful, "{hidden}: {doubts:?}");
+        assert!(
+            doubts
+                .iter()
+                .all(|d| d.file == format!("/{}", sysctl(hidden)))
+        );
+        assert_eq!(host.pool(GB).doubts, []);
+    }
+    // A pattern gives way to any line of its own, and a directory may hold any name.
+    let host = Host::with(&[(&sysctl("50-a"), "vm.nr_huge*=2\n")]);
+    host.hide(&sysctl("10-x"));
+    assert!(!host.pool(MB2).doubts.is_empty());
+}
+
+#[test]
+fn sysctl_and_tmpfiles_are_not_ordered() {
+    let files = |n: u32| {
+        [
+            ("etc/sysctl.d/a.conf", "vm.nr_hugepages=5\n".to_owned()),
+            ("etc/tmpfiles.d/a.conf", format!("w /{SMALL} - - - - {n}\n")),
+        ]
+    };
+    for (pages, is_open) in [(5, false), (6, true)] {
+        let files = files(pages);
+        let files: Vec<_> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+        let pool = Host::with(&files).pool(MB2);
+        assert_eq!(pool.asked, u64::from(pages));
+        let is_unordered = |d: &boot::Doubt| d.what == Doubtful::Unordered;
+        assert_eq!(pool.doubts.iter().any(is_unordered), is_open);
+    }
+}
+
+#[test]
+fn the_file_that_a_line_belongs_into() {
+    let new = |path: &str| Put::New(path.to_owned());
+    for (files, expected) in [
+        (&[][..], new("/etc/sysctl.d/hugepages.conf")),
+        (
+            &[("etc/sysctl.d/99-x.conf", "vm.nr_hugepages=5\n")],
+            Put::Edit(boot::Place {
+                file: "/etc/sysctl.d/99-x.conf".to_owned(),
+                line: 1,
+                text: "vm.nr_hugepages=5".to_owned(),
+            }),
+        ),
+        // Not below /usr/lib, and not under the same name, which would hide the rest of the file.
+        (
+            &[("usr/lib/sysctl.d/99-x.conf", "vm.nr_hugepages=5\n")],
+            new("/etc/sysctl.d/hugepages.conf"),
+        ),
+        (
+            &[("usr/lib/sysctl.d/hugepages.conf", "vm.nr_hugepages=5\n")],
+            new("/etc/sysctl.d/zz-hugepages.conf"),
+        ),
+        (
+            &[("usr/lib/sysctl.d/zzz.conf", "vm.nr_hugepages=5\n")],
+            new("/etc/sysctl.d/zzz_hugepages.conf"),
+        ),
+        // A line of an administrator that a later one of a package overrides.
+        (
+            &[
+                ("etc/sysctl.d/10-x.conf", "vm.nr_hugepages=5\n"),
+                ("usr/lib/sysctl.d/x.conf", "vm.nr_hugepages=6\n"),
+            ],
+            new("/etc/sysctl.d/zz-hugepages.conf"),
+        ),
+        // A pattern has no line to edit.
+        (
+            &[("etc/sysctl.d/a.conf", "vm.nr_*=6\n")],
+            new("/etc/sysctl.d/hugepages.conf"),
+        ),
+    ] {
+        assert_eq!(Host::with(files).next().put_sysctl(), expected, "{files:?}");
+    }
+    let host = Host::with(&[("etc/sysctl.d/10-x.conf", "vm.nr_hugepages=5\n")]);
+    host.hide("etc/sysctl.d/90-x.conf");
+    assert_eq!(
+        host.next().put_sysctl(),
+        new("/etc/sysctl.d/hugepages.conf")
+    );
+    // Without systemd, sysctl.conf comes last whatever its name.
+    let host = Host::with(&[("etc/sysctl.conf", "\nvm.nr_hugepages=5\n")]);
+    fs::remove_dir_all(host.path("run/systemd")).expect("rm");
+    let Put::Edit(place) = host.next().put_sysctl() else {
+        panic!("it can be edited");
+    };
+    assert_eq!(place.to_string(), "/etc/sysctl.conf:2");
+    // A link from /etc to what a package owns.
+    let host = Host::with(&[("usr/lib/x/pages.conf", "vm.nr_hugepages=5\n")]);
+    symlink(
+        "../../usr/lib/x/pages.conf",
+        host.path("etc/sysctl.d/pages.conf"),
+    )
+    .expect("a link");
+    assert_eq!(
+        host.next().put_sysctl(),
+        new("/etc/sysctl.d/zz-hugepages.conf")
+    );
+}
+
+#[test]
+fn the_file_of_tmpfiles_that_a_line_belongs_into() {
+    let line = format!("w /{GIGANTIC} - - - - 4\n");
+    let pattern = "w /sys/kernel/mm/hugepages/*/nr_hugepages - - - - 4\n";
+    let new = |path: &str| Some(Put::New(path.to_owned()));
+    let put = |files: &[(&str, &str)]| Host::with(files).next().put_tmpfiles(GB);
+    assert_eq!(put(&[]), new("/etc/tmpfiles.d/hugepages.conf"));
+    assert!(matches!(
+        put(&[("etc/tmpfiles.d/a.conf", &line)]),
+        Some(Put::Edit(_))
+    ));
+    assert_eq!(
+        put(&[("usr/lib/tmpfiles.d/x.conf", pattern)]),
+        new("/etc/tmpfiles.d/zz-hugepages.conf")
+    );
+    // Of lines for one path the first counts.
+    assert_eq!(
+        put(&[("usr/lib/tmpfiles.d/x.conf", &line)]),
+        new("/etc/tmpfiles.d/hugepages.conf")
+    );
+    assert_eq!(
+        put(&[
+            ("usr/lib/tmpfiles.d/x.conf", &line),
+            ("usr/lib/tmpfiles.d/y.conf", pattern)
+        ]),
+        Some(Put::Nowhere)
+    );
+    let host = Host::with(&[]);
+    fs::remove_dir_all(host.path("run/systemd")).expect("rm");
+    assert_eq!(host.next().put_tmpfiles(GB), None);
+}
+
+#[test]
+fn small_nodes_and_requests_by_node() {
+    let mut next = booted_with("hugepagesz=1G hugepages=8 hugepagesz=2M hugepages=0:100", {
+        guest("6.1")
+    });
+    let machine = |a, b| NodeMemory {
+        nodes: [(0, Some(a)), (1, Some(b))].into(),
+    };
+    let seen = |next: &NextBoot, machine| -> Vec<_> {
+        let all = pools(next, &machine).expect("memory");
+        let of_pool = |p: PoolAtBoot| (p.asked, p.pages, p.by_node.into_values().collect());
+        all.into_iter()
+            .map(of_pool)
+            .collect::<Vec<(u64, u64, Vec<u64>)>>()
+    };
+    assert_eq!(
+        seen(&next, machine(128 * GB, 128 * GB)),
+        [(100, 100, vec![100]), (8, 8, vec![4, 4])]
+    );
+    // The larger node gives what the smaller one lacks, and what is asked of a node comes of it.
+    assert_eq!(
+        seen(&next, machine(6 * GB + 20 * MB2, 2 * GB)),
+        [(100, 20, vec![20]), (8, 8, vec![6, 2])]
+    );
+    assert_eq!(seen(&next, machine(GB, GB))[1], (8, 2, vec![1, 1]));
+    // Growing and shrinking go round the nodes.
+    let sysctl = Host::with(&[("etc/sysctl.d/a.conf", "vm.nr_hugepages=50\n")]).next();
+    next.asked.extend(sysctl.asked);
+    assert_eq!(
+        seen(&next, machine(128 * GB, 128 * GB))[0],
+        (50, 50, vec![50])
+    );
+}
+
+/// Words that mean something, and some that almost do.
+fn word() -> impl Strategy<Value = String> {
+    let size = prop::sample::select(vec!["2M", "1G", "3M", "1GB", "0x200000", "", "16E", "64K"]);
+    let count = prop_oneof![
+        any::<u64>().prop_map(|n| n.to_string()),
+        (0..9_u32, any::<u16>()).prop_map(|(node, n)| format!("{node}:{n},")),
+        Just("0:1,1:2".to_owned()),
+        Just(String::new()),
+    ];
+    prop_oneof![
+        count.prop_map(|n| format!("hugepages={n}")),
+        size.clone().prop_map(|s| format!("hugepagesz={s}")),
+        size.clone()
+            .prop_map(|s| format!("default-hugepagesz=\"{s}\"")),
+        size.prop_map(|s| format!("hugetlb_cma={s}")),
+        Just("hugetlb_cma_only=1".to_owned()),
+        ".{0,6}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_command_line_gives_pools_that_fit(
+        words in prop::collection::vec(word(), 0..9),
+        version in prop::sample::select(vec!["5.10", "6.1", "6.15", "7.2"]),
+        memory in prop::collection::vec(prop::option::of(any::<u64>()), 0..4),
+    ) {
+        let next = booted_with(&words.join(" "), guest(version));
+        let nodes: BTreeMap<u32, Option<u64>> = (0..).zip(memory).collect();
+        let machine = NodeMemory { nodes: nodes.clone() };
+        let all = pools(&next, &machine).expect("memory");
+        for pool in &all {
+            prop_assert!(pool.pages <= pool.asked);
+            let of_nodes = pool.by_node.values().fold(0_u64, |s, n| s.saturating_add(*n));
+            prop_assert!(pool.by_node.is_empty() || of_nodes == pool.pages);
+            prop_assert!(pool.by.iter().all(|a| a.phase == Phase::CommandLine));
+        }
+        for (node, memory) in nodes {
+            let of_pool = |p: &PoolAtBoot| {
+                let pages = p.by_node.get(&node).copied().unwrap_or(0);
+                pages.saturating_mul(p.page_bytes)
+            };
+            let used = all.iter().map(of_pool).fold(0_u64, u64::saturating_add);
+            prop_assert!(memory.is_none_or(|memory| used <= memory));
+        }
+    }
+}
+
+proptest! {
+    // Each case is a tree of files.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_files_give_an_answer(
+        command_line in prop::collection::vec(any::<u8>(), 0..80),
+        sysctl in prop::collection::vec(any::<u8>(), 0..80),
+        tmpfiles in "[wz][+!-]{0,2} \"?/(sys|proc)/.{0,60}",
+        grub in "GRUB_CMDLINE_LINUX(_DEFAULT)?\\+?=.{0,60}",
+    ) {
+        let host = Host::with(&[("etc/tmpfiles.d/a.conf", &tmpfiles), ("etc/default/grub", &grub)]);
+        fs::write(host.path("proc/cmdline"), command_line).expect("write");
+        fs::write(host.path("etc/sysctl.d/a.conf"), sysctl).expect("write");
+        let next = host.next();
+        prop_assert!(pools(&next, &NodeMemory::default()).is_ok());
+        prop_assert!(next.put_sysctl() != Put::Nowhere);
+    }
+}
