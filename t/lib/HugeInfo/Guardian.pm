@@ -12,6 +12,7 @@ use HugeInfo::Cgroups;
 use HugeInfo::Janitor;
 use HugeInfo::Machine;
 use HugeInfo::Pools;
+use HugeInfo::Walks;
 
 # Nobody else's memory is touched.
 sub _own
@@ -23,7 +24,7 @@ sub _own
 
 sub _obey
 {
-	my ($test, $dir, $line) = @_;
+	my ($test, $dir, $user, $line) = @_;
 	# the test failed: its servers' logs are wanted
 	return HugeInfo::Janitor::undo('keep_workspace') if $line eq 'keep';
 	return HugeInfo::Pools::set_pages($1, $2) if $line =~ /^pool (\d+) (\d+)$/;
@@ -41,6 +42,7 @@ sub _obey
 	return HugeInfo::Machine::page_out(_own($dir, $1)) if $line =~ /^page_out (\d+)$/;
 	return HugeInfo::Machine::set_oom_score_adj(_own($dir, $1), $2) if $line =~ /^oom_score_adj (\d+) (-?\d+)$/;
 	return HugeInfo::Machine::type_in($1) if $line =~ /^type (.+)$/;
+	return HugeInfo::Walks::start($dir, $user, split / /, $1) if $line =~ m{^walks ([a-z_]+=[\w./:-]+(?: [a-z_]+=[\w./:-]+)*)$};
 	die "not understood: $line\n";
 }
 
@@ -59,7 +61,7 @@ sub run
 	while (defined(my $line = <$from>))
 	{
 		chomp $line;
-		my $answer = eval { _obey($test, $dir, $line) // '' };
+		my $answer = eval { _obey($test, $dir, $user, $line) // '' };
 		(my $error = $@) =~ s/\n/ /g;
 		print $to $error ? "error $error\n" : "ok $answer\n";
 	}

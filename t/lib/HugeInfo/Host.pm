@@ -45,7 +45,7 @@ use HugeInfo::User;
 
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size
-  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in);
+  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks);
 
 sub import
 {
@@ -176,6 +176,10 @@ sub set_oom_score_adj { my ($pid, $value) = @_; return _ask("oom_score_adj $pid 
 
 # A line of a remedy that root is to type.
 sub type_in { my ($line) = @_; return _ask("type $line") }
+
+# Random walks, as root, in the directory "walks" of this test; they write to a FIFO "tap" that is
+# there. See crates/walks.
+sub start_walks { my (@words) = @_; return _ask("walks @words") }
 
 # Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
 sub cannot

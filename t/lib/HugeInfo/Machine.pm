@@ -61,6 +61,14 @@ sub set_strict_overcommit
 	return;
 }
 
+# Before somebody else changes it. The kernel sets one to 0 when the other is written.
+sub remember_commit_limit
+{
+	my ($file) = grep { _contents($_) } map { "$VM/overcommit_$_" } qw(kbytes ratio);
+	_remember($file) if $file;
+	return;
+}
+
 # A file of sysctl's that asks for so many huge pages at the next boot; undef for none.
 sub set_boot_pages
 {

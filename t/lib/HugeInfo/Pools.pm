@@ -30,6 +30,17 @@ sub remember
 	return;
 }
 
+# Gigantic pages have none: the kernel refuses even to write what is there.
+sub remember_overcommit
+{
+	my ($kb) = @_;
+	my $file = _pool($kb) . '/nr_overcommit_hugepages';
+	chomp(my $now = slurp_kernel($file));
+	return unless eval { write_kernel($file, $now); 1 };
+	HugeInfo::Janitor::undo('put_back', $file, $now) unless $told{$file}++;
+	return;
+}
+
 sub set_pages
 {
 	my ($kb, $pages) = @_;

@@ -39,15 +39,25 @@ impl Node {
     }
 }
 
-/// How the kernel counts where surplus pages are in the way of a smaller pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Rules {
-    /// Linux 6.15 and later: free persistent pages are freed.
-    #[default]
-    Since6_15,
-    /// Surplus pages in use keep free persistent pages from being freed, which become surplus
-    /// instead. What is written for one node counts the surplus pages of the others.
-    Before6_15,
+/// How the kernel counts where some nodes have surplus pages and others free ones. On one node it
+/// makes no difference. A version does not tell: Debian's 6.12.117 has one of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rules {
+    /// What is written for one node leaves the others' pages alone (Linux 6.15, and backported).
+    /// Before, their surplus pages counted as persistent, so that the node got as many too many.
+    pub spares_other_nodes: bool,
+    /// A smaller pool frees its free persistent pages (Linux 6.15). Before, surplus pages in use
+    /// kept as many of them, which became surplus instead.
+    pub frees_beside_surplus: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            spares_other_nodes: true,
+            frees_beside_surplus: true,
+        }
+    }
 }
 
 /// What `/sys/kernel/mm/hugepages/hugepages-*kB/` shows.
@@ -72,7 +82,7 @@ pub struct Pool {
     pub page_bytes: u64,
     /// Larger than the largest block of `/proc/buddyinfo`: never overcommitted.
     pub is_gigantic: bool,
-    /// Of the running kernel.
+    /// Of the running kernel; by default of Linux 6.15.
     pub rules: Rules,
     /// Those with memory, in the order of their numbers.
     pub nodes: Vec<Node>,

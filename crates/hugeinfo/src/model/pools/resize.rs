@@ -1,6 +1,6 @@
 //! The size of a pool is set (mm/hugetlb.c, `set_max_huge_pages`).
 
-use super::{Pool, Rules, turns::in_turn};
+use super::{Pool, turns::in_turn};
 use crate::model::refusal::Refusal;
 
 /// What became of it.
@@ -32,11 +32,10 @@ impl Pool {
             .position(|node| node.number == number)
             .ok_or(Refusal::Missing)?;
         let node = &self.nodes[place];
-        let others = match self.rules {
-            Rules::Since6_15 => {
-                (self.persistent()).saturating_sub(node.total.saturating_sub(node.surplus))
-            }
-            Rules::Before6_15 => self.total().saturating_sub(node.total),
+        let others = if self.rules.spares_other_nodes {
+            (self.persistent()).saturating_sub(node.total.saturating_sub(node.surplus))
+        } else {
+            self.total().saturating_sub(node.total)
         };
         Ok(self.resize(pages.saturating_add(others), Some(place)))
     }
@@ -99,17 +98,16 @@ impl Pool {
     /// Persistent pages that are in use or promised, and cannot be freed now: `min_count`.
     fn kept(&self) -> u64 {
         let free = self.free();
-        let (counted, free) = match self.rules {
-            Rules::Before6_15 => (self.total(), free),
-            Rules::Since6_15 => {
-                let persistent = self.persistent();
-                let free_persistent = if free > persistent {
-                    free.saturating_sub(self.surplus())
-                } else {
-                    free
-                };
-                (persistent, free_persistent)
-            }
+        let (counted, free) = if self.rules.frees_beside_surplus {
+            let persistent = self.persistent();
+            let free_persistent = if free > persistent {
+                free.saturating_sub(self.surplus())
+            } else {
+                free
+            };
+            (persistent, free_persistent)
+        } else {
+            (self.total(), free)
         };
         self.reserved.saturating_add(counted).saturating_sub(free)
     }

@@ -1,5 +1,10 @@
 use super::*;
-use crate::model::pools::{Counters, Node};
+use crate::model::pools::{Counters, Node, Rules};
+
+const OLD: Rules = Rules {
+    spares_other_nodes: false,
+    frees_beside_surplus: false,
+};
 
 /// A pool of one node.
 fn pool(total: u64, free: u64, reserved: u64, surplus: u64) -> Pool {
@@ -57,9 +62,9 @@ fn one_node() {
 }
 
 #[test]
-fn before_6_15_surplus_pages_keep_free_ones() {
+fn surplus_pages_kept_free_ones() {
     let mut pool = pool(20, 5, 0, 10);
-    pool.rules = Rules::Before6_15;
+    pool.rules = OLD;
     pool.set(0);
     assert_eq!(shown(&pool), (20, 5, 20));
 }
@@ -92,10 +97,10 @@ fn one_node_of_several() {
     // the third has only surplus pages
     let before = nodes(&[(10, 10, 0), (10, 10, 0), (6, 0, 6)]);
     for (rules, node, pages, expected) in [
-        (Rules::Since6_15, 0, 15, [15, 10, 6]),
-        (Rules::Since6_15, 1, 0, [10, 0, 6]),
+        (Rules::default(), 0, 15, [15, 10, 6]),
+        (Rules::default(), 1, 0, [10, 0, 6]),
         // the six count as if they were persistent
-        (Rules::Before6_15, 0, 15, [21, 10, 6]),
+        (OLD, 0, 15, [21, 10, 6]),
     ] {
         let mut pool = before.clone();
         pool.rules = rules;

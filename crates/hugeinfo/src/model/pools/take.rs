@@ -5,7 +5,9 @@ use crate::model::refusal::Refusal;
 
 impl Pool {
     /// Promises pages to a mapping of a process that may use these nodes; tells how many surplus
-    /// pages that took (`hugetlb_acct_memory`, `gather_surplus_pages`).
+    /// pages that took (`hugetlb_acct_memory`, `gather_surplus_pages`). Those come from the first
+    /// node that has memory: the nearest, in Linux 6.12 alone the one of the lowest number. Before
+    /// 6.12 all nodes give them, also to a process that is bound to some.
     pub fn reserve(&mut self, pages: u64, nodes: &[u32]) -> Result<u64, Refusal> {
         let wanted = self.reserved.saturating_add(pages);
         let missing = wanted.saturating_sub(self.free());
