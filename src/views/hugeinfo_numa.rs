@@ -3,14 +3,14 @@
 
 use hugeinfo::linux::{
     error::absent_or,
-    numa::node::{self, Counters},
+    numa::node::{self, NodeCounters},
     root::Root,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
-    facts,
+    machine,
     numbers::{bigint, bigint_or_null},
     postgres::{interrupts::check_for_interrupts, memory::with_room},
     processes,
@@ -43,7 +43,7 @@ fn hugeinfo_numa() -> Result<
     let rows = || {
         let nodes =
             absent_or(node::read(&Root::system(), check_for_interrupts))?.unwrap_or_default();
-        let facts = facts::read()?;
+        let facts = machine::facts()?;
         let of_segment = processes::segment_pages_by_node()?;
         let mut rows = Vec::new();
         for node in nodes {
@@ -61,7 +61,8 @@ fn hugeinfo_numa() -> Result<
                     (Some(false), Some(_)) => Some(0),
                     _ => None,
                 };
-                let count = |of: fn(&Counters) -> u64| bigint_or_null(counters.as_ref().map(of));
+                let count =
+                    |of: fn(&NodeCounters) -> u64| bigint_or_null(counters.as_ref().map(of));
                 rows.push((
                     i64::from(node.number),
                     bigint(page_bytes)?,

@@ -30,11 +30,136 @@ fn hugeinfo_sources() -> Result<
                 source.name,
                 shown(source.path.to_string_lossy().into_owned()),
                 source.status.as_str(),
-                source.used_for.to_vec(),
+                used_for(source.name).to_vec(),
             )
         })
         .collect();
     Ok(TableIterator::new(rows))
 }
+
+/// The SQL objects that need a source, or use it where a better one is missing.
+fn used_for(source: &str) -> &'static [&'static str] {
+    match source {
+        "PROCMAP_QUERY" => SEGMENT_QUERY,
+        "maps" => MAPS,
+        "smaps" => SMAPS,
+        "smaps_rollup" => &["hugeinfo_memory"],
+        "numa_maps" => NUMA_MAPS,
+        "status" => STATUS,
+        "stat" | "children" | "exe" => PROCESSES,
+        "oom_score" | "oom_score_adj" => &["hugeinfo_backends", "hugeinfo_checks"],
+        "cmdline" | "cwd" => COMMAND_LINES,
+        "cgroup" | "mountinfo" | "hugetlb control group" => CGROUP,
+        "meminfo" => MEMINFO,
+        "vmstat" => &["hugeinfo_vmstat", "hugeinfo_checks"],
+        "vm settings" | "transparent huge pages" => &["hugeinfo_host", "hugeinfo_checks"],
+        "pools" => POOLS,
+        "nodes" => NODES,
+        "processors" => &["hugeinfo_host"],
+        // limits, buddyinfo, uptime, sysctl files, …
+        _ => &["hugeinfo_checks"],
+    }
+}
+
+const SEGMENT_QUERY: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_memory",
+    "hugeinfo_fault_rates",
+    "hugeinfo_backends",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const MAPS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_memory",
+    "hugeinfo_fault_rates",
+    "hugeinfo_backends",
+    "hugeinfo_mappings",
+    "hugeinfo_numa",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const SMAPS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_memory",
+    "hugeinfo_mappings",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const NUMA_MAPS: &[&str] = &[
+    "hugeinfo_numa",
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const STATUS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_backends",
+    "hugeinfo_page_tables",
+    "hugeinfo_numa",
+    "hugeinfo_instances",
+    "hugeinfo_checks",
+];
+const PROCESSES: &[&str] = &[
+    "hugeinfo_backends",
+    "hugeinfo_fault_rates",
+    "hugeinfo_memory",
+    "hugeinfo_mappings",
+    "hugeinfo_page_tables",
+    "hugeinfo_numa",
+    "hugeinfo_checks",
+];
+const COMMAND_LINES: &[&str] = &[
+    "hugeinfo_backends",
+    "hugeinfo_fault_rates",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const CGROUP: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const MEMINFO: &[&str] = &[
+    "hugeinfo_meminfo",
+    "hugeinfo_host",
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_instances",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const POOLS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_page_tables",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
+const NODES: &[&str] = &[
+    "hugeinfo_numa",
+    "hugeinfo_host",
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_checks",
+];
 
 extension_sql_file!("hugeinfo_sources.sql", requires = [hugeinfo_sources]);

@@ -1,5 +1,5 @@
 //! `/proc/PID/status` by our parser, by that of `procfs`, and what the kernel takes to write it:
-//! why `memory` has a parser of its own.
+//! why we have a parser of our own.
 //!
 //!     scripts/cargo bench --package hugeinfo
 

@@ -190,8 +190,8 @@ fn one_that_ends_meanwhile_is_left_out() {
     host.process(20, 1, "postgres", "postgres");
     fs::remove_file(host.0.path().join("proc/10/status")).expect("remove");
     assert_eq!(host.read(None), [hidden(20)]);
-    let mut pauses = 0;
+    let mut checks = 0;
     let root = Root::at(host.0.path());
-    instances::read(&root, None, &HashSet::new(), || pauses += 1).expect("readable files");
-    assert_eq!(pauses, 4, "for each process and each server");
+    instances::read(&root, None, &HashSet::new(), || checks += 1).expect("readable files");
+    assert_eq!(checks, 4, "for each process and each server");
 }

@@ -7,7 +7,7 @@ use std::fs;
 use hugeinfo::{
     linux::{
         error::ReadError,
-        numa::node::{self, Counters, Memory, Node, Pool},
+        numa::node::{self, Node, NodeCounters, NodeMemory, NodePool},
         root::Root,
     },
     server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType, Subject},
@@ -77,13 +77,13 @@ impl Host {
     }
 }
 
-fn pool(page_bytes: u64, counters: Option<[u64; 3]>) -> Pool {
-    let counters = counters.map(|[total, free, surplus]| Counters {
+fn pool(page_bytes: u64, counters: Option<[u64; 3]>) -> NodePool {
+    let counters = counters.map(|[total, free, surplus]| NodeCounters {
         total,
         free,
         surplus,
     });
-    Pool {
+    NodePool {
         page_bytes,
         counters,
     }
@@ -106,7 +106,7 @@ fn holes_and_a_node_without_memory() {
     let expected = [
         Node {
             number: 0,
-            memory: Memory {
+            memory: NodeMemory {
                 total: Some(1000 << 10),
                 free: Some(500 << 10),
             },
@@ -117,7 +117,7 @@ fn holes_and_a_node_without_memory() {
         },
         Node {
             number: 3,
-            memory: Memory {
+            memory: NodeMemory {
                 total: Some(0),
                 free: Some(0),
             },
@@ -125,7 +125,7 @@ fn holes_and_a_node_without_memory() {
         },
         Node {
             number: 8,
-            memory: Memory {
+            memory: NodeMemory {
                 total: Some(2000 << 10),
                 free: Some(1000 << 10),
             },
@@ -145,9 +145,9 @@ fn many_nodes_in_order() {
         host.node(number, 1 << 30);
         host.pool(number, 2048, [u64::from(number), 0, 0]);
     }
-    let mut pauses = 0;
-    let nodes = node::read(&Root::at(host.0.path()), || pauses += 1).expect("nodes");
-    assert_eq!((nodes.len(), pauses), (256, 256));
+    let mut checks = 0;
+    let nodes = node::read(&Root::at(host.0.path()), || checks += 1).expect("nodes");
+    assert_eq!((nodes.len(), checks), (256, 256));
     for (node, number) in nodes.iter().zip(0..) {
         assert_eq!(node.number, number);
         assert_eq!(node.pools, [pool(2 << 20, Some([u64::from(number), 0, 0]))]);
@@ -237,7 +237,7 @@ fn without_huge_pages_or_numa() {
     host.node(0, 1000);
     assert_eq!(host.read().expect("a node")[0].pools, []);
     fs::create_dir_all(host.0.path().join("sys/devices/system/node/node1")).expect("mkdir");
-    assert_eq!(host.read().expect("nodes")[1].memory, Memory::default());
+    assert_eq!(host.read().expect("nodes")[1].memory, NodeMemory::default());
 }
 
 #[test]

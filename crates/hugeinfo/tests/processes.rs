@@ -251,10 +251,10 @@ fn a_caller_can_stop_between_mappings() {
     let (tree, root) = tree(&[(11, 10)]);
     write(&tree, "proc/11/smaps", SMAPS);
     let process = Process::open(&root, 11).expect("a process");
-    let mut pauses = 0;
-    let entries = smaps::read(&process, || pauses += 1).expect("smaps");
+    let mut checks = 0;
+    let entries = smaps::read(&process, || checks += 1).expect("smaps");
     assert_eq!(entries.count(), 2);
-    assert_eq!(pauses, 2);
+    assert_eq!(checks, 2);
 }
 
 #[test]

@@ -2,13 +2,16 @@
 //!
 //! The tests take in this file, too, and replay `corpus/` with it on the stable toolchain.
 
-use std::path::{Component, Path};
+use std::{
+    ops::ControlFlow,
+    path::{Component, Path},
+};
 
 use hugeinfo::{
     linux::{
         boot, buddyinfo,
-        cgroup::{self, Version, membership, mount, parse_limit},
-        hugepages, list, meminfo,
+        cgroup::{self, Limit, Version, membership, mount, parse_limit},
+        hugepages, list, meminfo, mounts,
         numa::{node, nodes},
         passwd,
         process::{
@@ -49,6 +52,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("status", status),
     ("sysctl", sysctl),
     ("sysctl_conf", sysctl_conf),
+    ("sysvipc", sysvipc),
+    ("tmpfiles", tmpfiles),
     ("transparent_hugepage", transparent_hugepage),
     ("vmstat", vmstat),
 ];
@@ -71,7 +76,7 @@ pub fn cgroup(bytes: &[u8]) {
 pub fn cgroup_limit(bytes: &[u8]) {
     let _ = cgroup::parse_counter(bytes, "max");
     for page_bytes in [64 << 10, 2 << 20, 1 << 30, u64::MAX] {
-        if let Some(Some(limit)) = parse_limit(bytes, page_bytes) {
+        if let Some(Limit::Bytes(limit)) = parse_limit(bytes, page_bytes) {
             assert!(limit <= i64::MAX.unsigned_abs());
         }
     }
@@ -111,7 +116,10 @@ pub fn hugepages(bytes: &[u8]) {
 
 /// `/proc/cmdline`.
 pub fn kernel_command_line(bytes: &[u8]) {
-    let _ = boot::parse_command_line(bytes);
+    for version in [(5, 10), (6, 1), (6, 15)] {
+        let kernel = boot_kernel(version);
+        let _ = boot::parse_command_line(bytes, "/proc/cmdline", &kernel);
+    }
 }
 
 /// `/proc/PID/limits`.
@@ -161,6 +169,10 @@ pub fn meminfo(bytes: &[u8]) {
 
 /// `/proc/self/mountinfo`.
 pub fn mountinfo(bytes: &[u8]) {
+    let _ = mounts::parse(bytes, "hugetlbfs", |mount| {
+        let _ = mounts::Hugetlbfs::of(mount);
+        ControlFlow::Continue(())
+    });
     for version in [Version::V1, Version::V2] {
         for group in ["/", "/pg", "/pg/main", "/..", ""] {
             let shown = mount::parse(bytes, version, "hugetlb", Path::new(group));
@@ -209,12 +221,12 @@ pub fn postmaster_pid(bytes: &[u8]) {
 /// `/proc/PID/smaps` and `smaps_rollup`.
 pub fn smaps(bytes: &[u8]) {
     let _ = segment::parse_smaps(bytes, SEGMENT.start);
-    let mut pauses = 0;
-    let entries: Result<Vec<_>, _> = smaps::parse(bytes, || pauses += 1).collect();
+    let mut checks = 0;
+    let entries: Result<Vec<_>, _> = smaps::parse(bytes, || checks += 1).collect();
     let Ok(entries) = entries else {
         return;
     };
-    assert_eq!(pauses, entries.len());
+    assert_eq!(checks, entries.len());
     let landmarks = Landmarks {
         main: Some(SEGMENT),
         shim: entries.last().map(|entry| entry.mapping.extent),
@@ -318,5 +330,39 @@ pub fn written(mapping: &Mapping) -> Vec<u8> {
 
 /// A file of `/etc/sysctl.d`.
 pub fn sysctl_conf(bytes: &[u8]) {
-    let _ = boot::parse_sysctl(bytes);
+    let _ = boot::combine_sysctl(&mut boot_files(bytes));
+}
+
+/// `/proc/sysvipc/shm`.
+pub fn sysvipc(bytes: &[u8]) {
+    let _ = hugeinfo::linux::sysvipc::parse(bytes);
+}
+
+/// A file of `/etc/tmpfiles.d`.
+pub fn tmpfiles(bytes: &[u8]) {
+    let _ = boot::combine_tmpfiles(&mut boot_files(bytes), &boot_kernel((6, 1)));
+}
+
+fn boot_kernel(version: (u64, u64)) -> boot::Kernel {
+    boot::Kernel {
+        version,
+        sizes: Some(vec![2 << 20, 1 << 30]),
+        hpage_bytes: 2 << 20,
+        nodes: Some(vec![0, 1]),
+        most_sizes: 2,
+        has_cma: true,
+    }
+}
+
+fn boot_files(bytes: &[u8]) -> boot::DropIns {
+    let file = |name: &str| boot::DropIn {
+        path: format!("/etc/x.d/{name}.conf"),
+        is_local: true,
+        content: boot::Content::Text(bytes.to_vec()),
+        sets_a_pool: false,
+    };
+    boot::DropIns {
+        files: vec![file("a"), file("b")],
+        unread: Vec::new(),
+    }
 }

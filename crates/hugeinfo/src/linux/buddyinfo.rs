@@ -30,11 +30,11 @@ impl FreeBlocks {
 /// Reads the file.
 pub fn read(root: &Root) -> Result<FreeBlocks, ReadError> {
     const PATH: &str = "proc/buddyinfo";
-    parse(&root.read(PATH)?).map_err(|line| ReadError::Malformed {
-        path: root.path(PATH),
-        line,
-        problem: "a node, a zone and numbers of free blocks were expected",
-    })
+    root.parse(
+        PATH,
+        "a node, a zone and numbers of free blocks were expected",
+        parse,
+    )
 }
 
 /// Lines such as `Node 0, zone   Normal   5   2   0`. Errors: the number of a line of another form.

@@ -88,10 +88,8 @@ pub fn parse_name(name: &str) -> Option<u64> {
 }
 
 fn read_counter(root: &Root, path: &Path) -> Result<u64, ReadError> {
-    parse_counter(&root.read(path)?).ok_or_else(|| ReadError::Malformed {
-        path: root.path(path),
-        line: 1,
-        problem: "a number was expected",
+    root.parse(path, "a number was expected", |bytes| {
+        parse_counter(bytes).ok_or(1)
     })
 }
 

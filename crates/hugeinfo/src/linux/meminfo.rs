@@ -1,7 +1,4 @@
 //! `/proc/meminfo` (fs/proc/meminfo.c; Documentation/filesystems/proc.rst).
-//!
-//! A parser of our own: the one of `procfs` refuses the whole file where one line is missing, as in
-//! sandboxes such as gVisor.
 
 use crate::linux::{
     error::ReadError,
@@ -23,23 +20,17 @@ pub struct Meminfo {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
-    parse_file(root, &root.read(PATH)?)
+    root.parse(PATH, EXPECTED, parse)
 }
 
 /// Reads the file once for both.
 pub fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError> {
-    let bytes = root.read(PATH)?;
-    let meminfo = parse_file(root, &bytes)?;
-    Ok((meminfo, Usage::of(&lines_of_file(root, &bytes)?)))
-}
-
-fn parse_file(root: &Root, bytes: &[u8]) -> Result<Meminfo, ReadError> {
-    parse(bytes).map_err(|line| ReadError::Malformed {
-        path: root.path(PATH),
-        line,
-        problem: "a name and a number of kB were expected",
+    root.parse(PATH, EXPECTED, |bytes| {
+        Ok((parse(bytes)?, Usage::of(&parse_lines(bytes)?)))
     })
 }
+
+const EXPECTED: &str = "a name and a number of kB below 2^64 bytes were expected";
 
 /// Lines of other names are passed over. Errors: the number of a line that has no number of kB.
 pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
@@ -76,15 +67,7 @@ pub struct Line {
 
 /// Reads every line of the file, in the kernel's order.
 pub fn read_lines(root: &Root) -> Result<Vec<Line>, ReadError> {
-    lines_of_file(root, &root.read(PATH)?)
-}
-
-fn lines_of_file(root: &Root, bytes: &[u8]) -> Result<Vec<Line>, ReadError> {
-    parse_lines(bytes).map_err(|line| ReadError::Malformed {
-        path: root.path(PATH),
-        line,
-        problem: "a number of bytes below 2^64 was expected",
-    })
+    root.parse(PATH, EXPECTED, parse_lines)
 }
 
 /// A line of unknown form is kept, without a figure: those of known form are still worth knowing.

@@ -11,7 +11,7 @@ use std::{
 use crate::linux::{
     error::{ParseError, ReadError},
     root::Root,
-    text::{parse_number, split_once, words},
+    text::{LineReader, parse_number, split_once, words},
 };
 
 const PATH: &str = "proc/self/mountinfo";
@@ -67,23 +67,19 @@ pub(crate) fn missing(root: &Root) -> ReadError {
 ///
 /// Errors: a line that is no mount, among those of that type.
 pub fn parse(
-    mut text: impl BufRead,
+    text: impl BufRead,
     filesystem: &str,
     mut look: impl FnMut(Mount) -> ControlFlow<()>,
 ) -> Result<(), ParseError> {
     let wanted = format!(" - {filesystem} ");
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
+    let mut lines = LineReader::new(text);
+    while let Some((number, line)) = lines.next()? {
         // A host can have thousands of mounts. Only those of interest are parsed.
         let mut windows = line.windows(wanted.len());
         let Some(at) = windows.position(|window| window == wanted.as_bytes()) else {
             continue;
         };
-        let of_filesystem = line[at + wanted.len()..].trim_ascii_end();
+        let of_filesystem = &line[at + wanted.len()..];
         let mount = parse_mount(&line[..at], of_filesystem).ok_or(ParseError::Malformed {
             line: number,
             problem: "a mount was expected",

@@ -10,9 +10,7 @@ use crate::linux::{
 /// Reads the file.
 pub fn online(root: &Root) -> Result<List, ReadError> {
     const PATH: &str = "sys/devices/system/cpu/online";
-    list::parse(&root.read(PATH)?).ok_or_else(|| ReadError::Malformed {
-        path: root.path(PATH),
-        line: 1,
-        problem: "a list of numbers was expected",
+    root.parse(PATH, "a list of numbers was expected", |bytes| {
+        list::parse(bytes).ok_or(1)
     })
 }

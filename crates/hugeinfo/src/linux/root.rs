@@ -53,6 +53,21 @@ impl Root {
         Ok(bytes)
     }
 
+    /// Reads a file and makes facts of it. Parsers of whole files say in which line they failed.
+    pub(crate) fn parse<T>(
+        &self,
+        path: impl AsRef<Path>,
+        expected: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, usize>,
+    ) -> Result<T, ReadError> {
+        let path = path.as_ref();
+        parse(&self.read(path)?).map_err(|line| ReadError::Malformed {
+            path: self.path(path),
+            line,
+            problem: expected,
+        })
+    }
+
     /// Opens a file that somebody has written. One that is not regular counts as missing: a pipe
     /// would never end.
     pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {

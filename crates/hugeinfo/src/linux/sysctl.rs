@@ -36,18 +36,12 @@ pub struct Vm {
 /// Reads the files.
 pub fn read(root: &Root) -> Result<Vm, ReadError> {
     let number = |name| Ok::<_, ReadError>(absent_or(read_number(root, name))?.ok());
-    let overcommit_bytes = match number("overcommit_kbytes")? {
-        Some(kilobytes) => Some(
-            kilobytes
-                .checked_mul(1024)
-                .ok_or_else(|| malformed(root, "overcommit_kbytes"))?,
-        ),
-        None => None,
-    };
+    let kilobytes = |bytes: &[u8]| parse(bytes)?.checked_mul(1024);
+    let overcommit_bytes = read_as(root, "overcommit_kbytes", kilobytes);
     Ok(Vm {
         overcommit_memory: number("overcommit_memory")?,
         overcommit_ratio: number("overcommit_ratio")?,
-        overcommit_bytes,
+        overcommit_bytes: absent_or(overcommit_bytes)?.ok(),
         swappiness: number("swappiness")?,
         zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
@@ -58,15 +52,16 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
 
 /// One setting.
 pub fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
-    parse(&root.read(format!("{DIRECTORY}/{name}"))?).ok_or_else(|| malformed(root, name))
+    read_as(root, name, parse)
 }
 
-fn malformed(root: &Root, name: &str) -> ReadError {
-    ReadError::Malformed {
-        path: root.path(format!("{DIRECTORY}/{name}")),
-        line: 1,
-        problem: "a number was expected",
-    }
+fn read_as(
+    root: &Root,
+    name: &str,
+    parse: impl Fn(&[u8]) -> Option<i64>,
+) -> Result<i64, ReadError> {
+    let path = format!("{DIRECTORY}/{name}");
+    root.parse(path, "a number was expected", |bytes| parse(bytes).ok_or(1))
 }
 
 /// A decimal number. The kernel lets some of them be negative, although it makes no sense.

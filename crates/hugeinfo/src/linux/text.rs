@@ -1,4 +1,6 @@
-//! How the kernel writes numbers in its text files.
+//! How the kernel writes lines and numbers in its text files.
+
+use std::io::{self, BufRead};
 
 /// Decimal digits only: no sign, no blanks, nothing beyond 64 bits.
 pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
@@ -38,4 +40,33 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         .zip(1..)
         .map(|(line, n)| (n, line))
         .filter(|(_, line)| !line.is_empty())
+}
+
+/// The lines of a stream, one at a time: a file may be long, and the kernel makes it up as it is
+/// read.
+pub(crate) struct LineReader<R> {
+    text: R,
+    line: Vec<u8>,
+    number: usize,
+}
+
+impl<R: BufRead> LineReader<R> {
+    pub(crate) fn new(text: R) -> Self {
+        Self {
+            text,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line without its line feed, and its number from 1.
+    pub(crate) fn next(&mut self) -> io::Result<Option<(usize, &[u8])>> {
+        self.line.clear();
+        self.number += 1;
+        if self.text.read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(None);
+        }
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        Ok(Some((self.number, line)))
+    }
 }

@@ -85,15 +85,9 @@ pub fn read(root: &Root) -> Result<Modes, ReadError> {
 }
 
 fn read_mode(root: &Root, path: &str) -> Result<Option<String>, ReadError> {
-    let Ok(bytes) = absent_or(root.read(path))? else {
-        return Ok(None);
-    };
-    let mode = parse(&bytes).ok_or_else(|| ReadError::Malformed {
-        path: root.path(path),
-        line: 1,
-        problem: "words were expected, one of them in brackets",
-    })?;
-    Ok(Some(mode.to_owned()))
+    let expected = "words were expected, one of them in brackets";
+    let parse = |bytes: &[u8]| parse(bytes).map(str::to_owned).ok_or(1);
+    Ok(absent_or(root.parse(path, expected, parse))?.ok())
 }
 
 /// The word in brackets of `always [madvise] never`.

@@ -9,10 +9,8 @@ use crate::linux::{
 /// Whole seconds since boot.
 pub fn read(root: &Root) -> Result<u64, ReadError> {
     const PATH: &str = "proc/uptime";
-    parse(&root.read(PATH)?).ok_or_else(|| ReadError::Malformed {
-        path: root.path(PATH),
-        line: 1,
-        problem: "a number of seconds was expected",
+    root.parse(PATH, "a number of seconds was expected", |bytes| {
+        parse(bytes).ok_or(1)
     })
 }
 

@@ -29,11 +29,7 @@ impl Vmstat {
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
     const PATH: &str = "proc/vmstat";
-    parse(&root.read(PATH)?).map_err(|line| ReadError::Malformed {
-        path: root.path(PATH),
-        line,
-        problem: "a name and a number were expected",
-    })
+    root.parse(PATH, "a name and a number were expected", parse)
 }
 
 /// `pgmajfault 123` in each line. Errors: the number of a line of another form.

@@ -107,8 +107,8 @@ pub struct Facts {
 /// The NUMA nodes that a server may take memory from: its control group says which
 /// (`cpuset.mems`), and whether it was bound to some (`numactl --membind`).
 ///
-/// A mapping on huge pages is refused if these nodes have too few, whatever the pool has (mm/hugetlb.c
-/// `hugetlb_acct_memory`, `allowed_mems_nr`).
+/// A mapping on huge pages is refused if these nodes have too few, whatever the pool has
+/// (mm/hugetlb.c `hugetlb_acct_memory`, `allowed_mems_nr`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedNodes {
     /// All that have memory, as where there is one, or the kernel knows no NUMA.
@@ -204,7 +204,12 @@ impl Facts {
     /// PostgreSQL hands the kernel the logarithm of the setting, rounded up: 1536 kB gets pages of
     /// 2 MB.
     pub fn huge_page_asked_for(&self) -> Option<u64> {
-        let Some(setting) = self.next_start().huge_page_size_bytes else {
+        self.huge_page_of(self.next_start())
+    }
+
+    /// The same for a start with these settings.
+    pub fn huge_page_of(&self, server: &Server) -> Option<u64> {
+        let Some(setting) = server.huge_page_size_bytes else {
             return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
         };
         let rounded_up = setting.checked_next_power_of_two()?;

@@ -60,8 +60,8 @@ const PROGRAMS: [&[u8]; 3] = [b"postgres", b"postmaster", b"edb-postgres"];
 /// All servers, by number. `own` is one for certain, whatever it is called; `children` are for
 /// certain none, and are not opened.
 ///
-/// Where `/proc` is mounted with `hidepid`, other users' are not seen. `pause` is called for each
-/// process of the host, so that a caller can stop.
+/// Where `/proc` is mounted with `hidepid`, other users' are not seen. `check_for_interrupts`
+/// is called for each process of the host, so that a caller can stop.
 ///
 /// Errors: a file that is malformed or fails to be read; never one that is absent. A process that
 /// ends meanwhile is left out.
@@ -69,7 +69,7 @@ pub fn read(
     root: &Root,
     own: Option<u32>,
     children: &HashSet<u32>,
-    mut pause: impl FnMut(),
+    mut check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<Instance>, ReadError> {
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
@@ -77,7 +77,7 @@ pub fn read(
         if children.contains(&pid) && own != Some(pid) {
             continue;
         }
-        pause();
+        check_for_interrupts();
         let found = absent_or(candidate(root, pid, own, &mut buffer))?;
         if let Ok(Some(found)) = found {
             candidates.try_push(found)?;
@@ -92,7 +92,7 @@ pub fn read(
     let of = |pid| candidates.iter().find(|candidate| candidate.pid == pid);
     let mut instances = Vec::new();
     for candidate in pids.into_iter().filter_map(of) {
-        pause();
+        check_for_interrupts();
         if let Ok(mut instance) = absent_or(instance(root, candidate, &mut buffer))? {
             let name = instance.owner_uid.and_then(|uid| users.name(uid));
             instance.owner = name.map(str::to_owned);
@@ -239,18 +239,12 @@ fn instance(
         .and_then(|bytes| postmaster_pid::parse(&bytes))
         .filter(|file| file.pid == own_number)
         .map(|file| file.port);
-    let segment = match absent_or(process.read("maps", buffer))? {
-        Ok(bytes) => {
-            let address = main_segment(bytes)
-                .map_err(|line| process.malformed("maps", line, maps::EXPECTED))?;
-            match address {
-                Some(address) => absent_or(segment::read(&process, address))?.ok(),
-                None => None,
-            }
-        }
-        Err(_) => None,
+    let address = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
+    let segment = match absent_or(address)? {
+        Ok(Some(address)) => absent_or(segment::read(&process, address))?.ok(),
+        _ => None,
     };
-    // What was read by number is of this process if that is still here.
+    // One that has ended meanwhile is left out.
     stat::read(&process, buffer)?;
     Ok(Instance {
         pid,

@@ -7,7 +7,7 @@ use crate::linux::{
 
 /// What a mapping is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MappingKind {
     /// The main shared memory segment, whatever the kernel calls it.
     MainSegment,
     /// The small System V segment that guards the data directory.
@@ -30,7 +30,7 @@ pub enum Kind {
     Kernel,
 }
 
-impl Kind {
+impl MappingKind {
     /// As it is shown in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -73,35 +73,35 @@ impl Landmarks {
     }
 
     /// What that mapping is for.
-    pub fn kind(&self, entry: &Entry) -> Kind {
+    pub fn kind(&self, entry: &Entry) -> MappingKind {
         let extent = &entry.mapping.extent;
         let path = entry.mapping.path.as_slice();
         let is_part_of =
             |whole: &Option<Extent>| whole.is_some_and(|whole| whole.is_same_object(extent));
         if is_part_of(&self.main) {
-            return Kind::MainSegment;
+            return MappingKind::MainSegment;
         }
         if is_part_of(&self.shim) {
-            return Kind::SysvShim;
+            return MappingKind::SysvShim;
         }
         match path {
             b""
             | b"/dev/zero"
             | b"/dev/zero (deleted)"
             | b"/anon_hugepage"
-            | b"/anon_hugepage (deleted)" => Kind::Anonymous,
-            b"[heap]" => Kind::Heap,
-            b"[stack]" => Kind::Stack,
+            | b"/anon_hugepage (deleted)" => MappingKind::Anonymous,
+            b"[heap]" => MappingKind::Heap,
+            b"[stack]" => MappingKind::Stack,
             // Before Linux 4.5, of a thread.
-            [b'[', name @ ..] if name.starts_with(b"stack:") => Kind::Stack,
+            [b'[', name @ ..] if name.starts_with(b"stack:") => MappingKind::Stack,
             // What a descriptor of the kernel's own maps: [io_uring], [perf_event].
-            _ if path.starts_with(b"anon_inode:") => Kind::Kernel,
-            [b'[', name @ ..] if name.starts_with(b"anon") => Kind::Anonymous,
-            [b'[', ..] => Kind::Kernel,
-            _ if is_dynamic_shared_memory(path) => Kind::DynamicSharedMemory,
-            _ if self.executable.as_deref() == Some(path) => Kind::Executable,
-            _ if is_library(path) => Kind::Library,
-            _ => Kind::File,
+            _ if path.starts_with(b"anon_inode:") => MappingKind::Kernel,
+            [b'[', name @ ..] if name.starts_with(b"anon") => MappingKind::Anonymous,
+            [b'[', ..] => MappingKind::Kernel,
+            _ if is_dynamic_shared_memory(path) => MappingKind::DynamicSharedMemory,
+            _ if self.executable.as_deref() == Some(path) => MappingKind::Executable,
+            _ if is_library(path) => MappingKind::Library,
+            _ => MappingKind::File,
         }
     }
 }
@@ -163,11 +163,11 @@ mod tests {
             assert_eq!(
                 kinds,
                 [
-                    Kind::MainSegment,
-                    Kind::MainSegment,
-                    Kind::SysvShim,
-                    Kind::DynamicSharedMemory,
-                    Kind::Anonymous
+                    MappingKind::MainSegment,
+                    MappingKind::MainSegment,
+                    MappingKind::SysvShim,
+                    MappingKind::DynamicSharedMemory,
+                    MappingKind::Anonymous
                 ]
             );
         }
@@ -180,24 +180,33 @@ mod tests {
             ..Landmarks::default()
         };
         for (name, kind) in [
-            ("", Kind::Anonymous),
-            ("[heap]", Kind::Heap),
-            ("[stack]", Kind::Stack),
-            ("[anon:glibc: malloc]", Kind::Anonymous),
-            ("[stack:4711]", Kind::Stack),
-            ("anon_inode:[io_uring]", Kind::Kernel),
-            ("[vdso]", Kind::Kernel),
-            ("[vvar_vclock]", Kind::Kernel),
-            ("/dev/shm/PostgreSQL.2349203", Kind::DynamicSharedMemory),
+            ("", MappingKind::Anonymous),
+            ("[heap]", MappingKind::Heap),
+            ("[stack]", MappingKind::Stack),
+            ("[anon:glibc: malloc]", MappingKind::Anonymous),
+            ("[stack:4711]", MappingKind::Stack),
+            ("anon_inode:[io_uring]", MappingKind::Kernel),
+            ("[vdso]", MappingKind::Kernel),
+            ("[vvar_vclock]", MappingKind::Kernel),
+            (
+                "/dev/shm/PostgreSQL.2349203",
+                MappingKind::DynamicSharedMemory,
+            ),
             (
                 "/srv/pg data/pg_dynshmem/mmap.17 (deleted)",
-                Kind::DynamicSharedMemory,
+                MappingKind::DynamicSharedMemory,
             ),
-            ("/usr/lib/postgresql/15/bin/postgres", Kind::Executable),
-            ("/usr/lib/postgresql/15/lib/plpgsql.so", Kind::Library),
-            ("/usr/lib/libc.so.6 (deleted)", Kind::Library),
-            ("/usr/lib/locale/locale-archive", Kind::File),
-            ("/srv/.sorted", Kind::File),
+            (
+                "/usr/lib/postgresql/15/bin/postgres",
+                MappingKind::Executable,
+            ),
+            (
+                "/usr/lib/postgresql/15/lib/plpgsql.so",
+                MappingKind::Library,
+            ),
+            ("/usr/lib/libc.so.6 (deleted)", MappingKind::Library),
+            ("/usr/lib/locale/locale-archive", MappingKind::File),
+            ("/srv/.sorted", MappingKind::File),
         ] {
             let line = format!("7f0000000000-7f0000001000 r--p 00000000 fe:00 42 {name}");
             let line = if name.starts_with('/') {

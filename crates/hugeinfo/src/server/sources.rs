@@ -29,14 +29,12 @@ pub struct Source {
     /// Where it was looked for.
     pub path: PathBuf,
     /// What came of it.
-    pub status: Status,
-    /// The SQL objects that need it, or use it where a better one is missing.
-    pub used_for: &'static [&'static str],
+    pub status: Availability,
 }
 
 /// What came of trying a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum Availability {
     /// It can be read.
     Ok,
     /// It may not be read.
@@ -47,7 +45,7 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl Availability {
     /// As it is shown in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,123 +94,39 @@ enum Way {
     Query,
 }
 
-type Entry = (&'static str, &'static str, Way, &'static [&'static str]);
-
-/// Name, file, way, use. Those that need the rights to look into a process first.
+/// Name, file, way. Those that need the rights to look into a process first.
 const INSIDE: [Entry; 5] = [
-    ("PROCMAP_QUERY", "maps", Way::Query, SEGMENT_QUERY),
-    ("maps", "maps", Way::Byte, MAPS),
-    ("smaps", "smaps", Way::Byte, SMAPS),
-    (
-        "smaps_rollup",
-        "smaps_rollup",
-        Way::Open,
-        &["hugeinfo_memory"],
-    ),
-    ("numa_maps", "numa_maps", Way::Byte, NUMA_MAPS),
+    ("PROCMAP_QUERY", "maps", Way::Query),
+    ("maps", "maps", Way::Byte),
+    ("smaps", "smaps", Way::Byte),
+    ("smaps_rollup", "smaps_rollup", Way::Open),
+    ("numa_maps", "numa_maps", Way::Byte),
 ];
 const OUTSIDE: [Entry; 10] = [
-    ("status", "status", Way::Byte, STATUS),
-    ("stat", "stat", Way::Byte, PROCESSES),
-    ("children", "children", Way::ByteOrNone, PROCESSES),
-    ("oom_score", "oom_score", Way::Byte, BACKENDS),
-    ("oom_score_adj", "oom_score_adj", Way::Byte, BACKENDS),
-    ("cmdline", "cmdline", Way::Byte, COMMAND_LINES),
-    ("exe", "exe", Way::Link, PROCESSES),
-    ("cwd", "cwd", Way::Link, COMMAND_LINES),
-    ("cgroup", "cgroup", Way::Byte, CGROUP),
-    ("limits", "limits", Way::Byte, &["hugeinfo_checks"]),
+    ("status", "status", Way::Byte),
+    ("stat", "stat", Way::Byte),
+    ("children", "children", Way::ByteOrNone),
+    ("oom_score", "oom_score", Way::Byte),
+    ("oom_score_adj", "oom_score_adj", Way::Byte),
+    ("cmdline", "cmdline", Way::Byte),
+    ("exe", "exe", Way::Link),
+    ("cwd", "cwd", Way::Link),
+    ("cgroup", "cgroup", Way::Byte),
+    ("limits", "limits", Way::Byte),
 ];
 
-const SEGMENT_QUERY: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_fault_rates",
-    "hugeinfo_backends",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const MAPS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_fault_rates",
-    "hugeinfo_backends",
-    "hugeinfo_mappings",
-    "hugeinfo_numa",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const SMAPS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_mappings",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const NUMA_MAPS: &[&str] = &[
-    "hugeinfo_numa",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const STATUS: &[&str] = &[
-    "hugeinfo_backends",
-    "hugeinfo_page_tables",
-    "hugeinfo_numa",
-    "hugeinfo_instances",
-    "hugeinfo_checks",
-];
-const PROCESSES: &[&str] = &[
-    "hugeinfo_backends",
-    "hugeinfo_fault_rates",
-    "hugeinfo_memory",
-    "hugeinfo_mappings",
-    "hugeinfo_page_tables",
-    "hugeinfo_numa",
-    "hugeinfo_checks",
-];
-const BACKENDS: &[&str] = &["hugeinfo_backends", "hugeinfo_checks"];
-const COMMAND_LINES: &[&str] = &[
-    "hugeinfo_backends",
-    "hugeinfo_fault_rates",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const CGROUP: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const MEMINFO: &[&str] = &[
-    "hugeinfo_meminfo",
-    "hugeinfo_host",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const POOLS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
+type Entry = (&'static str, &'static str, Way);
+
+/// Files of the host.
+const OF_HOST: [(&str, &str); 8] = [
+    ("mountinfo", "proc/self/mountinfo"),
+    ("meminfo", "proc/meminfo"),
+    ("vmstat", "proc/vmstat"),
+    ("buddyinfo", "proc/buddyinfo"),
+    ("kernel command line", "proc/cmdline"),
+    ("uptime", "proc/uptime"),
+    ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),
+    ("processors", "sys/devices/system/cpu/online"),
 ];
 
 /// Tries each source: for the postmaster and, where looking into a process takes rights, for this
@@ -231,101 +145,67 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
     for entry in &OUTSIDE {
         sources.push(of_process(root, &postmaster, entry, subject));
     }
-    let file = |name, path: &str, used_for| Source {
-        name,
-        path: root.path(path),
-        status: Status::of(first_byte(root, path)),
-        used_for,
-    };
-    sources.push(file("mountinfo", "proc/self/mountinfo", CGROUP));
-    sources.push(file("meminfo", "proc/meminfo", MEMINFO));
-    sources.push(file(
-        "vmstat",
-        "proc/vmstat",
-        &["hugeinfo_vmstat", "hugeinfo_checks"],
-    ));
-    sources.push(file("buddyinfo", "proc/buddyinfo", &["hugeinfo_checks"]));
-    sources.push(file(
-        "kernel command line",
-        "proc/cmdline",
-        &["hugeinfo_checks"],
-    ));
-    sources.push(file("uptime", "proc/uptime", &["hugeinfo_checks"]));
-
-    let directory = |name, path, result, used_for| Source {
-        name,
-        path: root.path(path),
-        status: Status::of(result),
-        used_for,
-    };
-    sources.push(directory(
-        "vm settings",
-        sysctl::DIRECTORY,
-        first_byte(root, &format!("{}/overcommit_memory", sysctl::DIRECTORY)),
-        &["hugeinfo_host", "hugeinfo_checks"],
-    ));
-    sources.push(file(
-        "zone_reclaim_mode",
-        "proc/sys/vm/zone_reclaim_mode",
-        &["hugeinfo_checks"],
-    ));
-    sources.push(directory(
-        "sysctl files",
-        "/etc/sysctl.d",
-        root.names("etc/sysctl.d").map(|_| true),
-        &["hugeinfo_checks"],
-    ));
+    for (name, path) in OF_HOST {
+        sources.push(of_host(root, name, path, first_byte(root, path)));
+    }
     let page_sizes = page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
-    sources.push(directory(
-        "pools",
-        hugepages::DIRECTORY,
-        page_sizes.map(|sizes| !sizes.is_empty()),
-        POOLS,
-    ));
-    sources.push(directory(
-        "transparent huge pages",
-        transparent_hugepage::DIRECTORY,
-        first_byte(
-            root,
-            &format!("{}/enabled", transparent_hugepage::DIRECTORY),
+    let first_byte_in = |directory, file| first_byte(root, &format!("{directory}/{file}"));
+    for (name, path, result) in [
+        (
+            "vm settings",
+            sysctl::DIRECTORY,
+            first_byte_in(sysctl::DIRECTORY, "overcommit_memory"),
         ),
-        &["hugeinfo_host", "hugeinfo_checks"],
-    ));
-    sources.push(directory(
-        "nodes",
-        nodes::DIRECTORY,
-        nodes::read(root).map(|_| true),
-        &["hugeinfo_numa", "hugeinfo_host", "hugeinfo_checks"],
-    ));
-    sources.push(file(
-        "processors",
-        "sys/devices/system/cpu/online",
-        &["hugeinfo_host"],
-    ));
+        (
+            "sysctl files",
+            "/etc/sysctl.d",
+            root.names("etc/sysctl.d").map(|_| true),
+        ),
+        (
+            "pools",
+            hugepages::DIRECTORY,
+            page_sizes.map(|sizes| !sizes.is_empty()),
+        ),
+        (
+            "transparent huge pages",
+            transparent_hugepage::DIRECTORY,
+            first_byte_in(transparent_hugepage::DIRECTORY, "enabled"),
+        ),
+        ("nodes", nodes::DIRECTORY, nodes::read(root).map(|_| true)),
+    ] {
+        sources.push(of_host(root, name, path, result));
+    }
     sources.push(limits(root, &postmaster, &sizes));
     sources
+}
+
+fn of_host(root: &Root, name: &'static str, path: &str, result: Result<bool, ReadError>) -> Source {
+    Source {
+        name,
+        path: root.path(path),
+        status: Availability::of(result),
+    }
 }
 
 /// A directory in `/proc` by its name, opened or not.
 type Opened = (String, Result<Process, ReadError>);
 
 fn of_process(root: &Root, (pid, process): &Opened, entry: &Entry, subject: &Subject) -> Source {
-    let &(name, file, way, used_for) = entry;
+    let &(name, file, way) = entry;
     // The only one that lies deeper.
     let file = match name {
         "children" => format!("task/{pid}/children"),
         _ => file.to_owned(),
     };
     let status = match process {
-        Ok(process) => Status::of(way.tried(process, &file, subject)),
-        Err(error) => Status::of_error(error),
+        Ok(process) => Availability::of(way.tried(process, &file, subject)),
+        Err(error) => Availability::of_error(error),
     };
     Source {
         name,
         path: root.path(format!("proc/{pid}/{file}")),
         status,
-        used_for,
     }
 }
 
@@ -380,8 +260,7 @@ fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     Source {
         name: "hugetlb control group",
         path: path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup"))),
-        status: Status::of(read.map(|hugetlb| hugetlb.groups.iter().any(|g| is_limited(&g)))),
-        used_for: CGROUP,
+        status: Availability::of(read.map(|hugetlb| hugetlb.groups.iter().any(|g| is_limited(&g)))),
     }
 }
 
@@ -395,21 +274,21 @@ mod tests {
     fn what_the_kernel_answers_has_a_word() {
         let answer = |code| {
             let error = io::Error::from_raw_os_error(code);
-            Status::of(Err(ReadError::from_io(
+            Availability::of(Err(ReadError::from_io(
                 PathBuf::from("/proc/1/maps"),
                 error,
             )))
         };
         for (code, status) in [
-            (rustix::io::Errno::ACCESS, Status::Denied),
-            (rustix::io::Errno::PERM, Status::Denied),
-            (rustix::io::Errno::NOENT, Status::Missing),
-            (rustix::io::Errno::SRCH, Status::Missing),
-            (rustix::io::Errno::IO, Status::Failed),
+            (rustix::io::Errno::ACCESS, Availability::Denied),
+            (rustix::io::Errno::PERM, Availability::Denied),
+            (rustix::io::Errno::NOENT, Availability::Missing),
+            (rustix::io::Errno::SRCH, Availability::Missing),
+            (rustix::io::Errno::IO, Availability::Failed),
         ] {
             assert_eq!(answer(code.raw_os_error()), status, "{code}");
         }
-        assert_eq!(Status::of(Ok(true)), Status::Ok);
-        assert_eq!(Status::of(Ok(false)), Status::Missing);
+        assert_eq!(Availability::of(Ok(true)), Availability::Ok);
+        assert_eq!(Availability::of(Ok(false)), Availability::Missing);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     linux::{
-        boot::Request,
+        boot::NextBoot,
         buddyinfo::FreeBlocks,
         cgroup::{Refused, memory::MemoryLimit},
         error::Absent,
@@ -24,8 +24,8 @@ pub struct Surroundings {
     pub vmstat: Result<Vmstat, Absent>,
     /// Free memory in whole blocks.
     pub free_blocks: Result<FreeBlocks, Absent>,
-    /// Huge pages that were asked for when the machine started.
-    pub asked_at_boot: Result<Vec<Request>, Absent>,
+    /// What asks for huge pages when the machine starts.
+    pub asked_at_boot: Result<NextBoot, Absent>,
     /// The NUMA nodes, with their part of the pools.
     pub nodes: Result<Vec<Node>, Absent>,
     /// Pages of the main segment by node, as far as one process has touched it. `None`: there is
@@ -70,6 +70,8 @@ pub struct ProcessFigures {
     pub page_tables: Option<u64>,
     /// `RssAnon`, in bytes.
     pub rss_anon: Option<u64>,
+    /// `RssShmem`, in bytes: shared memory on small pages that it has touched.
+    pub rss_shmem: Option<u64>,
     /// `VmSwap`, in bytes.
     pub swap: Option<u64>,
     /// Faults that needed reading from disk, since it started.

@@ -17,16 +17,11 @@ pub(super) fn read(
     process: &Process,
     controller: &str,
 ) -> Result<Option<(Version, PathBuf)>, ReadError> {
-    const NAME: &str = "cgroup";
-    let mut buffer = Vec::new();
-    match process.read(NAME, &mut buffer) {
-        Ok(bytes) => parse(bytes, controller).map_err(|line| {
-            process.malformed(
-                NAME,
-                line,
-                "a control group was expected: ID:CONTROLLERS:PATH",
-            )
-        }),
+    let expected = "a control group was expected: ID:CONTROLLERS:PATH";
+    match process.parse_whole("cgroup", &mut Vec::new(), expected, |bytes| {
+        parse(bytes, controller)
+    }) {
+        Ok(group) => Ok(group),
         // Of a process that has ended nothing is there.
         Err(error) if error.is_missing() && absent_or(process.file("stat"))?.is_ok() => Ok(None),
         Err(error) => Err(error),

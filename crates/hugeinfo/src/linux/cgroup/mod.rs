@@ -63,32 +63,52 @@ fn sees_all_groups(root: &Root) -> Result<bool, ReadError> {
 
 /// Reads a limit, or a use.
 fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, ReadError> {
-    parse_limit(&root.read(file)?, page_bytes).ok_or_else(|| ReadError::Malformed {
-        path: root.path(file),
-        line: 1,
-        problem: "a number of bytes or \"max\" was expected",
-    })
+    let expected = "a number of bytes or \"max\" was expected";
+    let limit = root.parse(file, expected, |text| {
+        parse_limit(text, page_bytes).ok_or(1)
+    })?;
+    Ok(limit.bytes())
 }
 
-/// A number of bytes; `Some(None)`: unlimited, which is `max` in v2 and, in v1, the largest
-/// multiple of the page size.
-pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Option<u64>> {
+/// What a file of a limit says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// There is none: `max` in v2 and, in v1, the largest multiple of the page size.
+    Unlimited,
+    /// So many.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// `None`: unlimited.
+    pub fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
+/// `max`, or a number of bytes.
+pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Limit> {
     const V1_COUNTER_MAX: u64 = i64::MAX.unsigned_abs();
     let text = text.trim_ascii();
     if text == b"max" {
-        return Some(None);
+        return Some(Limit::Unlimited);
     }
     let bytes = parse_number(text)?;
-    Some(Some(bytes).filter(|&bytes| bytes <= V1_COUNTER_MAX.saturating_sub(page_bytes)))
+    let is_limit = bytes <= V1_COUNTER_MAX.saturating_sub(page_bytes);
+    Some(if is_limit {
+        Limit::Bytes(bytes)
+    } else {
+        Limit::Unlimited
+    })
 }
 
 /// Reads one of the counters in a file. `None`: it isn't among them.
 fn read_counter(root: &Root, file: &Path, name: &str) -> Result<Option<u64>, ReadError> {
-    parse_counter(&root.read(file)?, name).map_err(|line| ReadError::Malformed {
-        path: root.path(file),
-        line,
-        problem: "a name and a number were expected",
-    })
+    let expected = "a name and a number were expected";
+    root.parse(file, expected, |text| parse_counter(text, name))
 }
 
 /// `inactive_file 123` in a line of its own, as in `memory.stat` and `hugetlb.SIZE.events`. Errors:

@@ -17,15 +17,15 @@ pub struct Node {
     /// Its number. There can be holes between numbers.
     pub number: u32,
     /// Its memory.
-    pub memory: Memory,
+    pub memory: NodeMemory,
     /// Its part of each pool that the kernel has, smallest page first. A node without memory has no
     /// part.
-    pub pools: Vec<Pool>,
+    pub pools: Vec<NodePool>,
 }
 
 /// Bytes. `None`: the kernel has no such line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct NodeMemory {
     /// `MemTotal` of the node.
     pub total: Option<u64>,
     /// `MemFree` of the node: used for nothing, not even for files.
@@ -35,16 +35,16 @@ pub struct Memory {
 /// A node's part of a pool. A node has no counters of what is reserved, nor of overcommit: these
 /// are the host's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pool {
+pub struct NodePool {
     /// Size of one page.
     pub page_bytes: u64,
     /// `None`: the node has no part of this pool, or it may not be read.
-    pub counters: Option<Counters>,
+    pub counters: Option<NodeCounters>,
 }
 
 /// Counts of pages on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counters {
+pub struct NodeCounters {
     /// `nr_hugepages`: persistent and surplus pages that exist.
     pub total: u64,
     /// `free_hugepages`: not touched yet, whether promised to somebody or not.
@@ -56,25 +56,25 @@ pub struct Counters {
 /// All nodes that are online, by number, each with a pool for every huge page size of the kernel.
 ///
 /// Errors: absent where the kernel knows no NUMA, or `/sys` is not mounted or hidden.
-pub fn read(root: &Root, pause: impl FnMut()) -> Result<Vec<Node>, ReadError> {
-    read_among(root, |_| true, pause)
+pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>, ReadError> {
+    read_among(root, |_| true, check_for_interrupts)
 }
 
 /// Those that `is_wanted` picks by their numbers.
 pub fn read_among(
     root: &Root,
     is_wanted: impl Fn(u32) -> bool,
-    mut pause: impl FnMut(),
+    mut check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<Node>, ReadError> {
     let mut numbers = nodes::read(root)?;
     numbers.retain(|&number| is_wanted(number));
     let page_sizes = page_sizes(root)?;
     let node = |number| {
-        pause();
+        check_for_interrupts();
         let pools = page_sizes
             .iter()
             .map(|&page_bytes| {
-                Ok(Pool {
+                Ok(NodePool {
                     page_bytes,
                     counters: absent_or(read_counters(root, number, page_bytes))?.ok(),
                 })
@@ -97,38 +97,36 @@ fn page_sizes(root: &Root) -> Result<BTreeSet<u64>, ReadError> {
         .collect())
 }
 
-fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<Counters, ReadError> {
+fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<NodeCounters, ReadError> {
     let pool = hugepages::directory(page_bytes);
     let name = pool.rsplit('/').next().unwrap_or_default();
     let directory = format!("{}/hugepages/{name}", nodes::directory(node));
     let counter = |file| {
         let path = format!("{directory}/{file}");
-        hugepages::parse_counter(&root.read(&path)?).ok_or_else(|| ReadError::Malformed {
-            path: root.path(&path),
-            line: 1,
-            problem: "a number was expected",
+        root.parse(&path, "a number was expected", |bytes| {
+            hugepages::parse_counter(bytes).ok_or(1)
         })
     };
-    Ok(Counters {
+    Ok(NodeCounters {
         total: counter("nr_hugepages")?,
         free: counter("free_hugepages")?,
         surplus: counter("surplus_hugepages")?,
     })
 }
 
-fn read_memory(root: &Root, node: u32) -> Result<Memory, ReadError> {
+fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     let path = format!("{}/meminfo", nodes::directory(node));
-    parse_meminfo(&root.read(&path)?).map_err(|line| ReadError::Malformed {
-        path: root.path(&path),
-        line,
-        problem: "a name and a number of kB were expected",
-    })
+    root.parse(
+        &path,
+        "a name and a number of kB were expected",
+        parse_meminfo,
+    )
 }
 
 /// `Node 0 MemTotal:       24684092 kB` in each line. Lines of other names are passed over. Errors:
 /// the number of a line that has no number of kB.
-pub fn parse_meminfo(bytes: &[u8]) -> Result<Memory, usize> {
-    let mut memory = Memory::default();
+pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
+    let mut memory = NodeMemory::default();
     for (number, line) in lines(bytes) {
         let Some((name, value)) = split_once(line, b':') else {
             continue;
@@ -150,13 +148,16 @@ mod tests {
     #[test]
     fn memory_of_a_node() {
         let text = b"Node 3 MemTotal:       24684092 kB\nNode 3 MemFree:        0 kB\nNode 3 HugePages_Total:  5\n\n";
-        let expected = Memory {
+        let expected = NodeMemory {
             total: Some(24_684_092 << 10),
             free: Some(0),
         };
         assert_eq!(parse_meminfo(text), Ok(expected));
-        assert_eq!(parse_meminfo(b""), Ok(Memory::default()));
-        assert_eq!(parse_meminfo(b"MemTotal: 1 kB\n"), Ok(Memory::default()));
+        assert_eq!(parse_meminfo(b""), Ok(NodeMemory::default()));
+        assert_eq!(
+            parse_meminfo(b"MemTotal: 1 kB\n"),
+            Ok(NodeMemory::default())
+        );
         assert_eq!(parse_meminfo(b"\nNode 0 MemFree: 1 MB\n"), Err(2));
     }
 }

@@ -26,14 +26,12 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
 
 /// The nodes that have memory; others have only processors or devices.
 ///
-/// Errors: absent as [`read`], or where the kernel doesn't tell (before 4.14, unless it was built to
-/// unplug memory).
+/// Errors: absent as [`read`], or where the kernel doesn't tell (before 4.14, unless it was built
+/// to unplug memory).
 pub fn with_memory(root: &Root) -> Result<List, ReadError> {
     let path = format!("{DIRECTORY}/has_memory");
-    list::parse(&root.read(&path)?).ok_or_else(|| ReadError::Malformed {
-        path: root.path(path),
-        line: 1,
-        problem: "a list of numbers was expected",
+    root.parse(&path, "a list of numbers was expected", |bytes| {
+        list::parse(bytes).ok_or(1)
     })
 }
 

@@ -15,13 +15,14 @@ use crate::linux::{
 ///
 /// From `/proc/PARENT/task/PARENT/children` (`CONFIG_PROC_CHILDREN`), else from the parents of all
 /// processes of the host. That file can miss a child while another ends (proc(5)): numbers that the
-/// caller knows otherwise are added. A number promises nothing; ask [`member`]. `pause` is called
-/// for each process of the host that is looked at, so that a caller can stop.
+/// caller knows otherwise are added. A number promises nothing; ask [`member`].
+/// `check_for_interrupts` is called for each process of the host that is looked at, so that a
+/// caller can stop.
 pub fn pids(
     root: &Root,
     parent: u32,
     known: impl IntoIterator<Item = u32>,
-    pause: impl FnMut(),
+    check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<u32>, ReadError> {
     let path = format!("proc/{parent}/task/{parent}/children");
     let mut pids = match absent_or(root.read(&path))? {
@@ -32,7 +33,7 @@ pub fn pids(
                 problem: "numbers of processes were expected",
             })
         }))?,
-        Err(_) => pids_by_parent(root, parent, pause)?,
+        Err(_) => pids_by_parent(root, parent, check_for_interrupts)?,
     };
     pids.try_push(parent)?;
     for pid in known {
@@ -65,12 +66,12 @@ pub fn parse_children(bytes: &[u8]) -> impl Iterator<Item = Option<u32>> {
 fn pids_by_parent(
     root: &Root,
     parent: u32,
-    mut pause: impl FnMut(),
+    mut check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<u32>, ReadError> {
     let mut buffer = Vec::new();
     let mut pids = Vec::new();
     for pid in Process::numbers(root)? {
-        pause();
+        check_for_interrupts();
         if absent_or(open(root, pid, &mut buffer))?.is_ok_and(|(_, stat)| stat.parent == parent) {
             pids.try_push(pid)?;
         }

@@ -10,13 +10,8 @@ use crate::linux::{
 ///
 /// Errors: absent where the process has ended or the file is another user's.
 pub fn locked_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Option<u64>, ReadError> {
-    const NAME: &str = "limits";
-    let bytes = process.read(NAME, buffer)?;
-    if bytes.is_empty() {
-        return Err(process.missing(NAME));
-    }
-    parse(bytes)
-        .map_err(|line| process.malformed(NAME, line, "a limit on locked memory was expected"))
+    let expected = "a limit on locked memory was expected";
+    process.parse("limits", buffer, expected, parse)
 }
 
 /// The line `Max locked memory`. Errors: the number of that line, or 0 if there is none.

@@ -1,7 +1,4 @@
 //! `/proc/PID/maps`: the mappings of a process (fs/proc/task_mmu.c, `show_map_vma`).
-//!
-//! A parser of our own: the one of `procfs` takes names for UTF-8, which the kernel does not
-//! promise, and panics on a file named `/SYSV` with fewer than eight digits behind it.
 
 use std::fmt::Write;
 

@@ -10,44 +10,44 @@ use crate::linux::{
     error::{ParseError, ReadError},
     list::{self, List},
     process::{Process, maps::Extent},
-    text::{parse_hex, parse_number, split_once, words},
+    text::{LineReader, parse_hex, parse_number, split_once, words},
 };
 
 /// Pages of these mappings on each node, in pages of the size that backs them: those that the
 /// process has touched itself, and so at most as many as there are.
 ///
-/// Walks the page tables of the process up to the last of the mappings. `pause` is called for each
-/// line, so that a caller can stop.
+/// Walks the page tables of the process up to the last of the mappings.
+/// `check_for_interrupts` is called for each line, so that a caller can stop.
 pub fn pages_by_node(
     process: &Process,
     mappings: &[Extent],
-    pause: impl FnMut(),
+    check_for_interrupts: impl FnMut(),
 ) -> Result<BTreeMap<u32, u64>, ReadError> {
     const NAME: &str = "numa_maps";
-    parse(BufReader::new(process.file(NAME)?), mappings, pause)
-        .map_err(|error| process.unparsed(NAME, error))
+    parse(
+        BufReader::new(process.file(NAME)?),
+        mappings,
+        check_for_interrupts,
+    )
+    .map_err(|error| process.unparsed(NAME, error))
 }
 
 /// `7f0000000000 default file=/dev/zero\040(deleted) dirty=3 N0=2 N1=1 kernelpagesize_kB=4` in each
 /// line; without `N` where nothing has been touched. Reads no further than the last of the
 /// mappings.
 pub fn parse(
-    mut text: impl BufRead,
+    text: impl BufRead,
     mappings: &[Extent],
-    mut pause: impl FnMut(),
+    mut check_for_interrupts: impl FnMut(),
 ) -> Result<BTreeMap<u32, u64>, ParseError> {
     let mut pages = BTreeMap::new();
     let Some(last) = mappings.iter().map(|mapping| mapping.start).max() else {
         return Ok(pages);
     };
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        pause();
-        let mut words = words(line.trim_ascii_end());
+    let mut lines = LineReader::new(text);
+    while let Some((number, line)) = lines.next()? {
+        check_for_interrupts();
+        let mut words = words(line);
         let start = words.next().and_then(parse_hex);
         let Some(start) = start.filter(|&start| mappings.iter().any(|m| m.start == start)) else {
             continue;
@@ -81,10 +81,12 @@ pub fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
 }
 
 /// `bind:0-1` or `bind=static:0-1` in the second place of the first line.
-pub fn parse_bound_nodes(mut text: impl BufRead) -> Result<Option<List>, ParseError> {
-    let mut line = Vec::new();
-    text.read_until(b'\n', &mut line)?;
-    let policy = words(line.trim_ascii_end()).nth(1).unwrap_or_default();
+pub fn parse_bound_nodes(text: impl BufRead) -> Result<Option<List>, ParseError> {
+    let mut lines = LineReader::new(text);
+    let Some((_, line)) = lines.next()? else {
+        return Ok(None);
+    };
+    let policy = words(line).nth(1).unwrap_or_default();
     let Some((mode, nodes)) = split_once(policy, b':') else {
         return Ok(None);
     };

@@ -14,11 +14,8 @@ pub fn score_adj(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadErr
 }
 
 fn number(process: &Process, name: &str, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
-    let text = process.read_record(name, buffer)?.trim_ascii();
-    if text.is_empty() {
-        return Err(process.missing(name));
-    }
-    parse(text).ok_or_else(|| process.malformed(name, 1, "a number was expected"))
+    let parse = |text: &[u8]| parse(text.trim_ascii()).ok_or(1);
+    process.parse(name, buffer, "a number was expected", parse)
 }
 
 /// A decimal number, which may be negative.

@@ -88,6 +88,34 @@ impl Process {
         self.read_up_to(LARGEST, name, buffer)
     }
 
+    /// Reads a file as [`Self::read_record`] and makes facts of it. An empty one counts as missing:
+    /// its process has ended.
+    pub(crate) fn parse<T>(
+        &self,
+        name: &str,
+        buffer: &mut Vec<u8>,
+        expected: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, usize>,
+    ) -> Result<T, ReadError> {
+        let bytes = self.read_record(name, buffer)?;
+        if bytes.is_empty() {
+            return Err(self.missing(name));
+        }
+        parse(bytes).map_err(|line| self.malformed(name, line, expected))
+    }
+
+    /// The same of a file that may be empty, and need not be one record.
+    pub(crate) fn parse_whole<T>(
+        &self,
+        name: &str,
+        buffer: &mut Vec<u8>,
+        expected: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, usize>,
+    ) -> Result<T, ReadError> {
+        let bytes = self.read(name, buffer)?;
+        parse(bytes).map_err(|line| self.malformed(name, line, expected))
+    }
+
     fn read_up_to<'b>(
         &self,
         limit: u64,

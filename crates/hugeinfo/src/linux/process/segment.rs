@@ -14,7 +14,7 @@ use crate::linux::{
         maps::{self, Extent},
         procmap_query,
     },
-    text::{parse_hex, parse_number, words},
+    text::{LineReader, parse_hex, parse_number, words},
 };
 
 const MAPS: &str = "maps";
@@ -160,55 +160,41 @@ pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadErr
 /// `KernelPageSize` of the mapping that holds `address`, in bytes. Reads no further than needed:
 /// each line of `smaps` costs a walk of page tables.
 pub fn parse_smaps(text: impl BufRead, address: u64) -> Result<Option<u64>, ParseError> {
-    let mut inside = false;
-    find_line(text, |line| {
+    let mut lines = LineReader::new(text);
+    let mut is_inside = false;
+    while let Some((number, line)) = lines.next()? {
         let mut words = words(line);
-        let first = words.next()?;
-        if !first.ends_with(b":") {
-            inside = maps::parse_line(line).is_some_and(|m| m.extent.holds(address));
-            None
-        } else if inside && first == b"KernelPageSize:" {
-            Some(kilobytes(words.next()))
-        } else {
-            None
-        }
-    })
-}
-
-/// `kernelpagesize_kB`, in bytes, of the first of these mappings that has been touched: of others
-/// the kernel shows none.
-pub fn parse_numa_maps(text: impl BufRead, mappings: &[Extent]) -> Result<Option<u64>, ParseError> {
-    find_line(text, |line| {
-        let mut words = words(line);
-        let start = parse_hex(words.next()?)?;
-        mappings.iter().find(|m| m.start == start)?;
-        let size = words.find_map(|word| word.strip_prefix(b"kernelpagesize_kB="))?;
-        Some(kilobytes(Some(size)))
-    })
-}
-
-/// What `find` makes of the first line that it knows. Its answer `Some(None)` means: a malformed
-/// line.
-fn find_line(
-    mut text: impl BufRead,
-    mut find: impl FnMut(&[u8]) -> Option<Option<u64>>,
-) -> Result<Option<u64>, ParseError> {
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if text.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        if let Some(found) = find(line.trim_ascii_end()) {
-            return found.map(Some).ok_or(ParseError::Malformed {
-                line: number,
-                problem: "a page size in kB was expected",
-            });
+        match words.next() {
+            Some(b"KernelPageSize:") if is_inside => return kilobytes(number, words.next()),
+            Some(name) if name.ends_with(b":") => {}
+            _ => is_inside = maps::parse_line(line).is_some_and(|m| m.extent.holds(address)),
         }
     }
     Ok(None)
 }
 
-fn kilobytes(digits: Option<&[u8]>) -> Option<u64> {
-    parse_number(digits?)?.checked_mul(1024)
+/// `kernelpagesize_kB`, in bytes, of the first of these mappings that has been touched: of others
+/// the kernel shows none.
+pub fn parse_numa_maps(text: impl BufRead, mappings: &[Extent]) -> Result<Option<u64>, ParseError> {
+    let mut lines = LineReader::new(text);
+    while let Some((number, line)) = lines.next()? {
+        let mut words = words(line);
+        let start = words.next().and_then(parse_hex);
+        if !start.is_some_and(|start| mappings.iter().any(|m| m.start == start)) {
+            continue;
+        }
+        let size = words.find_map(|word| word.strip_prefix(b"kernelpagesize_kB="));
+        if size.is_some() {
+            return kilobytes(number, size);
+        }
+    }
+    Ok(None)
+}
+
+fn kilobytes(line: usize, digits: Option<&[u8]>) -> Result<Option<u64>, ParseError> {
+    let bytes = digits.and_then(|digits| parse_number(digits)?.checked_mul(1024));
+    bytes.map(Some).ok_or(ParseError::Malformed {
+        line,
+        problem: "a page size in kB was expected",
+    })
 }

@@ -1,8 +1,5 @@
 //! `/proc/PID/smaps` and `smaps_rollup`: memory of each mapping and of all, by walking page tables
 //! (fs/proc/task_mmu.c `__show_smap`).
-//!
-//! A parser of our own: that of `procfs` takes names for UTF-8 and panics on some, and keeps
-//! figures in a hash map for each mapping.
 
 use std::{
     fs::File,
@@ -17,7 +14,7 @@ use crate::linux::{
         Process,
         maps::{self, Mapping},
     },
-    text::{parse_kilobytes, split_once, words},
+    text::{LineReader, parse_kilobytes, split_once, words},
 };
 
 macro_rules! figures {
@@ -119,15 +116,18 @@ pub struct Entry {
 /// All mappings of a process, from `smaps`, else from `maps` without figures, one by one: a process
 /// may have hundreds of thousands.
 ///
-/// `pause` is called for each mapping, so that a caller can stop: the kernel walks page tables as
-/// we read.
-pub fn read<P: FnMut()>(process: &Process, pause: P) -> Result<OfProcess<P>, ReadError> {
+/// `check_for_interrupts` is called for each mapping, so that a caller can stop: the kernel walks
+/// page tables as we read.
+pub fn read<P: FnMut()>(
+    process: &Process,
+    check_for_interrupts: P,
+) -> Result<OfProcess<P>, ReadError> {
     let (name, file) = match absent_or(process.file("smaps"))? {
         Ok(file) => ("smaps", file),
         Err(_) => ("maps", process.file("maps")?),
     };
     Ok(OfProcess {
-        entries: parse(BufReader::new(file), pause),
+        entries: parse(BufReader::new(file), check_for_interrupts),
         path: process.path_of(name),
     })
 }
@@ -150,20 +150,27 @@ impl<P: FnMut()> Iterator for OfProcess<P> {
 /// The sum over all mappings, from `smaps_rollup` (Linux 4.14), else added up from `smaps`.
 ///
 /// Errors: absent where neither is there or may be read.
-pub fn total(process: &Process, mut pause: impl FnMut()) -> Result<Figures, ReadError> {
-    match absent_or(sum_of_file(process, "smaps_rollup", &mut pause))? {
+pub fn total(
+    process: &Process,
+    mut check_for_interrupts: impl FnMut(),
+) -> Result<Figures, ReadError> {
+    match absent_or(sum_of_file(
+        process,
+        "smaps_rollup",
+        &mut check_for_interrupts,
+    ))? {
         Ok(total) => Ok(total),
-        Err(_) => sum_of_file(process, "smaps", &mut pause),
+        Err(_) => sum_of_file(process, "smaps", &mut check_for_interrupts),
     }
 }
 
 fn sum_of_file(
     process: &Process,
     name: &str,
-    pause: &mut impl FnMut(),
+    check_for_interrupts: &mut impl FnMut(),
 ) -> Result<Figures, ReadError> {
     let mut total = Figures::default();
-    for entry in parse(BufReader::new(process.file(name)?), pause) {
+    for entry in parse(BufReader::new(process.file(name)?), check_for_interrupts) {
         total += entry
             .map_err(|error| process.unparsed(name, error))?
             .figures;
@@ -172,12 +179,10 @@ fn sum_of_file(
 }
 
 /// The entries in the text of `smaps`, `smaps_rollup` or `maps`.
-pub fn parse<R: BufRead, P: FnMut()>(text: R, pause: P) -> Entries<R, P> {
+pub fn parse<R: BufRead, P: FnMut()>(text: R, check_for_interrupts: P) -> Entries<R, P> {
     Entries {
-        text,
-        pause,
-        line: Vec::new(),
-        number: 0,
+        lines: LineReader::new(text),
+        check_for_interrupts,
         begun: None,
         has_failed: false,
     }
@@ -185,11 +190,8 @@ pub fn parse<R: BufRead, P: FnMut()>(text: R, pause: P) -> Entries<R, P> {
 
 /// Entries, as the kernel writes them mapping by mapping. Nothing comes behind an error.
 pub struct Entries<R, P> {
-    text: R,
-    pause: P,
-    line: Vec<u8>,
-    /// Of the line.
-    number: usize,
+    lines: LineReader<R>,
+    check_for_interrupts: P,
     /// The entry whose figures are being read.
     begun: Option<Entry>,
     has_failed: bool,
@@ -198,24 +200,18 @@ pub struct Entries<R, P> {
 impl<R: BufRead, P: FnMut()> Entries<R, P> {
     /// The entry that ends where the next one starts, or with the text.
     fn read(&mut self) -> Result<Option<Entry>, ParseError> {
-        loop {
-            self.line.clear();
-            self.number += 1;
-            if self.text.read_until(b'\n', &mut self.line)? == 0 {
-                return Ok(self.begun.take());
-            }
+        while let Some((number, line)) = self.lines.next()? {
             let malformed = |problem| ParseError::Malformed {
-                line: self.number,
+                line: number,
                 problem,
             };
-            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
             if is_figure(line) {
                 let entry = self.begun.as_mut();
                 let added = entry.and_then(|entry| add_figure(entry, line));
                 added.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
                 continue;
             }
-            (self.pause)();
+            (self.check_for_interrupts)();
             let next = Entry {
                 mapping: maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?,
                 figures: Figures::default(),
@@ -225,6 +221,7 @@ impl<R: BufRead, P: FnMut()> Entries<R, P> {
                 return Ok(Some(entry));
             }
         }
+        Ok(self.begun.take())
     }
 }
 

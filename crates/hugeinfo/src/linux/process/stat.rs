@@ -1,6 +1,4 @@
 //! `/proc/PID/stat` (fs/proc/array.c `do_task_stat`; proc(5)).
-//!
-//! A parser of our own: the one of `procfs` panics on a line that is cut short.
 
 use crate::linux::{error::ReadError, process::Process, text::parse_number};
 
@@ -20,7 +18,7 @@ pub struct Stat {
 
 /// Reads the file. Errors: absent where the process has ended.
 pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> {
-    parse(text(process, buffer)?).ok_or_else(|| malformed(process))
+    process.parse("stat", buffer, EXPECTED, |text| parse(text).ok_or(1))
 }
 
 /// The same with field 2, the name of the program.
@@ -28,24 +26,13 @@ pub fn read_with_name(
     process: &Process,
     buffer: &mut Vec<u8>,
 ) -> Result<(Stat, Vec<u8>), ReadError> {
-    let text = text(process, buffer)?;
-    let name = parse_name(text).map(<[u8]>::to_vec);
-    parse(text).zip(name).ok_or_else(|| malformed(process))
+    process.parse("stat", buffer, EXPECTED, |text| {
+        let name = parse_name(text).map(<[u8]>::to_vec);
+        parse(text).zip(name).ok_or(1)
+    })
 }
 
-const NAME: &str = "stat";
-
-fn text<'b>(process: &Process, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
-    let text = process.read_record(NAME, buffer)?;
-    if text.is_empty() {
-        return Err(process.missing(NAME));
-    }
-    Ok(text)
-}
-
-fn malformed(process: &Process) -> ReadError {
-    process.malformed(NAME, 1, "the fields of proc(5) were expected")
-}
+const EXPECTED: &str = "the fields of proc(5) were expected";
 
 /// The second field, the name in parentheses, may hold anything, parentheses and line feeds
 /// included.
