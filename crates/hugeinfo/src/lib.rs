@@ -7,8 +7,9 @@
 //!
 //! ```no_run
 //! use hugeinfo::{
-//!     advice::checks,
+//!     advice::diagnosis,
 //!     linux::root::Root,
+//!     model::machine::Machine,
 //!     server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 //! };
 //!
@@ -20,7 +21,7 @@
 //! };
 //! let subject = Subject { postmaster: Some(4711), address: 0x7f00_0000_0000 };
 //! let facts = Facts::read(&Root::system(), server, &subject)?;
-//! println!("{}", checks::verdict(&facts).reason);
+//! println!("{}", diagnosis::verdict(&Machine::new(facts, None)).reason);
 //! # Ok::<(), hugeinfo::linux::error::ReadError>(())
 //! ```
 

@@ -6,9 +6,9 @@
 use std::{fs, path::Path};
 
 use hugeinfo::{
-    advice::checks,
+    advice::diagnosis,
     linux::root::Root,
-    model::forecast::{CgroupLimits, Forecast},
+    model::{forecast::Forecast, limits::CgroupLimits, machine::Machine},
     server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use serde::Deserialize;
@@ -163,14 +163,15 @@ fn check(directory: &Path) {
         .map(|huge_page| huge_page.is_some());
     assert_eq!(in_use, expect.in_use, "in_use");
 
-    let pools: Vec<Pool> = Forecast::of_each_pool(&facts)
+    let machine = Machine::new(facts, None);
+    let pools: Vec<Pool> = Forecast::of_each_pool(&machine)
         .unwrap_or_default()
         .into_iter()
         .map(Pool::from)
         .collect();
     assert_eq!(pools, expect.pool, "pools");
 
-    let verdict = checks::verdict(&facts);
+    let verdict = diagnosis::verdict(&machine);
     println!("{}: {}", verdict.status.as_str(), verdict.reason);
     if let Some(remedy) = &verdict.remedy {
         println!("    {remedy}");

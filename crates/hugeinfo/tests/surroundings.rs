@@ -9,12 +9,13 @@ use std::{
 };
 
 use hugeinfo::{
-    advice::{check::Status, checks::verdict},
+    advice::{check::Status, diagnosis::verdict},
     linux::{
         error::ReadError,
         process::{Process, segment},
         root::Root,
     },
+    model::machine::Machine,
     server::facts::{Facts, HugePages, Server, SharedMemoryType, Subject},
 };
 use tempfile::TempDir;
@@ -73,7 +74,8 @@ impl Bomb {
 
     #[track_caller]
     fn status(&self) -> Status {
-        verdict(&self.facts().expect("absent sources are no errors")).status
+        let facts = self.facts().expect("absent sources are no errors");
+        verdict(&Machine::new(facts, None)).status
     }
 }
 

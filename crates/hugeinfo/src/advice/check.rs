@@ -1,6 +1,12 @@
-//! A diagnosis.
+//! A diagnosis, and what it is made of.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::{
+    linux::error::Absent,
+    model::{machine::Machine, step::Step},
+    server::surroundings::Surroundings,
+};
 
 /// How bad a finding is, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +33,62 @@ impl Status {
     }
 }
 
+/// What a check says where it could look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub status: Status,
+    /// What was found.
+    pub text: String,
+    /// The figures that it rests on.
+    pub evidence: Value,
+}
+
+impl Finding {
+    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            text: text.into(),
+            evidence: Value::Object(Map::new()),
+        }
+    }
+
+    pub(crate) fn ok(text: impl Into<String>) -> Self {
+        Self::new(Status::Ok, text)
+    }
+
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        Self::new(Status::Warning, text)
+    }
+
+    pub(crate) fn critical(text: impl Into<String>) -> Self {
+        Self::new(Status::Critical, text)
+    }
+
+    pub(crate) fn with(self, evidence: Value) -> Self {
+        Self { evidence, ..self }
+    }
+}
+
+/// Why a check could not look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untold(pub String);
+
+impl From<&Absent> for Untold {
+    fn from(absent: &Absent) -> Self {
+        Self(absent.to_string())
+    }
+}
+
+impl From<&str> for Untold {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+/// A finding, or what is untold.
+pub type Answer = Result<Finding, Untold>;
+
 /// One diagnosis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -40,27 +102,22 @@ pub struct Check {
     pub evidence: Value,
     /// What to type; `None`: nothing.
     pub remedy: Option<String>,
+    /// The same as data.
+    pub steps: Vec<Step>,
 }
 
-impl Check {
-    pub(super) fn new(name: &'static str, status: Status, finding: impl Into<String>) -> Self {
-        Self {
-            name,
-            status,
-            finding: finding.into(),
-            evidence: Value::Object(serde_json::Map::new()),
-            remedy: None,
-        }
+impl Machine {
+    /// What is beyond the facts of the server itself.
+    pub(crate) fn around(&self) -> Result<&Surroundings, Untold> {
+        self.around
+            .as_ref()
+            .ok_or_else(|| Untold("nobody has looked".to_owned()))
     }
 
-    pub(super) fn with_evidence(self, evidence: Value) -> Self {
-        Self { evidence, ..self }
-    }
-
-    pub(super) fn with_remedy(self, remedy: impl Into<Option<String>>) -> Self {
-        Self {
-            remedy: remedy.into(),
-            ..self
-        }
+    /// Whether settings wait for a restart, as far as the server itself knows.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.around
+            .as_ref()
+            .is_some_and(|around| around.settings_wait_for_restart)
     }
 }

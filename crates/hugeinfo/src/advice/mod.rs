@@ -1,8 +1,15 @@
-//! What is wrong, and what to type.
+//! What is wrong, and what to type. Every remedy is tried on the model before it is given.
 
 pub mod check;
-pub mod checks;
-mod obstacle;
+mod checks;
+pub mod diagnosis;
+mod plans;
+mod pool;
 mod remedy;
+pub mod runbook;
+mod shortest;
 mod thresholds;
 pub mod words;
+
+pub use checks::shared_thp_may_be_used;
+pub use pool::{how_to_set, steps_to_set};

@@ -1,88 +1,115 @@
-//! What to type.
+//! Which steps cure a check: the first plan that does so without harm, and no step of it too many.
 
-use crate::{
-    advice::words::human,
-    linux::hugepages,
-    model::{
-        forecast::{Forecast, Refusal},
-        headroom::Headroom,
-    },
-    server::facts::Facts,
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    rc::Rc,
 };
 
-impl Forecast {
-    /// What to type for the recommended number of persistent pages, now and for the next boot.
-    pub fn how_to_set(&self, facts: &Facts) -> Option<String> {
-        let pages = self.recommended?;
-        Some(match self.too_many(facts, pages) {
-            Some(why) => format!("lower shared_buffers: {why}"),
-            None => format!("{}; {}", self.set_now(pages), self.set_at_boot(pages)),
+use crate::{
+    advice::{
+        check::{Finding, Status},
+        checks::{ALL, Cure},
+        plans,
+        shortest::shortest,
+    },
+    model::{machine::Machine, step::Step, take::take_all},
+};
+
+/// What every check says.
+pub(crate) fn findings(machine: &Machine) -> Vec<Finding> {
+    ALL.iter().map(|entry| entry.judge(machine)).collect()
+}
+
+/// The search for remedies on one machine. Checks are cured by the same plans, so that what has
+/// been tried for one is known for the next.
+pub(crate) struct Search<'m> {
+    machine: &'m Machine,
+    /// What all checks said.
+    before: Vec<Status>,
+    pools: OnceCell<Vec<Vec<Step>>>,
+    tried: RefCell<Vec<(Vec<Step>, Outcome)>>,
+}
+
+/// The machine after some steps. `None`: these do harm.
+type Outcome = Option<Rc<After>>;
+
+/// With what checks say of it, as far as they have been asked.
+struct After {
+    machine: Machine,
+    said: [Cell<Option<Status>>; ALL.len()],
+}
+
+impl After {
+    fn status(&self, index: usize) -> Status {
+        self.said[index].get().unwrap_or_else(|| {
+            let status = ALL[index].judge(&self.machine).status;
+            self.said[index].set(Some(status));
+            status
         })
-    }
-
-    /// Why a pool of so many pages would be too large for the host. `None`: it isn't, as far as can
-    /// be told.
-    pub fn too_many(&self, facts: &Facts, pages: u64) -> Option<String> {
-        let headroom = Headroom::with(facts, self, pages)?;
-        (!headroom.is_enough()).then(|| {
-            format!(
-                "{pages} huge pages of {} would leave {} of {} RAM",
-                human(self.pool.page_bytes),
-                human(headroom.left_bytes()),
-                human(headroom.ram_bytes)
-            )
-        })
-    }
-
-    /// What to write where for `pages` persistent pages after the next boot.
-    pub fn set_at_boot(&self, pages: u64) -> String {
-        if self.is_default == Some(true) {
-            format!("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = {pages}")
-        } else {
-            let size = kernel_parameter_size(self.pool.page_bytes);
-            format!(
-                "for the next boot, on the kernel command line: hugepagesz={size} hugepages={pages}"
-            )
-        }
-    }
-
-    /// What to type for `pages` persistent pages now.
-    pub fn set_now(&self, pages: u64) -> String {
-        if self.is_default == Some(true) {
-            format!("sysctl -w vm.nr_hugepages={pages}")
-        } else {
-            format!(
-                "echo {pages} > {}/nr_hugepages",
-                hugepages::directory(self.pool.page_bytes)
-            )
-        }
     }
 }
 
-impl Refusal<'_> {
-    /// What to type so that none of them refuses any more.
-    pub fn how_to_raise(refusals: &[Self]) -> Vec<String> {
-        let raise = |Self {
-                         file,
-                         wanted,
-                         group,
-                         ..
-                     }: &Self| {
-            format!("echo {wanted} > '{}/{file}'", group.directory.display())
+impl<'m> Search<'m> {
+    pub(crate) fn new(machine: &'m Machine, before: Vec<Status>) -> Self {
+        Self {
+            machine,
+            before,
+            pools: OnceCell::new(),
+            tried: RefCell::default(),
+        }
+    }
+
+    /// The steps that cure the check of that place, which is not well; else what a person has to
+    /// decide.
+    pub(crate) fn remedy(&self, index: usize) -> Vec<Step> {
+        let Some(entry) = ALL.get(index) else {
+            return Vec::new();
         };
-        let elsewhere = "in Kubernetes raise the pod's limit on huge pages instead".to_owned();
-        let elsewhere = (!refusals.is_empty()).then_some(elsewhere);
-        refusals.iter().map(raise).chain(elsewhere).collect()
+        let machine = self.machine;
+        let own;
+        let candidates = match &entry.cure {
+            Cure::None => return Vec::new(),
+            Cure::Own(steps) => {
+                let steps = steps(machine);
+                if steps.iter().any(|step| matches!(step, Step::Decide(_))) {
+                    return steps;
+                }
+                own = plans::with(machine, steps);
+                &own
+            }
+            // It is there already, and that is not enough.
+            Cure::HugePages if machine.is_on_huge_pages() == Some(true) => &Vec::new(),
+            Cure::Pools | Cure::HugePages => self.pools.get_or_init(|| plans::pools(machine)),
+        };
+        let cure = candidates
+            .iter()
+            .find_map(|steps| shortest(steps.clone(), |steps| self.is_cure(steps, index)));
+        cure.unwrap_or_else(|| plans::decision(machine, entry.name, candidates))
     }
-}
 
-/// As the kernel command line takes it (`memparse`).
-fn kernel_parameter_size(page_bytes: u64) -> String {
-    if page_bytes.is_multiple_of(1 << 30) {
-        format!("{}G", page_bytes >> 30)
-    } else if page_bytes.is_multiple_of(1 << 20) {
-        format!("{}M", page_bytes >> 20)
-    } else {
-        format!("{}K", page_bytes >> 10)
+    /// The check is well, and no other is worse than before.
+    fn is_cure(&self, steps: &[Step], index: usize) -> bool {
+        self.outcome(steps).is_some_and(|after| {
+            let mut before = self.before.iter().enumerate();
+            // Ok, or unknown for a reason that no step changes.
+            after.status(index) < Status::Warning
+                && before.all(|(index, before)| after.status(index) <= *before)
+        })
+    }
+
+    fn outcome(&self, steps: &[Step]) -> Outcome {
+        let known = self.tried.borrow();
+        if let Some((_, outcome)) = known.iter().find(|(tried, _)| tried == steps) {
+            return outcome.clone();
+        }
+        drop(known);
+        let after = take_all(self.machine, steps).ok();
+        let outcome = after.map(|machine| {
+            let said = [const { Cell::new(None) }; ALL.len()];
+            Rc::new(After { machine, said })
+        });
+        let mut tried = self.tried.borrow_mut();
+        tried.push((steps.to_vec(), outcome.clone()));
+        outcome
     }
 }

@@ -1,7 +1,7 @@
 //! What a pool of huge pages leaves of RAM for everything else: processes, their page tables, the
 //! file cache, the kernel.
 
-use crate::{model::forecast::Forecast, server::facts::Facts};
+use crate::server::facts::Facts;
 
 /// At least this share of RAM should stay outside of the pools. PostgreSQL's processes need memory
 /// of their own, and reads that miss shared buffers live on the file cache; a host with less has
@@ -25,16 +25,19 @@ impl Headroom {
             .iter()
             .map(|pool| pool.total.saturating_mul(pool.page_bytes))
             .fold(0, u64::saturating_add);
-        Some(Self {
-            ram_bytes: facts.meminfo.as_ref().ok()?.total_bytes?,
+        let ram_bytes = facts.meminfo.as_ref().ok()?.total_bytes?;
+        // More pools than RAM: in a container whose MemTotal is its own, and not the host's.
+        (pools_bytes <= ram_bytes).then_some(Self {
+            ram_bytes,
             pools_bytes,
         })
     }
 
-    /// With so many pages in the pool of that forecast.
-    pub fn with(facts: &Facts, forecast: &Forecast, pages: u64) -> Option<Self> {
+    /// With so many pages in the pool of that size.
+    pub fn with(facts: &Facts, page_bytes: u64, pages: u64) -> Option<Self> {
         let now = Self::now(facts)?;
-        let pool = &forecast.pool;
+        let mut pools = facts.pools.iter().flatten();
+        let pool = pools.find(|pool| pool.page_bytes == page_bytes)?;
         let others = now
             .pools_bytes
             .saturating_sub(pool.total.saturating_mul(pool.page_bytes));
@@ -57,5 +60,11 @@ impl Headroom {
     /// Whether that is enough beside so many bytes on small pages.
     pub fn is_enough_beside(&self, bytes: u64) -> bool {
         self.left_bytes().saturating_sub(bytes) >= self.ram_bytes / 100 * LEFT_PERCENT
+    }
+
+    /// Bytes that the pools may have more, so that what is left is enough.
+    pub fn room_bytes(&self) -> u64 {
+        self.left_bytes()
+            .saturating_sub(self.ram_bytes / 100 * LEFT_PERCENT)
     }
 }

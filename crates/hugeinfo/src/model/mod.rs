@@ -1,12 +1,23 @@
-//! What the kernel and PostgreSQL will do. Nothing here reads a file or changes a machine: a step is
-//! tried on a copy.
+//! What the kernel and PostgreSQL will do. Nothing here reads a file or changes a machine: a step
+//! is tried on a copy.
 
+pub mod boot;
 pub mod cgroup;
 pub mod commit;
 pub mod forecast;
 pub mod headroom;
+pub mod landing;
+pub mod limits;
+pub mod machine;
 pub mod mapping;
+pub mod need;
+pub mod next_boot;
+pub mod nodes;
+pub mod obstacle;
 pub mod page_tables;
 pub mod pools;
 pub mod refusal;
+pub mod shares;
 pub mod start;
+pub mod step;
+pub mod take;

@@ -3,26 +3,16 @@
 
 use serde_json::json;
 
-use crate::advice::check::{Check, Status};
-use crate::server::surroundings::Surroundings;
+use crate::{
+    advice::check::{Answer, Finding},
+    model::machine::Machine,
+};
 
-const NAME: &str = "hugetlb_shm_group";
-
-pub(super) fn check(around: &Surroundings) -> Check {
-    let group = around.host.vm.hugetlb_shm_group;
-    let check = match group {
-        Some(group) => Check::new(
-            NAME,
-            Status::Ok,
-            format!(
-                "vm.hugetlb_shm_group ({group}) has no part in PostgreSQL's huge pages: nothing to set"
-            ),
-        ),
-        None => Check::new(
-            NAME,
-            Status::Unknown,
-            "vm.hugetlb_shm_group cannot be read, and has no part in PostgreSQL's huge pages",
-        ),
-    };
-    check.with_evidence(json!({ "hugetlb_shm_group": group }))
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let group = machine.around()?.host.vm.hugetlb_shm_group;
+    let group = group.ok_or("the file cannot be read")?;
+    Ok(Finding::ok(format!(
+        "vm.hugetlb_shm_group ({group}) has no part in PostgreSQL's huge pages: nothing to set"
+    ))
+    .with(json!({ "hugetlb_shm_group": group })))
 }

@@ -3,38 +3,35 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::{MAJOR_FAULTS_AFTER_SECONDS, MAJOR_FAULTS_PER_SECOND},
+use crate::{
+    advice::{
+        check::{Answer, Finding, Status},
+        thresholds::{MAJOR_FAULTS_AFTER_SECONDS, MAJOR_FAULTS_PER_SECOND},
+    },
+    model::machine::Machine,
 };
-use crate::server::surroundings::Surroundings;
 
-const NAME: &str = "major_faults";
-
-pub(super) fn check(around: &Surroundings) -> Check {
-    let ages = around
-        .processes
-        .iter()
-        .filter_map(|process| process.age_seconds);
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let processes = &machine.around()?.processes;
+    let ages = processes.iter().filter_map(|process| process.age_seconds);
     // The eldest is the postmaster: over its life, those that are there had these.
-    let Some(seconds) = ages.max() else {
-        let finding = "how often this server waits for its own pages cannot be told: /proc/uptime or its processes cannot be seen";
-        return Check::new(NAME, Status::Unknown, finding);
-    };
-    let faults = around
-        .processes
+    let seconds = ages
+        .max()
+        .ok_or("/proc/uptime or its processes cannot be seen")?;
+    let faults = processes
         .iter()
         .map(|process| process.major_faults)
         .fold(0, u64::saturating_add);
     let is_often =
         seconds >= MAJOR_FAULTS_AFTER_SECONDS && faults / seconds >= MAJOR_FAULTS_PER_SECOND;
-    let finding = format!("{faults} major faults of the present processes in {seconds} seconds");
-    let check = if is_often {
-        Check::new(NAME, Status::Warning, finding).with_remedy(
-            "look at the rate now: SELECT * FROM hugeinfo_fault_rates(); then free memory, as for swap".to_owned(),
-        )
+    let status = if is_often {
+        Status::Warning
     } else {
-        Check::new(NAME, Status::Ok, finding)
+        Status::Ok
     };
-    check.with_evidence(json!({ "major_faults": faults, "seconds": seconds }))
+    Ok(Finding::new(
+        status,
+        format!("{faults} major faults of the present processes in {seconds} seconds"),
+    )
+    .with(json!({ "major_faults": faults, "seconds": seconds })))
 }

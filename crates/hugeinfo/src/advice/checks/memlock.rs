@@ -3,46 +3,36 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::{IO_URING_LOCKED_BYTES, IO_URING_LOCKS_BEFORE},
+use crate::{
+    advice::{
+        check::{Answer, Finding},
+        thresholds::{IO_URING_LOCKED_BYTES, IO_URING_LOCKS_BEFORE},
+        words::human,
+    },
+    model::machine::Machine,
 };
-use crate::{advice::words::human, server::surroundings::Surroundings};
 
-const NAME: &str = "memlock";
-
-pub(super) fn check(around: &Surroundings) -> Check {
-    let limit = match &around.locked_memory {
-        Ok(limit) => *limit,
-        Err(absent) => {
-            let finding = format!(
-                "the limit on locked memory cannot be told, and has no part in huge pages: {absent}"
-            );
-            return Check::new(NAME, Status::Unknown, finding);
-        }
-    };
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let around = machine.around()?;
+    let limit = *around.locked_memory.as_ref()?;
+    let kernel = &around.host.kernel_release;
     let shown = limit.map_or_else(|| "unlimited".to_owned(), human);
-    let is_old =
-        version(&around.host.kernel_release).is_some_and(|kernel| kernel < IO_URING_LOCKS_BEFORE);
+    let is_old = version(kernel).is_some_and(|version| version < IO_URING_LOCKS_BEFORE);
     let is_low = limit.is_some_and(|bytes| bytes < IO_URING_LOCKED_BYTES);
-    let check = if around.uses_io_uring && is_old && is_low {
-        let finding = format!(
-            "io_method = io_uring takes its rings from locked memory on Linux {}, and the limit is {shown}; huge pages do not need it",
-            around.host.kernel_release
-        );
-        Check::new(NAME, Status::Warning, finding).with_remedy(
-            "LimitMEMLOCK=infinity in the systemd unit; then restart PostgreSQL".to_owned(),
-        )
+    let finding = if around.uses_io_uring && is_old && is_low {
+        Finding::warning(format!(
+            "io_method = io_uring takes its rings from locked memory on Linux {kernel}, and the limit is {shown}; huge pages do not need it"
+        ))
     } else {
-        let finding =
-            format!("memlock ({shown}) has no part in PostgreSQL's huge pages: nothing to set");
-        Check::new(NAME, Status::Ok, finding)
+        Finding::ok(format!(
+            "memlock ({shown}) has no part in PostgreSQL's huge pages: nothing to set"
+        ))
     };
-    check.with_evidence(json!({
+    Ok(finding.with(json!({
         "memlock_bytes": limit,
-        "kernel_release": around.host.kernel_release,
+        "kernel_release": kernel,
         "io_uring": around.uses_io_uring,
-    }))
+    })))
 }
 
 /// The first two numbers of `uname -r`.

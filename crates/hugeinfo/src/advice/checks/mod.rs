@@ -1,8 +1,8 @@
-//! Diagnoses: each looks at the facts, says what it found with the figures in it, and what to type.
+//! The checks, a file each and named as in SQL: what each looks at, and what it says.
 //!
 //! Findings are clauses in the style of PostgreSQL's messages: no capital letter, no full stop. The
 //! figures that a finding rests on are its evidence, named as the SQL columns are: bytes end in
-//! `_bytes`, counts of pages in `_pages`.
+//! `_bytes`, counts of pages in `_pages`. What to type is not their business: see `remedy`.
 
 mod cgroup_fault_limit;
 mod huge_page_size;
@@ -30,86 +30,226 @@ mod thp_shared;
 
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
-use crate::advice::check::{Check, Status};
-use crate::server::{
-    facts::Facts,
-    surroundings::{Files, Surroundings},
+use crate::{
+    advice::check::{Answer, Finding, Status},
+    model::{
+        machine::Machine,
+        step::{Decision, Service, Step},
+    },
 };
 
-/// The answer for the whole server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// That of the worst check.
-    pub status: Status,
-    /// The finding of the worst check; if all is well, all findings.
-    pub reason: String,
-    /// What to type; `None`: nothing.
-    pub remedy: Option<String>,
+/// A check: its name, and how it judges a machine.
+pub(crate) struct Entry {
+    /// Stable.
+    pub(crate) name: &'static str,
+    /// What it tells, for when it can't.
+    about: &'static str,
+    judge: fn(&Machine) -> Answer,
+    /// Where its remedy comes from.
+    pub(crate) cure: Cure,
 }
 
-/// The checks that cost no more than reading a few small files. Where two are equally bad, the
-/// earlier one matters more: a remedy that ends in a restart must not arm a control group's limit.
-fn cheap(facts: &Facts, files: &Files) -> [Check; 4] {
-    [
-        cgroup_fault_limit::check(facts),
-        huge_pages::check(facts),
-        restart::check(facts),
-        pool_size::check(facts, files),
-    ]
+/// Where a remedy comes from.
+pub(crate) enum Cure {
+    /// There is none.
+    None,
+    /// What sets up the pool and gets the server onto it.
+    Pools,
+    /// The same, and nothing once the server is on it.
+    HugePages,
+    /// Steps of its own.
+    Own(fn(&Machine) -> Vec<Step>),
 }
 
-/// All checks: the cheap ones first, then by weight.
-pub fn all(facts: &Facts, around: &Surroundings) -> Vec<Check> {
-    let others = [
-        restart_with_files::check(facts, around),
-        reboot::check(facts, around),
-        huge_page_size::check(facts),
-        pool_filled::check(facts, around),
-        pool_growth::check(facts, around),
-        memory_left::check(facts, around),
-        neighbours::check(facts, around),
-        numa_pool::check(facts, around),
-        numa_segment::check(facts, around),
-        page_tables::check(facts, around),
-        swap::check(around),
-        major_faults::check(around),
-        thp_private::check(around),
-        thp_shared::check(facts, around),
-        overcommit::check(facts, around),
-        oom_protection::check(around),
-        memlock::check(around),
-        hugetlb_shm_group::check(around),
-    ];
-    cheap(facts, &around.files)
-        .into_iter()
-        .chain(others)
-        .collect()
-}
-
-/// The verdict of the cheap checks, of the server as it runs: what waits in the files is too dear
-/// to ask for.
-pub fn verdict(facts: &Facts) -> Verdict {
-    let checks = cheap(facts, &Files::NothingWaits);
-    let status = checks
-        .iter()
-        .fold(Status::Ok, |worst, check| worst.max(check.status));
-    if status == Status::Ok {
-        let [_, huge_pages, restart, pool_size] = checks;
-        let reason = [huge_pages.finding, restart.finding, pool_size.finding].join("; ");
-        return Verdict {
-            status,
-            reason,
-            remedy: None,
-        };
+impl Entry {
+    /// What it says of a machine.
+    pub(crate) fn judge(&self, machine: &Machine) -> Finding {
+        (self.judge)(machine).unwrap_or_else(|untold| {
+            Finding::new(
+                Status::Unknown,
+                format!("{} cannot be told: {}", self.about, untold.0),
+            )
+        })
     }
-    let (reason, remedy) = checks
-        .into_iter()
-        .find(|check| check.status == status)
-        .map(|worst| (worst.finding, worst.remedy))
-        .unwrap_or_default();
-    Verdict {
-        status,
-        reason,
-        remedy,
+}
+
+const fn entry(
+    name: &'static str,
+    about: &'static str,
+    judge: fn(&Machine) -> Answer,
+    cure: Cure,
+) -> Entry {
+    Entry {
+        name,
+        about,
+        judge,
+        cure,
     }
+}
+
+/// How many of them cost no more than reading a few small files: the first ones.
+pub(crate) const CHEAP: usize = 4;
+
+/// All checks: the cheap ones first, then by weight. Where two are equally bad, the earlier one
+/// matters more.
+pub(crate) static ALL: [Entry; 22] = [
+    entry(
+        "cgroup_fault_limit",
+        "whether a control group limits the huge pages of the server",
+        cgroup_fault_limit::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "huge_pages",
+        "whether the main segment lies on huge pages",
+        huge_pages::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "restart",
+        "whether a restart would get huge pages",
+        restart::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "pool_size",
+        "whether huge pages lie idle",
+        pool_size::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "restart_with_files",
+        "what the configuration files mean for the next start",
+        restart_with_files::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "reboot",
+        "what the next boot sets up",
+        reboot::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "huge_page_size",
+        "which huge pages the kernel has",
+        huge_page_size::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "pool_filled",
+        "whether the pools hold what was asked for",
+        pool_filled::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "pool_growth",
+        "whether the pool can grow",
+        pool_growth::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "memory_left",
+        "what the pools leave of RAM",
+        memory_left::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "neighbours",
+        "whether other servers share the pools",
+        neighbours::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "numa_pool",
+        "how the pool lies on the nodes",
+        numa_pool::judge,
+        Cure::Own(crate::advice::plans::on_nodes),
+    ),
+    entry(
+        "numa_segment",
+        "on which nodes the main segment lies",
+        numa_segment::judge,
+        Cure::Own(|_| vec![Step::ChangeService(Service::Interleave), Step::Restart]),
+    ),
+    entry(
+        "page_tables",
+        "what page tables cost",
+        page_tables::judge,
+        Cure::HugePages,
+    ),
+    entry(
+        "swap",
+        "whether the server is swapped out",
+        swap::judge,
+        Cure::Own(|_| vec![Step::Decide(Decision::LookForSwap)]),
+    ),
+    entry(
+        "major_faults",
+        "how often this server waits for its own pages",
+        major_faults::judge,
+        Cure::Own(|_| vec![Step::Decide(Decision::LookForFaults)]),
+    ),
+    entry(
+        "thp_private",
+        "the mode of transparent huge pages for private memory",
+        thp_private::judge,
+        Cure::Own(|machine| quiet(machine, thp_private::unasked, "madvise")),
+    ),
+    entry(
+        "thp_shared",
+        "the mode of transparent huge pages for shared memory",
+        thp_shared::judge,
+        Cure::Pools,
+    ),
+    entry(
+        "overcommit",
+        "what the pools take from CommitLimit",
+        overcommit::judge,
+        Cure::Own(crate::advice::plans::commit_limit),
+    ),
+    entry(
+        "oom_protection",
+        "whether the OOM killer spares the postmaster",
+        oom_protection::judge,
+        Cure::Own(|machine| {
+            let spared = |around: &crate::server::surroundings::Surroundings| {
+                around.oom_score_adj.as_ref().is_ok_and(|&adj| adj < 0)
+            };
+            let service = if machine.around.as_ref().is_some_and(spared) {
+                Service::ExposeBackends
+            } else {
+                Service::ProtectPostmaster
+            };
+            vec![Step::ChangeService(service), Step::Restart]
+        }),
+    ),
+    entry(
+        "memlock",
+        "the limit on locked memory, which has no part in huge pages,",
+        memlock::judge,
+        Cure::Own(|_| {
+            vec![
+                Step::ChangeService(Service::UnlimitedLockedMemory),
+                Step::Restart,
+            ]
+        }),
+    ),
+    entry(
+        "hugetlb_shm_group",
+        "vm.hugetlb_shm_group, which has no part in huge pages,",
+        hugetlb_shm_group::judge,
+        Cure::None,
+    ),
+];
+
+/// Sets each of these files to a mode that gives nothing unasked.
+fn quiet(
+    machine: &Machine,
+    unasked: fn(&crate::linux::transparent_hugepage::Modes) -> Vec<thp::File>,
+    mode: &'static str,
+) -> Vec<Step> {
+    let modes = thp::modes(machine).ok().flatten();
+    let files = modes.map(unasked).unwrap_or_default();
+    let set = |(file, _): thp::File| Step::SetThp { file, mode };
+    files.into_iter().map(set).collect()
 }

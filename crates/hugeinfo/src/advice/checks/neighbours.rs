@@ -2,120 +2,74 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    obstacle::set_to,
-};
 use crate::{
-    advice::words::human,
-    linux::{error::Absent, pages::pages_required, process::segment::Segment},
-    model::forecast::Forecast,
-    server::{facts::Facts, instances::Instance, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding, Status, Untold},
+        words::human,
+    },
+    linux::{pages::pages_required, process::segment::Segment},
+    model::{machine::Machine, need::Need},
 };
 
-const NAME: &str = "neighbours";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    match &around.neighbours {
-        Ok(others) => judge(facts, others),
-        Err(absent) => unseen(absent),
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let others = machine.around()?.neighbours.as_ref()?;
+    if others.is_empty() {
+        return Ok(Finding::ok("no other PostgreSQL server runs on this host")
+            .with(json!({ "other_servers": 0 })));
     }
-}
-
-fn unseen(absent: &Absent) -> Check {
-    let finding = format!("whether other servers share the pools cannot be told: {absent}");
-    Check::new(NAME, Status::Unknown, finding)
-}
-
-fn judge(facts: &Facts, others: &[Instance]) -> Check {
-    let others_count = others.len();
-    if others_count == 0 {
-        return Check::new(
-            NAME,
-            Status::Ok,
-            "no other PostgreSQL server runs on this host",
-        )
-        .with_evidence(json!({ "other_servers": 0 }));
-    }
-    let Some(pool) = facts.target_pool() else {
-        return Check::new(
-            NAME,
-            Status::Unknown,
-            format!("{others_count} other servers run on this host, and the pool cannot be seen"),
-        );
+    let count = others.len();
+    let servers = match count {
+        1 => "another server runs".to_owned(),
+        n => format!("{n} other servers run"),
     };
+    let unseen = || {
+        Untold(format!(
+            "{servers} on this host, and the pool cannot be seen"
+        ))
+    };
+    let aimed = machine.planning(machine.aim());
+    let pool = aimed.facts.target_pool().ok_or_else(unseen)?;
+    let need = Need::of_all(&aimed, pool).ok_or_else(unseen)?;
     let hidden = others
         .iter()
         .filter(|server| server.segment.is_none())
         .count();
-    // Those that lie on huge pages of another size need none of this pool.
-    let competes = |segment: &&Segment| {
-        let lies_on = segment.page_bytes;
-        lies_on.is_none_or(|bytes| bytes <= facts.base_page_bytes || bytes == pool.page_bytes)
-    };
-    let pages_of = |segments: &mut dyn Iterator<Item = &Segment>| {
-        segments
-            .map(|segment| pages_required(segment.bytes, pool.page_bytes))
-            .fold(0, u64::saturating_add)
-    };
-    let seen = || others.iter().filter_map(|server| server.segment.as_ref());
-    let of_others = pages_of(&mut seen().filter(competes));
-    let own = if facts.asks_for_huge_pages() {
-        pages_required(facts.needed_bytes(), pool.page_bytes)
-    } else {
-        0
-    };
+    let seen = others.iter().filter_map(|server| server.segment.as_ref());
+    let on_pool: u64 = seen
+        .filter(|segment: &&Segment| segment.page_bytes == Some(pool.page_bytes))
+        .map(|segment| pages_required(segment.bytes, pool.page_bytes))
+        .fold(0, u64::saturating_add);
     // Other programs, and servers that may not be seen, have what the servers that are seen have
     // not.
-    let lies_on = |segment: &&Segment| segment.page_bytes == Some(pool.page_bytes);
-    let held = pages_of(&mut seen().chain(&facts.segment).filter(lies_on));
-    let of_strangers = pool.committed().saturating_sub(held);
-    let needed = own.saturating_add(of_others).saturating_add(of_strangers);
-    let capacity = pool.persistent().saturating_add(pool.overcommit);
+    let of_strangers = need.others.saturating_sub(on_pool);
+    let of_others = on_pool.saturating_add(need.neighbours);
+    let needed = need.after_restart();
+    let has = pool.persistent();
     let size = human(pool.page_bytes);
-    let servers = match others_count {
-        1 => "another server runs".to_owned(),
-        n => format!("{n} other servers run"),
-    };
     let strangers = match of_strangers {
         0 => String::new(),
         pages => format!(", with the {pages} that other programs have"),
     };
     let sum = format!(
-        "{servers} on this host, and all together need {needed} huge pages of {size}{strangers}; the pool can give {capacity}"
+        "{servers} on this host, and all together need {needed} huge pages of {size}{strangers}; the pool has {has}"
     );
-    let check = if capacity == 0 {
-        Check::new(
-            NAME,
-            Status::Ok,
-            format!("{servers} on this host, and there is no pool to share"),
-        )
-    } else if needed > capacity {
-        Check::new(
-            NAME,
-            Status::Warning,
-            format!("{sum}: whichever starts last gets none"),
-        )
-        .with_remedy(format!(
-            "{}; then restart those that lie on small pages",
-            set_to(facts, &Forecast::of(facts, pool), needed, Forecast::set_now,)
-        ))
+    let finding = if needed > has {
+        Finding::warning(format!("{sum}: whichever starts last gets none"))
     } else if hidden > 0 {
-        Check::new(
-            NAME,
+        Finding::new(
             Status::Unknown,
             format!("{servers} on this host, and what {hidden} of them need may not be seen"),
         )
     } else {
-        Check::new(NAME, Status::Ok, sum)
+        Finding::ok(sum)
     };
-    check.with_evidence(json!({
-        "other_servers": others_count,
+    Ok(finding.with(json!({
+        "other_servers": count,
         "hidden_servers": hidden,
         "page_size_bytes": pool.page_bytes,
-        "own_pages": own,
+        "own_pages": need.own,
         "others_pages": of_others,
         "strangers_pages": of_strangers,
-        "capacity_pages": capacity,
-    }))
+        "persistent_pages": has,
+    })))
 }

@@ -2,95 +2,54 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::NODE_OF_FAIR_SHARE_PERCENT,
-};
 use crate::{
-    advice::words::human,
-    linux::numa::node::Node,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding},
+        thresholds::NODE_OF_FAIR_SHARE_PERCENT,
+        words::human,
+    },
+    model::{machine::Machine, shares},
 };
 
-const NAME: &str = "numa_pool";
-
-/// A node's part of the pool.
-struct Part {
-    node: u32,
-    total: u64,
-}
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let nodes = match &around.nodes {
-        Ok(nodes) => nodes,
-        Err(absent) => {
-            let finding = format!("how the pool lies on the nodes cannot be told: {absent}");
-            return Check::new(NAME, Status::Unknown, finding);
-        }
-    };
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let facts = &machine.facts;
+    machine.around()?.nodes.as_ref()?;
     let in_use = facts.huge_page_in_use().flatten();
-    let Some(page_bytes) = in_use.or_else(|| facts.huge_page_asked_for()) else {
-        return Check::new(
-            NAME,
-            Status::Unknown,
-            "the pool of the server cannot be told",
-        );
-    };
+    let page_bytes = in_use
+        .or_else(|| facts.huge_page_asked_for())
+        .ok_or("the pool of the server cannot be seen")?;
     if in_use.is_none() && !facts.asks_for_huge_pages() {
-        return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
+        return Ok(Finding::ok("the server asks for no huge pages"));
     }
-    let parts: Vec<Part> = nodes
+    let total = machine.pool(page_bytes).map_or(0, |pool| pool.total);
+    let shares = shares::of_nodes(machine, page_bytes, total);
+    let evidence: Vec<_> = shares
         .iter()
-        .filter_map(|node| part(node, page_bytes))
+        .map(|share| json!({ "node": share.node, "total_pages": share.has }))
         .collect();
-    let evidence: Vec<_> = parts
-        .iter()
-        .map(|part| json!({ "node": part.node, "total_pages": part.total }))
-        .collect();
-    judge(&parts, &human(page_bytes), page_bytes >> 10)
-        .with_evidence(json!({ "page_size_bytes": page_bytes, "nodes": evidence }))
-}
-
-/// `None`: a node without memory, which has no part in any pool.
-fn part(node: &Node, page_bytes: u64) -> Option<Part> {
-    let pool = node
-        .pools
-        .iter()
-        .find(|pool| pool.page_bytes == page_bytes)?;
-    Some(Part {
-        node: node.number,
-        total: pool.counters?.total,
-    })
-}
-
-fn judge(parts: &[Part], size: &str, kilobytes: u64) -> Check {
-    let count = u64::try_from(parts.len()).unwrap_or(u64::MAX);
-    let total = parts
-        .iter()
-        .map(|part| part.total)
-        .fold(0, u64::saturating_add);
-    let Some(least) = parts
-        .iter()
-        .min_by_key(|part| part.total)
-        .filter(|_| count > 1)
-    else {
-        return Check::new(NAME, Status::Ok, "there is one node with memory");
+    let size = human(page_bytes);
+    let is_short = |share: &&shares::Share| {
+        let least = share.fair.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT);
+        share.has.saturating_mul(100) < least
     };
-    let fair = total / count;
-    if total == 0 {
-        return Check::new(NAME, Status::Ok, "the pool is empty on all nodes");
-    }
-    if least.total.saturating_mul(100) >= fair.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT) {
-        let finding = format!("{total} huge pages of {size} lie evenly on {count} nodes");
-        return Check::new(NAME, Status::Ok, finding);
-    }
-    let finding = format!(
-        "node {} has {} huge pages of {size}, and {fair} would be its share of {total}: the segment lies mostly on other nodes",
-        least.node, least.total
-    );
-    // Rounded up: one page less in all, and a server that needs all of them gets none.
-    let each = total.div_ceil(count);
-    Check::new(NAME, Status::Warning, finding).with_remedy(format!(
-        "echo {each} > /sys/devices/system/node/nodeN/hugepages/hugepages-{kilobytes}kB/nr_hugepages for each node N"
-    ))
+    let count = shares.len();
+    let finding = if count < 2 {
+        Finding::ok("there is one node that the server can have huge pages of")
+    } else if total == 0 {
+        Finding::ok("the pool is empty on all nodes")
+    } else if let Some(least) = shares
+        .iter()
+        .filter(is_short)
+        .max_by_key(|share| share.fair - share.has)
+    {
+        Finding::warning(format!(
+            "node {} has {} huge pages of {size}, and {} would be its share of {total}: the segment lies mostly on other nodes",
+            least.node, least.has, least.fair
+        ))
+    } else {
+        Finding::ok(format!(
+            "{total} huge pages of {size} lie on {count} nodes as these have memory"
+        ))
+    };
+    Ok(finding.with(json!({ "page_size_bytes": page_bytes, "nodes": evidence })))
 }

@@ -3,59 +3,52 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
-};
 use crate::{
-    advice::words::human,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding},
+        thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
+        words::human,
+    },
+    model::machine::Machine,
+    server::facts::AllowedNodes,
 };
 
-const NAME: &str = "numa_segment";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let unknown = |why: &dyn std::fmt::Display| {
-        let finding = format!("on which nodes the main segment lies cannot be told: {why}");
-        Check::new(NAME, Status::Unknown, finding)
-    };
-    match &around.nodes {
-        Ok(nodes) if nodes.len() < 2 => {
-            return Check::new(NAME, Status::Ok, "there is one node");
-        }
-        Ok(_) => {}
-        Err(absent) => return unknown(absent),
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let around = machine.around()?;
+    if around.nodes.as_ref()?.len() < 2 {
+        return Ok(Finding::ok("there is one node"));
     }
-    let Some((nodes, page_bytes)) = around.segment_nodes.as_ref().zip(facts.page_bytes()) else {
-        return unknown(&"numa_maps of no process can be seen");
-    };
+    if let AllowedNodes::Only(nodes) = &machine.facts.allowed_nodes
+        && nodes.len() == 1
+    {
+        return Ok(Finding::ok("the server may use one node only"));
+    }
+    let (nodes, page_bytes) = around
+        .segment_nodes
+        .as_ref()
+        .zip(machine.facts.page_bytes())
+        .ok_or("numa_maps of no process can be seen")?;
     let touched = nodes.values().copied().fold(0, u64::saturating_add);
     let bytes = |pages: u64| human(pages.saturating_mul(page_bytes));
     let is_enough = touched.saturating_mul(page_bytes) >= SEGMENT_TOUCHED_BYTES;
     let is_most = |pages: u64| {
         pages.saturating_mul(100) > touched.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT)
     };
-    let check = match nodes.iter().max_by_key(|&(_, pages)| pages) {
-        Some((node, &pages)) if is_enough && is_most(pages) => Check::new(
-            NAME,
-            Status::Warning,
-            format!(
-                "{} of the main segment lie on node {node}, of {} that were touched: its memory bus carries the load of all nodes",
-                bytes(pages),
-                bytes(touched)
-            ),
-        )
-        .with_remedy("start PostgreSQL by numactl --interleave=all".to_owned()),
-        _ if is_enough => Check::new(NAME, Status::Ok, "the main segment lies on several nodes"),
-        _ => Check::new(
-            NAME,
-            Status::Ok,
-            format!("too little of the main segment was touched to tell: {}", bytes(touched)),
-        ),
+    let finding = match nodes.iter().max_by_key(|&(_, pages)| pages) {
+        Some((node, &pages)) if is_enough && is_most(pages) => Finding::warning(format!(
+            "{} of the main segment lie on node {node}, of {} that were touched: its memory bus carries the load of all nodes",
+            bytes(pages),
+            bytes(touched)
+        )),
+        _ if is_enough => Finding::ok("the main segment lies on several nodes"),
+        _ => Finding::ok(format!(
+            "too little of the main segment was touched to tell: {}",
+            bytes(touched)
+        )),
     };
     let evidence: Vec<_> = nodes
         .iter()
         .map(|(node, pages)| json!({ "node": node, "segment_pages": pages }))
         .collect();
-    check.with_evidence(json!({ "page_size_bytes": page_bytes, "nodes": evidence }))
+    Ok(finding.with(json!({ "page_size_bytes": page_bytes, "nodes": evidence })))
 }

@@ -2,27 +2,25 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::COMMITTED_PERCENT,
-};
 use crate::{
-    advice::words::human,
-    model::headroom::Headroom,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding},
+        thresholds::COMMITTED_PERCENT,
+        words::human,
+    },
+    model::{headroom::Headroom, machine::Machine},
 };
 
-const NAME: &str = "overcommit";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let vm = &around.host.vm;
-    let Some(mode) = vm.overcommit_memory else {
-        return Check::new(NAME, Status::Unknown, "vm.overcommit_memory cannot be read");
-    };
-    let usage = around.host.usage.as_ref().ok();
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let host = &machine.around()?.host;
+    let vm = &host.vm;
+    let mode = vm
+        .overcommit_memory
+        .ok_or("vm.overcommit_memory cannot be read")?;
+    let usage = host.usage.as_ref().ok();
     let limit = usage.and_then(|usage| usage.commit_limit);
     let committed = usage.and_then(|usage| usage.committed);
-    let pools = Headroom::now(facts).map(|headroom| headroom.pools_bytes);
+    let pools = Headroom::now(&machine.facts).map(|headroom| headroom.pools_bytes);
     // CommitLimit = (RAM - pools) * ratio / 100 + swap, unless overcommit_kbytes replaces the first
     // part (mm/util.c vm_commit_limit).
     let ratio = vm
@@ -32,46 +30,34 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
     let taken = pools
         .zip(ratio.filter(|_| is_by_ratio))
         .map(|(pools, ratio)| (pools / 100).saturating_mul(ratio));
-    let check = match (mode, limit, committed) {
-        (2, Some(limit), Some(committed)) => {
-            let pool = taken.map_or_else(String::new, |bytes| {
-                format!("; the pools take {} from the limit", human(bytes))
-            });
-            let finding = format!(
-                "strict overcommit: {} of {} are promised{pool}",
-                human(committed),
-                human(limit)
-            );
-            if committed / COMMITTED_PERCENT > limit / 100 {
-                let remedy = if is_by_ratio {
-                    "raise vm.overcommit_ratio (the pools are no longer part of what it is a share of), or add swap"
-                } else {
-                    "raise vm.overcommit_kbytes, or add swap"
-                };
-                Check::new(NAME, Status::Warning, finding).with_remedy(remedy.to_owned())
-            } else {
-                Check::new(NAME, Status::Ok, finding)
-            }
+    let finding = if mode == 2 {
+        let (limit, committed) = limit
+            .zip(committed)
+            .ok_or("/proc/meminfo shows no CommitLimit")?;
+        let pool = taken.map_or_else(String::new, |bytes| {
+            format!("; the pools take {} from the limit", human(bytes))
+        });
+        let finding = format!(
+            "strict overcommit: {} of {} are promised{pool}",
+            human(committed),
+            human(limit)
+        );
+        if committed / COMMITTED_PERCENT > limit / 100 {
+            Finding::warning(finding)
+        } else {
+            Finding::ok(finding)
         }
-        (2, _, _) => Check::new(
-            NAME,
-            Status::Unknown,
-            "strict overcommit, and /proc/meminfo shows no CommitLimit",
-        ),
-        _ => Check::new(
-            NAME,
-            Status::Ok,
-            format!(
-                "no strict overcommit (vm.overcommit_memory = {mode}): the pools take nothing from a limit"
-            ),
-        ),
+    } else {
+        Finding::ok(format!(
+            "no strict overcommit (vm.overcommit_memory = {mode}): the pools take nothing from a limit"
+        ))
     };
-    check.with_evidence(json!({
+    Ok(finding.with(json!({
         "overcommit_memory": mode,
         "overcommit_ratio": vm.overcommit_ratio,
         "commit_limit_bytes": limit,
         "committed_as_bytes": committed,
         "pools_bytes": pools,
         "taken_by_pools_bytes": taken,
-    }))
+    })))
 }

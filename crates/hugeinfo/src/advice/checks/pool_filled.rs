@@ -1,101 +1,58 @@
-//! Whether the pools hold what was asked for when the machine started. The kernel gives what it
-//! finds, and says nothing where that is less.
-
-use std::collections::BTreeMap;
+//! Whether the pools hold what was asked for when the machine started, as far as it is needed. The
+//! kernel gives what it finds, and says nothing where that is less.
 
 use serde_json::json;
 
-use super::pool_size::needed_of_too_many;
-use crate::advice::check::{Check, Status};
 use crate::{
-    advice::words::human,
-    linux::boot::Request,
-    model::forecast::Forecast,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding},
+        words::human,
+    },
+    model::{machine::Machine, need::Need, next_boot},
 };
 
-const NAME: &str = "pool_filled";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let unknown = |why: &dyn std::fmt::Display| {
-        let finding = format!("whether the pools hold what was asked for cannot be told: {why}");
-        Check::new(NAME, Status::Unknown, finding)
-    };
-    let requests = match &around.asked_at_boot {
-        Ok(requests) => in_force(facts, requests),
-        Err(absent) => return unknown(absent),
-    };
-    let forecasts = match Forecast::of_each_pool(facts) {
-        Ok(forecasts) => forecasts,
-        Err(absent) => return unknown(&absent),
-    };
-    let asked = forecasts.iter().filter_map(|forecast| {
-        let request = requests.get(&forecast.pool.page_bytes)?;
-        Some((forecast, *request))
-    });
-    let short = asked
-        .clone()
-        .filter(|(forecast, request)| forecast.pool.persistent() < request.pages);
-    let missing_bytes = |(forecast, request): &(&Forecast, &Request)| {
-        let missing = request.pages.saturating_sub(forecast.pool.persistent());
-        missing.saturating_mul(forecast.pool.page_bytes)
-    };
-    let evidence: Vec<_> = asked
-        .clone()
-        .map(|(forecast, request)| {
-            json!({
-                "page_size_bytes": forecast.pool.page_bytes,
-                "asked_pages": request.pages,
-                "persistent_pages": forecast.pool.persistent(),
-                "source": request.source,
-            })
-        })
-        .collect();
-    let check = match short.max_by_key(missing_bytes) {
-        Some((forecast, request)) => {
-            let pool = &forecast.pool;
-            let (asked, there) = (request.pages, pool.persistent());
-            let finding = format!(
-                "{} asked for {asked} huge pages of {}, and {there} are there: memory was fragmented, a node had too little, or they were taken away since",
-                request.source,
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let at_boot = next_boot::pools(machine)?;
+    let pools = machine.facts.pools.as_ref()?;
+    let mut evidence = Vec::new();
+    let mut worst: Option<(u64, String)> = None;
+    for pool in pools {
+        let Some(request) = at_boot
+            .get(&pool.page_bytes)
+            .filter(|pool| !pool.by.is_empty())
+        else {
+            continue;
+        };
+        let (asked, has) = (request.asked, pool.persistent());
+        evidence.push(json!({
+            "page_size_bytes": pool.page_bytes,
+            "asked_pages": asked,
+            "persistent_pages": has,
+            "source": request.source(),
+        }));
+        let need = Need::of(machine, pool).ok_or("the main segment cannot be seen")?;
+        let missing = asked.min(need.now()).saturating_sub(has);
+        let missing_bytes = missing.saturating_mul(pool.page_bytes);
+        if missing > 0
+            && worst
+                .as_ref()
+                .is_none_or(|(bytes, _)| *bytes < missing_bytes)
+        {
+            let text = format!(
+                "{} asked for {asked} huge pages of {}, {} are needed and {has} are there: memory was fragmented, a node had too little, or they were taken away since",
+                request.source(),
                 human(pool.page_bytes),
+                need.now(),
             );
-            let fewer = forecast.too_many(facts, asked).or_else(|| {
-                let needed = needed_of_too_many(facts, forecast, asked)?;
-                Some(format!("{needed} are needed"))
-            });
-            let remedy = fewer.map_or_else(
-                || format!(
-                    "echo 1 > /proc/sys/vm/compact_memory; {}; if that gives too few, restart the machine with hugepages= on the kernel command line",
-                    forecast.set_now(asked)
-                ),
-                |why| format!("ask for fewer in {}: {why}", request.source),
-            );
-            Check::new(NAME, Status::Warning, finding).with_remedy(remedy)
+            worst = Some((missing_bytes, text));
         }
-        None if evidence.is_empty() => Check::new(
-            NAME,
-            Status::Ok,
-            "neither the kernel command line nor sysctl's files ask for huge pages",
-        ),
-        None => Check::new(
-            NAME,
-            Status::Ok,
-            "the pools hold what was asked for at boot",
-        ),
+    }
+    let finding = match worst {
+        Some((_, text)) => Finding::warning(text),
+        None if evidence.is_empty() => {
+            Finding::ok("neither the kernel command line nor sysctl's files ask for huge pages")
+        }
+        None => Finding::ok("the pools hold what was asked for at boot, as far as it is needed"),
     };
-    check.with_evidence(json!({ "pools": evidence }))
-}
-
-/// By page size. Of two requests the later one counts.
-pub(super) fn in_force<'r>(facts: &Facts, requests: &'r [Request]) -> BTreeMap<u64, &'r Request> {
-    let default = facts
-        .meminfo
-        .as_ref()
-        .ok()
-        .and_then(|m| m.default_huge_page_bytes);
-    requests
-        .iter()
-        .filter_map(|request| Some((request.page_bytes.or(default)?, request)))
-        .collect()
+    Ok(finding.with(json!({ "pools": evidence })))
 }

@@ -2,36 +2,29 @@
 
 use serde_json::json;
 
-use crate::advice::check::{Check, Status};
 use crate::{
-    advice::words::human,
-    model::forecast::Forecast,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding},
+        words::human,
+    },
+    model::{forecast::Forecast, machine::Machine},
 };
-
-const NAME: &str = "pool_growth";
 
 /// How often the kernel found no block for a huge page (since Linux 2.6.33).
 const FAILURES: &str = "htlb_buddy_alloc_fail";
 
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let unknown = |why: &dyn std::fmt::Display| {
-        let finding = format!("whether the pool can grow cannot be told: {why}");
-        Check::new(NAME, Status::Unknown, finding)
-    };
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let facts = &machine.facts;
+    let around = machine.around()?;
     if !facts.asks_for_huge_pages() {
-        return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
+        return Ok(Finding::ok("the server asks for no huge pages"));
     }
-    let Some(target) = Forecast::of_target(facts) else {
-        return unknown(&"the pool that the server asks for cannot be seen");
-    };
-    let Some(shortfall) = target.shortfall else {
-        return unknown(&"what the server needs cannot be seen");
-    };
-    let free_blocks = match &around.free_blocks {
-        Ok(free_blocks) => free_blocks,
-        Err(absent) => return unknown(absent),
-    };
+    let target =
+        Forecast::of_target(machine).ok_or("the pool that the server asks for cannot be seen")?;
+    let shortfall = target
+        .shortfall
+        .ok_or("what the server needs cannot be seen")?;
+    let free_blocks = around.free_blocks.as_ref()?;
     let page_bytes = target.pool.page_bytes;
     let size = human(page_bytes);
     let ready = free_blocks.huge_pages(page_bytes, facts.base_page_bytes);
@@ -40,38 +33,23 @@ pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
         .as_ref()
         .ok()
         .and_then(|vmstat| vmstat.get(FAILURES));
-    let check = match (shortfall, ready) {
-        (0, _) => Check::new(NAME, Status::Ok, "the pool need not grow"),
-        (_, Some(ready)) if ready >= shortfall => Check::new(
-            NAME,
-            Status::Ok,
-            format!("the pool has to grow by {shortfall} huge pages of {size}, and free memory holds {ready} in whole blocks"),
-        ),
-        (_, Some(ready)) => Check::new(
-            NAME,
-            Status::Warning,
-            format!("the pool has to grow by {shortfall} huge pages of {size}, and free memory holds only {ready} in whole blocks: the kernel has to move other pages and may give fewer than asked"),
-        )
-        .with_remedy(
-            "echo 1 > /proc/sys/vm/compact_memory before setting the pool, and look at the pool after it; what a running machine cannot give, a boot can: hugepages= on the kernel command line".to_owned(),
-        ),
-        (_, None) => Check::new(
-            NAME,
-            Status::Warning,
-            format!("the pool has to grow by {shortfall} huge pages of {size}, larger than any block that the kernel keeps: a running machine may not find them"),
-        )
-        .with_remedy({
-            let pages = target.recommended.unwrap_or(target.required);
-            target.too_many(facts, pages).map_or_else(
-                || format!("at boot they are sure, {}", target.set_at_boot(pages)),
-                |why| format!("lower shared_buffers: {why}"),
-            )
-        }),
+    let has_to_grow = format!("the pool has to grow by {shortfall} huge pages of {size}");
+    let finding = match (shortfall, ready) {
+        (0, _) => Finding::ok("the pool need not grow"),
+        (_, Some(ready)) if ready >= shortfall => Finding::ok(format!(
+            "{has_to_grow}, and free memory holds {ready} in whole blocks"
+        )),
+        (_, Some(ready)) => Finding::warning(format!(
+            "{has_to_grow}, and free memory holds only {ready} in whole blocks: the kernel has to move other pages and may give fewer than asked"
+        )),
+        (_, None) => Finding::warning(format!(
+            "{has_to_grow}, larger than any block that the kernel keeps: a running machine may not find them"
+        )),
     };
-    check.with_evidence(json!({
+    Ok(finding.with(json!({
         "page_size_bytes": page_bytes,
         "shortfall_pages": shortfall,
         "free_in_blocks_pages": ready,
         FAILURES: failures,
-    }))
+    })))
 }

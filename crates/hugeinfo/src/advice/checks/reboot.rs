@@ -1,83 +1,67 @@
-//! Whether the next boot of the machine sets up the pool that the server needs.
+//! Whether the next boot of the machine sets up the pool that the servers of this host need.
 
 use serde_json::json;
 
-use super::pool_filled::in_force;
-use crate::advice::check::{Check, Status};
 use crate::{
-    advice::words::human,
-    linux::boot::Request,
-    model::forecast::Forecast,
-    server::{facts::Facts, surroundings::Surroundings},
+    advice::{
+        check::{Answer, Finding, Status, Untold},
+        words::human,
+    },
+    linux::boot::Why,
+    model::{boot::PoolAtBoot, machine::Machine, need::Need, next_boot},
 };
 
-const NAME: &str = "reboot";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let facts = &machine.facts;
+    machine.around()?;
     if !facts.asks_for_huge_pages() {
-        return Check::new(NAME, Status::Ok, "the server asks for no huge pages");
+        return Ok(Finding::ok("the server asks for no huge pages"));
     }
-    let Some(target) = Forecast::of_target(facts) else {
-        return Check::new(
-            NAME,
-            Status::Unknown,
-            "the pool that the server needs cannot be seen",
-        );
+    let pool = facts
+        .target_pool()
+        .ok_or("the pool that the server needs cannot be seen")?;
+    let at_boot = next_boot::pools(machine)?;
+    let at_boot = at_boot.get(&pool.page_bytes);
+    if let Some(doubt) = at_boot.and_then(|at_boot| at_boot.doubts.first()) {
+        let file = &doubt.file;
+        return Err(Untold(format!(
+            "{file} may set another number, and cannot be read"
+        )));
+    }
+    let asked = at_boot.map_or(0, |at_boot| at_boot.pages);
+    let request = at_boot.filter(|at_boot| !at_boot.by.is_empty());
+    let need = Need::of(machine, pool)
+        .ok_or("the main segment cannot be seen")?
+        .without_neighbours();
+    let required = need.after_restart();
+    let size = human(pool.page_bytes);
+    let of_others = match need.others {
+        0 => String::new(),
+        pages => format!(", {pages} of them by others"),
     };
-    let requests = match &around.asked_at_boot {
-        Ok(requests) => in_force(facts, requests),
-        Err(absent) => {
-            let finding = format!("what the next boot sets up cannot be told: {absent}");
-            return Check::new(NAME, Status::Unknown, finding);
-        }
+    let required_text = format!("{required} are required{of_others}");
+    let status = if asked >= required {
+        Status::Ok
+    } else {
+        Status::Warning
     };
-    let request = requests.get(&target.pool.page_bytes);
-    let (asked, required) = (request.map_or(0, |request| request.pages), target.required);
-    let enough = asked.saturating_add(target.pool.overcommit) >= required;
-    let size = human(target.pool.page_bytes);
-    let check = match request {
-        Some(request) if enough => Check::new(
-            NAME,
-            Status::Ok,
-            format!(
-                "{} sets up {asked} huge pages of {size}, and {required} are required",
-                request.source
-            ),
+    let is_dropped = |asked: &PoolAtBoot| asked.dropped.iter().any(|word| word.why == Why::Cma);
+    let finding = match request {
+        None if at_boot.is_some_and(is_dropped) => format!(
+            "with hugetlb_cma= the kernel heeds no hugepages= for huge pages of {size} at the next boot, and {required_text}"
         ),
-        Some(request) => Check::new(
-            NAME,
-            Status::Warning,
-            format!(
-                "{} sets up {asked} huge pages of {size} at the next boot, and {required} are required",
-                request.source
-            ),
+        Some(request) => format!(
+            "{} sets up {asked} huge pages of {size} at the next boot, and {required_text}",
+            request.source()
         ),
-        None => Check::new(
-            NAME,
-            Status::Warning,
-            format!(
-                "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot, and {required} are required"
-            ),
+        None => format!(
+            "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot, and {required_text}"
         ),
     };
-    let remedy = || {
-        let pages = target.recommended.unwrap_or(required);
-        let by_file = request.filter(|request| !request.source.starts_with("/proc/"));
-        match (target.too_many(facts, pages), by_file) {
-            (Some(why), _) => format!("lower shared_buffers: {why}"),
-            // Another file may be read before that one.
-            (None, Some(Request { source, .. })) if target.is_default == Some(true) => {
-                format!("for the next boot, in {source}: vm.nr_hugepages = {pages}")
-            }
-            _ => target.set_at_boot(pages),
-        }
-    };
-    check
-        .with_remedy((!enough).then(remedy))
-        .with_evidence(json!({
-            "page_size_bytes": target.pool.page_bytes,
-            "asked_pages": asked,
-            "required_pages": required,
-            "source": request.map(|request| &request.source),
-        }))
+    Ok(Finding::new(status, finding).with(json!({
+        "page_size_bytes": pool.page_bytes,
+        "asked_pages": asked,
+        "required_pages": required,
+        "source": request.map(PoolAtBoot::source),
+    })))
 }

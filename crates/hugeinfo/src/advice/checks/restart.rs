@@ -1,61 +1,72 @@
-//! Whether a restart with the present settings would get huge pages.
+//! Whether the next start of the server would get huge pages, with the settings that it will have
+//! as far as these are known.
 
 use serde_json::{Value, json};
 
-use crate::advice::{
-    check::{Check, Status},
-    obstacle::{self, Obstacle},
-};
 use crate::{
-    model::forecast::Forecast,
-    server::facts::{Facts, HugePages},
+    advice::{
+        check::{Answer, Finding, Status, Untold},
+        words::explain,
+    },
+    model::{
+        forecast::Forecast,
+        landing::{self, Fit, Landing},
+        machine::Machine,
+        obstacle::Obstacle,
+    },
 };
 
-const NAME: &str = "restart";
-
-pub(super) fn check(facts: &Facts) -> Check {
-    let in_use = matches!(facts.huge_page_in_use(), Some(Some(_)));
-    let obstacle = obstacle::find(facts);
-    let remedy = obstacle
-        .as_ref()
-        .and_then(|obstacle| obstacle.remedy(facts));
-    let (status, finding) = match obstacle {
-        None if in_use => (Status::Ok, "a restart would get them again".to_owned()),
-        None => (Status::Ok, "a restart would get huge pages".to_owned()),
-        Some(obstacle @ (Obstacle::Untold(_) | Obstacle::PageSizeUntold)) => (
-            Status::Unknown,
-            format!("whether a restart would get huge pages cannot be told: {obstacle}"),
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let is_in_use = machine.is_on_huge_pages() == Some(true);
+    let (status, text) = match landing::of_next_start(machine) {
+        Landing::HugePages if is_in_use => {
+            (Status::Ok, "a restart would get them again".to_owned())
+        }
+        Landing::HugePages => (Status::Ok, "a restart would get huge pages".to_owned()),
+        Landing::Untold(obstacle) => return Err(Untold(obstacle.to_string())),
+        Landing::Fails(obstacle, Some(fit)) => (
+            Status::Critical,
+            format!("a restart would fail: {obstacle}; {fit}"),
         ),
-        Some(obstacle) if facts.next_start().huge_pages == HugePages::On => (
+        Landing::Fails(obstacle, None) => (
             Status::Critical,
             format!("a restart would fail, since huge_pages = on: {obstacle}"),
         ),
-        Some(obstacle @ (Obstacle::Off | Obstacle::Sysv)) => (
+        Landing::SmallPages(obstacle, fit @ Fit::BeyondMemory { .. }) => (
+            Status::Critical,
+            format!("a restart would take more memory than there is: {obstacle}; {fit}"),
+        ),
+        Landing::SmallPages(obstacle @ (Obstacle::Off | Obstacle::Sysv), _) if !is_in_use => (
             Status::Ok,
             format!("a restart would not ask for huge pages: {obstacle}"),
         ),
-        Some(obstacle) if in_use => (
+        Landing::SmallPages(obstacle @ Obstacle::Overcommit { .. }, _) => (
             Status::Warning,
-            format!("a restart would lose huge pages: {obstacle}"),
+            format!("a restart may not get huge pages: {obstacle}"),
         ),
-        Some(obstacle) => (
+        Landing::SmallPages(obstacle, _) if is_in_use => (
+            Status::Warning,
+            format!(
+                "a restart would lose huge pages: {}",
+                explain(machine, &obstacle)
+            ),
+        ),
+        Landing::SmallPages(obstacle, _) => (
             Status::Warning,
             format!("a restart would not get huge pages: {obstacle}"),
         ),
     };
-    Check::new(NAME, status, finding)
-        .with_remedy(remedy.filter(|_| status != Status::Ok))
-        .with_evidence(evidence(facts))
+    Ok(Finding::new(status, text).with(evidence(machine)))
 }
 
 /// The figures of the pool that the next start asks for.
-pub(super) fn evidence(facts: &Facts) -> Value {
-    let target = Forecast::of_target(facts);
+pub(super) fn evidence(machine: &Machine) -> Value {
+    let target = Forecast::of_target(machine);
     let target = target.as_ref();
     json!({
-        "huge_pages": facts.next_start().huge_pages.as_str(),
-        "needed_bytes": facts.needed_bytes(),
-        "page_size_bytes": facts.huge_page_asked_for(),
+        "huge_pages": machine.facts.next_start().huge_pages.as_str(),
+        "needed_bytes": machine.facts.needed_bytes(),
+        "page_size_bytes": machine.facts.huge_page_asked_for(),
         "required_pages": target.map(|target| target.required),
         "pool_total_pages": target.map(|target| target.pool.total),
         "own_pages": target.and_then(|target| target.own),

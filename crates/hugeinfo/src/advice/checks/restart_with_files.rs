@@ -1,51 +1,35 @@
-//! Whether a restart would get huge pages with the configuration files as they are on disk now.
+//! What the configuration files, as they are on disk now, mean for the next start.
 
 use serde_json::json;
 
 use super::{cgroup_fault_limit, restart};
-use crate::advice::check::{Check, Status};
-use crate::server::{
-    facts::Facts,
-    surroundings::{Files, Surroundings},
+use crate::{
+    advice::check::{Answer, Finding, Status, Untold},
+    model::machine::Machine,
+    server::surroundings::Files,
 };
 
-const NAME: &str = "restart_with_files";
-
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    match &around.files {
-        Files::NothingWaits => Check::new(
-            NAME,
-            Status::Ok,
+pub(super) fn judge(machine: &Machine) -> Answer {
+    match &machine.around()?.files {
+        Files::NothingWaits => Ok(Finding::ok(
             "nothing that waits for a restart changes how many pages the main segment takes, or which",
         )
-        .with_evidence(json!({ "waiting": false })),
-        Files::Planned(next) => {
-            let facts = Facts {
-                planned: Some(next.clone()),
-                ..facts.clone()
+        .with(json!({ "waiting": false }))),
+        Files::Planned(_) => {
+            let armed = cgroup_fault_limit::of_next_start(machine).ok();
+            let finding = match armed.filter(|found| found.status != Status::Ok) {
+                Some(armed) => armed,
+                None => restart::judge(machine)?,
             };
-            let check = cgroup_fault_limit::armed_by_restart(&facts)
-                .unwrap_or_else(|| restart::check(&facts));
-            Check {
-                name: NAME,
-                finding: format!("settings wait for a restart: {}", check.finding),
-                ..check
-            }
+            Ok(Finding {
+                text: format!("settings wait for a restart: {}", finding.text),
+                ..finding
+            })
         }
-        Files::Refused(message) => Check::new(
-            NAME,
-            Status::Critical,
-            format!(
-                "the next start would fail with the configuration files as they are: {message}"
-            ),
-        )
-        .with_remedy("SELECT * FROM pg_file_settings WHERE error IS NOT NULL".to_owned())
-        .with_evidence(json!({ "waiting": true })),
-        Files::Unseen(why) => {
-            let finding = format!(
-                "what the configuration files mean for the next start cannot be told: {why}"
-            );
-            Check::new(NAME, Status::Unknown, finding)
-        }
+        Files::Refused(message) => Ok(Finding::critical(format!(
+            "the next start would fail with the configuration files as they are: {message}"
+        ))
+        .with(json!({ "waiting": true }))),
+        Files::Unseen(why) => Err(Untold(why.clone())),
     }
 }

@@ -2,46 +2,46 @@
 
 use serde_json::json;
 
-use crate::advice::{
-    check::{Check, Status},
-    thresholds::SWAP_BYTES,
+use crate::{
+    advice::{
+        check::{Answer, Finding, Status},
+        thresholds::SWAP_BYTES,
+        words::human,
+    },
+    model::machine::Machine,
 };
-use crate::{advice::words::human, server::surroundings::Surroundings};
 
-const NAME: &str = "swap";
-
-pub(super) fn check(around: &Surroundings) -> Check {
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let around = machine.around()?;
     let figures = around.processes.iter().filter_map(|process| process.swap);
-    let Some(swapped) = figures.reduce(u64::saturating_add) else {
-        let finding =
-            "whether the server is swapped out cannot be told: the kernel shows it for no process";
-        return Check::new(NAME, Status::Unknown, finding);
-    };
-    let check = if swapped > SWAP_BYTES {
-        Check::new(
-            NAME,
-            Status::Warning,
-            format!(
-                "{} of private memory of this server are swapped out, and come back by major faults",
-                human(swapped)
-            ),
-        )
-        .with_remedy("look for who takes the memory (hugeinfo_memory, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early".to_owned())
-    } else {
-        Check::new(
-            NAME,
-            Status::Ok,
-            format!(
-                "{} of private memory of this server are swapped out",
-                human(swapped)
-            ),
-        )
-    };
+    // A fork counts what its parent has swapped out once more (mm/memory.c copy_nonpresent_pte).
+    let of_postmaster = around
+        .processes
+        .iter()
+        .find(|process| process.is_postmaster)
+        .and_then(|process| process.swap)
+        .unwrap_or(0);
+    let swapped = figures
+        .map(|bytes| bytes.saturating_sub(of_postmaster))
+        .reduce(u64::saturating_add)
+        .ok_or("the kernel shows it for no process")?
+        .saturating_add(of_postmaster);
     let usage = around.host.usage.as_ref().ok();
     let of_host = usage.and_then(|usage| usage.swap_total?.checked_sub(usage.swap_free?));
-    check.with_evidence(json!({
+    let swapped = of_host.map_or(swapped, |of_host| swapped.min(of_host));
+    let mut text = format!(
+        "{} of private memory of this server are swapped out",
+        human(swapped)
+    );
+    let status = if swapped > SWAP_BYTES {
+        text.push_str(", and come back by major faults");
+        Status::Warning
+    } else {
+        Status::Ok
+    };
+    Ok(Finding::new(status, text).with(json!({
         "swap_bytes": swapped,
         "swap_of_host_bytes": of_host,
         "swappiness": around.host.vm.swappiness,
-    }))
+    })))
 }

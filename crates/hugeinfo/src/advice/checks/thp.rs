@@ -1,23 +1,22 @@
 //! What the checks of transparent huge pages have in common.
 
-use crate::advice::check::{Check, Status};
 use crate::{
+    advice::check::Untold,
     linux::{error::Absence, transparent_hugepage::Modes},
-    server::surroundings::Surroundings,
+    model::machine::Machine,
 };
 
-/// The modes, or the check's answer where there are none to see.
-pub(super) fn modes<'s>(around: &'s Surroundings, name: &'static str) -> Result<&'s Modes, Check> {
-    around.host.thp.as_ref().map_err(|absent| match absent.why {
-        Absence::Missing => Check::new(
-            name,
-            Status::Ok,
-            "this kernel has no transparent huge pages",
-        ),
-        Absence::Denied => Check::new(
-            name,
-            Status::Unknown,
-            format!("the mode of transparent huge pages cannot be told: {absent}"),
-        ),
-    })
+/// The modes. `None`: this kernel has no transparent huge pages.
+pub(super) fn modes(machine: &Machine) -> Result<Option<&Modes>, Untold> {
+    match &machine.around()?.host.thp {
+        Ok(modes) => Ok(Some(modes)),
+        Err(absent) if absent.why == Absence::Missing => Ok(None),
+        Err(absent) => Err(absent.into()),
+    }
 }
+
+pub(super) const NONE: &str = "this kernel has no transparent huge pages";
+
+/// A file below the directory of the modes, and what it says: for all sizes, and for each that has
+/// a word of its own.
+pub(super) type File = (String, String);

@@ -3,79 +3,104 @@
 
 use serde_json::json;
 
-use super::thp;
-use crate::advice::check::{Check, Status};
+use super::thp::{self, File};
 use crate::{
-    advice::words::human,
+    advice::{
+        check::{Answer, Finding},
+        words::human,
+    },
     linux::transparent_hugepage::Modes,
-    server::{facts::Facts, surroundings::Surroundings},
+    model::machine::Machine,
 };
-
-const NAME: &str = "thp_shared";
 
 /// Whether the kernel may put anonymous shared memory on transparent huge pages without being asked
 /// by the program.
 pub fn may_be_used(modes: &Modes) -> bool {
-    let gives = |mode: Option<&str>| matches!(mode, Some("always" | "within_size" | "force"));
-    gives(modes.shmem_enabled.as_deref())
-        || modes
-            .sizes
-            .iter()
-            .any(|size| gives(size.shmem_enabled_in(modes)))
+    !unasked(modes).is_empty()
 }
 
-pub(super) fn check(facts: &Facts, around: &Surroundings) -> Check {
-    let modes = match thp::modes(around, NAME) {
-        Ok(modes) => modes,
-        Err(answer) => return answer,
+/// The files that say so. `deny` and `force` hold for all sizes (mm/shmem.c
+/// `shmem_allowable_huge_orders`); since Linux 6.11 each size has its own word, and the general one
+/// counts only where that says `inherit`.
+pub(super) fn unasked(modes: &Modes) -> Vec<File> {
+    let general = modes.shmem_enabled.as_deref();
+    let file = |mode: &str| vec![("shmem_enabled".to_owned(), mode.to_owned())];
+    match general {
+        Some("deny") => return Vec::new(),
+        Some("force") => return file("force"),
+        _ => {}
+    }
+    let gives = |mode: Option<&str>| matches!(mode, Some("always" | "within_size"));
+    let own = modes
+        .sizes
+        .iter()
+        .filter(|size| size.shmem_enabled.is_some());
+    let has_own = own.clone().next().is_some();
+    let mut files: Vec<File> = own
+        .clone()
+        .filter(|size| gives(size.shmem_enabled.as_deref()))
+        .map(|size| {
+            let file = format!("hugepages-{}kB/shmem_enabled", size.page_bytes >> 10);
+            (file, size.shmem_enabled.clone().unwrap_or_default())
+        })
+        .collect();
+    let inherits = |mode: Option<&str>| mode == Some("inherit");
+    let is_inherited = !has_own
+        || own
+            .clone()
+            .any(|size| inherits(size.shmem_enabled.as_deref()));
+    if gives(general) && is_inherited {
+        files.extend(file(general.unwrap_or_default()));
+    }
+    files
+}
+
+pub(super) fn judge(machine: &Machine) -> Answer {
+    let Some(modes) = thp::modes(machine)? else {
+        return Ok(Finding::ok(thp::NONE));
     };
+    let around = machine.around()?;
     let got = around
         .segment_thp_bytes
         .as_ref()
         .and_then(|got| got.as_ref().ok().copied());
-    judge(facts, around, modes, got).with_evidence(json!({
-        "shmem_enabled": modes.shmem_enabled,
-        "segment_thp_bytes": got,
-        "segment_bytes": facts.segment.as_ref().ok().map(|segment| segment.bytes),
-    }))
-}
-
-fn judge(facts: &Facts, around: &Surroundings, modes: &Modes, got: Option<u64>) -> Check {
     let mode = modes.shmem_enabled.as_deref().unwrap_or("not there");
-    match facts.huge_page_in_use() {
-        Some(Some(_)) => {
-            let finding = format!(
-                "the main segment lies on huge pages of the pool, which transparent ones don't concern (shmem_enabled = {mode})"
-            );
-            Check::new(NAME, Status::Ok, finding)
-        }
-        None => {
-            let finding = "what backs the main segment cannot be seen";
-            Check::new(NAME, Status::Unknown, finding)
-        }
-        Some(None) if !may_be_used(modes) => {
-            let finding = format!(
-                "shared memory gets no transparent huge pages unasked (shmem_enabled = {mode})"
-            );
-            Check::new(NAME, Status::Ok, finding)
-        }
-        Some(None) => {
-            let share = match (&around.segment_thp_bytes, got) {
-                (_, Some(bytes)) => format!(
+    let is_on_huge_pages = machine
+        .is_on_huge_pages()
+        .ok_or("what backs the main segment cannot be seen")?;
+    let unasked: Vec<_> = unasked(modes)
+        .iter()
+        .map(|(file, mode)| format!("{file} = {mode}"))
+        .collect();
+    let finding = if is_on_huge_pages {
+        Finding::ok(format!(
+            "the main segment lies on huge pages of the pool, which transparent ones don't concern (shmem_enabled = {mode})"
+        ))
+    } else if unasked.is_empty() {
+        Finding::ok(format!(
+            "shared memory gets no transparent huge pages unasked (shmem_enabled = {mode})"
+        ))
+    } else {
+        let share = match (&around.segment_thp_bytes, got) {
+            (_, Some(bytes)) => {
+                format!(
                     "{} of the main segment, as one process maps it,",
                     human(bytes)
-                ),
-                (Some(Err(absent)), None) => {
-                    format!("nobody can say how much of the main segment ({absent})")
-                }
-                (_, None) => "nobody can say how much of the main segment".to_owned(),
-            };
-            let finding = format!(
-                "{share} lie on transparent huge pages (shmem_enabled = {mode}): what the kernel happens to have, not what a pool holds ready"
-            );
-            Check::new(NAME, Status::Warning, finding).with_remedy(
-                "give the server a pool of huge pages, as the check huge_pages says".to_owned(),
-            )
-        }
-    }
+                )
+            }
+            (Some(Err(absent)), None) => {
+                format!("nobody can say how much of the main segment ({absent})")
+            }
+            (_, None) => "nobody can say how much of the main segment".to_owned(),
+        };
+        Finding::warning(format!(
+            "{share} lie on transparent huge pages ({}): what the kernel happens to have, not what a pool holds ready",
+            unasked.join(", ")
+        ))
+    };
+    Ok(finding.with(json!({
+        "shmem_enabled": modes.shmem_enabled,
+        "segment_thp_bytes": got,
+        "segment_bytes": machine.facts.segment.as_ref().ok().map(|segment| segment.bytes),
+    })))
 }

@@ -1,0 +1,51 @@
+//! What to type for the number of pages that one pool should have.
+
+use crate::{
+    advice::{plans, words},
+    linux::hugepages::Pool,
+    model::{
+        forecast::Forecast, machine::Machine, need::Need, next_boot, step::Step, take::take_all,
+    },
+};
+
+/// For the recommended number in that pool, now and for the next boot. `None`: how many it should
+/// have cannot be told.
+pub fn how_to_set(machine: &Machine, pool: &Pool) -> Option<String> {
+    words::remedy(machine, &steps_to_set(machine, pool)?)
+}
+
+/// The same as data.
+pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
+    let forecast = Forecast::of(machine, pool);
+    let pages = forecast.recommended?;
+    let set = Step::SetPool {
+        page_bytes: pool.page_bytes,
+        node: None,
+        pages,
+    };
+    let need = Need::with(machine, pool, forecast.required)?;
+    let boot = next_boot::set(machine, pool.page_bytes, pages);
+    if let Some(decision) = plans::too_large_for(machine, pool, pages, need.others) {
+        return Some(vec![Step::Decide(decision)]);
+    }
+    let with = |steps: Vec<Step>| -> Vec<Step> { steps.into_iter().chain(boot.clone()).collect() };
+    if machine.around.is_none() {
+        return Some(with(vec![set]));
+    }
+    // A running server keeps what it has until its restart.
+    let has_to_wait = need.now() > pages && pool.persistent() > pages;
+    let mut ways = Vec::new();
+    if has_to_wait {
+        ways.push(vec![Step::Restart, set.clone()]);
+    } else {
+        ways.push(vec![set.clone()]);
+        ways.push(vec![Step::Compact, set.clone()]);
+    }
+    ways.push(vec![Step::Stop, Step::Compact, set, Step::Start]);
+    let ways: Vec<Vec<Step>> = ways.into_iter().map(with).collect();
+    let found = ways.iter().find(|steps| take_all(machine, *steps).is_ok());
+    Some(match found {
+        Some(steps) => steps.clone(),
+        None => plans::decision(machine, "huge_pages", &ways),
+    })
+}

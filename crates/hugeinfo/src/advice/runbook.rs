@@ -1,0 +1,148 @@
+//! The way from a machine to a healthy one, or to a planned configuration, step by step.
+
+use crate::{
+    advice::{
+        check::Status,
+        diagnosis, plans,
+        remedy::{self, Search},
+        shortest::shortest,
+        words::{self, Place},
+    },
+    model::{
+        machine::Machine,
+        step::Step,
+        take::{take, take_all},
+    },
+    server::facts::Server,
+};
+
+/// More would not be read.
+const MOST_REMEDIES: usize = 16;
+
+/// One step of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// As data.
+    pub step: Step,
+    /// Where it is taken.
+    pub place: Place,
+    /// What to type, or to do.
+    pub command: String,
+    /// Its reason.
+    pub why: String,
+    /// What `hugeinfo_status` will say after it: status and reason.
+    pub expected: Option<String>,
+    /// Whether it stops the server.
+    pub is_disruptive: bool,
+}
+
+/// A configuration that somebody plans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Names and values; no value: back to the default.
+    pub settings: Vec<(String, Option<String>)>,
+    /// What the next start would use with them.
+    pub next: Server,
+}
+
+/// The steps, in order. None where all is well and nothing is planned.
+pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
+    let machine = &machine.summed_up();
+    let mut steps = Vec::new();
+    let mut at = machine.clone();
+    if let Some(planned) = planned {
+        match plans::to(machine, planned.settings.clone(), &planned.next) {
+            Ok(plan) => {
+                if let Ok(after) = take_all(&at, &plan) {
+                    at = after;
+                }
+                steps = plan;
+            }
+            Err(decision) => return rows(machine, vec![Step::Decide(decision)]),
+        }
+    }
+    let decisions = heal(&mut at, &mut steps);
+    let goal: Vec<Status> = statuses(&at);
+    let needed = shortest(steps.clone(), |steps| {
+        let Ok(after) = take_all(machine, steps) else {
+            return false;
+        };
+        let keeps_plan = planned.is_none_or(|_| {
+            after.facts.server == at.facts.server && after.facts.planned == at.facts.planned
+        });
+        keeps_plan
+            && statuses(&after)
+                .iter()
+                .zip(&goal)
+                .all(|(now, goal)| now <= goal)
+    });
+    let mut steps = needed.unwrap_or(steps);
+    for decision in decisions {
+        if !steps.contains(&decision) {
+            steps.push(decision);
+        }
+    }
+    rows(machine, steps)
+}
+
+fn statuses(machine: &Machine) -> Vec<Status> {
+    let findings = remedy::findings(machine);
+    findings.iter().map(|finding| finding.status).collect()
+}
+
+/// Cures what can be cured, the worst first, and tells what a person has to decide.
+fn heal(at: &mut Machine, steps: &mut Vec<Step>) -> Vec<Step> {
+    for _ in 0..MOST_REMEDIES {
+        let before = statuses(at);
+        let mut ill: Vec<usize> = (0..before.len())
+            .filter(|&index| before[index] >= Status::Warning)
+            .collect();
+        // The sort is stable: of two that are equally bad the earlier one.
+        ill.sort_by_key(|&index| std::cmp::Reverse(before[index]));
+        let search = Search::new(at, before);
+        let mut decisions = Vec::new();
+        let mut cure = None;
+        for index in ill {
+            let remedy = search.remedy(index);
+            if remedy.is_empty() || remedy.iter().any(|step| matches!(step, Step::Decide(_))) {
+                decisions.extend(remedy);
+            } else if let Ok(after) = take_all(at, &remedy) {
+                cure = Some((remedy, after));
+                break;
+            }
+        }
+        let Some((remedy, after)) = cure else {
+            return decisions;
+        };
+        *at = after;
+        steps.extend(remedy);
+    }
+    Vec::new()
+}
+
+fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
+    let mut at = machine.clone();
+    let mut rows = Vec::with_capacity(steps.len());
+    for step in steps {
+        let (after, trouble) = take(&at, &step);
+        let is_decision = matches!(step, Step::Decide(_));
+        let expected = (!is_decision && trouble.is_none()).then(|| {
+            if after.is_running {
+                let verdict = diagnosis::verdict(&after);
+                format!("{}: {}", verdict.status.as_str(), verdict.reason)
+            } else {
+                "the server is down".to_owned()
+            }
+        });
+        rows.push(Row {
+            place: words::place(&step),
+            command: words::command(&at, &step),
+            why: words::why(&at, &step),
+            expected,
+            is_disruptive: words::is_disruptive(&step),
+            step,
+        });
+        at = after;
+    }
+    rows
+}

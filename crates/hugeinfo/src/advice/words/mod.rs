@@ -1,0 +1,9 @@
+//! How figures, obstacles and steps are said. Nothing formats a command anywhere else.
+
+mod figures;
+mod obstacle;
+mod steps;
+
+pub use figures::{human, list};
+pub(crate) use obstacle::explain;
+pub use steps::{Place, command, data, is_disruptive, place, remedy, why};

@@ -1,0 +1,132 @@
+//! How an obstacle is said: a clause without a capital letter and without a full stop.
+
+use std::fmt;
+
+use super::{human, list};
+use crate::model::{
+    landing::Fit,
+    limits::{Refusal, fault_refusals},
+    machine::Machine,
+    obstacle::Obstacle,
+};
+
+impl fmt::Display for Obstacle<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => write!(f, "huge_pages = off"),
+            Self::Sysv => write!(
+                f,
+                "shared_memory_type = sysv, and only mmap can use huge pages"
+            ),
+            Self::NoHugePages => write!(f, "this kernel or processor has no huge pages"),
+            Self::UnknownSize { asked, known } => {
+                write!(
+                    f,
+                    "huge pages of {} are asked for (huge_page_size), and the kernel has {}",
+                    human(*asked),
+                    list(known),
+                )
+            }
+            Self::ReservationLimit(refusals) => {
+                let allows = |refusal: &Refusal<'_>| {
+                    format!(
+                        "control group {} allows reserving {} of huge pages, and {} would be reserved in it",
+                        refusal.group.directory.display(),
+                        human(refusal.limit),
+                        human(refusal.wanted),
+                    )
+                };
+                let all: Vec<_> = refusals.iter().map(allows).collect();
+                write!(f, "{}", all.join("; "))
+            }
+            Self::PoolShort {
+                page_bytes,
+                required,
+                missing,
+                fitting_sizes,
+            } => {
+                write!(
+                    f,
+                    "{required} huge pages of {} are required and the pool can give {}, {missing} too few",
+                    human(*page_bytes),
+                    required.saturating_sub(*missing),
+                )?;
+                if !fitting_sizes.is_empty() {
+                    let sizes = list(fitting_sizes);
+                    write!(f, " (pages of another size would suffice: {sizes})")?;
+                }
+                Ok(())
+            }
+            Self::NodesShort {
+                page_bytes,
+                required,
+                missing,
+                nodes,
+            } => {
+                let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
+                write!(
+                    f,
+                    "{required} huge pages of {} are required, and the NUMA nodes that the server may use ({}) lack {missing} of them",
+                    human(*page_bytes),
+                    nodes.join(", "),
+                )
+            }
+            Self::Overcommit {
+                page_bytes,
+                required,
+                to_make,
+            } => write!(
+                f,
+                "{required} huge pages of {} are required, and the kernel would have to make {to_make} of them when the server starts (vm.nr_overcommit_hugepages), which only a try can tell",
+                human(*page_bytes),
+            ),
+            Self::Untold(absent) => write!(f, "{absent}"),
+            Self::PageSizeUntold => write!(f, "the page size of the main segment cannot be seen"),
+            Self::NodesUntold => write!(
+                f,
+                "how many of its pages the server gives back on the NUMA nodes that it may use cannot be seen"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Fits => write!(f, "small pages can hold the main segment"),
+            Self::BeyondCommitLimit { bytes, room_bytes } => write!(
+                f,
+                "on small pages the main segment takes {}, and CommitLimit leaves {}",
+                human(bytes),
+                human(room_bytes)
+            ),
+            Self::BeyondMemory { bytes, left_bytes } => write!(
+                f,
+                "on small pages the main segment takes {}, and the pools leave {} of RAM",
+                human(bytes),
+                human(left_bytes)
+            ),
+        }
+    }
+}
+
+/// What is in the way, and what would be once that is gone: a limit that would break the server on
+/// huge pages.
+pub(crate) fn explain(machine: &Machine, obstacle: &Obstacle<'_>) -> String {
+    let aimed = machine.planning(machine.aim());
+    let page_bytes = aimed.facts.target_pool().map(|pool| pool.page_bytes);
+    let refusals = page_bytes.and_then(|page_bytes| fault_refusals(&aimed.facts, page_bytes));
+    let beyond: Vec<_> = refusals
+        .unwrap_or_default()
+        .iter()
+        .map(|refusal| {
+            format!(
+                "; on huge pages control group {} would let {} be touched of {}",
+                refusal.group.directory.display(),
+                human(refusal.limit),
+                human(refusal.wanted)
+            )
+        })
+        .collect();
+    format!("{obstacle}{}", beyond.concat())
+}

@@ -1,0 +1,291 @@
+//! How steps are said, and typed.
+
+use serde_json::{Value, json};
+
+use super::human;
+use crate::{
+    linux::{hugepages, numa::nodes, sysctl, transparent_hugepage},
+    model::{
+        machine::Machine,
+        step::{BootPlace, By, Counts, Decision, Service, Setting, Step},
+    },
+};
+
+/// Where a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A shell of root, on the host.
+    RootShell,
+    /// A session of a superuser.
+    Sql,
+    /// Whatever starts PostgreSQL.
+    Service,
+    /// Whatever sets the limits of containers.
+    Orchestrator,
+    /// Nowhere: a person has to decide.
+    Decision,
+}
+
+impl Place {
+    /// As it is shown in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RootShell => "root shell",
+            Self::Sql => "SQL",
+            Self::Service => "service",
+            Self::Orchestrator => "orchestrator",
+            Self::Decision => "decision",
+        }
+    }
+}
+
+/// Where that step is taken.
+pub fn place(step: &Step) -> Place {
+    match step {
+        Step::SetPool { .. }
+        | Step::SetPoolAtBoot { .. }
+        | Step::RaiseLimit { .. }
+        | Step::Compact
+        | Step::SetVm { .. }
+        | Step::SetThp { .. } => Place::RootShell,
+        Step::Change {
+            by: By::AlterSystem,
+            ..
+        }
+        | Step::Plan { .. } => Place::Sql,
+        Step::Change { .. } | Step::ChangeService(_) | Step::Stop | Step::Start | Step::Restart => {
+            Place::Service
+        }
+        Step::Decide(Decision::RaiseLimitOutside) => Place::Orchestrator,
+        Step::Decide(_) => Place::Decision,
+    }
+}
+
+/// What to type, or to do.
+pub fn command(machine: &Machine, step: &Step) -> String {
+    match step {
+        Step::SetPool {
+            page_bytes,
+            node: None,
+            pages,
+        } if machine.default_page_bytes() == Some(*page_bytes) => {
+            format!("sysctl -w vm.nr_hugepages={pages}")
+        }
+        Step::SetPool {
+            page_bytes,
+            node,
+            pages,
+        } => {
+            let directory = match node {
+                None => hugepages::directory(*page_bytes),
+                Some(node) => format!(
+                    "{}/hugepages/hugepages-{}kB",
+                    nodes::directory(*node),
+                    page_bytes >> 10
+                ),
+            };
+            format!("echo {pages} > {directory}/nr_hugepages")
+        }
+        Step::SetPoolAtBoot { pages, place: BootPlace::Sysctl(file), .. } => format!(
+            "for the next boot, in {}: vm.nr_hugepages = {pages}",
+            file.display()
+        ),
+        Step::SetPoolAtBoot {
+            page_bytes,
+            pages,
+            place: BootPlace::Tmpfiles(file),
+        } => format!(
+            "for the next boot, in {}: w {}/nr_hugepages - - - - {pages}",
+            file.display(),
+            hugepages::directory(*page_bytes)
+        ),
+        Step::SetPoolAtBoot { page_bytes, pages, .. } => format!(
+            "for the next boot, on the kernel command line: hugepagesz={} hugepages={pages}",
+            kernel_parameter_size(*page_bytes)
+        ),
+        Step::RaiseLimit {
+            group, file, bytes, ..
+        } => format!("echo {bytes} > '{}/{file}'", group.display()),
+        Step::Change { setting, by } => change(*setting, by),
+        Step::Plan { settings, .. } => {
+            let all = settings.iter().map(|(name, value)| planned(name, value.as_deref()));
+            all.collect::<Vec<_>>().join("; ")
+        }
+        Step::ChangeService(service) => match service {
+            Service::ProtectPostmaster => "OOMScoreAdjust=-900 in the systemd unit, with PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the server's environment",
+            Service::ExposeBackends => "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the server's environment",
+            Service::UnlimitedLockedMemory => "LimitMEMLOCK=infinity in the systemd unit",
+            Service::Interleave => "start PostgreSQL by numactl --interleave=all",
+        }
+        .to_owned(),
+        Step::Stop => "stop PostgreSQL".to_owned(),
+        Step::Start => "start PostgreSQL".to_owned(),
+        Step::Restart => "restart PostgreSQL".to_owned(),
+        Step::Compact => "echo 1 > /proc/sys/vm/compact_memory".to_owned(),
+        Step::SetVm { name, value } => format!("echo {value} > {}/{name}", sysctl::DIRECTORY),
+        Step::SetThp { file, mode } => {
+            format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY)
+        }
+        Step::Decide(decision) => decide(decision),
+    }
+}
+
+fn change(setting: Setting, by: &By) -> String {
+    let name = setting.name();
+    let value = match setting {
+        Setting::HugePagesTry => "'try'".to_owned(),
+        Setting::SharedMemoryMmap => "'mmap'".to_owned(),
+        Setting::HugePageSize(0) => "0".to_owned(),
+        Setting::HugePageSize(bytes) => format!("'{}'", human(bytes).replace(' ', "")),
+    };
+    match by {
+        By::AlterSystem => format!("ALTER SYSTEM SET {name} = {value}"),
+        By::File(Some(file)) => format!("in {}: {name} = {value}", file.display()),
+        By::File(None) => format!("in the configuration file: {name} = {value}"),
+        By::CommandLine => format!(
+            "{name} = {value} on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts)"
+        ),
+    }
+}
+
+fn planned(name: &str, value: Option<&str>) -> String {
+    let name = format!("\"{}\"", name.replace('"', "\"\""));
+    match value {
+        Some(value) => format!("ALTER SYSTEM SET {name} = '{}'", value.replace('\'', "''")),
+        None => format!("ALTER SYSTEM RESET {name}"),
+    }
+}
+
+fn decide(decision: &Decision) -> String {
+    match decision {
+        Decision::LowerSharedBuffers {
+            to_bytes,
+            pages,
+            page_bytes,
+        } => {
+            let size = human(*page_bytes);
+            let why = format!("{pages} huge pages of {size} are more than this host can spare");
+            match to_bytes {
+                Some(bytes) => format!(
+                    "lower shared_buffers to {}MB or add memory: {why}",
+                    bytes >> 20
+                ),
+                None => format!("lower shared_buffers or add memory: {why}"),
+            }
+        }
+        Decision::FewerServers { pages, page_bytes } => format!(
+            "lower shared_buffers of one of the servers, or move one to another host: together they need {pages} huge pages of {}, more than this host can spare",
+            human(*page_bytes)
+        ),
+        Decision::FreeMemory { bytes } => format!(
+            "free {} of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
+            human(*bytes)
+        ),
+        Decision::OthersHoldThePools => "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
+        Decision::FewerConnections => "lower max_connections, or let a pooler keep connections few".to_owned(),
+        Decision::LookForSwap => "look for who takes the memory (hugeinfo_memory, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early".to_owned(),
+        Decision::LookForFaults => "look at the rate now: SELECT * FROM hugeinfo_fault_rates(); then free memory, as for swap".to_owned(),
+        Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows".to_owned(),
+        Decision::CorrectTheFiles => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines".to_owned(),
+        Decision::Reboot => "nothing that is safe gets there now: cure what else hugeinfo_checks names first, or boot the machine with the pool on the kernel command line".to_owned(),
+        Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
+        Decision::RaiseMemoryLimit { bytes } => format!(
+            "raise the memory limit of the server's control group, in which huge pages count, by {} or lower shared_buffers",
+            human(*bytes)
+        ),
+        Decision::RaiseLimitOutside => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container".to_owned(),
+    }
+}
+
+/// The reason of a step.
+pub fn why(machine: &Machine, step: &Step) -> String {
+    match step {
+        Step::SetPool {
+            page_bytes, pages, ..
+        } => {
+            let now = machine
+                .pool(*page_bytes)
+                .map_or(0, |pool| pool.persistent());
+            let size = human(*page_bytes);
+            if *pages < now {
+                format!("{} huge pages of {size} are needed by nobody", now - pages)
+            } else {
+                format!("the pool has {now} huge pages of {size}, and {pages} are needed")
+            }
+        }
+        Step::SetPoolAtBoot { .. } => "the next boot would set up another number".to_owned(),
+        Step::RaiseLimit {
+            counts: Counts::Faults,
+            ..
+        } => "the server would die of SIGBUS once it touches more than this limit".to_owned(),
+        Step::RaiseLimit { .. } => "the limit refuses the main segment".to_owned(),
+        Step::Change { setting, .. } => match setting {
+            Setting::HugePagesTry => "the server does not ask for huge pages",
+            Setting::SharedMemoryMmap => "only mmap can use huge pages",
+            Setting::HugePageSize(0) => "the kernel does not have the size that is set",
+            Setting::HugePageSize(_) => "of this size there are enough",
+        }
+        .to_owned(),
+        Step::Plan { .. } => "as planned".to_owned(),
+        Step::ChangeService(service) => match service {
+            Service::ProtectPostmaster => "the OOM killer may take the postmaster",
+            Service::ExposeBackends => "the OOM killer spares backends with the postmaster",
+            Service::UnlimitedLockedMemory => "io_uring takes its rings from locked memory",
+            Service::Interleave => "one node holds the main segment",
+        }
+        .to_owned(),
+        Step::Stop => "memory does not hold the pool beside the running server".to_owned(),
+        Step::Start => "the pool is there".to_owned(),
+        Step::Restart => "only a start maps the main segment".to_owned(),
+        Step::Compact => "free memory is in too small blocks".to_owned(),
+        Step::SetVm { .. } => "the pools lower CommitLimit".to_owned(),
+        Step::SetThp { .. } => "the kernel gives transparent huge pages unasked".to_owned(),
+        Step::Decide(_) => "no step that is safe can do it".to_owned(),
+    }
+}
+
+/// All steps of a remedy in one line. `None`: there is nothing to do.
+pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for step in steps {
+        let command = command(machine, step);
+        parts.push(match step {
+            Step::Restart if !parts.is_empty() => format!("then {command}"),
+            _ => command,
+        });
+    }
+    let limits_groups = |step: &Step| matches!(step, Step::RaiseLimit { .. });
+    if let Some(last) = steps.iter().rposition(limits_groups) {
+        let outside = "in Kubernetes raise the pod's limit on huge pages instead";
+        parts.insert(last + 1, outside.to_owned());
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// As the kernel command line takes it (`memparse`).
+fn kernel_parameter_size(page_bytes: u64) -> String {
+    if page_bytes.is_multiple_of(1 << 30) {
+        format!("{}G", page_bytes >> 30)
+    } else if page_bytes.is_multiple_of(1 << 20) {
+        format!("{}M", page_bytes >> 20)
+    } else {
+        format!("{}K", page_bytes >> 10)
+    }
+}
+
+/// All steps of a remedy for programs.
+pub fn data(machine: &Machine, steps: &[Step]) -> Value {
+    let all = steps.iter().map(|step| {
+        json!({
+            "where_to_run": place(step).as_str(),
+            "command": command(machine, step),
+            "is_disruptive": is_disruptive(step),
+        })
+    });
+    Value::Array(all.collect())
+}
+
+/// Whether it ends all sessions.
+pub fn is_disruptive(step: &Step) -> bool {
+    matches!(step, Step::Stop | Step::Restart)
+}

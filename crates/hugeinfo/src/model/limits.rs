@@ -1,0 +1,220 @@
+//! Limits of control groups on huge pages, and whom they would refuse.
+
+use std::{ffi::OsStr, path::Path};
+
+use crate::{
+    linux::{
+        cgroup::{Group, Limits, Version},
+        error::Absent,
+    },
+    model::{
+        need::{own_pages, pages_of},
+        step::{Counts, Step},
+    },
+    server::facts::{Facts, Server},
+};
+
+/// The tightest limits over a path of control groups, in bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CgroupLimits {
+    /// On pages touched. `None`: unlimited.
+    pub fault_limit: Option<u64>,
+    /// Pages touched, in the group that has this limit, else in the server's own.
+    pub fault_use: Option<u64>,
+    /// On pages promised. `None`: unlimited.
+    pub reservation_limit: Option<u64>,
+    /// Pages promised, in the group that has this limit, else in the server's own.
+    pub reservation_use: Option<u64>,
+}
+
+impl CgroupLimits {
+    /// Those of this server.
+    ///
+    /// Errors: absent where the groups cannot be seen.
+    pub fn of(facts: &Facts, page_bytes: u64) -> Result<Self, Absent> {
+        let levels: Vec<_> = levels(facts, page_bytes)?
+            .map(|(_, limits)| limits)
+            .collect();
+        let tightest = |limit: fn(&Limits) -> Option<u64>| {
+            let limited = levels.iter().filter(|level| limit(level).is_some());
+            limited
+                .min_by_key(|level| limit(level))
+                .or(levels.first())
+                .copied()
+        };
+        let fault = tightest(|level| level.fault_limit);
+        let reservation = tightest(|level| level.reservation_limit);
+        Ok(Self {
+            fault_limit: fault.and_then(|level| level.fault_limit),
+            fault_use: fault.and_then(|level| level.fault_use),
+            reservation_limit: reservation.and_then(|level| level.reservation_limit),
+            reservation_use: reservation.and_then(|level| level.reservation_use),
+        })
+    }
+}
+
+/// A control group that would refuse the segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// The group.
+    pub group: &'a Group,
+    /// The name of the file that holds its limit.
+    pub file: String,
+    /// Its limit.
+    pub limit: u64,
+    /// What is wanted of it, the use by others included.
+    pub wanted: u64,
+}
+
+/// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't
+/// be told.
+pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+    refusals(
+        facts,
+        page_bytes,
+        0,
+        |limits| limits.reservation_limit,
+        Version::reservation_limit_file,
+    )
+}
+
+/// The groups, nearest first, whose limit on faults is lower than what is or would be promised in
+/// them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
+/// told.
+pub fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+    refusals(
+        facts,
+        page_bytes,
+        0,
+        |limits| limits.fault_limit,
+        Version::fault_limit_file,
+    )
+}
+
+/// `least`: pages that have to be allowed, even if the next start takes fewer.
+fn refusals(
+    facts: &Facts,
+    page_bytes: u64,
+    least: u64,
+    limit: impl Fn(&Limits) -> Option<u64>,
+    file: impl Fn(Version, u64) -> String,
+) -> Option<Vec<Refusal<'_>>> {
+    let version = facts.hugetlb.as_ref().ok()?.version;
+    let levels = levels(facts, page_bytes).ok()?;
+    let mut limited = levels
+        .filter_map(|(group, limits)| Some((group, limits, limit(limits)?)))
+        .peekable();
+    if limited.peek().is_none() {
+        return Some(Vec::new());
+    }
+    let own = own_pages(facts, page_bytes)?;
+    let pages = pages_of(&wanted(facts), page_bytes).max(least);
+    let required = pages.saturating_mul(page_bytes);
+    let refusing = limited.filter_map(|(group, limits, limit)| {
+        let wanted = required.saturating_add(held_by_others(facts, limits, own));
+        let file = file(version, page_bytes);
+        (wanted > limit).then_some(Refusal {
+            group,
+            file,
+            limit,
+            wanted,
+        })
+    });
+    Some(refusing.collect())
+}
+
+/// Bytes that others have in a group or below it: what they have touched was promised to them
+/// first. Before Linux 5.7 a group counts no promises: of our pages at least those are in its count
+/// that are promised nowhere any more.
+fn held_by_others(facts: &Facts, limits: &Limits, own_pages: u64) -> u64 {
+    let held = limits.reservation_use.max(limits.fault_use).unwrap_or(0);
+    let counted = if limits.reservation_use.is_some() {
+        own_pages
+    } else {
+        let mut pools = facts.pools.iter().flatten();
+        let pool = pools.find(|pool| pool.page_bytes == limits.page_bytes);
+        own_pages.saturating_sub(pool.map_or(0, |pool| pool.reserved))
+    };
+    held.saturating_sub(counted.saturating_mul(limits.page_bytes))
+}
+
+impl Refusal<'_> {
+    fn raise(&self, page_bytes: u64, counts: Counts) -> Step {
+        Step::RaiseLimit {
+            group: self.group.directory.clone(),
+            file: self.file.clone(),
+            page_bytes,
+            counts,
+            bytes: self.wanted,
+        }
+    }
+}
+
+/// What lifts every limit that is in the way of a start with pages of that size. The server is
+/// never put on huge pages that it may map, and not touch.
+pub fn raise(facts: &Facts, page_bytes: u64) -> Vec<Step> {
+    let of = |refusals: Option<Vec<Refusal<'_>>>, counts| {
+        let refusals = refusals.unwrap_or_default();
+        let steps = refusals
+            .iter()
+            .map(|refusal| refusal.raise(page_bytes, counts));
+        steps.collect::<Vec<_>>()
+    };
+    // What the running server has mapped, it may touch until its restart.
+    let own = own_pages(facts, page_bytes).unwrap_or(0);
+    let faults = refusals(
+        facts,
+        page_bytes,
+        own,
+        |limits| limits.fault_limit,
+        Version::fault_limit_file,
+    );
+    let mut steps = of(faults, Counts::Faults);
+    steps.extend(of(
+        reservation_refusals(facts, page_bytes),
+        Counts::Reservations,
+    ));
+    steps
+}
+
+/// Whether one of the limits that [`raise`] lifts is that of the outermost group that can be seen:
+/// the root of all groups has none, so that this is a container, whose own limits are not its to
+/// set.
+pub fn is_set_outside(facts: &Facts, page_bytes: u64) -> bool {
+    let mut limits = raise(facts, page_bytes).into_iter();
+    limits.any(|step| matches!(step, Step::RaiseLimit { group, .. } if is_mount_point(&group)))
+}
+
+/// Where hierarchies of control groups are mounted (file-hierarchy(7), `cgroups(7)`).
+pub(super) fn is_mount_point(group: &Path) -> bool {
+    let below = group.strip_prefix("/sys/fs/cgroup");
+    below.is_ok_and(|below| {
+        let mut names = below.components();
+        let first = names.next().map(|name| name.as_os_str());
+        let controllers = first.and_then(OsStr::to_str).is_none_or(|name| {
+            name == "unified" || name.split(',').any(|controller| controller == "hugetlb")
+        });
+        controllers && names.next().is_none()
+    })
+}
+
+fn levels(
+    facts: &Facts,
+    page_bytes: u64,
+) -> Result<impl Iterator<Item = (&Group, &Limits)>, Absent> {
+    let hugetlb = facts.hugetlb.as_ref().map_err(Clone::clone)?;
+    Ok(hugetlb.groups.iter().filter_map(move |group| {
+        let limits = group
+            .limits
+            .iter()
+            .find(|limits| limits.page_bytes == page_bytes)?;
+        Some((group, limits))
+    }))
+}
+
+fn wanted(facts: &Facts) -> Server {
+    Server {
+        shared_memory_bytes: facts.needed_bytes(),
+        ..facts.next_start().clone()
+    }
+}

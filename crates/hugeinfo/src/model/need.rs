@@ -1,0 +1,163 @@
+//! How many huge pages of one size are needed, and by whom. Whoever names a number of pages, names
+//! it from here.
+
+use crate::{
+    linux::{hugepages::Pool, pages::pages_required, process::segment::Segment},
+    model::{headroom::Headroom, machine::Machine},
+    server::facts::{Facts, Server},
+};
+
+/// Pages of one size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Need {
+    /// What the next start of this server takes.
+    pub own: u64,
+    /// What this server has now, touched or promised.
+    pub own_now: u64,
+    /// In use by or promised to others.
+    pub others: u64,
+    /// What the servers of this host that are on small pages would take.
+    pub neighbours: u64,
+}
+
+impl Need {
+    /// Of the pool of that size, for a server that asks for huge pages. Servers on small pages
+    /// count where the host has the memory for all of them. `None`: what this server has cannot be
+    /// seen.
+    pub fn of(machine: &Machine, pool: &Pool) -> Option<Self> {
+        Self::with(machine, pool, own_of_next_start(machine, pool.page_bytes))
+    }
+
+    /// The same where the next start takes so many pages of this pool.
+    pub fn with(machine: &Machine, pool: &Pool, own: u64) -> Option<Self> {
+        let need = Self::everybodys(machine, pool, own)?;
+        let is_room = room(machine, pool, need).is_none_or(|headroom| headroom.is_enough());
+        Some(Self {
+            neighbours: if is_room { need.neighbours } else { 0 },
+            ..need
+        })
+    }
+
+    /// With all servers of the host, whether it has memory for them or not.
+    pub fn of_all(machine: &Machine, pool: &Pool) -> Option<Self> {
+        Self::everybodys(machine, pool, own_of_next_start(machine, pool.page_bytes))
+    }
+
+    fn everybodys(machine: &Machine, pool: &Pool, own: u64) -> Option<Self> {
+        let own_now = own_pages(&machine.facts, pool.page_bytes)?;
+        Some(Self {
+            own,
+            own_now,
+            others: pool.committed().saturating_sub(own_now),
+            neighbours: neighbours(machine, pool.page_bytes),
+        })
+    }
+
+    /// What the pool has to hold once the server has been restarted.
+    pub fn after_restart(&self) -> u64 {
+        self.others
+            .saturating_add(self.own)
+            .saturating_add(self.neighbours)
+    }
+
+    /// What it has to hold now: a running server keeps what it has until its restart.
+    pub fn now(&self) -> u64 {
+        Self {
+            own: self.own.max(self.own_now),
+            ..*self
+        }
+        .after_restart()
+    }
+
+    /// The same without those that ask for nothing yet.
+    pub fn without_neighbours(self) -> Self {
+        Self {
+            neighbours: 0,
+            ..self
+        }
+    }
+}
+
+/// What this need leaves of RAM, beside what is needed of the other pools: idle pages there are no
+/// reason to leave a server out. `None`: the kernel doesn't tell.
+fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
+    let nodes = machine.around.iter().flat_map(|around| &around.nodes);
+    let of_nodes: u64 = nodes.flatten().filter_map(|node| node.memory.total).sum();
+    if of_nodes / 5 * 4 > machine.ram_bytes()? {
+        // In a container whose MemTotal is its own.
+        return None;
+    }
+    let with = Headroom::with(&machine.facts, pool.page_bytes, need.after_restart())?;
+    let others = machine.facts.pools.iter().flatten();
+    let others = others.filter(|other| other.page_bytes != pool.page_bytes);
+    let mut pools_bytes = with.pools_bytes;
+    for other in others {
+        let own_now = own_pages(&machine.facts, other.page_bytes)?;
+        let kept = other.committed().saturating_sub(own_now);
+        let needed = kept.saturating_add(own_of_next_start(machine, other.page_bytes));
+        let bytes = |pages: u64| pages.saturating_mul(other.page_bytes);
+        pools_bytes = pools_bytes
+            .saturating_sub(bytes(other.total))
+            .saturating_add(bytes(needed));
+    }
+    Some(Headroom {
+        pools_bytes,
+        ..with
+    })
+}
+
+/// Pages that the next start takes of the pool of that size, if it asks for huge pages.
+fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
+    let aim = machine.aim();
+    if machine.facts.huge_page_of(&aim) == Some(page_bytes) {
+        pages_of(&aim, page_bytes)
+    } else {
+        0
+    }
+}
+
+/// Pages of that size that a start with these settings maps. PostgreSQL rounds its need up to the
+/// size that it was told, the kernel to pages that it has (port/sysv_shmem.c
+/// `CreateAnonymousSegment`).
+pub fn pages_of(server: &Server, page_bytes: u64) -> u64 {
+    let needed = server.shared_memory_bytes;
+    let told = server
+        .huge_page_size_bytes
+        .filter(|&told| told < page_bytes);
+    let rounded = told.and_then(|told| needed.checked_next_multiple_of(told));
+    pages_required(rounded.unwrap_or(needed), page_bytes)
+}
+
+/// Pages of our segment in the pool of this size. A mapped segment holds all of them: those that
+/// nobody has touched are promised.
+pub fn own_pages(facts: &Facts, page_bytes: u64) -> Option<u64> {
+    let segment = facts.segment.as_ref().ok()?;
+    Some(pages_in(segment, segment.page_bytes?, page_bytes))
+}
+
+fn pages_in(segment: &Segment, is_on: u64, page_bytes: u64) -> u64 {
+    if is_on == page_bytes {
+        segment.bytes / page_bytes
+    } else {
+        0
+    }
+}
+
+/// Nobody knows which size another server asks for: the default is likeliest.
+fn neighbours(machine: &Machine, page_bytes: u64) -> u64 {
+    let servers = machine.around.as_ref().map(|around| &around.neighbours);
+    if machine.default_page_bytes() != Some(page_bytes) {
+        return 0;
+    }
+    servers
+        .and_then(|servers| servers.as_ref().ok())
+        .into_iter()
+        .flatten()
+        .filter_map(|server| server.segment.as_ref())
+        .filter(|segment| {
+            let base = machine.facts.base_page_bytes;
+            segment.page_bytes.is_some_and(|bytes| bytes <= base)
+        })
+        .map(|segment| pages_required(segment.bytes, page_bytes))
+        .fold(0, u64::saturating_add)
+}

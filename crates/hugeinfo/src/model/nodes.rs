@@ -1,0 +1,38 @@
+//! A server that may use only some of the NUMA nodes.
+
+use crate::{
+    linux::{hugepages::Pool, numa::node::NodeCounters},
+    model::{machine::Machine, need::own_pages},
+    server::facts::AllowedNodes,
+};
+
+/// Pages that the nodes lack for a start that maps so many, whatever the pool has on others
+/// (mm/hugetlb.c `allowed_mems_nr`). `None`: that cannot be told.
+pub fn shortfall(machine: &Machine, pool: &Pool, required: u64) -> Option<u64> {
+    let nodes = match &machine.facts.allowed_nodes {
+        AllowedNodes::All => return Some(0),
+        AllowedNodes::Untold(_) => return None,
+        AllowedNodes::Only(nodes) => nodes,
+    };
+    let of_nodes: Option<Vec<NodeCounters>> = nodes
+        .iter()
+        .flat_map(|node| &node.pools)
+        .filter(|part| part.page_bytes == pool.page_bytes)
+        .map(|part| part.counters)
+        .collect();
+    let of_nodes = of_nodes?;
+    let sum = |of: fn(&NodeCounters) -> u64| of_nodes.iter().map(of).fold(0, u64::saturating_add);
+    let free = sum(|node| node.free);
+    let used = sum(|node| node.total).saturating_sub(free);
+    let own = own_pages(&machine.facts, pool.page_bytes)?;
+    // What the server gives back is free again on these nodes as far as it has been touched, and
+    // how much that is can only be narrowed down.
+    let missing = |touched: u64| required.saturating_sub(free.saturating_add(touched));
+    let at_worst = missing(own.saturating_sub(pool.reserved).min(used));
+    let at_best = missing(own.min(used));
+    match (at_best, at_worst) {
+        (_, 0) => Some(0),
+        (0, _) => None,
+        (missing, _) => Some(missing),
+    }
+}

@@ -1,0 +1,197 @@
+//! What an administrator can do, one step at a time.
+
+use std::path::PathBuf;
+
+use crate::server::facts::Server;
+
+/// A step, as data. How it is typed is said in one place, `advice::words`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Set the persistent pages of a pool, on one node or on all.
+    SetPool {
+        /// Whose.
+        page_bytes: u64,
+        /// `None`: all nodes.
+        node: Option<u32>,
+        /// How many.
+        pages: u64,
+    },
+    /// The same for the next boot.
+    SetPoolAtBoot {
+        /// Whose.
+        page_bytes: u64,
+        /// How many.
+        pages: u64,
+        /// Where it is written.
+        place: BootPlace,
+    },
+    /// Raise a limit of a control group.
+    RaiseLimit {
+        /// Its directory.
+        group: PathBuf,
+        /// The file in it.
+        file: String,
+        /// Which pages it limits.
+        page_bytes: u64,
+        /// Whether pages that are touched, or pages that are promised.
+        counts: Counts,
+        /// The limit after it.
+        bytes: u64,
+    },
+    /// Change a setting of PostgreSQL, for the next start.
+    Change {
+        /// Which, and to what.
+        setting: Setting,
+        /// Where.
+        by: By,
+    },
+    /// Change settings as planned, for the next start.
+    Plan {
+        /// Names and values; no value: back to the default.
+        settings: Vec<(String, Option<String>)>,
+        /// What the next start will use.
+        next: Server,
+    },
+    /// Change how the service is started, for the next start.
+    ChangeService(Service),
+    /// Stop PostgreSQL.
+    Stop,
+    /// Start PostgreSQL.
+    Start,
+    /// Both.
+    Restart,
+    /// Let the kernel move pages together.
+    Compact,
+    /// Set a kernel setting below `/proc/sys/vm`.
+    SetVm {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Set a mode of transparent huge pages.
+    SetThp {
+        /// The file, below `/sys/kernel/mm/transparent_hugepage`.
+        file: String,
+        /// The mode.
+        mode: &'static str,
+    },
+    /// What a person has to decide: no step can do it.
+    Decide(Decision),
+}
+
+/// Where the pool of the next boot is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BootPlace {
+    /// A file of sysctl's.
+    Sysctl(PathBuf),
+    /// A file of systemd-tmpfiles.
+    Tmpfiles(PathBuf),
+    /// The kernel's command line.
+    CommandLine,
+}
+
+/// What a limit of a control group counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Pages touched.
+    Faults,
+    /// Pages promised.
+    Reservations,
+}
+
+/// A setting that decides over huge pages, with its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// `huge_pages = try`.
+    HugePagesTry,
+    /// `shared_memory_type = mmap`.
+    SharedMemoryMmap,
+    /// `huge_page_size`, in bytes; 0: the kernel's default.
+    HugePageSize(u64),
+}
+
+impl Setting {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HugePagesTry => "huge_pages",
+            Self::SharedMemoryMmap => "shared_memory_type",
+            Self::HugePageSize(_) => "huge_page_size",
+        }
+    }
+}
+
+/// Where a setting can be changed so that the next start has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// `ALTER SYSTEM`.
+    AlterSystem,
+    /// A line of a file, where `ALTER SYSTEM` is not allowed.
+    File(Option<PathBuf>),
+    /// The command line of the server, which goes before all files.
+    CommandLine,
+}
+
+/// How the service is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// The OOM killer spares the postmaster, and not its children.
+    ProtectPostmaster,
+    /// Children of the postmaster are not spared with it.
+    ExposeBackends,
+    /// No limit on locked memory.
+    UnlimitedLockedMemory,
+    /// The main segment lies on all nodes in turn.
+    Interleave,
+}
+
+/// What only a person can decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The segment is too large for this host.
+    LowerSharedBuffers {
+        /// To so many bytes at most. `None`: how far cannot be told, or nothing would be left.
+        to_bytes: Option<u64>,
+        /// Pages that do not fit.
+        pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
+    /// All servers of this host together are too large for it.
+    FewerServers {
+        /// Pages that they need.
+        pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
+    /// Memory is short now, and would be enough if others gave it up.
+    FreeMemory {
+        /// What is missing.
+        bytes: u64,
+    },
+    /// The pool is another program's.
+    OthersHoldThePools,
+    /// Page tables grow with connections.
+    FewerConnections,
+    /// The server is swapped out.
+    LookForSwap,
+    /// The server waits for its own pages.
+    LookForFaults,
+    /// `CommitLimit` is too low.
+    RaiseCommitLimit,
+    /// The files do not let the server start.
+    CorrectTheFiles,
+    /// The machine has to be booted with the pages.
+    Reboot,
+    /// No file can say what the next boot sets up: one that comes later, or that cannot be read,
+    /// has the last word.
+    LookAtBootFiles,
+    /// The memory limit of the server's group, in which huge pages count, is too low.
+    RaiseMemoryLimit {
+        /// By so many bytes.
+        bytes: u64,
+    },
+    /// A limit that only the orchestrator can raise.
+    RaiseLimitOutside,
+}

@@ -1,0 +1,706 @@
+//! What a step does to a machine, and whether it does harm.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    linux::{hugepages, numa::node::NodeCounters, process::segment::Segment},
+    model::{
+        cgroup::Groups,
+        commit::{Commit, Rule},
+        landing::{self, Fit, Landing},
+        limits::{self, fault_refusals},
+        machine::Machine,
+        mapping::{Mapping, Place},
+        need::{own_pages, pages_of},
+        next_boot,
+        pools::{self, Pool},
+        step::{BootPlace, Counts, Service, Setting, Step},
+    },
+    server::{
+        facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
+        surroundings::{Files, ProcessFigures, Surroundings},
+    },
+};
+
+/// This share of RAM has to stay available while a pool grows: the kernel, and all programs that
+/// ask for memory meanwhile, live on it.
+const SPARE_PERCENT: u64 = 2;
+
+/// Why a step is not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The kernel gives fewer pages.
+    Less,
+    /// It cannot be taken at all.
+    Refused,
+    /// It does harm.
+    Harm(Harm),
+}
+
+/// What no advice may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// The pool takes memory that is not available.
+    OutOfMemory {
+        /// What is missing.
+        bytes: u64,
+    },
+    /// The server's control group may not have that much, and huge pages count in it: whoever
+    /// touches more dies.
+    MemoryLimit {
+        /// What is missing.
+        bytes: u64,
+    },
+    /// `CommitLimit` falls below what is promised: `fork` and `malloc` fail on the whole host.
+    CommitLimit,
+    /// The server runs, and will die of SIGBUS.
+    Armed,
+    /// The server is down and cannot start.
+    Down,
+    /// Huge pages are lost that were there.
+    LostHugePages,
+}
+
+/// The machine after a step, and what was wrong with it.
+pub fn take(machine: &Machine, step: &Step) -> (Machine, Option<Trouble>) {
+    let mut after = machine.clone();
+    let trouble = after.take(step).err();
+    (after, trouble)
+}
+
+/// The machine after all of them, or the first trouble.
+pub fn take_all<'s>(
+    machine: &Machine,
+    steps: impl IntoIterator<Item = &'s Step>,
+) -> Result<Machine, Trouble> {
+    let mut after = machine.clone();
+    for step in steps {
+        after.take(step)?;
+    }
+    if after.is_running {
+        Ok(after)
+    } else {
+        Err(Trouble::Harm(Harm::Down))
+    }
+}
+
+impl Machine {
+    fn take(&mut self, step: &Step) -> Result<(), Trouble> {
+        match step {
+            Step::SetPool {
+                page_bytes,
+                node,
+                pages,
+            } => self.set_pool(*page_bytes, *node, *pages),
+            Step::SetPoolAtBoot {
+                page_bytes,
+                pages,
+                place,
+            } => self.set_pool_at_boot(*page_bytes, *pages, place),
+            Step::RaiseLimit {
+                group,
+                page_bytes,
+                counts,
+                bytes,
+                ..
+            } => {
+                if limits::is_mount_point(group) {
+                    return Err(Trouble::Refused);
+                }
+                let mut groups = self
+                    .facts
+                    .hugetlb
+                    .iter_mut()
+                    .flat_map(|all| &mut all.groups);
+                let limits = groups
+                    .find(|one| one.directory == *group)
+                    .into_iter()
+                    .flat_map(|group| &mut group.limits);
+                for limits in limits.filter(|limits| limits.page_bytes == *page_bytes) {
+                    match counts {
+                        Counts::Faults => limits.fault_limit = Some(*bytes),
+                        Counts::Reservations => limits.reservation_limit = Some(*bytes),
+                    }
+                }
+                Ok(())
+            }
+            Step::Change { setting, .. } => {
+                self.change(*setting);
+                Ok(())
+            }
+            Step::Plan { next, .. } => {
+                self.plan(next.clone());
+                // Who plans to be without them, loses nothing.
+                self.is_given_up = !self.facts.asks_for_huge_pages();
+                Ok(())
+            }
+            Step::ChangeService(service) => {
+                self.service.push(*service);
+                Ok(())
+            }
+            Step::Stop => self.stop(),
+            Step::Start => self.start(),
+            Step::Restart => {
+                self.stop()?;
+                self.start()
+            }
+            Step::SetVm { name, value } => {
+                self.set_vm(name, *value);
+                Ok(())
+            }
+            Step::SetThp { file, mode } => {
+                self.set_thp(file, mode);
+                Ok(())
+            }
+            Step::Compact => {
+                self.is_compacted = true;
+                Ok(())
+            }
+            Step::Decide(_) => Ok(()),
+        }
+    }
+
+    /// The pool as mm/hugetlb.c counts it, node by node where the nodes can be seen.
+    fn model_of(&self, pool: &hugepages::Pool) -> Pool {
+        let counters = pools::Counters {
+            total: pool.total,
+            free: pool.free,
+            reserved: pool.reserved,
+            surplus: pool.surplus,
+            overcommit: pool.overcommit,
+        };
+        let nodes = self
+            .around
+            .iter()
+            .flat_map(|around| &around.nodes)
+            .flatten();
+        let nodes: Vec<pools::Node> = nodes
+            .filter_map(|node| {
+                let part = node
+                    .pools
+                    .iter()
+                    .find(|part| part.page_bytes == pool.page_bytes)?;
+                let part = part.counters?;
+                // A node gives what it has, less what its own kernel memory and files need.
+                let most = node
+                    .memory
+                    .total
+                    .map(|bytes| bytes / 100 * 95 / pool.page_bytes);
+                Some(pools::Node {
+                    number: node.number,
+                    total: part.total,
+                    free: part.free,
+                    surplus: part.surplus,
+                    room: most.map(|most| most.saturating_sub(part.total)),
+                })
+            })
+            .collect();
+        let whole =
+            |of: fn(&pools::Node) -> u64, all: u64| nodes.iter().map(of).sum::<u64>() == all;
+        let is_whole = whole(|node| node.total, pool.total)
+            && whole(|node| node.free, pool.free)
+            && whole(|node| node.surplus, pool.surplus);
+        Pool::new(
+            pool.page_bytes,
+            &counters,
+            if is_whole { nodes } else { Vec::new() },
+        )
+    }
+
+    /// What has become of it.
+    fn write_back(&mut self, model: &Pool) {
+        let counters = model.counters();
+        let mut pools = self.facts.pools.iter_mut().flatten();
+        if let Some(pool) = pools.find(|pool| pool.page_bytes == model.page_bytes) {
+            pool.total = counters.total;
+            pool.free = counters.free;
+            pool.reserved = counters.reserved;
+            pool.surplus = counters.surplus;
+            pool.overcommit = counters.overcommit;
+        }
+        let of_node = |number: u32, page_bytes: u64| {
+            let node = model.nodes.iter().find(|node| node.number == number)?;
+            (page_bytes == model.page_bytes).then_some(NodeCounters {
+                total: node.total,
+                free: node.free,
+                surplus: node.surplus,
+            })
+        };
+        let around = self.around.iter_mut().flat_map(|around| &mut around.nodes);
+        let all = around.flatten();
+        let allowed = match &mut self.facts.allowed_nodes {
+            AllowedNodes::Only(nodes) => nodes.iter_mut(),
+            AllowedNodes::All | AllowedNodes::Untold(_) => [].iter_mut(),
+        };
+        for node in all.chain(allowed) {
+            for part in &mut node.pools {
+                if let Some(counters) = of_node(node.number, part.page_bytes) {
+                    part.counters = Some(counters);
+                }
+            }
+        }
+    }
+
+    fn set_pool(&mut self, page_bytes: u64, node: Option<u32>, pages: u64) -> Result<(), Trouble> {
+        let before = self.pool(page_bytes).ok_or(Trouble::Refused)?.clone();
+        let mut model = self.model_of(&before);
+        let done = match node {
+            None => model.set(pages),
+            Some(number) => model
+                .set_on_node(number, pages)
+                .map_err(|_| Trouble::Refused)?,
+        };
+        if !self.is_compacted && done.fresh > self.ready_pages(page_bytes) {
+            return Err(Trouble::Less);
+        }
+        let ram_bytes = self.ram_bytes();
+        let pools_before = self.pools_bytes();
+        self.write_back(&model);
+        let pools_after = self.pools_bytes();
+        let grown = pools_after.saturating_sub(pools_before);
+        let Some(around) = &mut self.around else {
+            return if done.missing > 0 {
+                Err(Trouble::Less)
+            } else {
+                Ok(())
+            };
+        };
+        if let Ok(usage) = &mut around.host.usage {
+            if grown > 0
+                && let (Some(available), Some(ram)) = (usage.available, ram_bytes)
+            {
+                let wanted = grown.saturating_add(ram / 100 * SPARE_PERCENT);
+                if available < wanted {
+                    let bytes = wanted - available;
+                    return Err(Trouble::Harm(Harm::OutOfMemory { bytes }));
+                }
+            }
+            let moved = |bytes: u64| {
+                bytes
+                    .saturating_add(pools_before)
+                    .saturating_sub(pools_after)
+            };
+            usage.available = usage.available.map(moved);
+            usage.free = usage.free.map(moved);
+        }
+        let base = self.facts.base_page_bytes;
+        set_commit_limit(around, ram_bytes, Some(pools_before), pools_after, base)?;
+        if done.missing > 0 {
+            return Err(Trouble::Less);
+        }
+        Ok(())
+    }
+
+    /// Pages for which free memory has whole blocks. Where nobody can see them, all may be there.
+    fn ready_pages(&self, page_bytes: u64) -> u64 {
+        let blocks = self.around.as_ref().map(|around| &around.free_blocks);
+        match blocks {
+            Some(Ok(blocks)) => blocks
+                .huge_pages(page_bytes, self.facts.base_page_bytes)
+                .unwrap_or(0),
+            Some(Err(_)) | None => u64::MAX,
+        }
+    }
+
+    fn pools_bytes(&self) -> u64 {
+        let pools = self.facts.pools.iter().flatten();
+        pools
+            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
+            .fold(0, u64::saturating_add)
+    }
+
+    fn set_pool_at_boot(
+        &mut self,
+        page_bytes: u64,
+        pages: u64,
+        place: &BootPlace,
+    ) -> Result<(), Trouble> {
+        let around = self.around.as_mut().ok_or(Trouble::Refused)?;
+        let next = around.asked_at_boot.as_mut();
+        let next = next.map_err(|_| Trouble::Refused)?;
+        next_boot::write(next, page_bytes, pages, place);
+        Ok(())
+    }
+
+    fn change(&mut self, setting: Setting) {
+        let mut next = Server {
+            shared_memory_bytes: self.facts.needed_bytes(),
+            ..self.facts.next_start().clone()
+        };
+        match setting {
+            Setting::HugePagesTry => next.huge_pages = HugePages::Try,
+            Setting::SharedMemoryMmap => next.shared_memory_type = SharedMemoryType::Mmap,
+            Setting::HugePageSize(bytes) => {
+                next.huge_page_size_bytes = Some(bytes).filter(|&bytes| bytes > 0);
+            }
+        }
+        self.plan(next);
+    }
+
+    fn plan(&mut self, next: Server) {
+        // What keeps the server from starting stays in the files.
+        if let Some(around) = &mut self.around
+            && !matches!(around.files, Files::Refused(_))
+        {
+            around.files = Files::Planned(next.clone());
+        }
+        self.facts.planned = Some(next);
+    }
+
+    fn stop(&mut self) -> Result<(), Trouble> {
+        if !self.is_running {
+            return Err(Trouble::Refused);
+        }
+        let next = Server {
+            shared_memory_bytes: self.facts.needed_bytes(),
+            ..self.facts.next_start().clone()
+        };
+        self.has_to_come_back = self.is_on_huge_pages() == Some(true);
+        self.give_back();
+        let committed = landing::own_committed_bytes(self);
+        self.uncharge();
+        if let Some(around) = &mut self.around {
+            let shared = around
+                .processes
+                .iter()
+                .filter_map(|process| process.rss_shmem);
+            // As much as one process has touched is there at least.
+            let touched = shared.max().unwrap_or(0).min(committed);
+            if let Ok(usage) = &mut around.host.usage {
+                usage.committed = usage.committed.map(|bytes| bytes.saturating_sub(committed));
+                usage.available = usage.available.map(|bytes| bytes.saturating_add(touched));
+            }
+        }
+        self.facts.planned = Some(next);
+        self.facts.segment = Ok(Segment {
+            bytes: 0,
+            page_bytes: Some(self.facts.base_page_bytes),
+            mappings: 0,
+        });
+        self.is_running = false;
+        Ok(())
+    }
+
+    /// All that the server has touched is its group's no more: at most as much as its segment has,
+    /// at least what cannot be promised only.
+    fn uncharge(&mut self) {
+        let touched = match &self.facts.segment {
+            Ok(segment) => segment.bytes,
+            Err(_) => 0,
+        };
+        let limit = self.around.as_mut().map(|around| &mut around.memory_limit);
+        if let Some(Ok(Some(limit))) = limit {
+            limit.use_bytes = limit.use_bytes.saturating_sub(touched);
+        }
+    }
+
+    /// Huge pages that the server has.
+    fn give_back(&mut self) {
+        let Some(page_bytes) = self.facts.huge_page_in_use().flatten() else {
+            return;
+        };
+        let Some(own) = own_pages(&self.facts, page_bytes) else {
+            return;
+        };
+        let Some(pool) = self.pool(page_bytes).cloned() else {
+            return;
+        };
+        let mut model = self.model_of(&pool);
+        // Touched at least is what is promised to nobody any more; the sums come out the same.
+        let mut touched = own.saturating_sub(pool.reserved);
+        let mut parts = Vec::new();
+        for node in &model.nodes {
+            let here = touched.min(node.total.saturating_sub(node.free));
+            parts.push((node.number, here));
+            touched -= here;
+        }
+        Mapping::found(own, &parts, None).unmap(&mut model, &mut Groups::default());
+        let total_before = pool.total;
+        let pools_before = self.pools_bytes();
+        let gone = total_before.saturating_sub(model.total());
+        self.write_back(&model);
+        let bytes = own.saturating_mul(page_bytes);
+        for group in self
+            .facts
+            .hugetlb
+            .iter_mut()
+            .flat_map(|all| &mut all.groups)
+        {
+            for limits in &mut group.limits {
+                if limits.page_bytes == page_bytes {
+                    let less = |used: u64| used.saturating_sub(bytes);
+                    let untouched = pool.reserved.min(own).saturating_mul(page_bytes);
+                    let kept = |used: u64| used.saturating_sub(bytes - untouched);
+                    limits.fault_use = limits.fault_use.map(kept);
+                    limits.reservation_use = limits.reservation_use.map(less);
+                }
+            }
+        }
+        let freed = gone.saturating_mul(page_bytes);
+        if let Some(Ok(usage)) = self.around.as_mut().map(|around| &mut around.host.usage) {
+            usage.available = usage.available.map(|bytes| bytes.saturating_add(freed));
+        }
+        let (pools_after, ram_bytes) = (self.pools_bytes(), self.ram_bytes());
+        let base = self.facts.base_page_bytes;
+        if let Some(around) = &mut self.around {
+            // It only grows.
+            let _ = set_commit_limit(around, ram_bytes, Some(pools_before), pools_after, base);
+        }
+    }
+
+    fn start(&mut self) -> Result<(), Trouble> {
+        if self.is_running {
+            return Err(Trouble::Refused);
+        }
+        let files = self.around.as_ref().map(|around| &around.files);
+        if let Some(Files::Refused(_)) = files {
+            return Err(Trouble::Harm(Harm::Down));
+        }
+        let next = self.facts.next_start().clone();
+        let bytes = next.shared_memory_bytes;
+        let is_on_huge_pages = match landing::of_next_start(self) {
+            Landing::HugePages => true,
+            Landing::SmallPages(_, Fit::Fits) => false,
+            Landing::SmallPages(_, Fit::BeyondMemory { bytes, left_bytes }) => {
+                let bytes = bytes - left_bytes;
+                return Err(Trouble::Harm(Harm::OutOfMemory { bytes }));
+            }
+            Landing::SmallPages(_, Fit::BeyondCommitLimit { .. }) | Landing::Fails(..) => {
+                return Err(Trouble::Harm(Harm::Down));
+            }
+            Landing::Untold(_) => return Err(Trouble::Refused),
+        };
+        if is_on_huge_pages {
+            self.map_huge_pages(&next)?;
+        } else {
+            if self.has_to_come_back && !self.is_given_up {
+                return Err(Trouble::Harm(Harm::LostHugePages));
+            }
+            let base = self.facts.base_page_bytes;
+            let bytes = bytes.div_ceil(base).saturating_mul(base);
+            if let Some(Ok(usage)) = self.around.as_mut().map(|around| &mut around.host.usage) {
+                usage.committed = usage.committed.map(|all| all.saturating_add(bytes));
+            }
+            self.facts.segment = Ok(Segment {
+                bytes,
+                page_bytes: Some(base),
+                mappings: 1,
+            });
+        }
+        self.facts.server = next;
+        self.facts.planned = None;
+        self.is_running = true;
+        self.has_to_come_back = false;
+        self.is_given_up = false;
+        let services = std::mem::take(&mut self.service);
+        if let Some(around) = &mut self.around {
+            around.files = Files::NothingWaits;
+            around.settings_wait_for_restart = false;
+            start_service(around, &services, is_on_huge_pages);
+        }
+        Ok(())
+    }
+
+    fn map_huge_pages(&mut self, next: &Server) -> Result<(), Trouble> {
+        let pool = self.facts.target_pool().ok_or(Trouble::Refused)?.clone();
+        let page_bytes = pool.page_bytes;
+        if fault_refusals(&self.facts, page_bytes).is_some_and(|refusals| !refusals.is_empty()) {
+            return Err(Trouble::Harm(Harm::Armed));
+        }
+        let pages = pages_of(next, page_bytes);
+        self.is_within_memory_limit(pages.saturating_mul(page_bytes))?;
+        let mut model = self.model_of(&pool);
+        let place = Place {
+            group: None,
+            nodes: match &self.facts.allowed_nodes {
+                AllowedNodes::Only(nodes) => nodes.iter().map(|node| node.number).collect(),
+                AllowedNodes::All | AllowedNodes::Untold(_) => model.node_numbers(),
+            },
+        };
+        Mapping::new(pages, true, &place, &mut model, &mut Groups::default())
+            .map_err(|_| Trouble::Harm(Harm::Down))?;
+        self.write_back(&model);
+        let bytes = pages.saturating_mul(page_bytes);
+        for group in self
+            .facts
+            .hugetlb
+            .iter_mut()
+            .flat_map(|all| &mut all.groups)
+        {
+            for limits in &mut group.limits {
+                if limits.page_bytes == page_bytes {
+                    limits.reservation_use = limits
+                        .reservation_use
+                        .map(|used| used.saturating_add(bytes));
+                }
+            }
+        }
+        self.facts.segment = Ok(Segment {
+            bytes,
+            page_bytes: Some(page_bytes),
+            mappings: 1,
+        });
+        Ok(())
+    }
+
+    /// What has been touched so far comes back at the stop, so that little is in use by now.
+    fn is_within_memory_limit(&self, bytes: u64) -> Result<(), Trouble> {
+        let limit = self.around.as_ref().map(|around| &around.memory_limit);
+        let Some(Ok(Some(limit))) = limit else {
+            return Ok(());
+        };
+        if !limit.counts_hugetlb || bytes <= limit.room_bytes() {
+            return Ok(());
+        }
+        let bytes = bytes - limit.room_bytes();
+        Err(Trouble::Harm(Harm::MemoryLimit { bytes }))
+    }
+
+    fn set_vm(&mut self, name: &str, value: u64) {
+        let pools_bytes = self.pools_bytes();
+        let ram_bytes = self.ram_bytes();
+        let base = self.facts.base_page_bytes;
+        let Some(around) = &mut self.around else {
+            return;
+        };
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        match name {
+            "overcommit_ratio" => {
+                around.host.vm.overcommit_ratio = Some(value);
+                around.host.vm.overcommit_bytes = Some(0);
+            }
+            "overcommit_kbytes" => {
+                around.host.vm.overcommit_bytes = Some(value.saturating_mul(1024));
+            }
+            "swappiness" => around.host.vm.swappiness = Some(value),
+            _ => {}
+        }
+        // Whatever comes out of it is not the fault of a pool.
+        let _ = set_commit_limit(around, ram_bytes, None, pools_bytes, base);
+    }
+
+    fn set_thp(&mut self, file: &str, mode: &str) {
+        let modes = self.around.as_mut().map(|around| &mut around.host.thp);
+        let Some(Ok(modes)) = modes else { return };
+        let mode = Some(mode.to_owned());
+        match file.split_once('/') {
+            None if file == "enabled" => modes.enabled = mode,
+            None => modes.shmem_enabled = mode,
+            Some((directory, name)) => {
+                let bytes = hugepages::parse_name(directory);
+                let size = modes
+                    .sizes
+                    .iter_mut()
+                    .find(|size| Some(size.page_bytes) == bytes);
+                if let Some(size) = size {
+                    match name {
+                        "enabled" => size.enabled = mode,
+                        _ => size.shmem_enabled = mode,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the pools leave of `CommitLimit`. Errors: less than is promised, where it was more before.
+fn set_commit_limit(
+    around: &mut Surroundings,
+    ram_bytes: Option<u64>,
+    pools_before: Option<u64>,
+    pools_bytes: u64,
+    base_page_bytes: u64,
+) -> Result<(), Trouble> {
+    let vm = &around.host.vm;
+    let unsigned = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
+    let rule = match (unsigned(vm.overcommit_bytes), unsigned(vm.overcommit_ratio)) {
+        (Some(bytes), _) if bytes > 0 => Rule::Kilobytes(bytes / 1024),
+        (_, Some(ratio)) => Rule::Ratio(ratio),
+        _ => return Ok(()),
+    };
+    let is_strict = vm.overcommit_memory == Some(2);
+    let Ok(usage) = &mut around.host.usage else {
+        return Ok(());
+    };
+    let (Some(ram_bytes), Some(swap_bytes), Some(before)) =
+        (ram_bytes, usage.swap_total, usage.commit_limit)
+    else {
+        return Ok(());
+    };
+    let commit = Commit {
+        ram_bytes,
+        swap_bytes,
+        rule,
+        page_bytes: base_page_bytes,
+    };
+    let mut after = commit.limit_bytes(pools_bytes);
+    if let Some(pools_before) = pools_before {
+        let is_of_this_host = commit.limit_bytes(pools_before).abs_diff(before) <= ram_bytes / 100;
+        // A container's MemTotal is not what the kernel reckons with.
+        if !is_of_this_host && let Rule::Ratio(percent) = rule {
+            let part = |bytes: u64| (bytes / 100).saturating_mul(percent);
+            let lost = part(pools_bytes.saturating_sub(pools_before));
+            let gained = part(pools_before.saturating_sub(pools_bytes));
+            after = before.saturating_sub(lost).saturating_add(gained);
+        } else if !is_of_this_host {
+            after = before;
+        }
+    }
+    usage.commit_limit = Some(after);
+    let is_beyond = usage.committed.is_some_and(|committed| committed > after);
+    if is_strict && is_beyond && after < before {
+        return Err(Trouble::Harm(Harm::CommitLimit));
+    }
+    Ok(())
+}
+
+/// A server that has just been started: its postmaster alone. On small pages it will come to what
+/// it came to before.
+fn start_service(around: &mut Surroundings, services: &[Service], is_on_huge_pages: bool) {
+    let page_tables = around
+        .processes
+        .iter()
+        .filter_map(|process| process.page_tables)
+        .reduce(u64::saturating_add)
+        .filter(|_| !is_on_huge_pages);
+    // Whatever sets children apart from the postmaster does so again.
+    let adj = |is_postmaster: bool| {
+        let mut processes = around.processes.iter();
+        processes
+            .find(|process| process.is_postmaster == is_postmaster)?
+            .oom_score_adj
+    };
+    let (of_postmaster, of_child) = (adj(true), adj(false));
+    let mut of_children = of_child.filter(|_| of_child != of_postmaster);
+    around.processes.clear();
+    if services.contains(&Service::Interleave) && around.segment_nodes.is_some() {
+        around.segment_nodes = Some(BTreeMap::new());
+    }
+    for service in services {
+        match service {
+            Service::ProtectPostmaster => {
+                around.oom_score_adj = Ok(-900);
+                of_children = Some(0);
+            }
+            Service::ExposeBackends => of_children = Some(0),
+            Service::UnlimitedLockedMemory => around.locked_memory = Ok(None),
+            Service::Interleave => {}
+        }
+    }
+    let postmaster = ProcessFigures {
+        page_tables: Some(page_tables.unwrap_or(0)),
+        rss_anon: Some(0),
+        rss_shmem: Some(0),
+        swap: Some(0),
+        age_seconds: Some(0),
+        oom_score_adj: around.oom_score_adj.as_ref().ok().copied(),
+        is_postmaster: true,
+        ..ProcessFigures::default()
+    };
+    around.processes.push(postmaster);
+    around.processes.push(ProcessFigures {
+        oom_score_adj: of_children.or(postmaster.oom_score_adj),
+        is_postmaster: false,
+        ..postmaster
+    });
+}

@@ -1,0 +1,110 @@
+//! Machines that broke a rule once, each by what was wrong with the advice for it.
+
+use super::draft::{Draft, Kept, Level, Neighbour, Next, On, Strict, Waiting};
+
+fn pool(page_mb: u64, persistent: u64, others: u64) -> Kept {
+    Kept {
+        page_mb,
+        persistent,
+        others,
+        promised: 0,
+        overcommit: 0,
+        first: None,
+    }
+}
+
+fn planned(need_kb: u64, huge_pages: char) -> Next {
+    Next {
+        need_kb,
+        huge_pages,
+        is_sysv: false,
+        size_kb: 0,
+    }
+}
+
+pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
+    let usual = Draft::default;
+    vec![
+        ("a healthy server", usual(), None),
+        (
+            "a decision was dropped from the runbook of a plan",
+            usual(),
+            Some(planned(77_386_576, 'o')),
+        ),
+        (
+            "huge pages count in the memory limit",
+            Draft {
+                need_kb: 28_521_264,
+                on: On::Small,
+                memory_limit: Some((17_408, true)),
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "two numbers for one pool while a smaller server waits",
+            Draft {
+                need_kb: 4_194_304,
+                waiting: Waiting::Planned(planned(2_097_160, 't')),
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "a pool on nodes that the server may not use",
+            Draft {
+                nodes_gb: vec![16, 16, 16, 16],
+                allowed: Some(vec![1]),
+                on: On::Small,
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "idle pages of another size left neighbours out",
+            Draft {
+                nodes_gb: vec![16, 4, 128],
+                need_kb: 74_489_856,
+                pools: vec![pool(2, 0, 0), pool(1024, 52, 7)],
+                neighbours: vec![Neighbour::Hidden, Neighbour::Small(13_828)],
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "a group before Linux 5.7 forgot what others have",
+            Draft {
+                nodes_gb: vec![64, 32],
+                need_kb: 1_655_512,
+                pools: vec![pool(2, 3255, 2446)],
+                levels: vec![Level {
+                    page_mb: 2,
+                    fault_mb: Some(1618),
+                    reservation_mb: None,
+                    others: 25,
+                }],
+                is_old: true,
+                segment_on_node: Some(0),
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "surplus that a stop frees was missing from CommitLimit",
+            Draft {
+                base_kb: 64,
+                default_mb: 512,
+                on: On::Huge(512),
+                pools: vec![pool(2, 0, 0), pool(512, 0, 0), pool(16_384, 0, 0)],
+                strict: Some(Strict::Ratio(100)),
+                committed_percent: 80,
+                in_sysctl: None,
+                ..usual()
+            },
+            Some(Next {
+                size_kb: 16_777_216,
+                ..planned(1_426_048, 'o')
+            }),
+        ),
+    ]
+}

@@ -1,0 +1,41 @@
+use crate::scene::{MB, limited};
+
+fn limits(m: &mut crate::Scene) -> &mut hugeinfo::linux::cgroup::Limits {
+    &mut m.facts.hugetlb.as_mut().expect("cgroup").groups[0].limits[0]
+}
+
+table! { cgroup_fault_limit;
+    "no limit" |_| {} Ok "no control group keeps the server from using huge pages of 2 MB";
+    "the time bomb" |m| { limited(&mut m.facts, Some(100), None) }
+        Critical "/sys/fs/cgroup/pg lets 100 MB of 2 MB pages be touched" "1074 MB are mapped" "SIGBUS"
+        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "a limit that holds the segment exactly" |m| { limited(&mut m.facts, Some(1074), Some(1074)) } Ok;
+    "others in the group help to fill it"
+        |m| { limited(&mut m.facts, Some(1100), None); limits(m).reservation_use = Some(1174 * MB) }
+        Critical "1100 MB" "1174 MB"
+        => "echo 1231028224 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "a restart would arm it" |m| { m.fall_back(537); limited(&mut m.facts, Some(100), None) }
+        Warning "after a restart the server would break"
+        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "what waits would arm it, and nothing is mapped beyond the limit yet"
+        |m| { m.pool(0).total = 1024; m.pool(0).free = 999; limited(&mut m.facts, Some(1100), None); m.waits(|next| next.shared_memory_bytes = 2048 * MB) }
+        Warning "lets 1100 MB of 2 MB pages be touched, and 2 GB would be mapped"
+        => "echo 2147483648 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "less waits: no restart is needed to disarm it"
+        |m| { limited(&mut m.facts, Some(300), None); m.waits(|next| next.shared_memory_bytes = 200 * MB) }
+        Critical "1074 MB are mapped"
+        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "a restart gets no huge pages to be limited" |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None) }
+        Ok "which a restart would not get";
+    "others count where the kernel counts no promises"
+        |m| {
+            m.fall_back(537);
+            limited(&mut m.facts, Some(1200), None);
+            limits(m).reservation_use = None;
+            limits(m).fault_use = Some(1000 * MB);
+        }
+        Warning "1200 MB" "2074 MB"
+        => "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "groups that may not be seen" |m| { m.facts.hugetlb = Err(crate::denied("/proc/4711/cgroup")) }
+        Unknown "/proc/4711/cgroup may not be read";
+}

@@ -1,0 +1,60 @@
+use crate::scene::{GB, MB, Scene};
+use hugeinfo::{
+    linux::{hugepages::Pool, process::segment::Segment},
+    server::{facts::HugePages, instances::Instance},
+};
+
+fn other(m: &mut Scene, segment: Option<Segment>) {
+    let instance = Instance {
+        pid: 815,
+        owner_uid: Some(1001),
+        owner: None,
+        data_directory: None,
+        directory_argument: None,
+        port: None,
+        segment,
+    };
+    m.around
+        .neighbours
+        .as_mut()
+        .expect("servers")
+        .push(instance);
+}
+
+fn of(m: &mut Scene, bytes: u64, page_bytes: u64) {
+    let page_bytes = Some(page_bytes);
+    other(
+        m,
+        Some(Segment {
+            bytes,
+            page_bytes,
+            mappings: 1,
+        }),
+    );
+}
+
+table! { neighbours;
+    "none" |_| {} Ok "no other PostgreSQL server";
+    "one on small pages" |m| { of(m, 143 * MB, 4096) }
+        Warning "another server runs on this host, and all together need 609 huge pages of 2 MB; the pool has 537"
+        => "sysctl -w vm.nr_hugepages=609";
+    "overcommit is no certainty" |m| { of(m, 143 * MB, 4096); m.pool(0).overcommit = 72 }
+        Warning "need 609" "has 537" => "sysctl -w vm.nr_hugepages=609";
+    "a pool for both" |m| { of(m, 143 * MB, 4096); m.pool(0).total += 72; m.pool(0).free += 72 }
+        Ok "need 609" "has 609";
+    "what another program has is not to be had" |m| { of(m, 143 * MB, 4096); m.pool(0).total = 1037 }
+        Warning "need 1109 huge pages of 2 MB, with the 500 that other programs have; the pool has 1037"
+        => "sysctl -w vm.nr_hugepages=1109";
+    "more than the host has" |m| { of(m, 70 * GB, 4096) }
+        Warning "whichever starts last"
+        => "lower shared_buffers of one of the servers, or move one to another host: together they need 36377 huge pages of 2 MB, more than this host can spare";
+    "a server that is switched off counts with what it would need"
+        |m| { m.fall_back(100); m.facts.server.huge_pages = HugePages::Off; of(m, 143 * MB, 4096) }
+        Warning "need 609 huge pages of 2 MB; the pool has 100" => "sysctl -w vm.nr_hugepages=609";
+    "one on pages of another size"
+        |m| { of(m, 9 * GB, GB); *m.pool(1) = Pool { total: 9, free: 0, ..m.pool(1).clone() } } Ok "need 537";
+    "two that nobody may look into" |m| { other(m, None); other(m, None) }
+        Unknown "2 other servers" "what 2 of them need";
+    "all on small pages, and no pool at all" |m| { m.fall_back(0); of(m, 143 * MB, 4096); of(m, 143 * MB, 4096) }
+        Warning "2 other servers run" "need 681 huge pages of 2 MB; the pool has 0" => "sysctl -w vm.nr_hugepages=681";
+}

@@ -1,0 +1,35 @@
+use crate::scene::{GB, MB, Scene};
+use hugeinfo::server::facts::HugePages;
+
+/// Nodes of the same memory.
+fn over(m: &mut Scene, pages: &[u64]) {
+    let each = 64 * GB / pages.len() as u64;
+    let nodes: Vec<_> = pages.iter().map(|&pages| (pages, each)).collect();
+    m.nodes(&nodes);
+}
+
+table! { numa_pool;
+    "one node" |_| {} Ok "one node";
+    "uneven" |m| { over(m, &[500, 37]) }
+        Warning "node 1 has 37 huge pages of 2 MB, and 268 would be its share of 537"
+        => "echo 269 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 268 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+    "nobody asks" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; over(m, &[500, 37]) }
+        Ok "asks for no huge pages";
+    "even" |m| { over(m, &[269, 268]) } Ok "lie on 2 nodes as these have memory";
+    "uneven as the memory is" |m| { m.nodes(&[(480, 57 * GB), (57, 7 * GB)]) } Ok "as these have memory";
+    "empty" |m| { m.fall_back(0); over(m, &[0, 0]) } Ok "empty";
+    "many nodes, one of them without pages"
+        |m| {
+            m.ram(128 * GB);
+            m.pool(0).total = 25_500;
+            m.pool(0).free = 25_475;
+            m.asked(25_500);
+            let mut many = vec![100; 255];
+            many.push(0);
+            over(m, &many);
+            for node in m.around.nodes.as_mut().expect("nodes") {
+                node.memory.total = Some(512 * MB);
+            }
+        }
+        Warning "node 255 has 0 huge pages of 2 MB, and 99 would be its share of 25500" => "echo 100 > /sys/devices/system/node/node255/hugepages/hugepages-2048kB/nr_hugepages";
+}

@@ -1,0 +1,34 @@
+use crate::scene::{GB, denied};
+use hugeinfo::server::facts::HugePages;
+
+table! { reboot;
+    "as many as are needed" |_| {} Ok "sets up 537 huge pages of 2 MB at the next boot, and 537 are required";
+    "one too few" |m| { m.asked(536) }
+        Warning "/etc/sysctl.d/hugepages.conf sets up 536 huge pages of 2 MB at the next boot, and 537 are required"
+        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+    "overcommit is no certainty" |m| { m.asked(536); m.pool(0).overcommit = 1 }
+        Warning "sets up 536"
+        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+    "nobody asks" |m| { m.file("etc/sysctl.d/hugepages.conf", None) }
+        Warning "neither" "537 are required"
+        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+    "a file that is read later has the last word" |m| { m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n") }
+        Warning "/etc/sysctl.conf sets up 5 "
+        => "for the next boot, in /etc/sysctl.conf: vm.nr_hugepages = 537";
+    "others have pages of the pool"
+        |m| { m.pool(0).total = 737; m.pool(0).free = 512; m.around.nodes = Ok(vec![crate::on_node(0, 737)]) }
+        Warning "sets up 537" "737 are required, 200 of them by others"
+        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 737";
+    "more than the host can spare"
+        |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
+        Warning "31744 are required"
+        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are more than this host can spare";
+    "a server that asks for none"
+        |m| { m.fall_back(0); m.file("etc/sysctl.d/hugepages.conf", None); m.facts.server.huge_pages = HugePages::Off }
+        Ok "asks for no huge pages";
+    "gigantic pages" |m| { m.fall_back(537); m.facts.server.huge_page_size_bytes = Some(GB) }
+        Warning "1 GB" "2 are required"
+        => "echo 1 > /proc/sys/vm/compact_memory; echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; for the next boot, on the kernel command line: hugepagesz=1G hugepages=2";
+    "nobody may look" |m| { m.around.asked_at_boot = Err(denied("/proc/cmdline")) }
+        Unknown "/proc/cmdline may not be read";
+}

@@ -1,0 +1,1032 @@
+//! Remedies that a review has proven wrong, each on the machine that proved it: what is said now,
+//! to the letter. The numbers are those of the review.
+
+#![allow(clippy::expect_used)]
+
+mod scene;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use hugeinfo::{
+    advice::{
+        check::{Check, Status},
+        how_to_set,
+        runbook::{self, Planned},
+    },
+    linux::{
+        boot::{Doubt, Doubtful, Phase, What},
+        cgroup::Limits,
+        hugepages::Pool,
+        numa::node::NodeCounters,
+        process::segment::Segment,
+    },
+    model::{
+        forecast::Forecast,
+        machine::Machine,
+        take::{take, take_all},
+    },
+    server::{
+        facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
+        instances::Instance,
+        setting::{FileLine, Setting, SettingSource},
+        surroundings::{Files, ProcessFigures},
+    },
+};
+use scene::*;
+
+fn scene(change: impl FnOnce(&mut Scene)) -> Scene {
+    let mut scene = Scene::healthy();
+    change(&mut scene);
+    scene
+}
+
+/// What a check says of a machine. What it tells to do can be done.
+#[track_caller]
+fn says(name: &str, machine: &Machine) -> Check {
+    let all = hugeinfo::advice::diagnosis::checks(machine);
+    let mut named = all.into_iter().filter(|check| check.name == name);
+    let check = named.next().expect("a check of that name");
+    assert!(take_all(machine, &check.steps).is_ok(), "{check:?}");
+    check
+}
+
+#[track_caller]
+fn expect(
+    name: &str,
+    change: impl FnOnce(&mut Scene),
+    status: Status,
+    words: &str,
+    remedy: Option<&str>,
+) {
+    let check = says(name, &scene(change).machine());
+    assert_eq!(check.status, status, "{check:?}");
+    assert!(check.finding.contains(words), "{check:?}");
+    assert_eq!(check.remedy.as_deref(), remedy, "{check:?}");
+}
+
+/// What to type for the pool of 2 MB.
+fn setting(change: impl FnOnce(&mut Scene)) -> String {
+    let machine = scene(change).machine();
+    let pool = machine.pool(2 * MB).expect("a pool");
+    how_to_set(&machine, pool).expect("a number")
+}
+
+fn strict(m: &mut Scene, committed: u64) {
+    m.file("proc/sys/vm/overcommit_memory", "2\n");
+    m.committed = Some(committed);
+}
+
+/// Another server on small pages.
+fn beside(m: &mut Scene, bytes: u64) {
+    let segment = Some(Segment {
+        bytes,
+        page_bytes: Some(4096),
+        mappings: 1,
+    });
+    let servers = m.around.neighbours.as_mut().expect("servers");
+    servers.push(Instance {
+        pid: 815,
+        owner_uid: Some(1001),
+        owner: None,
+        data_directory: None,
+        directory_argument: None,
+        port: None,
+        segment,
+    });
+}
+
+fn limits(m: &mut Scene) -> &mut Limits {
+    &mut m.facts.hugetlb.as_mut().expect("cgroup").groups[0].limits[0]
+}
+
+/// A server of 50 GB on huge pages, which leave 14 GB of RAM.
+fn large(m: &mut Scene) {
+    m.asked(25_600);
+    m.facts.server.shared_memory_bytes = 50 * GB;
+    m.facts.segment = Ok(Segment {
+        bytes: 50 * GB,
+        page_bytes: Some(2 * MB),
+        mappings: 1,
+    });
+    *m.pool(0) = Pool {
+        total: 25_600,
+        free: 25_000,
+        reserved: 25_000,
+        ..m.pool(0).clone()
+    };
+}
+
+#[test]
+fn n01_a_pool_that_grows_leaves_commit_limit_above_what_is_promised() {
+    let machine = scene(|m| {
+        m.fall_back(0);
+        m.needs(24 * GB);
+        strict(m, 30 * GB);
+    })
+    .machine();
+    let check = says("huge_pages", &machine);
+    assert_eq!(
+        check.remedy.as_deref(),
+        Some(
+            "echo 64 > /proc/sys/vm/overcommit_ratio; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=12288; then restart PostgreSQL"
+        )
+    );
+    let mut at = machine;
+    for step in &check.steps {
+        let (after, trouble) = take(&at, step);
+        assert_eq!(trouble, None, "{step:?}");
+        let usage = after.host_usage();
+        assert!(usage.0 <= usage.1, "{step:?}: {usage:?}");
+        at = after;
+    }
+}
+
+/// What is promised, and the limit.
+trait Promises {
+    fn host_usage(&self) -> (Option<u64>, Option<u64>);
+}
+
+impl Promises for Machine {
+    fn host_usage(&self) -> (Option<u64>, Option<u64>) {
+        let around = self.around.as_ref().expect("a host");
+        let usage = around.host.usage.as_ref().expect("meminfo");
+        (usage.committed, usage.commit_limit)
+    }
+}
+
+#[test]
+fn n01_a_fallback_that_commit_limit_refuses_is_critical() {
+    expect(
+        "restart",
+        |m| {
+            large(m);
+            m.pool(0).surplus = 25_500;
+            strict(m, 3 * GB);
+        },
+        Status::Critical,
+        "a restart would fail: 25600 huge pages of 2 MB are required and the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves 12 GB",
+        Some("sysctl -w vm.nr_hugepages=25600"),
+    );
+}
+
+#[test]
+fn n02_nodes_get_their_share_by_their_memory() {
+    let unequal = |m: &mut Scene, of_0, of_1| {
+        m.ram(144 * GB);
+        large(m);
+        m.nodes(&[(of_0, 128 * GB), (of_1, 16 * GB)]);
+    };
+    expect(
+        "numa_pool",
+        |m| unequal(m, 22_756, 2_844),
+        Status::Ok,
+        "as these have memory",
+        None,
+    );
+    expect(
+        "numa_pool",
+        |m| unequal(m, 25_600, 0),
+        Status::Warning,
+        "node 1 has 0 huge pages of 2 MB, and 2844 would be its share of 25600",
+        Some(
+            "echo 1 > /proc/sys/vm/compact_memory; echo 2845 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 22755 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+        ),
+    );
+    // A node of CXL memory that is off line has none.
+    expect(
+        "numa_pool",
+        |m| m.nodes(&[(537, 64 * GB), (0, 0)]),
+        Status::Ok,
+        "one node",
+        None,
+    );
+}
+
+#[test]
+fn n02_a_server_that_may_use_some_nodes_gets_no_pages_of_others() {
+    expect(
+        "restart",
+        |m| {
+            m.fall_back(600);
+            m.nodes(&[(500, 32 * GB), (100, 32 * GB)]);
+            let mut node = on_node(1, 100);
+            node.memory.total = Some(32 * GB);
+            node.pools[0].counters = Some(NodeCounters {
+                total: 100,
+                free: 100,
+                surplus: 0,
+            });
+            m.facts.allowed_nodes = AllowedNodes::Only(vec![node]);
+        },
+        Status::Warning,
+        "the NUMA nodes that the server may use (1) lack 437 of them",
+        Some(
+            "echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+        ),
+    );
+}
+
+#[test]
+fn n03_a_limit_lifted_alone_would_not_do() {
+    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    let set = "sysctl -w vm.nr_hugepages=537";
+    expect(
+        "restart_with_files",
+        |m| {
+            m.fall_back(10);
+            limited(&mut m.facts, None, Some(100));
+            m.waits(|next| next.huge_pages = HugePages::On);
+        },
+        Status::Critical,
+        "a restart would fail",
+        Some(&format!("{raise}; {set}")),
+    );
+    type Change = fn(&mut Server);
+    let changes: [(Change, &str); 3] = [
+        (
+            |server| server.huge_pages = HugePages::Off,
+            "ALTER SYSTEM SET huge_pages = 'try'",
+        ),
+        (
+            |server| server.shared_memory_type = SharedMemoryType::Sysv,
+            "ALTER SYSTEM SET shared_memory_type = 'mmap'",
+        ),
+        (
+            |server| server.huge_page_size_bytes = Some(16 * MB),
+            "ALTER SYSTEM SET huge_page_size = 0",
+        ),
+    ];
+    for (change, altered) in changes {
+        expect(
+            "huge_pages",
+            |m| {
+                m.fall_back(10);
+                limited(&mut m.facts, None, Some(100));
+                change(&mut m.facts.server);
+            },
+            Status::Warning,
+            "",
+            Some(&format!(
+                "{altered}; {raise}; {set}; then restart PostgreSQL"
+            )),
+        );
+    }
+}
+
+#[test]
+fn n04_a_pool_that_was_shrunk_is_made_whole_without_a_restart() {
+    expect(
+        "restart",
+        |m| m.pool(0).surplus = 444,
+        Status::Warning,
+        "444 too few",
+        Some("sysctl -w vm.nr_hugepages=537"),
+    );
+}
+
+#[test]
+fn n05_memory_has_to_be_available() {
+    let short = |m: &mut Scene, touched| {
+        m.fall_back(0);
+        m.needs(8 * GB);
+        m.available = Some(2 * GB);
+        m.around.processes = processes(
+            9,
+            ProcessFigures {
+                rss_shmem: Some(touched),
+                ..ProcessFigures::default()
+            },
+        );
+    };
+    // What the server gives back is enough.
+    expect(
+        "huge_pages",
+        |m| short(m, 8 * GB),
+        Status::Warning,
+        "4096 too few",
+        Some(
+            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; start PostgreSQL",
+        ),
+    );
+    // It has touched nothing.
+    expect(
+        "huge_pages",
+        |m| short(m, 0),
+        Status::Warning,
+        "4096 too few",
+        Some(
+            "free 7455 MB of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
+        ),
+    );
+}
+
+#[test]
+fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
+    let beyond = |m: &mut Scene| {
+        m.fall_back(0);
+        m.needs(40 * GB);
+        m.asked(20_480);
+    };
+    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; start PostgreSQL";
+    expect(
+        "huge_pages",
+        |m| {
+            beyond(m);
+            m.facts.server.huge_page_size_bytes = Some(16 * MB);
+        },
+        Status::Warning,
+        "16 MB",
+        Some(&format!("ALTER SYSTEM SET huge_page_size = 0; {stop}")),
+    );
+    expect(
+        "pool_filled",
+        beyond,
+        Status::Warning,
+        "asked for 20480",
+        Some(stop),
+    );
+    expect(
+        "neighbours",
+        |m| {
+            beyond(m);
+            beside(m, 144 * MB);
+        },
+        Status::Warning,
+        "need 20552",
+        Some(&stop.replace("20480", "20552")),
+    );
+    assert_eq!(
+        setting(beyond),
+        format!(
+            "{stop}; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 20480"
+        )
+    );
+    expect(
+        "huge_pages",
+        |m| {
+            m.ram(128 * GB);
+            m.fall_back(20_479);
+            m.needs(40 * GB);
+        },
+        Status::Warning,
+        "1 too few",
+        Some("sysctl -w vm.nr_hugepages=20480; then restart PostgreSQL"),
+    );
+}
+
+#[test]
+fn n07_no_restart_arms_a_limit() {
+    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
+    for name in ["huge_pages", "page_tables"] {
+        expect(
+            name,
+            |m| {
+                m.fall_back(537);
+                limited(&mut m.facts, Some(100), None);
+                m.around.processes = processes(
+                    80,
+                    ProcessFigures {
+                        page_tables: Some(20 * MB),
+                        ..ProcessFigures::default()
+                    },
+                );
+            },
+            Status::Warning,
+            "",
+            Some(raise),
+        );
+    }
+}
+
+#[test]
+fn n08_a_fallback_beside_a_full_pool_counts() {
+    let raise = "echo 53687091200 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    for (name, words) in [
+        (
+            "restart",
+            "on small pages the main segment takes 50 GB, and the pools leave 14 GB of RAM",
+        ),
+        ("memory_left", "after a restart on small pages"),
+    ] {
+        let limited = |m: &mut Scene| {
+            large(m);
+            scene::limited(&mut m.facts, None, Some(100));
+        };
+        expect(name, limited, Status::Critical, words, Some(raise));
+    }
+    // What waits in the files falls back as well.
+    for name in ["restart", "restart_with_files", "memory_left"] {
+        expect(
+            name,
+            |m| {
+                large(m);
+                m.around.shared_buffers_bytes = 49 * GB;
+                m.waits(|next| next.shared_memory_bytes = 52 * GB);
+            },
+            Status::Critical,
+            "on small pages the main segment takes 52 GB, and the pools leave 14 GB of RAM",
+            Some("sysctl -w vm.nr_hugepages=26624"),
+        );
+    }
+}
+
+#[test]
+fn n09_one_result_names_one_number() {
+    let off = |m: &mut Scene| {
+        m.fall_back(537);
+        m.facts.server.huge_pages = HugePages::Off;
+    };
+    expect("pool_size", off, Status::Ok, "no pool holds more", None);
+    let wanted = |m: &mut Scene| {
+        beside(m, 4 * GB);
+        m.pool(0).total += 2048;
+        m.pool(0).free += 2048;
+    };
+    expect("pool_size", wanted, Status::Ok, "no pool holds more", None);
+    expect("neighbours", wanted, Status::Ok, "need 2585", None);
+
+    let waits = |m: &mut Scene| m.waits(|next| next.shared_memory_bytes = 2120 * MB);
+    let machine = scene(waits).machine();
+    let set = "sysctl -w vm.nr_hugepages=1060";
+    for name in ["restart", "restart_with_files"] {
+        let check = says(name, &machine);
+        assert_eq!(check.remedy.as_deref(), Some(set));
+        assert_eq!(check.evidence["recommended_nr_hugepages"], 1060);
+    }
+    let forecast = Forecast::of_target(&machine).expect("a pool");
+    assert_eq!(
+        (forecast.required, forecast.recommended),
+        (1060, Some(1060))
+    );
+    assert!(setting(waits).starts_with(&format!("{set}; for the next boot")));
+    let reboot = says("reboot", &machine);
+    assert_eq!(reboot.evidence["required_pages"], 1060);
+    let rows = runbook::of(&machine, None);
+    let commands: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        [
+            set,
+            "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 1060"
+        ]
+    );
+}
+
+const CONF: &str = "etc/sysctl.d/hugepages.conf";
+
+#[test]
+fn n10_the_next_boot_counts_others_and_no_overcommit() {
+    expect(
+        "reboot",
+        |m| m.pool(0).total = 600,
+        Status::Warning,
+        "600 are required, 63 of them by others",
+        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 600"),
+    );
+    expect(
+        "reboot",
+        |m| {
+            m.file(CONF, "vm.nr_overcommit_hugepages = 600\n");
+            m.pool(0).overcommit = 600;
+        },
+        Status::Warning,
+        "537 are required",
+        Some("for the next boot, in /etc/sysctl.d/zz-hugepages.conf: vm.nr_hugepages = 537"),
+    );
+}
+
+#[test]
+fn n10_the_file_that_is_read_last_counts_and_is_named() {
+    // What is written to /run is gone.
+    expect(
+        "reboot",
+        |m| {
+            m.file(CONF, None);
+            m.file("run/sysctl.d/99-gone.conf", "vm.nr_hugepages = 600\n");
+        },
+        Status::Warning,
+        "neither",
+        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"),
+    );
+    // Nobody edits what a package has put there.
+    expect(
+        "reboot",
+        |m| {
+            m.file(CONF, None);
+            m.file("usr/lib/sysctl.d/50-vendor.conf", "vm.nr_hugepages = 5\n");
+        },
+        Status::Warning,
+        "/usr/lib/sysctl.d/50-vendor.conf sets up 5 ",
+        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"),
+    );
+    // The file that is named is the one that is read last.
+    expect(
+        "reboot",
+        |m| m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n"),
+        Status::Warning,
+        "/etc/sysctl.d/zz.conf sets up 5 ",
+        Some("for the next boot, in /etc/sysctl.d/zz.conf: vm.nr_hugepages = 537"),
+    );
+    // One that cannot be read may have the last word.
+    expect(
+        "reboot",
+        |m| {
+            let next = m.around.asked_at_boot.as_mut().expect("a boot");
+            next.doubts.push(Doubt {
+                phase: Phase::Sysctl,
+                of: What::Pages,
+                file: "/etc/sysctl.d/zz.conf".to_owned(),
+                what: Doubtful::Unread,
+            });
+        },
+        Status::Unknown,
+        "/etc/sysctl.d/zz.conf may set another number, and cannot be read",
+        None,
+    );
+}
+
+#[test]
+fn n10_the_command_line_is_read_as_the_kernel_reads_it() {
+    let set = "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+    // Pages of 1 GB are made first, and would leave no memory.
+    let both =
+        format!("{set}; for the next boot, on the kernel command line: hugepagesz=1G hugepages=0");
+    for (line, words, remedy) in [
+        (
+            "hugepages=20 hugepages=40",
+            "/proc/cmdline sets up 20 ",
+            set,
+        ),
+        (
+            "hugepages=21 hugepagesz=2M hugepages=37",
+            "/proc/cmdline sets up 21 ",
+            set,
+        ),
+        (
+            "hugepagesz=2M hugepages=12 default_hugepagesz=2M hugepages=600",
+            "/proc/cmdline sets up 12 ",
+            set,
+        ),
+        // Of 1GB the kernel reads 1G.
+        ("hugepagesz=1GB hugepages=600", "neither ", &both),
+        ("hugepagesz=1G hugepages=600", "neither ", &both),
+    ] {
+        expect(
+            "reboot",
+            |m| {
+                m.file(CONF, None);
+                m.file("proc/cmdline", line);
+            },
+            Status::Warning,
+            words,
+            Some(remedy),
+        );
+    }
+}
+
+#[test]
+fn n10_gigantic_pages_by_tmpfiles_and_beside_cma() {
+    let gigantic = |m: &mut Scene| {
+        m.file(CONF, None);
+        m.facts.server.huge_page_size_bytes = Some(GB);
+        m.facts.segment = Ok(Segment {
+            bytes: 2 * GB,
+            page_bytes: Some(GB),
+            mappings: 1,
+        });
+        *m.pool(0) = Pool {
+            total: 0,
+            free: 0,
+            reserved: 0,
+            ..m.pool(0).clone()
+        };
+        m.pool(1).total = 2;
+    };
+    let line = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 2\n";
+    expect(
+        "reboot",
+        |m| {
+            gigantic(m);
+            m.file("run/systemd/system/x", "");
+            m.file("etc/tmpfiles.d/huge.conf", line);
+        },
+        Status::Ok,
+        "/etc/tmpfiles.d/huge.conf sets up 2 huge pages of 1 GB",
+        None,
+    );
+    expect(
+        "reboot",
+        |m| {
+            gigantic(m);
+            m.file("proc/cmdline", "hugepagesz=1G hugepages=2");
+        },
+        Status::Ok,
+        "/proc/cmdline sets up 2 huge pages of 1 GB",
+        None,
+    );
+    let beside_cma = |m: &mut Scene| {
+        gigantic(m);
+        for size in ["2048kB", "1048576kB"] {
+            let file = format!("sys/kernel/mm/hugepages/hugepages-{size}/nr_hugepages");
+            m.file(&file, "0\n");
+        }
+        let meminfo = CAPTURED[0].1.to_owned() + "CmaTotal: 2097152 kB\n";
+        m.file("proc/meminfo", meminfo.as_str());
+        m.file("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
+        m.file("proc/cmdline", "hugetlb_cma=2G hugepagesz=1G hugepages=2");
+    };
+    let words = "with hugetlb_cma= the kernel heeds no hugepages= for huge pages of 1 GB";
+    expect(
+        "reboot",
+        |m| {
+            beside_cma(m);
+            m.file("run/systemd/system/x", "");
+        },
+        Status::Warning,
+        words,
+        Some(&format!(
+            "for the next boot, in /etc/tmpfiles.d/hugepages.conf: {}",
+            line.trim_end()
+        )),
+    );
+    expect(
+        "reboot",
+        beside_cma,
+        Status::Warning,
+        words,
+        Some(
+            "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word",
+        ),
+    );
+}
+
+#[test]
+fn n11_a_pool_shrinks_after_the_restart() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let mut next = machine.facts.server.clone();
+    next.shared_memory_bytes = 100 * MB;
+    let plan = Planned {
+        settings: vec![("shared_buffers".to_owned(), Some("64MB".to_owned()))],
+        next,
+    };
+    let rows = runbook::of(&machine, Some(&plan));
+    let commands: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        [
+            "ALTER SYSTEM SET \"shared_buffers\" = '64MB'",
+            "restart PostgreSQL",
+            "sysctl -w vm.nr_hugepages=50",
+        ]
+    );
+    let waits = |m: &mut Scene| m.waits(|next| next.shared_memory_bytes = 100 * MB);
+    assert_eq!(
+        setting(waits),
+        "restart PostgreSQL; sysctl -w vm.nr_hugepages=50; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 50"
+    );
+    expect("pool_size", waits, Status::Ok, "no pool holds more", None);
+}
+
+#[test]
+fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
+    let by_overcommit = |m: &mut Scene| {
+        m.fall_back(0);
+        m.pool(0).overcommit = 600;
+    };
+    expect(
+        "restart",
+        by_overcommit,
+        Status::Warning,
+        "a restart may not get huge pages: 537 huge pages of 2 MB are required, and the kernel would have to make 537 of them",
+        Some("sysctl -w vm.nr_hugepages=537"),
+    );
+    let forecast = Forecast::of_target(&scene(by_overcommit).machine()).expect("a pool");
+    assert_eq!(forecast.fits_after_restart, None);
+    // Nor is their memory free: on small pages the segment needs as much.
+    expect(
+        "huge_pages",
+        |m| {
+            by_overcommit(m);
+            m.pool(0).overcommit = 31_744;
+            m.needs(62 * GB);
+            m.around.shared_buffers_bytes = 60 * GB;
+        },
+        Status::Warning,
+        "31744 of them",
+        Some(
+            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are more than this host can spare",
+        ),
+    );
+}
+
+#[test]
+fn n13_the_culprit_is_who_holds_the_pool() {
+    let foreign = |m: &mut Scene| {
+        m.fall_back(25_600);
+        m.asked(25_600);
+        m.pool(0).reserved = 25_600;
+        m.needs(8 * GB);
+        m.around.shared_buffers_bytes = 7 * GB;
+    };
+    expect(
+        "huge_pages",
+        foreign,
+        Status::Warning,
+        "can give 0",
+        Some(
+            "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up",
+        ),
+    );
+    // In a container: nobody knows the host's RAM, and nobody is told to lower anything.
+    let machine = scene(|m| {
+        foreign(m);
+        m.ram(16 * GB);
+        m.available = Some(6 * GB);
+    })
+    .machine();
+    for check in hugeinfo::advice::diagnosis::checks(&machine) {
+        let remedy = check.remedy.unwrap_or_default();
+        assert!(!remedy.contains("shared_buffers to"), "{remedy}");
+        assert!(!remedy.contains("lower shared_buffers or"), "{remedy}");
+    }
+}
+
+#[test]
+fn n14_the_word_of_a_size_goes_before_the_general_one() {
+    let private = |general: &'static str, of_size: &'static str| {
+        move |m: &mut Scene| {
+            m.file(&format!("{THP}/enabled"), general);
+            m.file(&format!("{THP}/hugepages-2048kB/enabled"), of_size);
+        }
+    };
+    expect(
+        "thp_private",
+        private(
+            "always [madvise] never\n",
+            "[always] inherit madvise never\n",
+        ),
+        Status::Warning,
+        "hugepages-2048kB/enabled = always",
+        Some("echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"),
+    );
+    expect(
+        "thp_private",
+        private(
+            "[always] madvise never\n",
+            "always inherit [madvise] never\n",
+        ),
+        Status::Ok,
+        "unasked (enabled = always)",
+        None,
+    );
+    expect(
+        "thp_shared",
+        |m| {
+            m.fall_back(537);
+            m.file(
+                &format!("{THP}/shmem_enabled"),
+                "always within_size advise never [deny] force\n",
+            );
+            m.file(
+                &format!("{THP}/hugepages-64kB/shmem_enabled"),
+                "[always] inherit within_size advise never\n",
+            );
+        },
+        Status::Ok,
+        "deny",
+        None,
+    );
+}
+
+#[test]
+fn n15_before_linux_5_7_groups_count_what_was_touched() {
+    // A sibling below the same limit has touched 1000 MB.
+    expect(
+        "cgroup_fault_limit",
+        |m| {
+            limited(&mut m.facts, Some(1200), None);
+            limits(m).reservation_use = None;
+            limits(m).fault_use = Some(1050 * MB);
+        },
+        Status::Critical,
+        "lets 1200 MB of 2 MB pages be touched, and 2074 MB are mapped",
+        Some(
+            "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+        ),
+    );
+}
+
+#[test]
+fn n15_a_default_of_one_gigabyte() {
+    let meminfo = CAPTURED[0]
+        .1
+        .replace("Hugepagesize:       2048 kB", "Hugepagesize:    1048576 kB");
+    let default = |m: &mut Scene| {
+        m.facts
+            .meminfo
+            .as_mut()
+            .expect("meminfo")
+            .default_huge_page_bytes = Some(GB);
+        m.file("proc/meminfo", meminfo.as_str());
+        m.file(
+            "proc/cmdline",
+            "default_hugepagesz=1G hugepagesz=1G hugepages=2",
+        );
+        m.file(CONF, None);
+        m.facts.server.huge_page_size_bytes = Some(2 * MB);
+    };
+    // vm.nr_hugepages means pages of 1 GB.
+    expect(
+        "huge_pages",
+        |m| {
+            m.fall_back(500);
+            default(m);
+        },
+        Status::Warning,
+        "37 too few",
+        Some(
+            "echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages; then restart PostgreSQL",
+        ),
+    );
+    expect(
+        "reboot",
+        |m| default(m),
+        Status::Warning,
+        "neither the kernel command line nor sysctl's files set up huge pages of 2 MB",
+        Some("for the next boot, on the kernel command line: hugepagesz=2M hugepages=537"),
+    );
+}
+
+#[test]
+fn n15_a_size_between_two_powers_of_two() {
+    // 683 pages of 1536 kB, which the kernel puts on 513 of its own.
+    expect(
+        "huge_pages",
+        |m| {
+            m.fall_back(512);
+            m.facts.server.huge_page_size_bytes = Some(1536 << 10);
+            m.needs(1024 * MB);
+        },
+        Status::Warning,
+        "513 huge pages of 2 MB are required and the pool can give 512, 1 too few",
+        Some("sysctl -w vm.nr_hugepages=513; then restart PostgreSQL"),
+    );
+}
+
+#[test]
+fn n15_a_tiny_server_and_forks_of_a_swapped_postmaster() {
+    let figures = |m: &mut Scene, figures: ProcessFigures| {
+        m.around.processes = processes(40, figures);
+    };
+    expect(
+        "page_tables",
+        |m| {
+            m.fall_back(537);
+            m.needs(16 * MB);
+            let page_tables = Some(700 << 10);
+            let each = ProcessFigures {
+                page_tables,
+                ..ProcessFigures::default()
+            };
+            figures(m, each);
+        },
+        Status::Ok,
+        "of 16 MB",
+        None,
+    );
+    expect(
+        "swap",
+        |m| {
+            let each = ProcessFigures {
+                swap: Some(10 * MB),
+                ..ProcessFigures::default()
+            };
+            figures(m, each);
+            m.around.host.usage.as_mut().expect("meminfo").swap_free = Some(7 * GB);
+        },
+        Status::Ok,
+        "10 MB of private memory",
+        None,
+    );
+}
+
+#[test]
+fn n16_a_setting_is_changed_where_it_comes_from() {
+    let off = |source: SettingSource, allows_alter_system: bool| {
+        move |m: &mut Scene| {
+            m.fall_back(537);
+            m.facts.server.huge_pages = HugePages::Off;
+            let value = "off".to_owned();
+            m.around.settings = BTreeMap::from([("huge_pages", Setting { value, source })]);
+            m.around.allows_alter_system = allows_alter_system;
+        }
+    };
+    let line = || {
+        SettingSource::File(Some(FileLine {
+            path: PathBuf::from("/etc/postgresql/17/main/postgresql.conf"),
+            line: 42,
+        }))
+    };
+    for (source, allows_alter_system, remedy) in [
+        (
+            SettingSource::CommandLine,
+            true,
+            "huge_pages = 'try' on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts); then restart PostgreSQL",
+        ),
+        (
+            SettingSource::CommandLine,
+            false,
+            "huge_pages = 'try' on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts); then restart PostgreSQL",
+        ),
+        (
+            line(),
+            true,
+            "ALTER SYSTEM SET huge_pages = 'try'; then restart PostgreSQL",
+        ),
+        (
+            line(),
+            false,
+            "in /etc/postgresql/17/main/postgresql.conf: huge_pages = 'try'; then restart PostgreSQL",
+        ),
+        (
+            SettingSource::AutoConf,
+            false,
+            "in the configuration file: huge_pages = 'try'; then restart PostgreSQL",
+        ),
+    ] {
+        expect(
+            "huge_pages",
+            off(source, allows_alter_system),
+            Status::Warning,
+            "huge_pages = off",
+            Some(remedy),
+        );
+    }
+}
+
+#[test]
+fn n16_limits_of_containers_are_raised_outside() {
+    expect(
+        "cgroup_fault_limit",
+        |m| limited(&mut m.facts, Some(100), None),
+        Status::Critical,
+        "SIGBUS",
+        Some(
+            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+        ),
+    );
+}
+
+#[test]
+fn n17_what_waits_while_huge_pages_are_in_use() {
+    type Change = fn(&mut Server);
+    let changes: [(Change, &str, &str); 2] = [
+        (
+            |next| next.huge_pages = HugePages::Off,
+            "a restart would lose huge pages: huge_pages = off",
+            "ALTER SYSTEM SET huge_pages = 'try'",
+        ),
+        (
+            |next| next.shared_memory_type = SharedMemoryType::Sysv,
+            "a restart would lose huge pages: shared_memory_type = sysv",
+            "ALTER SYSTEM SET shared_memory_type = 'mmap'",
+        ),
+    ];
+    for (change, words, remedy) in changes {
+        for name in ["restart", "restart_with_files"] {
+            let waits = |m: &mut Scene| m.waits(change);
+            expect(name, waits, Status::Warning, words, Some(remedy));
+        }
+    }
+}
+
+#[test]
+fn n17_three_servers_on_small_pages_need_what_all_need() {
+    expect(
+        "neighbours",
+        |m| {
+            m.fall_back(0);
+            beside(m, 143 * MB);
+            beside(m, 143 * MB);
+        },
+        Status::Warning,
+        "2 other servers run on this host, and all together need 681 huge pages of 2 MB; the pool has 0",
+        Some("sysctl -w vm.nr_hugepages=681"),
+    );
+}
+
+#[test]
+fn files_that_refuse_the_next_start_come_first() {
+    let refused = |m: &mut Scene| {
+        m.fall_back(537);
+        m.around.files = Files::Refused("syntax error".to_owned());
+    };
+    for name in ["huge_pages", "restart_with_files"] {
+        let check = says(name, &scene(refused).machine());
+        let remedy = check.remedy.expect("a remedy");
+        assert!(
+            remedy.starts_with("correct what the message names"),
+            "{remedy}"
+        );
+    }
+}
