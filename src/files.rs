@@ -11,8 +11,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{
     error::Error,
-    plan::next_start::next_start,
-    postgres::{catalogue::may_plan, jsonb::Jsonb, server::subject},
+    plan::{next_start::next_start, settings::Planned},
+    postgres::{catalogue::may_plan, server::subject},
 };
 
 /// A plan costs a child process. It is made only for those who may plan.
@@ -24,7 +24,7 @@ pub(crate) fn waiting(facts: &Facts) -> Files {
         let why = "only a role that may execute hugeinfo_plan(jsonb) is told";
         return Files::Unseen(why.to_owned());
     }
-    match next_start(Jsonb::Object(Vec::new())) {
+    match next_start(&Planned::default()) {
         Ok(next) if is_same(facts, &next) => Files::NothingWaits,
         Ok(next) => Files::Planned(next),
         Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {

@@ -5,8 +5,8 @@
 //! * [`error`]: all that can go wrong. [`report`]: which SQLSTATE and hint it gets.
 //! * [`postgres`]: what the server says of itself. The only place with `unsafe` and `pg_sys`.
 //! * [`processes`]: the processes of this server, and nobody else's.
-//! * [`facts`]: what `hugeinfo_status` looks at. [`surroundings`]: what the diagnoses look at
-//!   beyond that.
+//! * [`machine`]: this server and its machine, looked at as closely as a question needs.
+//! * [`surroundings`]: what the diagnoses look at beyond the facts of the server itself.
 //! * [`plan`]: what the next start will need, as PostgreSQL itself computes it. [`files`]: whether
 //!   that differs from what is.
 //! * [`numbers`]: the kernel's numbers as SQL has them.
@@ -16,8 +16,8 @@
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
 mod error;
-mod facts;
 mod files;
+mod machine;
 mod numbers;
 mod plan;
 mod postgres;

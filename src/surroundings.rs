@@ -1,9 +1,10 @@
 //! What the diagnoses look at beyond the facts of `hugeinfo_status`, read for this server.
 
 use hugeinfo::{
-    advice::checks::shared_thp_may_be_used,
+    advice::shared_thp_may_be_used,
     linux::{
-        boot, buddyinfo,
+        boot::NextBoot,
+        buddyinfo,
         cgroup::{self, memory},
         error::{Absent, absent_or},
         numa::node,
@@ -14,23 +15,26 @@ use hugeinfo::{
     server::{
         facts::Facts,
         host::Host,
-        surroundings::{ProcessFigures, Surroundings},
+        surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
 
 use crate::{
     error::Error,
-    files,
     postgres::{
         self,
         interrupts::check_for_interrupts,
-        setting_source,
+        reload, setting_source,
         settings::{self, max_connections, uses_io_uring},
     },
     processes,
 };
 
-pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
+/// `files` says what the configuration files mean for the next start.
+pub(crate) fn read(
+    facts: &Facts,
+    files: impl FnOnce(&Facts) -> Files,
+) -> Result<Surroundings, Error> {
     let root = Root::system();
     let host = Host::read(&root)?;
     let nodes = absent_or(node::read(&root, check_for_interrupts))?;
@@ -66,7 +70,7 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         host,
         vmstat: absent_or(vmstat::read(&root))?,
         free_blocks: absent_or(buddyinfo::read(&root))?,
-        asked_at_boot: boot::read(&root)?,
+        asked_at_boot: NextBoot::read(&root)?,
         nodes,
         segment_nodes: if has_several_nodes {
             processes::segment_pages_by_node()?
@@ -88,9 +92,9 @@ pub(crate) fn read(facts: &Facts) -> Result<Surroundings, Error> {
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),
-        settings_wait_for_restart: settings::wait_for_restart(),
+        settings_wait_for_restart: reload::something_may_wait(),
         allows_alter_system: settings::allows_alter_system(),
-        files: files::waiting(facts),
+        files: files(facts),
     })
 }
 
@@ -126,6 +130,7 @@ fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
         Ok::<_, Error>(Some(ProcessFigures {
             page_tables: memory.page_tables,
             rss_anon: memory.rss_anon,
+            rss_shmem: memory.rss_shmem,
             swap: memory.swap,
             major_faults: member.stat.major_faults,
             age_seconds: uptime

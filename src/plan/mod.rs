@@ -21,4 +21,4 @@ mod on_disk;
 mod output;
 mod program;
 mod scratch;
-mod settings;
+pub(crate) mod settings;

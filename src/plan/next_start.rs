@@ -18,18 +18,15 @@ use super::{
 use crate::{
     error::Error,
     postgres::{
-        exit,
-        jsonb::Jsonb,
-        places,
+        exit, places,
         server::server_with,
         settings::{is_from_command_line, setting},
     },
 };
 
-/// What the next start will use. Errors: settings that may not be planned; PostgreSQL's own where
+/// What the next start will use. Errors: PostgreSQL's own where
 /// it would not start.
-pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
-    let planned = Planned::checked(settings)?;
+pub(crate) fn next_start(planned: &Planned) -> Result<Server, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
@@ -48,7 +45,7 @@ pub(crate) fn next_start(settings: Jsonb) -> Result<Server, Error> {
     } else {
         None
     };
-    let shared_memory_bytes = shared_memory_bytes(&planned, deadline)?;
+    let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
     if let Some(reader) = reader {
         for (name, value) in reader.finish(deadline)? {
             values.entry(name).or_insert(value);

@@ -12,54 +12,13 @@ use crate::{
     error::Error,
     postgres::{
         jsonb::{Jsonb, LONGEST_SETTINGS},
-        settings::{check_setting, is_defined},
+        settings::{SIZING, check_setting, is_defined},
     },
 };
 
-/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
-/// that decide over huge pages. All are numbers or words of a list: none names a file, a library or
-/// a command. A test varies every other setting of the server to show that none is missing.
-const NAMES: [&CStr; 35] = [
-    c"autovacuum_max_workers",
-    c"autovacuum_worker_slots",
-    c"commit_timestamp_buffers",
-    c"hot_standby",
-    c"huge_page_size",
-    c"huge_pages",
-    c"io_max_combine_limit",
-    c"io_max_concurrency",
-    c"io_method",
-    c"io_workers",
-    c"max_active_replication_origins",
-    c"max_connections",
-    c"max_locks_per_transaction",
-    c"max_logical_replication_workers",
-    c"max_pred_locks_per_transaction",
-    c"max_prepared_transactions",
-    c"max_replication_slots",
-    c"max_wal_senders",
-    c"max_worker_processes",
-    c"min_dynamic_shared_memory",
-    c"multixact_member_buffers",
-    c"multixact_offset_buffers",
-    c"notify_buffers",
-    c"old_snapshot_threshold",
-    c"pg_stat_statements.max",
-    c"reserved_connections",
-    c"serializable_buffers",
-    c"shared_buffers",
-    c"shared_memory_type",
-    c"subtransaction_buffers",
-    c"superuser_reserved_connections",
-    c"track_activity_query_size",
-    c"transaction_buffers",
-    c"wal_buffers",
-    c"wal_level",
-];
-
 /// The list, to be shown.
 fn names() -> String {
-    NAMES.map(CStr::to_string_lossy).join(", ")
+    SIZING.map(CStr::to_string_lossy).join(", ")
 }
 
 /// Those that decide over huge pages, and what PostgreSQL uses where nobody has set them.
@@ -76,6 +35,7 @@ pub(super) fn default(name: &CStr) -> &'static str {
 }
 
 /// Settings that PostgreSQL has accepted, each by itself.
+#[derive(Default)]
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 
 impl Planned {
@@ -90,7 +50,7 @@ impl Planned {
         };
         for (name, value) in members {
             let lower = name.to_ascii_lowercase();
-            let Some(known) = NAMES
+            let Some(known) = SIZING
                 .into_iter()
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
@@ -119,6 +79,15 @@ impl Planned {
     pub(crate) fn value(&self, name: &CStr) -> Option<&CStr> {
         let (_, value) = self.0.iter().find(|(planned, _)| *planned == name)?;
         Some(value)
+    }
+
+    /// Names and values, as a person would type them.
+    pub(crate) fn shown(&self) -> Vec<(String, Option<String>)> {
+        let shown = |text: &CStr| text.to_string_lossy().into_owned();
+        let pairs = self.0.iter();
+        pairs
+            .map(|(name, value)| (shown(name), Some(shown(value))))
+            .collect()
     }
 
     /// As the program takes them.

@@ -12,6 +12,7 @@ pub(crate) mod latch;
 pub(crate) mod memory;
 pub(crate) mod places;
 pub(crate) mod processes;
+pub(crate) mod reload;
 pub(crate) mod roles;
 pub(crate) mod server;
 pub(crate) mod setting_source;

@@ -18,6 +18,11 @@ pub(crate) fn data_directory() -> PathBuf {
     path(unsafe { CStr::from_ptr(pg_sys::DataDir) })
 }
 
+/// The file that `ALTER SYSTEM` writes.
+pub(crate) fn auto_conf() -> PathBuf {
+    data_directory().join("postgresql.auto.conf")
+}
+
 /// The configuration file.
 pub(crate) fn config_file() -> PathBuf {
     // SAFETY: set before the server starts its first process.

@@ -1,6 +1,10 @@
 //! Where a setting of the server comes from.
 
-use std::{collections::BTreeMap, ffi::CStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::CStr,
+    path::PathBuf,
+};
 
 use hugeinfo::server::setting::{FileLine, Setting, SettingSource};
 use pgrx::pg_sys;
@@ -18,6 +22,21 @@ pub(crate) fn in_effect() -> BTreeMap<&'static str, Setting> {
     settings.collect()
 }
 
+/// The files that settings of the size of shared memory come from.
+pub(super) fn files() -> BTreeSet<PathBuf> {
+    let file = |name| {
+        settings::with_setting(name, |record| match source(record, true) {
+            SettingSource::File(Some(line)) => Some(line.path),
+            _ => None,
+        })
+    };
+    settings::SIZING
+        .into_iter()
+        .filter_map(file)
+        .flatten()
+        .collect()
+}
+
 /// As `pg_settings` has it, which tells files to those alone who may read all settings.
 fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
@@ -30,9 +49,7 @@ fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource 
             let file = (!record.sourcefile.is_null())
                 .then(|| c_string::path(unsafe { CStr::from_ptr(record.sourcefile) }));
             match file {
-                Some(file) if file == places::data_directory().join("postgresql.auto.conf") => {
-                    SettingSource::AutoConf
-                }
+                Some(file) if file == places::auto_conf() => SettingSource::AutoConf,
                 file => SettingSource::File(file.filter(|_| shows_places).map(|path| FileLine {
                     path,
                     line: u32::try_from(record.sourceline).unwrap_or_default(),

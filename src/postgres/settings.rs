@@ -16,6 +16,47 @@ pub(super) const WATCHED: [&CStr; 6] = [
     c"shared_memory_type",
 ];
 
+/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
+/// that decide over huge pages. All are numbers or words of a list: none names a file, a library or
+/// a command. A test varies every other setting of the server to show that none is missing.
+pub(crate) const SIZING: [&CStr; 35] = [
+    c"autovacuum_max_workers",
+    c"autovacuum_worker_slots",
+    c"commit_timestamp_buffers",
+    c"hot_standby",
+    c"huge_page_size",
+    c"huge_pages",
+    c"io_max_combine_limit",
+    c"io_max_concurrency",
+    c"io_method",
+    c"io_workers",
+    c"max_active_replication_origins",
+    c"max_connections",
+    c"max_locks_per_transaction",
+    c"max_logical_replication_workers",
+    c"max_pred_locks_per_transaction",
+    c"max_prepared_transactions",
+    c"max_replication_slots",
+    c"max_wal_senders",
+    c"max_worker_processes",
+    c"min_dynamic_shared_memory",
+    c"multixact_member_buffers",
+    c"multixact_offset_buffers",
+    c"notify_buffers",
+    c"old_snapshot_threshold",
+    c"pg_stat_statements.max",
+    c"reserved_connections",
+    c"serializable_buffers",
+    c"shared_buffers",
+    c"shared_memory_type",
+    c"subtransaction_buffers",
+    c"superuser_reserved_connections",
+    c"track_activity_query_size",
+    c"transaction_buffers",
+    c"wal_buffers",
+    c"wal_level",
+];
+
 /// A setting in its base unit. PostgreSQL raises an error if there is none of that name.
 pub(crate) fn setting(name: &CStr) -> String {
     // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and
@@ -64,12 +105,12 @@ pub(crate) fn allows_alter_system() -> bool {
     shown(c"allow_alter_system").is_none_or(|value| value == "on")
 }
 
-/// Whether one of [`WATCHED`] has been changed in the files, as of the last reload, and takes
+/// Whether one of [`SIZING`] has been changed in the files, as of the last reload, and takes
 /// effect at the next start.
-pub(crate) fn wait_for_restart() -> bool {
+pub(super) fn wait_for_restart() -> bool {
     let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
     let waits = |name| with_setting(name, |record| record.status & waits != 0);
-    WATCHED.into_iter().any(|name| waits(name).unwrap_or(false))
+    SIZING.into_iter().any(|name| waits(name).unwrap_or(false))
 }
 
 /// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.

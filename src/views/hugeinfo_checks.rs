@@ -1,16 +1,15 @@
 //! `hugeinfo_checks`: a row for each diagnosis, also the healthy ones.
 
-use hugeinfo::advice::checks;
+use hugeinfo::advice::{diagnosis, words};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
-    facts,
+    machine,
     postgres::{
         encoding::{shown, shown_in},
         memory::with_room,
     },
-    surroundings,
 };
 
 /// What matters most first. Reads the host, every process of this server and the title of every
@@ -30,21 +29,26 @@ fn hugeinfo_checks() -> Result<
             name!(finding, String),
             name!(evidence, JsonB),
             name!(remedy, Option<String>),
+            name!(steps, Option<JsonB>),
         ),
     >,
     ErrorReport,
 > {
     let rows = || {
-        let facts = facts::read()?;
-        let checks = checks::all(&facts, &surroundings::read(&facts)?);
+        let machine = machine::whole()?;
+        let checks = diagnosis::checks(&machine);
         let rows = checks.into_iter().map(|mut check| {
             shown_in(&mut check.evidence);
+            let mut steps = words::data(&machine, &check.steps);
+            shown_in(&mut steps);
+            let steps = (!check.steps.is_empty()).then_some(JsonB(steps));
             (
                 check.name,
                 check.status.as_str(),
                 shown(check.finding),
                 JsonB(check.evidence),
                 check.remedy.map(shown),
+                steps,
             )
         });
         Ok::<_, Error>(rows.collect::<Vec<_>>())

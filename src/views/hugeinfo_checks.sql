@@ -5,7 +5,8 @@ SELECT name,
        status,
        finding,
        evidence,
-       remedy
+       remedy,
+       steps
 FROM hugeinfo_checks();
 
 REVOKE ALL ON FUNCTION hugeinfo_checks() FROM PUBLIC;
@@ -27,3 +28,5 @@ COMMENT ON COLUMN hugeinfo_checks.evidence IS
 'The figures by name: bytes end in _bytes, counts of pages in _pages. Those that the kernel does not report are null.';
 COMMENT ON COLUMN hugeinfo_checks.remedy IS
 'What to type. NULL: nothing.';
+COMMENT ON COLUMN hugeinfo_checks.steps IS
+'The remedy for programs: an array of objects with where_to_run, command and is_disruptive, in order. NULL: nothing.';

@@ -10,7 +10,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
-    facts,
+    machine,
     numbers::{bigint_or_null, pid_or_error},
     postgres::{encoding::is_utf8_database, interrupts::check_for_interrupts, memory::with_room},
     processes,
@@ -50,7 +50,7 @@ fn hugeinfo_holders() -> Result<
             own.insert(member.process.pid());
             Ok(None::<()>)
         })?;
-        let holders = holders::read(&root, &facts::read()?, &own, check_for_interrupts)?;
+        let holders = holders::read(&root, &machine::facts()?, &own, check_for_interrupts)?;
         let users = absent_or(passwd::read(&root))?.ok();
         let text = |name: &[u8]| name_text(name, !is_utf8_database());
         let rows = holders.into_iter().map(|holder| {

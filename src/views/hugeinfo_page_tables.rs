@@ -8,7 +8,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
-    facts,
+    machine,
     numbers::{bigint, bigint_or_null},
     postgres::{memory::with_room, settings::max_connections},
     processes,
@@ -35,7 +35,7 @@ fn hugeinfo_page_tables() -> Result<
     ErrorReport,
 > {
     let rows = || {
-        let facts = facts::read()?;
+        let facts = machine::facts()?;
         let present = processes::all(|member, buffer| {
             Ok(absent_or(status::read_memory(&member.process, buffer))?
                 .ok()

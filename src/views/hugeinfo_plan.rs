@@ -7,9 +7,9 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use super::pool::{pool_overloads, pool_row};
 use crate::{
     error::Error,
-    facts,
+    machine,
     numbers::bigint,
-    plan::next_start::next_start,
+    plan::{next_start::next_start, settings::Planned},
     postgres::{jsonb::Jsonb, text::Text},
 };
 
@@ -42,19 +42,19 @@ pool_overloads! {
 /// PostgreSQL's own for what it would not start with, 38000 where its program takes too long, 53100
 /// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
-    let planned = next_start(settings)?;
-    let mut facts = facts::read()?;
+    let planned = next_start(&Planned::checked(settings)?)?;
     let segment_bytes = planned.shared_memory_bytes;
-    facts.planned = Some(planned);
+    let machine = machine::planning(planned)?;
+    let facts = &machine.facts;
     let ram = facts.meminfo.as_ref().ok().and_then(|m| m.total_bytes);
     let percent = ram.map(|ram| segment_bytes as f64 * 100.0 / ram as f64);
 
-    let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
+    let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
     let row = |forecast: Option<&Forecast>| {
         let is_asked_for = forecast.and_then(|f| facts.asks_for(f.pool.page_bytes));
         let segment = bigint(segment_bytes)?;
         Ok(pool_row!(
-            &facts,
+            &machine,
             forecast,
             [segment, percent],
             [is_asked_for]

@@ -4,7 +4,7 @@ use hugeinfo::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::pool::{pool_overloads, pool_row};
-use crate::{error::Error, facts};
+use crate::{error::Error, machine};
 
 pool_overloads! {
     "hugeinfo_pools", [], [];
@@ -18,11 +18,11 @@ pool_overloads! {
 ///
 /// Errors: as `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {
-    let facts = facts::read()?;
-    let forecasts = Forecast::of_each_pool(&facts).unwrap_or_default();
+    let machine = machine::without_files()?;
+    let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
     let rows = forecasts
         .iter()
-        .map(|f| Ok(pool_row!(&facts, Some(f), [], [])));
+        .map(|f| Ok(pool_row!(&machine, Some(f), [], [])));
     rows.collect()
 }
 

@@ -1,11 +1,11 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::{advice::checks, linux::pages, model::forecast::Forecast};
+use hugeinfo::{advice::diagnosis, linux::pages, model::forecast::Forecast};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
-    facts,
+    machine,
     numbers::bigint_or_null,
     postgres::{encoding::shown, memory::with_room},
 };
@@ -42,15 +42,16 @@ fn hugeinfo_status() -> Result<
     ErrorReport,
 > {
     let row = || {
-        let facts = facts::read()?;
-        let verdict = checks::verdict(&facts);
+        let machine = machine::as_needed()?;
+        let facts = &machine.facts;
+        let verdict = diagnosis::verdict(&machine);
         let segment = facts.segment.as_ref().ok();
         let segment_pages =
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
         let asked_for = facts.huge_page_asked_for();
         let required =
             asked_for.map(|page_bytes| pages::pages_required(facts.needed_bytes(), page_bytes));
-        let target = Forecast::of_target(&facts);
+        let target = Forecast::of_target(&machine);
         let target = target.as_ref();
         Ok::<_, Error>((
             facts.server.huge_pages.as_str(),
@@ -66,7 +67,7 @@ fn hugeinfo_status() -> Result<
             bigint_or_null(target.map(|target| target.pool.total))?,
             bigint_or_null(target.map(|target| target.pool.available()))?,
             bigint_or_null(target.and_then(|target| target.shortfall))?,
-            Forecast::target_fits_after_restart(&facts),
+            Forecast::target_fits_after_restart(&machine),
             bigint_or_null(target.and_then(|target| target.recommended))?,
             verdict.status.as_str(),
             shown(verdict.reason),

@@ -13,6 +13,7 @@ mod hugeinfo_numa;
 mod hugeinfo_page_tables;
 mod hugeinfo_plan;
 mod hugeinfo_pools;
+mod hugeinfo_runbook;
 mod hugeinfo_sources;
 mod hugeinfo_status;
 mod hugeinfo_vmstat;

@@ -36,9 +36,9 @@ macro_rules! pool_overloads {
     };
 }
 
-/// A row for such a function, of the facts and an `Option<&Forecast>`; NULLs without one.
+/// A row for such a function, of the machine and an `Option<&Forecast>`; NULLs without one.
 macro_rules! pool_row {
-    ($facts:expr, $forecast:expr, [$($first:expr),*], [$($more:expr),*]) => {{
+    ($machine:expr, $forecast:expr, [$($first:expr),*], [$($more:expr),*]) => {{
         let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
         let pool = forecast.map(|forecast| &forecast.pool);
         let cgroup = forecast.and_then(|forecast| forecast.cgroup.as_ref().ok());
@@ -67,7 +67,9 @@ macro_rules! pool_row {
             figure(cgroup.and_then(|limits| limits.fault_use))?,
             figure(cgroup.and_then(|limits| limits.reservation_limit))?,
             figure(cgroup.and_then(|limits| limits.reservation_use))?,
-            forecast.and_then(|forecast| forecast.how_to_set($facts)),
+            forecast
+                .and_then(|forecast| hugeinfo::advice::how_to_set($machine, &forecast.pool))
+                .map($crate::postgres::encoding::shown),
         )
     }};
 }

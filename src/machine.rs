@@ -1,0 +1,80 @@
+//! This server and its machine, looked at as closely as a question needs.
+
+use hugeinfo::{
+    advice::{check::Status, diagnosis},
+    linux::{error::absent_or, root::Root, sysvipc},
+    model::machine::Machine,
+    server::{
+        facts::{Facts, Server},
+        surroundings::Files,
+    },
+};
+
+use crate::{
+    error::Error,
+    files,
+    postgres::{processes::parent_pid, reload::something_may_wait, server},
+    surroundings,
+};
+
+/// The facts about the server itself: some small files.
+pub(crate) fn facts() -> Result<Facts, Error> {
+    Ok(Facts::read(
+        &Root::system(),
+        server::server()?,
+        &server::subject(),
+    )?)
+}
+
+/// All that the checks look at. What the configuration files say costs a child process.
+pub(crate) fn whole() -> Result<Machine, Error> {
+    let facts = facts()?;
+    let around = surroundings::read(&facts, files::waiting)?;
+    Ok(Machine::new(facts, Some(around)))
+}
+
+/// The same, but for the files where the server knows of nothing in them that waits.
+pub(crate) fn without_files() -> Result<Machine, Error> {
+    let facts = facts()?;
+    let around = surroundings::read(&facts, files_if_waiting)?;
+    Ok(Machine::new(facts, Some(around)))
+}
+
+/// The same with that plan of the next start.
+pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
+    let mut facts = facts()?;
+    let around = surroundings::read(&facts, |_| Files::NothingWaits)?;
+    facts.planned = Some(next);
+    Ok(Machine::new(facts, Some(around)))
+}
+
+/// Only what tells whether anything is wrong, and all if there is: a healthy server is cheap to
+/// ask, and a sick one gets its remedy.
+pub(crate) fn as_needed() -> Result<Machine, Error> {
+    let facts = facts()?;
+    let machine = Machine::new(facts, None);
+    let is_well = diagnosis::verdict(&machine).status < Status::Warning;
+    if is_well && !something_may_wait() && is_alone()? {
+        return Ok(machine);
+    }
+    let around = surroundings::read(&machine.facts, files_if_waiting)?;
+    Ok(Machine::new(machine.facts, Some(around)))
+}
+
+/// Whether no other server runs on this host. Each has a System V segment, whatever its
+/// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`); other programs may have some.
+fn is_alone() -> Result<bool, Error> {
+    let own = u64::from(parent_pid());
+    let segments = absent_or(sysvipc::read(&Root::system()))?.unwrap_or_default();
+    Ok(!segments
+        .iter()
+        .any(|segment| segment.attached > 0 && segment.creator != own))
+}
+
+fn files_if_waiting(facts: &Facts) -> Files {
+    if something_may_wait() {
+        files::waiting(facts)
+    } else {
+        Files::NothingWaits
+    }
+}

@@ -1,0 +1,37 @@
+//! Whether the configuration files have been changed since the server read them.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use pgrx::pg_sys;
+
+use super::{places, setting_source, settings};
+
+/// 2000-01-01, with which PostgreSQL's time begins, after 1970-01-01.
+const POSTGRES_EPOCH: Duration = Duration::from_secs(946_684_800);
+
+/// Whether a setting that the size of shared memory or its pages depend on waits for a restart, or
+/// may wait: files have been changed since the last reload. A file that is included for the first
+/// time, by a directory that is included, is not seen.
+pub(crate) fn something_may_wait() -> bool {
+    settings::wait_for_restart() || changed_since_reload()
+}
+
+fn changed_since_reload() -> bool {
+    // SAFETY: set when the files are read, by this process alone.
+    let read = unsafe { pg_sys::PgReloadTime };
+    let Ok(read) = u64::try_from(read) else {
+        return true;
+    };
+    let read = SystemTime::UNIX_EPOCH + POSTGRES_EPOCH + Duration::from_micros(read);
+    let is_newer = |file: &Path| {
+        let modified = fs::metadata(file).and_then(|data| data.modified());
+        modified.is_ok_and(|modified| modified > read)
+    };
+    is_newer(&places::config_file())
+        || is_newer(&places::auto_conf())
+        || setting_source::files().iter().any(|file| is_newer(file))
+}

@@ -1,0 +1,73 @@
+//! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
+
+use hugeinfo::advice::runbook;
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use super::overloads::overloads;
+use crate::{
+    error::Error,
+    machine,
+    plan::{next_start::next_start, settings::Planned},
+    postgres::{encoding::shown, jsonb::Jsonb, text::Text},
+};
+
+overloads! {
+    "hugeinfo_runbook",
+    (
+        name!(step, i32),
+        name!(where_to_run, &'static str),
+        name!(command, String),
+        name!(why, String),
+        name!(expected, Option<String>),
+        name!(is_disruptive, bool),
+    );
+    /// To a healthy server, with the files as they are.
+    fn hugeinfo_runbook() {
+        rows(None)
+    }
+    fn hugeinfo_runbook_jsonb(settings: Jsonb) {
+        planned(settings)
+    }
+    /// Errors: 22P02 for a text that is no JSON.
+    fn hugeinfo_runbook_text(settings: Text) {
+        planned(settings.jsonb())
+    }
+}
+
+/// To a server with these settings.
+///
+/// Errors: as `hugeinfo_plan`.
+fn planned(settings: Jsonb) -> Result<Vec<Row>, Error> {
+    let planned = Planned::checked(settings)?;
+    let settings = planned.shown();
+    if settings.is_empty() {
+        return rows(None);
+    }
+    let next = next_start(&planned)?;
+    rows(Some(&runbook::Planned { settings, next }))
+}
+
+fn rows(planned: Option<&runbook::Planned>) -> Result<Vec<Row>, Error> {
+    let machine = machine::whole()?;
+    let steps = runbook::of(&machine, planned);
+    let rows = (1..).zip(steps).map(|(number, row)| {
+        (
+            number,
+            row.place.as_str(),
+            shown(row.command),
+            shown(row.why),
+            row.expected.map(shown),
+            row.is_disruptive,
+        )
+    });
+    Ok(rows.collect())
+}
+
+extension_sql_file!(
+    "hugeinfo_runbook.sql",
+    requires = [
+        hugeinfo_runbook,
+        hugeinfo_runbook_jsonb,
+        hugeinfo_runbook_text
+    ]
+);

@@ -1,0 +1,39 @@
+ALTER FUNCTION hugeinfo_runbook() ROWS 5;
+ALTER FUNCTION hugeinfo_runbook(jsonb) ROWS 5;
+ALTER FUNCTION hugeinfo_runbook(text) ROWS 5;
+
+CREATE VIEW hugeinfo_runbook AS
+SELECT step,
+       where_to_run,
+       command,
+       why,
+       expected,
+       is_disruptive
+FROM hugeinfo_runbook();
+
+REVOKE ALL ON FUNCTION hugeinfo_runbook(), hugeinfo_runbook(jsonb), hugeinfo_runbook(text) FROM PUBLIC;
+REVOKE ALL ON hugeinfo_runbook FROM PUBLIC;
+-- With settings it runs a program: for superusers until granted, as hugeinfo_plan.
+GRANT EXECUTE ON FUNCTION hugeinfo_runbook() TO pg_monitor;
+GRANT SELECT ON hugeinfo_runbook TO pg_monitor;
+
+COMMENT ON FUNCTION hugeinfo_runbook() IS
+'Each step from here to a healthy server, in order; the function behind the view of the same name.';
+COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
+'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}: the settings that hugeinfo_plan(jsonb) takes, ALTER SYSTEM included.';
+COMMENT ON FUNCTION hugeinfo_runbook(text) IS
+'hugeinfo_runbook(jsonb) of settings as text, of at most 64 kB: what a quoted literal goes to.';
+COMMENT ON VIEW hugeinfo_runbook IS
+'Each step from here to a healthy server, in order. Every step has been tried on a model of this machine: none does harm, and none can be left out. No row: there is nothing to do.';
+COMMENT ON COLUMN hugeinfo_runbook.step IS
+'Its number, from 1.';
+COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
+'root shell: on the host. SQL: as a superuser. service: whatever starts PostgreSQL. orchestrator: whatever sets the limits of containers. decision: a person has to decide.';
+COMMENT ON COLUMN hugeinfo_runbook.command IS
+'What to type, or what to do.';
+COMMENT ON COLUMN hugeinfo_runbook.why IS
+'The reason of this step.';
+COMMENT ON COLUMN hugeinfo_runbook.expected IS
+'What hugeinfo_status will say after it, as the model computes it: status and reason. NULL: that depends on a decision.';
+COMMENT ON COLUMN hugeinfo_runbook.is_disruptive IS
+'Whether this step ends all sessions.';
