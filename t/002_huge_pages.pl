@@ -19,7 +19,8 @@ sub comes_true
 	my ($status, $name) = @_;
 	restarts($node);
 	my $huge = segment($node->{_pid})->{page_bytes} > base_page() ? 't' : 'f';
-	is($huge, $status->{fits_after_restart}, "$name: the restart went as forecast");
+	# NULL where pages have to be made at the start: only a try can tell, and here there is memory
+	is($huge, $status->{fits_after_restart} // 't', "$name: the restart went as forecast");
 	return;
 }
 
@@ -42,7 +43,7 @@ SKIP:
 			pool_available_pages => 0,
 			shortfall_pages => 0,
 			fits_after_restart => 't',
-			recommended_nr_hugepages => $need,
+			recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
 			status => 'ok',
 		}, $name);
 	comes_true($seen->{status}, $name);
@@ -69,7 +70,7 @@ SKIP:
 				fits_after_restart => 't',
 				pool_total_pages => $need + $spare,
 				pool_available_pages => $spare,
-				recommended_nr_hugepages => $need,
+				recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
 			}, $name);
 		like($seen->{status}{reason}, qr/\b$spare\b/, "$name: the reason names the pages too many");
 		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy names the right number")
@@ -90,11 +91,11 @@ SKIP:
 	is($seen->{kernel}{$kb}{surplus}, $need, "$name: all pages are surplus");
 	compare_status($seen->{status}, {
 			in_use => 't',
-			status => 'ok',
+			status => 'warning',
 			shortfall_pages => 0,
-			fits_after_restart => 't',
+			fits_after_restart => undef,
 			pool_available_pages => 0,
-			recommended_nr_hugepages => $need,
+			recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
 		}, $name);
 	comes_true($seen->{status}, $name);
 
@@ -112,11 +113,11 @@ SKIP:
 	$seen = observe($node);
 	compare_pools($node, $seen, $name);
 	compare_status($seen->{status},
-		{ in_use => 'f', pool_available_pages => $need, shortfall_pages => 0, fits_after_restart => 't' }, $name);
+		{ in_use => 'f', pool_available_pages => $need, shortfall_pages => 0, fits_after_restart => undef }, $name);
 	comes_true($seen->{status}, $name);
 	$seen = observe($node);
 	compare_pools($node, $seen, "$name, running");
-	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, "$name, running");
+	compare_status($seen->{status}, { in_use => 't', status => 'warning', fits_after_restart => undef }, "$name, running");
 }
 
 # The kernel cannot take pages away that are in use or reserved: it calls them surplus, and they
@@ -141,7 +142,7 @@ for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', '
 				status => $status,
 				shortfall_pages => $taken,
 				fits_after_restart => 'f',
-				recommended_nr_hugepages => $need,
+				recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
 			}, $name);
 		like($seen->{status}{reason}, qr/restart/i, "$name: the reason speaks of the restart");
 		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*$need\b/, "$name: the remedy brings them back");

@@ -32,7 +32,7 @@ SKIP:
 			huge_page_size_bytes => $kb * 1024,
 			required_huge_pages => $need,
 			shortfall_pages => $need,
-			recommended_nr_hugepages => $need,
+			recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
 			fits_after_restart => 'f',
 		}, $name);
 	like($seen->{status}{remedy}, qr/\Q$write\E/, "$name: the remedy writes to the pool of that size");

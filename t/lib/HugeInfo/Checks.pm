@@ -81,6 +81,7 @@ sub expected_pool
 	my $required = POSIX::ceil($real->{bytes} / ($kb * 1024));
 	my $kernel = pool($kb);
 	my $numbers = pool_numbers($kernel, $own, $required);
+	$numbers->{recommended_nr_hugepages} += small_neighbours($kb, $node->{_pid});
 	return {
 		page_size_bytes => $kb * 1024,
 		required_pages => $required,
@@ -114,7 +115,7 @@ sub follow
 		next if $step =~ /^(?:in Kubernetes|if that gives too few,) /;
 		note("$name: $step");
 		if ($step =~ /^(?:then )?restart PostgreSQL$/) { $node->restart }
-		elsif ($step =~ /^stop PostgreSQL, which has the memory/) { $node->stop }
+		elsif ($step eq 'stop PostgreSQL') { $node->stop }
 		elsif ($step eq 'start PostgreSQL') { $node->start }
 		elsif ($step =~ /^ALTER SYSTEM SET \w+ = \S+$/) { $node->safe_psql('postgres', $step) }
 		elsif ($step =~ m{^for the next boot, in /etc/sysctl\.d/\S+\.conf: vm\.nr_hugepages = (\d+)$}) { HugeInfo::Host::set_boot_pages($1) }

@@ -10,7 +10,8 @@ no warnings 'portable';
 use Exporter 'import';
 use POSIX ();
 
-our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment);
+our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment
+  small_neighbours);
 
 sub _lines
 {
@@ -70,6 +71,8 @@ sub pool_numbers
 	# are surplus now vanish as they are freed, so they count for a restart only as far as overcommit
 	# gives them again.
 	my $obtainable = _max(0, $pool->{total} - $pool->{surplus} + $pool->{overcommit} - $others);
+	# what is there already; the kernel may fail to make the rest
+	my $sure = _max(0, $pool->{total} - $pool->{surplus} + _max(0, $pool->{surplus} - $own) - $others);
 	return {
 		committed_pages => $committed,
 		others_pages => $others,
@@ -77,7 +80,27 @@ sub pool_numbers
 		  $pool->{free} - $pool->{reserved} + _max(0, $pool->{overcommit} - $pool->{surplus}),
 		shortfall_pages => _max(0, $required - $obtainable),
 		recommended_nr_hugepages => $others + $required,
+		fits_after_restart => $required <= $sure ? 't' : $required <= $obtainable ? undef : 'f',
 	};
+}
+
+# Pages that the servers on small pages, but for this one, would take of the default pool.
+sub small_neighbours
+{
+	my ($kb, $own) = @_;
+	return 0 if $kb != default_page_kb();
+	my $pages = 0;
+	for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
+	{
+		# a postmaster: a postgres that is no child of one; one that may not be seen is none
+		my $segment = eval {
+			my ($comm, $parent) = "@{[ _lines(qq(/proc/$pid/stat)) ]}" =~ /^\d+ \((.*)\) \S (\d+)/ or die;
+			die if $pid == $own || $comm ne 'postgres' || "@{[ _lines(qq(/proc/$parent/comm)) ]}" eq 'postgres';
+			segment($pid);
+		} or next;
+		$pages += POSIX::ceil($segment->{bytes} / ($kb * 1024)) if $segment->{page_bytes} == base_page();
+	}
+	return $pages;
 }
 
 # The main segment of a server, found in maps and smaps without its name or an address: it is the
