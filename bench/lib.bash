@@ -1,5 +1,6 @@
 # What the measurements share: throwaway servers, connections that stay open, samples in turn, a
-# table. shellcheck disable=SC2154 # each script sets cases, methods and rounds
+# table.
+# shellcheck disable=SC2154 # each script sets cases, methods and rounds
 
 . scripts/lib/janitor.bash
 . scripts/lib/postgres.bash
