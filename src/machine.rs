@@ -48,16 +48,16 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     Ok(Machine::new(facts, Some(around)))
 }
 
-/// Only what tells whether anything is wrong, and all if there is: a healthy server is cheap to
-/// ask, and a sick one gets its remedy.
+/// Only what tells whether anything is wrong; what decides over a remedy if there is.
 pub(crate) fn as_needed() -> Result<Machine, Error> {
     let facts = facts()?;
     let machine = Machine::new(facts, None);
     let is_well = diagnosis::verdict(&machine).status < Status::Warning;
-    if is_well && !something_may_wait() && is_alone()? {
+    let is_alone = is_alone()?;
+    if is_well && !something_may_wait() && is_alone {
         return Ok(machine);
     }
-    let around = surroundings::read(&machine.facts, files_if_waiting)?;
+    let around = surroundings::for_remedy(&machine.facts, is_alone, files_if_waiting)?;
     Ok(Machine::new(machine.facts, Some(around)))
 }
 

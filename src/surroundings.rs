@@ -7,14 +7,15 @@ use hugeinfo::{
         buddyinfo,
         cgroup::{self, memory},
         error::{Absent, absent_or},
-        numa::node,
-        process::{Process, limits, oom_score, smaps, status},
+        numa::{node, nodes},
+        process::{Process, children, limits, oom_score, smaps, status},
         root::Root,
         uptime, vmstat,
     },
     server::{
         facts::Facts,
         host::Host,
+        instances::Instance,
         surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
@@ -60,12 +61,6 @@ pub(crate) fn read(
         Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
         Err(_) => Vec::new(),
     };
-    let own = processes::postmaster(&root)?;
-    let neighbours = absent_or(processes::servers_of_host(&root, own))?.map(|all| {
-        all.into_iter()
-            .filter(|server| Some(server.pid) != own)
-            .collect()
-    });
     Ok(Surroundings {
         host,
         vmstat: absent_or(vmstat::read(&root))?,
@@ -87,7 +82,7 @@ pub(crate) fn read(
         locked_memory,
         memory_limit,
         refused_by_limits,
-        neighbours,
+        neighbours: neighbours(&root)?,
         uses_io_uring: uses_io_uring(),
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
@@ -96,6 +91,99 @@ pub(crate) fn read(
         allows_alter_system: settings::allows_alter_system(),
         files: files(facts),
     })
+}
+
+/// What decides over a remedy for this server, and nothing that grows with its processes: the rest
+/// counts as missing. Where there is no other server there are no neighbours to look for.
+pub(crate) fn for_remedy(
+    facts: &Facts,
+    is_alone: bool,
+    files: impl FnOnce(&Facts) -> Files,
+) -> Result<Surroundings, Error> {
+    let root = Root::system();
+    let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
+    let memory_limit = match &postmaster {
+        Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let nodes = match absent_or(nodes::with_memory(&root))? {
+        Ok(list) if list.count() > 1 => absent_or(node::read(&root, check_for_interrupts))?,
+        _ => Ok(Vec::new()),
+    };
+    // What the next boot sets up matters where the server is about to ask for huge pages.
+    let files = files(facts);
+    let next = match &files {
+        Files::Planned(next) => Facts {
+            planned: Some(next.clone()),
+            ..facts.clone()
+        },
+        _ => facts.clone(),
+    };
+    let is_about_to_ask = !next.asks_for_huge_pages() || next.target_pool().is_none();
+    Ok(Surroundings {
+        host: Host::read_memory(&root)?,
+        vmstat: Err(Absent::not_looked_at()),
+        free_blocks: absent_or(buddyinfo::read(&root))?,
+        asked_at_boot: if is_about_to_ask {
+            NextBoot::read(&root)?
+        } else {
+            Err(Absent::not_looked_at())
+        },
+        nodes,
+        segment_nodes: None,
+        segment_thp_bytes: None,
+        processes: oldest_processes(&root)?,
+        oom_score_adj: Err(Absent::not_looked_at()),
+        locked_memory: Err(Absent::not_looked_at()),
+        memory_limit,
+        refused_by_limits: Vec::new(),
+        neighbours: if is_alone {
+            Ok(Vec::new())
+        } else {
+            neighbours(&root)?
+        },
+        uses_io_uring: false,
+        max_connections: max_connections(),
+        shared_buffers_bytes: settings::shared_buffers_bytes(),
+        settings: setting_source::in_effect(),
+        settings_wait_for_restart: reload::something_may_wait(),
+        allows_alter_system: settings::allows_alter_system(),
+        files,
+    })
+}
+
+/// The servers of this host but this one.
+fn neighbours(root: &Root) -> Result<Result<Vec<Instance>, Absent>, Error> {
+    let own = processes::postmaster(root)?;
+    let servers = absent_or(processes::servers_of_host(root, own))?;
+    Ok(servers.map(|all| {
+        let others = all.into_iter();
+        others.filter(|server| Some(server.pid) != own).collect()
+    }))
+}
+
+/// As many as tell how much of the segment has been touched: the checkpointer is one of the first
+/// that the postmaster starts.
+fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
+    const MOST: usize = 8;
+    let parent = postgres::processes::parent_pid();
+    let mut buffer = Vec::new();
+    let mut figures = Vec::new();
+    for pid in children::pids(root, parent, [], check_for_interrupts)?
+        .into_iter()
+        .take(MOST)
+    {
+        let member = children::member(root, parent, pid, &mut buffer)?;
+        let Some((process, _)) = member else { continue };
+        if let Ok(memory) = absent_or(status::read_memory(&process, &mut buffer))? {
+            figures.push(ProcessFigures {
+                rss_shmem: memory.rss_shmem,
+                is_postmaster: pid == parent,
+                ..ProcessFigures::default()
+            });
+        }
+    }
+    Ok(figures)
 }
 
 /// Of the process that has touched most of the segment: a lower bound, as each shows only what it

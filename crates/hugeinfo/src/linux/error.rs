@@ -11,6 +11,16 @@ pub struct Absent {
     pub why: Absence,
 }
 
+impl Absent {
+    /// Of what nobody has asked for.
+    pub fn not_looked_at() -> Self {
+        Self {
+            path: "what was not asked for".into(),
+            why: Absence::Missing,
+        }
+    }
+}
+
 /// The two ways in which a source can be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {

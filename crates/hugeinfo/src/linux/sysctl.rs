@@ -33,9 +33,32 @@ pub struct Vm {
     pub nr_overcommit_hugepages: Option<i64>,
 }
 
+/// Reads the files of overcommit alone; what makes up the limit only where there is one.
+pub fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
+    let mode = number(root, "overcommit_memory")?;
+    let vm = Vm {
+        overcommit_memory: mode,
+        ..Vm::default()
+    };
+    if mode != Some(2) {
+        return Ok(vm);
+    }
+    let kilobytes = |bytes: &[u8]| parse(bytes)?.checked_mul(1024);
+    let overcommit_bytes = read_as(root, "overcommit_kbytes", kilobytes);
+    Ok(Vm {
+        overcommit_ratio: number(root, "overcommit_ratio")?,
+        overcommit_bytes: absent_or(overcommit_bytes)?.ok(),
+        ..vm
+    })
+}
+
+fn number(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
+    Ok(absent_or(read_number(root, name))?.ok())
+}
+
 /// Reads the files.
 pub fn read(root: &Root) -> Result<Vm, ReadError> {
-    let number = |name| Ok::<_, ReadError>(absent_or(read_number(root, name))?.ok());
+    let number = |name| number(root, name);
     let kilobytes = |bytes: &[u8]| parse(bytes)?.checked_mul(1024);
     let overcommit_bytes = read_as(root, "overcommit_kbytes", kilobytes);
     Ok(Vm {

@@ -36,6 +36,27 @@ pub struct Host {
 }
 
 impl Host {
+    /// Reads what decides over a pool: memory and its settings. The rest counts as missing.
+    ///
+    /// Errors: as [`Self::read`].
+    pub fn read_memory(root: &Root) -> Result<Self, ReadError> {
+        let meminfo = absent_or(meminfo::read_with_usage(root))?;
+        Ok(Self {
+            kernel_release: String::new(),
+            machine: String::new(),
+            base_page_bytes: pages::base_page_bytes(),
+            default_huge_page_bytes: meminfo
+                .as_ref()
+                .ok()
+                .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
+            usage: meminfo.map(|(_, usage)| usage),
+            vm: sysctl::read_overcommit(root)?,
+            thp: Err(Absent::not_looked_at()),
+            nodes: Err(Absent::not_looked_at()),
+            processors: Err(Absent::not_looked_at()),
+        })
+    }
+
     /// Reads everything; name and page size are those of the running kernel, whatever the root.
     ///
     /// Errors: a source that is malformed or fails to be read; never one that is absent.
