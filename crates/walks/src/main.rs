@@ -9,12 +9,7 @@ mod random;
 mod servers;
 mod walk;
 
-use std::{
-    collections::BTreeMap,
-    env,
-    path::PathBuf,
-    time::{Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, env, path::PathBuf, time::Instant};
 
 use kernel::Kernel;
 use machine::KernelRules;
@@ -94,10 +89,7 @@ fn run(words: &Words) -> Result<(), String> {
         .filter(|&size| can_be_made(&stage, size))
         .collect();
 
-    let clock = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(1, |time| time.as_secs());
-    let base = words.number("seed").unwrap_or(clock);
+    let base = words.number("seed").unwrap_or(1);
     let count = |name| words.number(name).unwrap_or(0);
     let large = if gigantic.is_empty() {
         0
