@@ -206,7 +206,7 @@ SKIP:
 	$fresh->value('SELECT count(*) FROM large');
 	cmp_ok($shared->($fresh->pid) - $after, '>=', 40 << 20, "$name: reading the table does");
 	# a function in FROM that depends on nothing is called but once
-	is_cancelled_in_time($fresh, 'SELECT count(*) FROM (SELECT hugeinfo_numa() FROM generate_series(1, 100000)) AS n', $name);
+	is_cancelled($fresh, 'SELECT count(*) FROM (SELECT hugeinfo_numa() FROM generate_series(1, 100000)) AS n', $name);
 	$_->close for $fresh, $reader;
 }
 

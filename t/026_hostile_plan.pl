@@ -169,7 +169,7 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 {
 	my $name = 'a child that heeds nothing';
 	deed('s');
-	is_cancelled_in_time($sql, 'SELECT hugeinfo_plan()', $name);
+	is_cancelled($sql, 'SELECT hugeinfo_plan()', $name);
 	leaves_nothing($name);
 	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
 	is($state, '38000', "$name: ends at the time limit");
@@ -189,8 +189,8 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	my $name = 'a pipe among the files';
 	unlink "$data/more.conf";
 	POSIX::mkfifo("$data/more.conf", 0600) or die "mkfifo: $!";
-	is_cancelled_in_time($sql, 'SELECT * FROM hugeinfo_checks', "$name, the checks");
-	is_cancelled_in_time($sql, 'SELECT * FROM hugeinfo_plan()', "$name, a plan");
+	is_cancelled($sql, 'SELECT * FROM hugeinfo_checks', "$name, the checks");
+	is_cancelled($sql, 'SELECT * FROM hugeinfo_plan()', "$name, a plan");
 	leaves_nothing($name);
 	like($sql->value($finding), qr/^unknown: .*within 10 seconds/s, "$name: the check is unknown, and the others answer");
 	$sql->ask('SELECT * FROM hugeinfo_checks');
@@ -292,7 +292,7 @@ SKIP:
 {
 	my $name = 'a crowded directory';
 	for my $i (1 .. 50_000) { open my $fh, '>', "$temporary/pg_hugeinfo-plan.$i" or die $! }
-	is_cancelled_in_time($sql, 'SELECT count(*) FROM (SELECT hugeinfo_plan() FROM generate_series(1, 1000)) AS p', $name);
+	is_cancelled($sql, 'SELECT count(*) FROM (SELECT hugeinfo_plan() FROM generate_series(1, 1000)) AS p', $name);
 	unlink map { "$temporary/pg_hugeinfo-plan.$_" } 1 .. 50_000;
 	leaves_nothing($name);
 }

@@ -17,7 +17,7 @@ use Time::HiRes qw(time);
 
 use HugeInfo::Processes ();
 
-our @EXPORT = qw(is_cancelled_in_time);
+our @EXPORT = qw(is_cancelled);
 
 my $count = 0;
 
@@ -114,28 +114,23 @@ sub notices
 	return ($out, [ $error =~ /^(\w+:\s+\w{5}: .*)$/mg ]);
 }
 
-# What takes seconds ends within 50 ms of a timeout of 50 ms. The only assertion on time in these
-# tests: one time of five has to do, since a busy host may let anybody wait, but what is checked too
-# rarely is never in time. No descriptor stays open.
-sub is_cancelled_in_time
+# A timeout of 50 ms ends what takes many seconds, long before its own end: the bound is for what
+# nobody ends, not for a busy machine. No descriptor stays open.
+sub is_cancelled
 {
 	my ($self, $sql, $name) = @_;
 	my $files = sub { return join "\n", HugeInfo::Processes::open_files($self->pid) };
-	my ($state, $seconds, @took);
 	$self->value('SET statement_timeout = 50');
 	# the first time, it may have something to load
 	$self->query($sql);
 	my $before = $files->();
-	for (1 .. 5)
-	{
-		my $start = time;
-		($state) = $self->error_of($sql);
-		push @took, $seconds = time - $start;
-		last if $state ne '57014' || $seconds <= 0.1;
-	}
+	my $start = time;
+	my ($state) = $self->error_of($sql);
+	my $seconds = time - $start;
 	is($state, '57014', "$name: statement_timeout ends it");
-	cmp_ok($seconds, '<=', 0.1, "$name: within 50 ms") or diag("it took @took");
-	cmp_ok($seconds, '>=', 0.05, "$name: and not sooner");
+	cmp_ok($seconds, '>=', 0.05, "$name: not before its time");
+	cmp_ok($seconds, '<', 5, "$name: nor at its own end");
+	note(sprintf '%s: after %.0f ms', $name, 1000 * $seconds);
 	is($files->(), $before, "$name: no file stays open");
 	$self->value('RESET statement_timeout');
 	return;
