@@ -308,6 +308,16 @@ fn n05_memory_has_to_be_available() {
             "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; start PostgreSQL",
         ),
     );
+    // It is not, and is not asked for once more.
+    expect(
+        "huge_pages",
+        |m| short(m, 3 * GB),
+        Status::Warning,
+        "4096 too few",
+        Some(
+            "free 4383 MB of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
+        ),
+    );
     // It has touched nothing.
     expect(
         "huge_pages",

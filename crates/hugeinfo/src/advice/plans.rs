@@ -11,7 +11,7 @@ use crate::{
         need::Need,
         next_boot, shares,
         step::{By, Decision, Setting, Step},
-        take::{Harm, Trouble, take_all},
+        take::{Harm, Trouble, take, take_all},
     },
     server::{
         facts::{HugePages, Server, SharedMemoryType},
@@ -434,14 +434,21 @@ fn too_large(machine: &Machine) -> Option<Decision> {
             page_bytes,
         });
     }
-    let grown = need
-        .now()
-        .saturating_sub(pool.total)
-        .saturating_mul(page_bytes);
-    let available = machine.available_bytes()?;
-    let spare = machine.ram_bytes()? / 50;
-    let missing = grown.saturating_add(spare).saturating_sub(available);
-    (missing > 0).then_some(Decision::FreeMemory { bytes: missing })
+    missing_memory(&aimed, page_bytes, pages)
+}
+
+/// What the pool lacks to grow to so many pages, with what the server gives back while it is
+/// stopped, as the plan that takes the least memory does.
+fn missing_memory(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Decision> {
+    let (stopped, _) = take(machine, &Step::Stop);
+    let grown = pages.checked_sub(stopped.pool(page_bytes)?.total)?;
+    if grown == 0 {
+        return None;
+    }
+    let spare = stopped.ram_bytes()? / 50;
+    let wanted = grown.saturating_mul(page_bytes).saturating_add(spare);
+    let bytes = wanted.saturating_sub(stopped.available_bytes()?);
+    (bytes > 0).then_some(Decision::FreeMemory { bytes })
 }
 
 /// Why the host cannot spare so many pages of that pool, of which others hold some. `None`: it can,
