@@ -16,6 +16,7 @@ use hugeinfo::{
         facts::Facts,
         host::Host,
         instances::Instance,
+        sight::{self, Sight},
         surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
@@ -61,6 +62,7 @@ pub(crate) fn read(
         Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
         Err(_) => Vec::new(),
     };
+    let (neighbours, sight) = neighbours(&root)?;
     Ok(Surroundings {
         host,
         vmstat: absent_or(vmstat::read(&root))?,
@@ -82,7 +84,8 @@ pub(crate) fn read(
         locked_memory,
         memory_limit,
         refused_by_limits,
-        neighbours: neighbours(&root)?,
+        neighbours,
+        sight,
         uses_io_uring: uses_io_uring(),
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
@@ -119,6 +122,10 @@ pub(crate) fn for_remedy(
         },
         _ => facts.clone(),
     };
+    let (neighbours, sight) = match is_alone {
+        true => (Ok(Vec::new()), Sight::Host),
+        false => neighbours(&root)?,
+    };
     let is_about_to_ask = !next.asks_for_huge_pages() || next.target_pool().is_none();
     Ok(Surroundings {
         host: Host::read_memory(&root)?,
@@ -137,11 +144,8 @@ pub(crate) fn for_remedy(
         locked_memory: Err(Absent::not_looked_at()),
         memory_limit,
         refused_by_limits: Vec::new(),
-        neighbours: if is_alone {
-            Ok(Vec::new())
-        } else {
-            neighbours(&root)?
-        },
+        neighbours,
+        sight,
         uses_io_uring: false,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
@@ -152,14 +156,16 @@ pub(crate) fn for_remedy(
     })
 }
 
-/// The servers of this host but this one.
-fn neighbours(root: &Root) -> Result<Result<Vec<Instance>, Absent>, Error> {
+/// The servers of this host but this one, and whether there may be more.
+fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
     let own = processes::postmaster(root)?;
     let servers = absent_or(processes::servers_of_host(root, own))?;
-    Ok(servers.map(|all| {
+    let sight = sight::read(root, own, servers.as_deref().unwrap_or_default())?;
+    let others = servers.map(|all| {
         let others = all.into_iter();
         others.filter(|server| Some(server.pid) != own).collect()
-    }))
+    });
+    Ok((others, sight))
 }
 
 /// As many as tell how much of the segment has been touched: the checkpointer is one of the first

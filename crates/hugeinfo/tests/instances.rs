@@ -6,7 +6,10 @@ use std::{collections::HashSet, fs, os::unix::fs::symlink};
 
 use hugeinfo::{
     linux::{process::segment::Segment, root::Root},
-    server::instances::{self, Instance},
+    server::{
+        facts::SharedMemoryType,
+        instances::{self, Instance},
+    },
 };
 use tempfile::TempDir;
 
@@ -71,6 +74,7 @@ fn hidden(pid: u32) -> Instance {
         directory_argument: None,
         port: None,
         segment: None,
+        shared_memory_type: None,
     }
 }
 
@@ -108,6 +112,7 @@ fn what_may_be_read_and_what_may_not() {
             page_bytes: Some(2 << 20),
             mappings: 1,
         }),
+        shared_memory_type: Some(SharedMemoryType::Mmap),
         ..hidden(10)
     };
     let other = Instance {

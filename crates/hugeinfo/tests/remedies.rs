@@ -92,6 +92,7 @@ fn beside(m: &mut Scene, bytes: u64) {
         directory_argument: None,
         port: None,
         segment,
+        shared_memory_type: Some(SharedMemoryType::Mmap),
     });
 }
 

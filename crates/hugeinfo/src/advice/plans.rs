@@ -8,7 +8,7 @@ use crate::{
         headroom::Headroom,
         limits,
         machine::Machine,
-        need::Need,
+        need::{Need, unseen},
         next_boot, shares,
         step::{By, Decision, Setting, Step},
         take::{Harm, Trouble, take, take_all},
@@ -158,6 +158,10 @@ impl Parts {
             let need = Need::of(&aimed, pool)?;
             let (now, pages) = (need.now(), need.after_restart());
             let is_target = pool.page_bytes == target.page_bytes;
+            if pool.persistent() > pages && unseen(machine).is_some() {
+                // Somebody may want them.
+                continue;
+            }
             let set = Step::SetPool {
                 page_bytes: pool.page_bytes,
                 node: None,
@@ -413,8 +417,22 @@ fn why_not(machine: &Machine, trouble: Option<Trouble>, else_: Decision) -> Deci
         Some(Trouble::Harm(Harm::OutOfMemory { bytes })) => Decision::FreeMemory { bytes },
         Some(Trouble::Harm(Harm::MemoryLimit { bytes })) => Decision::RaiseMemoryLimit { bytes },
         Some(Trouble::Harm(Harm::CommitLimit)) => Decision::RaiseCommitLimit,
-        _ => else_,
+        _ => idle(machine).unwrap_or(else_),
     }
+}
+
+/// The most memory in pages that nobody needs who can be seen, where somebody cannot.
+fn idle(machine: &Machine) -> Option<Decision> {
+    unseen(machine)?;
+    let pools = machine.facts.pools.iter().flatten();
+    let idle = pools.filter_map(|pool| {
+        let pages = pool
+            .persistent()
+            .checked_sub(Need::of(machine, pool)?.now())?;
+        Some((pages, pool.page_bytes)).filter(|&(pages, _)| pages > 0)
+    });
+    let (pages, page_bytes) = idle.max_by_key(|(pages, size)| pages.saturating_mul(*size))?;
+    Some(Decision::LookForHiddenServers { pages, page_bytes })
 }
 
 /// Why the pool that is needed cannot be had. `None`: that is not the reason.

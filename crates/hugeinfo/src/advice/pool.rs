@@ -4,7 +4,12 @@ use crate::{
     advice::{plans, words},
     linux::hugepages::Pool,
     model::{
-        forecast::Forecast, machine::Machine, need::Need, next_boot, step::Step, take::take_all,
+        forecast::Forecast,
+        machine::Machine,
+        need::{Need, unseen},
+        next_boot,
+        step::{Decision, Step},
+        take::take_all,
     },
 };
 
@@ -27,6 +32,17 @@ pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let boot = next_boot::set(machine, pool.page_bytes, pages);
     if let Some(decision) = plans::too_large_for(machine, pool, pages, need.others) {
         return Some(vec![Step::Decide(decision)]);
+    }
+    if let Some(idle) = pool
+        .persistent()
+        .checked_sub(pages)
+        .filter(|&idle| idle > 0)
+        && unseen(machine).is_some()
+    {
+        return Some(vec![Step::Decide(Decision::LookForHiddenServers {
+            pages: idle,
+            page_bytes: pool.page_bytes,
+        })]);
     }
     let with = |steps: Vec<Step>| -> Vec<Step> { steps.into_iter().chain(boot.clone()).collect() };
     if machine.around.is_none() {

@@ -20,6 +20,7 @@ pub mod hugepages;
 pub mod list;
 pub mod meminfo;
 pub mod mounts;
+pub(crate) mod namespace;
 pub mod numa;
 pub mod pages;
 pub mod passwd;

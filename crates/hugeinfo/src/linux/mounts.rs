@@ -34,7 +34,7 @@ impl Mount {
     }
 
     /// What stands behind `NAME=`.
-    fn option(&self, name: &str) -> Option<&[u8]> {
+    pub(crate) fn option(&self, name: &str) -> Option<&[u8]> {
         self.options()
             .filter_map(|option| split_once(option, b'='))
             .find_map(|(key, value)| (key == name.as_bytes()).then_some(value))

@@ -4,7 +4,10 @@
 use crate::{
     linux::{hugepages::Pool, pages::pages_required, process::segment::Segment},
     model::{headroom::Headroom, machine::Machine},
-    server::facts::{Facts, Server},
+    server::{
+        facts::{Facts, Server, SharedMemoryType},
+        sight::Sight,
+    },
 };
 
 /// Pages of one size.
@@ -78,6 +81,30 @@ impl Need {
     }
 }
 
+/// Servers that may want huge pages, and how many nobody can tell from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// Processes of other users are hidden, or the list of processes is.
+    Processes,
+    /// So many servers are seen, and their memory may not be.
+    Servers(usize),
+}
+
+/// Who may want the pages that seem to be needed by nobody. `None`: nobody, or nobody has looked.
+pub fn unseen(machine: &Machine) -> Option<Unseen> {
+    let around = machine.around.as_ref()?;
+    let Ok(servers) = &around.neighbours else {
+        return Some(Unseen::Processes);
+    };
+    if around.sight == Sight::Hidden {
+        return Some(Unseen::Processes);
+    }
+    let hidden = servers.iter().filter(|server| server.segment.is_none());
+    Some(hidden.count())
+        .filter(|&count| count > 0)
+        .map(Unseen::Servers)
+}
+
 /// What this need leaves of RAM, beside what is needed of the other pools: idle pages there are no
 /// reason to leave a server out. `None`: the kernel doesn't tell.
 fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
@@ -143,7 +170,8 @@ fn pages_in(segment: &Segment, is_on: u64, page_bytes: u64) -> u64 {
     }
 }
 
-/// Nobody knows which size another server asks for: the default is likeliest.
+/// Nobody knows which size another server asks for: the default is likeliest. System V segments lie
+/// on small pages whatever is asked for.
 fn neighbours(machine: &Machine, page_bytes: u64) -> u64 {
     let servers = machine.around.as_ref().map(|around| &around.neighbours);
     if machine.default_page_bytes() != Some(page_bytes) {
@@ -153,6 +181,7 @@ fn neighbours(machine: &Machine, page_bytes: u64) -> u64 {
         .and_then(|servers| servers.as_ref().ok())
         .into_iter()
         .flatten()
+        .filter(|server| server.shared_memory_type != Some(SharedMemoryType::Sysv))
         .filter_map(|server| server.segment.as_ref())
         .filter(|segment| {
             let base = machine.facts.base_page_bytes;

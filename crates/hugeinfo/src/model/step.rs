@@ -172,6 +172,13 @@ pub enum Decision {
     },
     /// The pool is another program's.
     OthersHoldThePools,
+    /// Pages that nobody needs who can be seen from here.
+    LookForHiddenServers {
+        /// How many.
+        pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
     /// Page tables grow with connections.
     FewerConnections,
     /// The server is swapped out.

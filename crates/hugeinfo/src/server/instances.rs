@@ -9,14 +9,14 @@ use crate::{
         passwd,
         process::{
             Process,
-            maps::{self, Extent, Mapping},
+            maps::{self, Mapping},
             segment::{self, Segment},
             stat, status,
         },
         root::Root,
         text::lines,
     },
-    server::postmaster_pid,
+    server::{facts::SharedMemoryType, postmaster_pid},
 };
 
 /// One server. What may not be read, as most of another user's, is `None`.
@@ -37,6 +37,8 @@ pub struct Instance {
     pub port: Option<u16>,
     /// Its main shared memory segment.
     pub segment: Option<Segment>,
+    /// What that was made by, as the segment shows it.
+    pub shared_memory_type: Option<SharedMemoryType>,
 }
 
 /// A process that may be a server's, as it shows itself.
@@ -239,10 +241,11 @@ fn instance(
         .and_then(|bytes| postmaster_pid::parse(&bytes))
         .filter(|file| file.pid == own_number)
         .map(|file| file.port);
-    let address = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
-    let segment = match absent_or(address)? {
-        Ok(Some(address)) => absent_or(segment::read(&process, address))?.ok(),
-        _ => None,
+    let main = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
+    let main = absent_or(main)?.ok().flatten();
+    let segment = match main {
+        Some((address, _)) => absent_or(segment::read(&process, address))?.ok(),
+        None => None,
     };
     // One that has ended meanwhile is left out.
     stat::read(&process, buffer)?;
@@ -254,16 +257,17 @@ fn instance(
         directory_argument: directory_argument(&candidate.command_line).map(<[u8]>::to_vec),
         port,
         segment,
+        shared_memory_type: main.map(|(_, made_by)| made_by),
     })
 }
 
-/// An address in the main segment of a postmaster, by `maps`: the largest shared memory object, all
-/// its mappings together. `None`: there is none.
+/// An address in the main segment of a postmaster, by `maps`, and what that was made by: the
+/// largest shared memory object, all its mappings together. `None`: there is none.
 ///
 /// That there are others, such as the small System V segment that guards the data directory, is why
 /// size decides. Errors: the number of a line that is no mapping.
-pub fn main_segment(maps: &[u8]) -> Result<Option<u64>, usize> {
-    let mut objects: Vec<(Extent, u64)> = Vec::new();
+pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usize> {
+    let mut objects: Vec<(Mapping, u64)> = Vec::new();
     for (number, line) in lines(maps) {
         let mapping = maps::parse_line(line).ok_or(number)?;
         if !is_shared_memory(&mapping) {
@@ -272,20 +276,29 @@ pub fn main_segment(maps: &[u8]) -> Result<Option<u64>, usize> {
         let extent = mapping.extent;
         match objects
             .iter_mut()
-            .find(|(first, _)| first.is_same_object(&extent))
+            .find(|(first, _)| first.extent.is_same_object(&extent))
         {
             Some((_, bytes)) => *bytes = bytes.saturating_add(extent.bytes()),
-            None => objects.push((extent, extent.bytes())),
+            None => objects.push((mapping, extent.bytes())),
         }
     }
     let largest = objects.into_iter().max_by_key(|(_, bytes)| *bytes);
-    Ok(largest.map(|(first, _)| first.start))
+    Ok(largest.map(|(first, _)| {
+        let made_by = match first.path.starts_with(SYSTEM_V) {
+            true => SharedMemoryType::Sysv,
+            false => SharedMemoryType::Mmap,
+        };
+        (first.extent.start, made_by)
+    }))
 }
+
+/// How the kernel names System V segments (ipc/shm.c `newseg`).
+const SYSTEM_V: &[u8] = b"/SYSV";
 
 fn is_shared_memory(mapping: &Mapping) -> bool {
     let name = mapping.path.as_slice();
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
-    let is_named = name == b"/anon_hugepage" || name == b"/dev/zero" || name.starts_with(b"/SYSV");
+    let is_named = name == b"/anon_hugepage" || name == b"/dev/zero" || name.starts_with(SYSTEM_V);
     is_named && mapping.permissions.ends_with('s')
 }
 
@@ -415,7 +428,11 @@ mod tests {
             7f0000500000-7f0000501000 rw-s 00000000 00:01 3 /SYSV0052e2c1 (deleted)\n\
             7f0001000000-7f0011000000 rw-p 00000000 00:01 7 /dev/zero (deleted)\n\
             7f0011000000-7f0021000000 rw-s 00000000 00:19 5 /dev/shm/PostgreSQL.1\n";
-        assert_eq!(main_segment(maps.as_bytes()), Ok(Some(0x7f00_0000_0000)));
+        let by_mmap = (0x7f00_0000_0000, SharedMemoryType::Mmap);
+        assert_eq!(main_segment(maps.as_bytes()), Ok(Some(by_mmap)));
+        let system_v = maps.lines().skip(3).take(2).collect::<Vec<_>>().join("\n");
+        let by_system_v = (0x7f00_0030_0000, SharedMemoryType::Sysv);
+        assert_eq!(main_segment(system_v.as_bytes()), Ok(Some(by_system_v)));
         assert_eq!(main_segment(b""), Ok(None));
         assert_eq!(main_segment(b"\nnonsense\n"), Err(2));
     }

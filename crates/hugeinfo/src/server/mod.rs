@@ -9,5 +9,6 @@ pub mod mapping_kind;
 pub mod postmaster_pid;
 pub mod refusal;
 pub mod setting;
+pub mod sight;
 pub mod sources;
 pub mod surroundings;

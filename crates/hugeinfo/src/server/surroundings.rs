@@ -12,7 +12,7 @@ use crate::{
         numa::node::Node,
         vmstat::Vmstat,
     },
-    server::{facts::Server, host::Host, instances::Instance, setting::Setting},
+    server::{facts::Server, host::Host, instances::Instance, setting::Setting, sight::Sight},
 };
 
 /// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
@@ -44,8 +44,10 @@ pub struct Surroundings {
     pub memory_limit: Result<Option<MemoryLimit>, Absent>,
     /// What the limits of the server's control groups have refused so far.
     pub refused_by_limits: Vec<Refused>,
-    /// The servers of this host but this one.
+    /// The servers of this host but this one, as far as they are seen.
     pub neighbours: Result<Vec<Instance>, Absent>,
+    /// Which are.
+    pub sight: Sight,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub uses_io_uring: bool,
     /// `max_connections`.

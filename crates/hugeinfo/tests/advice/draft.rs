@@ -24,6 +24,7 @@ use hugeinfo::{
         host::Host,
         instances::Instance,
         setting::{Setting, SettingSource},
+        sight::Sight,
         surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
@@ -100,6 +101,7 @@ pub enum Strict {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Neighbour {
     Small(u64),
+    SystemV(u64),
     Huge(u64),
     Hidden,
 }
@@ -154,6 +156,7 @@ words! {
         committed_percent: u64 = 40,
         whole_percent: u64 = 90,
         neighbours: Vec<Neighbour> = vec![],
+        is_hidden: bool = false,
         levels: Vec<Level> = vec![],
         is_v1: bool = false,
         is_old: bool = false,
@@ -371,7 +374,7 @@ impl Draft {
             .neighbours
             .iter()
             .map(|n| match n {
-                Neighbour::Small(mb) => mb * MB / 2,
+                Neighbour::Small(mb) | Neighbour::SystemV(mb) => mb * MB / 2,
                 _ => 0,
             })
             .sum();
@@ -554,6 +557,11 @@ impl Draft {
             })),
             refused_by_limits: Vec::new(),
             neighbours: Ok(self.instances(base, default)),
+            sight: if self.is_hidden {
+                Sight::Hidden
+            } else {
+                Sight::Host
+            },
             uses_io_uring: self.uses_io_uring,
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
@@ -718,8 +726,13 @@ impl Draft {
                     data_directory: None,
                     directory_argument: None,
                     port: None,
+                    shared_memory_type: match neighbour {
+                        Neighbour::Small(_) | Neighbour::Huge(_) => Some(SharedMemoryType::Mmap),
+                        Neighbour::SystemV(_) => Some(SharedMemoryType::Sysv),
+                        Neighbour::Hidden => None,
+                    },
                     segment: match neighbour {
-                        Neighbour::Small(mb) => lies_on(mb * MB, base),
+                        Neighbour::Small(mb) | Neighbour::SystemV(mb) => lies_on(mb * MB, base),
                         Neighbour::Huge(mb) => lies_on(mb * MB, default),
                         Neighbour::Hidden => None,
                     },

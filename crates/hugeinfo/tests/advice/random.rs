@@ -134,14 +134,16 @@ fn draft(dice: &mut Dice) -> Draft {
     if dice.one_in(4) {
         for _ in 0..1 + dice.below(3) {
             let mb = 100 + dice.below(ram_gb * 200);
-            let neighbour = match dice.below(5) {
+            let neighbour = match dice.below(6) {
                 0 => Neighbour::Hidden,
-                1 | 2 => Neighbour::Huge(mb),
+                1 => Neighbour::SystemV(mb),
+                2 | 3 => Neighbour::Huge(mb),
                 _ => Neighbour::Small(mb),
             };
             draft.neighbours.push(neighbour);
         }
     }
+    draft.is_hidden = dice.one_in(12);
     let waiting = dice.below(10);
     if waiting < 4 {
         draft.waiting = match waiting {
@@ -175,7 +177,7 @@ fn draft(dice: &mut Dice) -> Draft {
                     .iter()
                     .map(|n| match n {
                         Neighbour::Huge(mb) | Neighbour::Small(mb) => mb.div_ceil(page_mb),
-                        Neighbour::Hidden => 0,
+                        Neighbour::SystemV(_) | Neighbour::Hidden => 0,
                     })
                     .sum()
             } else {

@@ -1,7 +1,11 @@
 use crate::scene::{GB, MB, Scene};
 use hugeinfo::{
     linux::{hugepages::Pool, process::segment::Segment},
-    server::{facts::HugePages, instances::Instance},
+    server::{
+        facts::{HugePages, SharedMemoryType},
+        instances::Instance,
+        sight::Sight,
+    },
 };
 
 fn other(m: &mut Scene, segment: Option<Segment>) {
@@ -12,6 +16,7 @@ fn other(m: &mut Scene, segment: Option<Segment>) {
         data_directory: None,
         directory_argument: None,
         port: None,
+        shared_memory_type: segment.as_ref().map(|_| SharedMemoryType::Mmap),
         segment,
     };
     m.around
@@ -53,8 +58,25 @@ table! { neighbours;
         Warning "need 609 huge pages of 2 MB; the pool has 100" => "sysctl -w vm.nr_hugepages=609";
     "one on pages of another size"
         |m| { of(m, 9 * GB, GB); *m.pool(1) = Pool { total: 9, free: 0, ..m.pool(1).clone() } } Ok "need 537";
+    "none, as far as a container shows" |m| { m.around.sight = Sight::Namespace }
+        Ok "no other PostgreSQL server runs as far as is seen from here";
+    "none, and processes are hidden" |m| { m.around.sight = Sight::Hidden }
+        Unknown "processes of other users, which may be servers, are hidden from here";
+    "a pool for one, and processes are hidden"
+        |m| { of(m, 143 * MB, 4096); m.pool(0).total += 72; m.pool(0).free += 72; m.around.sight = Sight::Hidden }
+        Unknown "another server runs as far as is seen from here, and processes of other users";
+    "one too many is too many, whoever is hidden"
+        |m| { of(m, 143 * MB, 4096); m.around.sight = Sight::Hidden }
+        Warning "need 609" => "sysctl -w vm.nr_hugepages=609";
     "two that nobody may look into" |m| { other(m, None); other(m, None) }
-        Unknown "2 other servers" "what 2 of them need";
+        Unknown "2 other servers" "what 2 other servers need";
+    "System V shared memory takes no huge pages"
+        |m| {
+            of(m, 143 * MB, 4096);
+            let servers = m.around.neighbours.as_mut().expect("servers");
+            servers[0].shared_memory_type = Some(SharedMemoryType::Sysv);
+        }
+        Ok "another server runs on this host, and all together need 537";
     "all on small pages, and no pool at all" |m| { m.fall_back(0); of(m, 143 * MB, 4096); of(m, 143 * MB, 4096) }
         Warning "2 other servers run" "need 681 huge pages of 2 MB; the pool has 0" => "sysctl -w vm.nr_hugepages=681";
 }

@@ -1,5 +1,8 @@
 use crate::scene::{GB, MB, Scene};
-use hugeinfo::{linux::hugepages::Pool, server::facts::HugePages, server::surroundings::Files};
+use hugeinfo::{
+    linux::hugepages::Pool, server::facts::HugePages, server::sight::Sight,
+    server::surroundings::Files,
+};
 
 fn more(m: &mut Scene, pages: u64) {
     m.pool(0).total += pages;
@@ -13,6 +16,10 @@ table! { pool_size;
     "an oversized pool" |m| { more(m, 1000) }
         Warning "1000 huge pages of 2 MB (2000 MB) are needed by nobody"
         => "sysctl -w vm.nr_hugepages=537";
+    "somebody who is hidden may want them" |m| { more(m, 1000); m.around.sight = Sight::Hidden }
+        Unknown "1000 huge pages of 2 MB (2000 MB) are needed by nobody that can be seen, and processes of other users";
+    "a container sees no more than its own" |m| { more(m, 1000); m.around.sight = Sight::Namespace }
+        Warning "1000 huge pages" => "sysctl -w vm.nr_hugepages=537";
     "of another size" |m| { m.pool(1).total = 8; m.pool(1).free = 6 }
         Warning "6 huge pages of 1 GB (6 GB)"
         => "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";

@@ -29,6 +29,7 @@ use hugeinfo::{
     server::{
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
+        sight::Sight,
         surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
@@ -395,6 +396,7 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         memory_limit: Ok(None),
         refused_by_limits: Vec::new(),
         neighbours: Ok(Vec::new()),
+        sight: Sight::Host,
         uses_io_uring: false,
         max_connections: 100,
         shared_buffers_bytes: 128 * MB,

@@ -8,28 +8,39 @@ use crate::{
         words::human,
     },
     linux::{pages::pages_required, process::segment::Segment},
-    model::{machine::Machine, need::Need},
+    model::{
+        machine::Machine,
+        need::{Need, unseen},
+    },
+    server::sight::Sight,
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
-    let others = machine.around()?.neighbours.as_ref()?;
-    if others.is_empty() {
-        return Ok(Finding::ok("no other PostgreSQL server runs on this host")
-            .with(json!({ "other_servers": 0 })));
-    }
+    let around = machine.around()?;
+    let others = around.neighbours.as_ref()?;
+    let place = match around.sight {
+        Sight::Host => "on this host",
+        Sight::Namespace | Sight::Hidden => "as far as is seen from here",
+    };
+    let unseen = unseen(machine);
     let count = others.len();
+    if count == 0 {
+        if let Some(unseen) = unseen {
+            return Err(Untold(unseen.to_string()));
+        }
+        return Ok(
+            Finding::ok(format!("no other PostgreSQL server runs {place}"))
+                .with(json!({ "other_servers": 0 })),
+        );
+    }
     let servers = match count {
-        1 => "another server runs".to_owned(),
-        n => format!("{n} other servers run"),
+        1 => format!("another server runs {place}"),
+        n => format!("{n} other servers run {place}"),
     };
-    let unseen = || {
-        Untold(format!(
-            "{servers} on this host, and the pool cannot be seen"
-        ))
-    };
+    let no_pool = || Untold(format!("{servers}, and the pool cannot be seen"));
     let aimed = machine.planning(machine.aim());
-    let pool = aimed.facts.target_pool().ok_or_else(unseen)?;
-    let need = Need::of_all(&aimed, pool).ok_or_else(unseen)?;
+    let pool = aimed.facts.target_pool().ok_or_else(no_pool)?;
+    let need = Need::of_all(&aimed, pool).ok_or_else(no_pool)?;
     let hidden = others
         .iter()
         .filter(|server| server.segment.is_none())
@@ -51,15 +62,12 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         pages => format!(", with the {pages} that other programs have"),
     };
     let sum = format!(
-        "{servers} on this host, and all together need {needed} huge pages of {size}{strangers}; the pool has {has}"
+        "{servers}, and all together need {needed} huge pages of {size}{strangers}; the pool has {has}"
     );
     let finding = if needed > has {
         Finding::warning(format!("{sum}: whichever starts last gets none"))
-    } else if hidden > 0 {
-        Finding::new(
-            Status::Unknown,
-            format!("{servers} on this host, and what {hidden} of them need may not be seen"),
-        )
+    } else if let Some(unseen) = unseen {
+        Finding::new(Status::Unknown, format!("{servers}, and {unseen}"))
     } else {
         Finding::ok(sum)
     };

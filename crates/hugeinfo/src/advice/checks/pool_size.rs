@@ -11,7 +11,10 @@ use crate::{
         words::human,
     },
     linux::hugepages::Pool,
-    model::{machine::Machine, need::Need},
+    model::{
+        machine::Machine,
+        need::{Need, unseen},
+    },
     server::surroundings::Files,
 };
 
@@ -93,7 +96,10 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let Some(large) = large.max_by_key(|excess| excess.bytes()) else {
         return Ok(Finding::ok(largest.to_string()).with(largest.evidence()));
     };
-    // A pool may have been set up for settings that nobody may see here.
+    // A pool may have been set up for servers, or for settings, that nobody may see here.
+    if let Some(unseen) = unseen(machine) {
+        return Err(Untold(format!("{large} that can be seen, and {unseen}")));
+    }
     if let Some(Files::Unseen(why)) = machine.around.as_ref().map(|around| &around.files)
         && machine.may_wait()
     {

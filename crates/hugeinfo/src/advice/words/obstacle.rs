@@ -7,6 +7,7 @@ use crate::model::{
     landing::Fit,
     limits::{Refusal, fault_refusals},
     machine::Machine,
+    need::Unseen,
     obstacle::Obstacle,
 };
 
@@ -106,6 +107,19 @@ impl fmt::Display for Fit {
                 human(bytes),
                 human(left_bytes)
             ),
+        }
+    }
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Processes => write!(
+                f,
+                "processes of other users, which may be servers, are hidden from here"
+            ),
+            Self::Servers(1) => write!(f, "what one other server needs may not be seen"),
+            Self::Servers(n) => write!(f, "what {n} other servers need may not be seen"),
         }
     }
 }

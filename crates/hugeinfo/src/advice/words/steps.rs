@@ -182,6 +182,10 @@ fn decide(decision: &Decision) -> String {
             human(*bytes)
         ),
         Decision::OthersHoldThePools => "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
+        Decision::LookForHiddenServers { pages, page_bytes } => format!(
+            "ask root, who sees all servers of this host, whether one of them wants the {pages} huge pages of {} that no server seen from here needs: they could be given back",
+            human(*page_bytes)
+        ),
         Decision::FewerConnections => "lower max_connections, or let a pooler keep connections few".to_owned(),
         Decision::LookForSwap => "look for who takes the memory (hugeinfo_memory, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early".to_owned(),
         Decision::LookForFaults => "look at the rate now: SELECT * FROM hugeinfo_fault_rates(); then free memory, as for swap".to_owned(),

@@ -10,7 +10,8 @@ use std::path::Path;
 
 pub use self::hugetlb::{Group, Hugetlb, Limits, Refused, read, refused};
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::ReadError,
+    namespace::{self, Kind},
     process::Process,
     root::Root,
     text::{lines, parse_number, split_once},
@@ -48,17 +49,13 @@ fn shown(
     };
     match mount::read(root, version, controller, &group) {
         // The root of all groups has no limits, whether anybody has mounted it or not.
-        Err(ReadError::Absent(_)) if group == Path::new("/") && sees_all_groups(root)? => Ok(None),
+        Err(ReadError::Absent(_))
+            if group == Path::new("/") && namespace::is_first(root, Kind::Cgroup)? =>
+        {
+            Ok(None)
+        }
         shown => Ok(Some((version, shown?))),
     }
-}
-
-/// Whether `/` is the root of all groups to this process, and not that of a container: in the
-/// kernel's first namespace, whose number is fixed (include/linux/proc_ns.h
-/// `PROC_CGROUP_INIT_INO`).
-fn sees_all_groups(root: &Root) -> Result<bool, ReadError> {
-    let namespace = absent_or(Process::this(root).and_then(|this| this.link("ns/cgroup")))?;
-    Ok(namespace.is_ok_and(|name| name == b"cgroup:[4026531835]"))
 }
 
 /// Reads a limit, or a use.

@@ -1,0 +1,82 @@
+//! How much of the host its processes show: who cannot be seen may be a server, too.
+
+use std::{ops::ControlFlow, path::Path};
+
+use crate::{
+    linux::{
+        error::{ReadError, absent_or},
+        mounts,
+        namespace::{self, Kind},
+        process::{Process, status},
+        root::Root,
+        sysvipc,
+    },
+    server::instances::Instance,
+};
+
+/// Whose processes can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Those of the whole host, or at least all of its servers.
+    Host,
+    /// Those of this PID namespace, as in a container.
+    Namespace,
+    /// Those of other users are hidden, and one of them may be a server's: `hidepid` of
+    /// `/proc` (proc(5)), `ProtectProc` of systemd, or a security module.
+    Hidden,
+}
+
+/// Beside these servers, of which `own` is this one.
+///
+/// Errors: a file that is malformed or fails to be read; never one that is absent.
+pub fn read(root: &Root, own: Option<u32>, seen: &[Instance]) -> Result<Sight, ReadError> {
+    if hides_processes(root)? && !are_all_servers(root, own, seen)? {
+        return Ok(Sight::Hidden);
+    }
+    Ok(match namespace::is_first(root, Kind::Pid)? {
+        true => Sight::Host,
+        false => Sight::Namespace,
+    })
+}
+
+/// Process 1 is always there, and mostly somebody else's.
+fn hides_processes(root: &Root) -> Result<bool, ReadError> {
+    let mut buffer = Vec::new();
+    let mut owner = |process: Result<Process, ReadError>| {
+        absent_or(process.and_then(|process| status::read_identity(&process, &mut buffer)))
+    };
+    let Ok(first) = owner(Process::open(root, 1))? else {
+        return Ok(true);
+    };
+    let this = owner(Process::this(root))?;
+    if this.is_ok_and(|this| this.uid != first.uid) {
+        return Ok(false);
+    }
+    // Our own user's, as in a container: what of others?
+    let mut hides = false;
+    let looked = mounts::each(root, "proc", |mount| {
+        // Of several at one place the last one counts.
+        if mount.point == Path::new("/proc") {
+            let value = mount.option("hidepid").unwrap_or(b"0");
+            hides = value != b"0" && value != b"off";
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(absent_or(looked)?.is_ok() && hides)
+}
+
+/// Whether every System V segment that somebody uses is that of a server that is seen: each server
+/// has one, whatever its `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`), and the
+/// list shows those of all users of this IPC namespace.
+fn are_all_servers(root: &Root, own: Option<u32>, seen: &[Instance]) -> Result<bool, ReadError> {
+    if !namespace::is_first(root, Kind::Ipc)? {
+        return Ok(false);
+    }
+    let Ok(segments) = absent_or(sysvipc::read(root))? else {
+        return Ok(false);
+    };
+    let servers = seen.iter().map(|server| server.pid).chain(own);
+    let servers: Vec<u64> = servers.map(u64::from).collect();
+    let mut used = segments.iter().filter(|segment| segment.attached > 0);
+    Ok(used.all(|segment| servers.contains(&segment.creator)))
+}
