@@ -23,7 +23,8 @@ use hugeinfo::{
     model::{
         forecast::Forecast,
         machine::Machine,
-        take::{take, take_all},
+        step::Step,
+        take::{Harm, Trouble, take, take_all},
     },
     server::{
         facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
@@ -168,6 +169,45 @@ fn n01_a_fallback_that_commit_limit_refuses_is_critical() {
         "a restart would fail: 25600 huge pages of 2 MB are required and the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves 12 GB",
         Some("sysctl -w vm.nr_hugepages=25600"),
     );
+}
+
+#[test]
+fn n01_what_is_kept_for_root_of_commit_limit_is_no_servers() {
+    let refused = |m: &mut Scene| {
+        large(m);
+        m.pool(0).surplus = 25_500;
+        m.file("proc/sys/vm/admin_reserve_kbytes", "2097152\n");
+        strict(m, 3 * GB);
+    };
+    expect(
+        "restart",
+        refused,
+        Status::Critical,
+        "on small pages the main segment takes 50 GB, and CommitLimit leaves 10 GB",
+        Some("sysctl -w vm.nr_hugepages=25600"),
+    );
+    // CommitLimit falls from 40 to 35.5 GB, and 30 GB are promised.
+    let reserved = |kb: &'static str| {
+        let mut machine = scene(|m| {
+            m.fall_back(0);
+            m.needs(14 * GB);
+            m.file("proc/sys/vm/admin_reserve_kbytes", kb);
+            m.available = Some(60 * GB);
+            strict(m, 30 * GB);
+        })
+        .machine();
+        machine.is_compacted = true;
+        machine
+    };
+    let grow = Step::SetPool {
+        page_bytes: 2 * MB,
+        node: None,
+        pages: 9 * 512,
+    };
+    let (_, trouble) = take(&reserved("8192\n"), &grow);
+    assert_eq!(trouble, None);
+    let (_, trouble) = take(&reserved("6291456\n"), &grow);
+    assert_eq!(trouble, Some(Trouble::Harm(Harm::CommitLimit)));
 }
 
 #[test]

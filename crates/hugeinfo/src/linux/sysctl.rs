@@ -19,6 +19,8 @@ pub struct Vm {
     pub overcommit_ratio: Option<i64>,
     /// `overcommit_kbytes`, in bytes, which replaces the ratio. `Some(0)`: the ratio holds.
     pub overcommit_bytes: Option<i64>,
+    /// `admin_reserve_kbytes`, in bytes: as much of `CommitLimit` is root's alone.
+    pub admin_reserve_bytes: Option<i64>,
     /// `swappiness`: 0 to 200, how readily memory is swapped out rather than files dropped.
     pub swappiness: Option<i64>,
     /// `zone_reclaim_mode`: not 0 where a node without free memory drops files rather than takes
@@ -43,13 +45,18 @@ pub fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
     if mode != Some(2) {
         return Ok(vm);
     }
-    let kilobytes = |bytes: &[u8]| parse(bytes)?.checked_mul(1024);
-    let overcommit_bytes = read_as(root, "overcommit_kbytes", kilobytes);
     Ok(Vm {
         overcommit_ratio: number(root, "overcommit_ratio")?,
-        overcommit_bytes: absent_or(overcommit_bytes)?.ok(),
+        overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
+        admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
         ..vm
     })
+}
+
+/// In bytes.
+fn kilobytes(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
+    let number = read_as(root, name, |bytes| parse(bytes)?.checked_mul(1024));
+    Ok(absent_or(number)?.ok())
 }
 
 fn number(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
@@ -59,12 +66,11 @@ fn number(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
 /// Reads the files.
 pub fn read(root: &Root) -> Result<Vm, ReadError> {
     let number = |name| number(root, name);
-    let kilobytes = |bytes: &[u8]| parse(bytes)?.checked_mul(1024);
-    let overcommit_bytes = read_as(root, "overcommit_kbytes", kilobytes);
     Ok(Vm {
         overcommit_memory: number("overcommit_memory")?,
         overcommit_ratio: number("overcommit_ratio")?,
-        overcommit_bytes: absent_or(overcommit_bytes)?.ok(),
+        overcommit_bytes: kilobytes(root, "overcommit_kbytes")?,
+        admin_reserve_bytes: kilobytes(root, "admin_reserve_kbytes")?,
         swappiness: number("swappiness")?,
         zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,

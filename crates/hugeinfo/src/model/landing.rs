@@ -1,6 +1,7 @@
 //! Where the main segment of the next start comes to lie, or why there is no next start.
 
 use crate::{
+    linux::sysctl::Vm,
     model::{
         headroom::Headroom,
         machine::Machine,
@@ -90,7 +91,19 @@ fn commit_room_bytes(machine: &Machine) -> Option<u64> {
     let committed = usage
         .committed?
         .saturating_sub(own_committed_bytes(machine));
-    Some(usage.commit_limit?.saturating_sub(committed))
+    let limit = usage
+        .commit_limit?
+        .saturating_sub(admin_reserve_bytes(&host.vm));
+    Some(limit.saturating_sub(committed))
+}
+
+/// What of `CommitLimit` is kept for root (mm/util.c `__vm_enough_memory`): a server is never
+/// root's.
+pub fn admin_reserve_bytes(vm: &Vm) -> u64 {
+    let reserve = vm.admin_reserve_bytes;
+    reserve
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .unwrap_or(0)
 }
 
 /// What the main segment adds to `Committed_AS`: huge pages nothing (mm/hugetlb.c: no

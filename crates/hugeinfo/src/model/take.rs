@@ -619,6 +619,7 @@ fn set_commit_limit(
         _ => return Ok(()),
     };
     let is_strict = vm.overcommit_memory == Some(2);
+    let reserve = landing::admin_reserve_bytes(vm);
     let Ok(usage) = &mut around.host.usage else {
         return Ok(());
     };
@@ -647,7 +648,9 @@ fn set_commit_limit(
         }
     }
     usage.commit_limit = Some(after);
-    let is_beyond = usage.committed.is_some_and(|committed| committed > after);
+    let is_beyond = usage
+        .committed
+        .is_some_and(|committed| committed.saturating_add(reserve) > after);
     if is_strict && is_beyond && after < before {
         return Err(Trouble::Harm(Harm::CommitLimit));
     }
