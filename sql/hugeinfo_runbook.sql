@@ -24,9 +24,31 @@ SELECT count(*) AS differences FROM (
 
 -- What is planned is typed, after the pool and before the restart; or it cannot be had, and a
 -- person is told so.
-SELECT bool_or(command ~ 'ALTER SYSTEM SET "max_connections" = ''\d+''' AND where_to_run = 'SQL'
+SELECT bool_or(command ~ 'ALTER SYSTEM SET max_connections = \d+' AND where_to_run = 'SQL'
                OR where_to_run = 'decision') AS is_planned
 FROM hugeinfo_runbook(jsonb_build_object('max_connections', current_setting('max_connections')::int + 100));
+
+-- What the server has already is not typed again, however it is written.
+CREATE TEMPORARY TABLE same AS
+SELECT r.* FROM
+    (SELECT jsonb_build_object(
+        'shared_buffers', setting::bigint * 8 || 'kB',
+        'hot_standby', CASE current_setting('hot_standby') WHEN 'on' THEN 'yes' ELSE 'no' END,
+        'wal_level', upper(current_setting('wal_level')),
+        'max_connections', current_setting('max_connections')::int,
+        'wal_buffers', -1) AS settings
+     FROM pg_settings WHERE name = 'shared_buffers') AS s,
+    hugeinfo_runbook(settings) AS r;
+SELECT count(*) AS differences FROM (
+    (TABLE hugeinfo_runbook EXCEPT TABLE same) UNION ALL (TABLE same EXCEPT TABLE hugeinfo_runbook)
+) AS d;
+
+-- What changes no size is typed as well; one statement a row.
+SELECT bool_or(command = 'ALTER SYSTEM SET wal_level = ''minimal''') AS wal_level,
+       bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0') AS max_wal_senders,
+       bool_or(command IN ('restart PostgreSQL', 'stop PostgreSQL')) AS restart,
+       count(*) FILTER (WHERE where_to_run = 'SQL') AS statements
+FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 
 -- As in hugeinfo_plan.
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');

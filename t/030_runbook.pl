@@ -43,7 +43,7 @@ sub take
 	elsif ($command eq 'restart PostgreSQL') { restart() }
 	elsif ($command eq 'stop PostgreSQL') { $node->stop }
 	elsif ($command eq 'start PostgreSQL') { start() }
-	elsif ($row->{where_to_run} eq 'SQL') { $node->safe_psql('postgres', $_) for split /; /, $command }
+	elsif ($row->{where_to_run} eq 'SQL') { $node->safe_psql('postgres', $command) }
 	else { follow($node, $command, $name) }
 	return;
 }
@@ -141,6 +141,7 @@ for (@machines)
 for (
 	[ 'more shared_buffers', '{"shared_buffers": "40MB"}' ],
 	[ 'fewer', '{"shared_buffers": "4MB"}' ],
+	[ 'what changes no size', '{"wal_level": "logical"}' ],
 	[ 'more of several', '{"shared_buffers": "24MB", "max_connections": 60, "huge_pages": "on"}' ])
 {
 	SKIP:
@@ -163,6 +164,9 @@ SKIP:
 	from($need);
 	my @rows = grep { $_->{command} !~ /next boot|restart PostgreSQL/ && !is_of_the_unit($_) } runbook();
 	is_deeply(\@rows, [], "$name has nothing to do");
+	my $same = $node->safe_psql('postgres', q(SELECT jsonb_object_agg(name, CASE name WHEN 'shared_buffers' THEN setting::int * 8 || 'kB'
+		ELSE setting END) FROM pg_settings WHERE name IN ('shared_buffers', 'max_connections', 'wal_level', 'huge_pages', 'wal_buffers')));
+	is_deeply([ runbook($same) ], [ runbook() ], "$name: what it has is not typed again");
 }
 
 $node->stop;

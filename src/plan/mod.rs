@@ -8,13 +8,15 @@
 //! it for good: children read them, and have a time limit.
 //!
 //! * [`next_start`]: the answer.
+//! * [`changes`]: what has to be changed for it.
 //! * [`settings`]: which settings may be planned.
 //! * [`scratch`]: the directory.
 //! * [`program`]: one run of the program.
-//! * [`on_disk`]: the settings that decide over huge pages, as the files have them.
+//! * [`on_disk`]: settings as the files have them.
 //! * [`output`]: what a child writes until it ends.
 //! * [`held`]: what has to go when a call ends.
 
+pub(crate) mod changes;
 mod held;
 pub(crate) mod next_start;
 mod on_disk;

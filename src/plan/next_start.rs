@@ -41,7 +41,8 @@ pub(crate) fn next_start(planned: &Planned) -> Result<Server, Error> {
     }
     // Both children at once. What PostgreSQL itself says of the files goes first.
     let reader = if values.len() < settings::DECIDING.len() {
-        Some(on_disk::Reader::start()?)
+        let names = settings::DECIDING.map(|(name, _)| name);
+        Some(on_disk::Reader::start(names.to_vec())?)
     } else {
         None
     };

@@ -81,13 +81,20 @@ impl Planned {
         Some(value)
     }
 
-    /// Names and values, as a person would type them.
-    pub(crate) fn shown(&self) -> Vec<(String, Option<String>)> {
-        let shown = |text: &CStr| text.to_string_lossy().into_owned();
-        let pairs = self.0.iter();
-        pairs
-            .map(|(name, value)| (shown(name), Some(shown(value))))
-            .collect()
+    /// Names and values.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&'static CStr, &CStr)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_c_str()))
+    }
+
+    /// Whether nothing is planned.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first ones, in that order, of these names.
+    pub(super) fn only(&self, names: &[&CStr]) -> Self {
+        let pair = |name: &&CStr| self.0.iter().find(|(planned, _)| planned == name).cloned();
+        Self(names.iter().filter_map(pair).collect())
     }
 
     /// As the program takes them.

@@ -38,7 +38,7 @@ pub(super) fn files() -> BTreeSet<PathBuf> {
 }
 
 /// As `pg_settings` has it, which tells files to those alone who may read all settings.
-fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
+pub(super) fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
     match record.source {
         PGC_S_DEFAULT => SettingSource::Default,

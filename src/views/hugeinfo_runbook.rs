@@ -1,13 +1,13 @@
 //! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
 
-use hugeinfo::advice::runbook;
+use hugeinfo::advice::{planned::Planned, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::overloads::overloads;
 use crate::{
     error::Error,
     machine,
-    plan::{next_start::next_start, settings::Planned},
+    plan::{changes::changes, settings},
     postgres::{encoding::shown, jsonb::Jsonb, text::Text},
 };
 
@@ -38,16 +38,14 @@ overloads! {
 ///
 /// Errors: as `hugeinfo_plan`.
 fn planned(settings: Jsonb) -> Result<Vec<Row>, Error> {
-    let planned = Planned::checked(settings)?;
-    let settings = planned.shown();
-    if settings.is_empty() {
+    let planned = settings::Planned::checked(settings)?;
+    if planned.is_empty() {
         return rows(None);
     }
-    let next = next_start(&planned)?;
-    rows(Some(&runbook::Planned { settings, next }))
+    rows(Some(&changes(&planned)?))
 }
 
-fn rows(planned: Option<&runbook::Planned>) -> Result<Vec<Row>, Error> {
+fn rows(planned: Option<&Planned>) -> Result<Vec<Row>, Error> {
     let machine = machine::whole()?;
     let steps = runbook::of(&machine, planned);
     let rows = (1..).zip(steps).map(|(number, row)| {

@@ -11,7 +11,8 @@ use hugeinfo::{
     advice::{
         check::{Check, Status},
         how_to_set,
-        runbook::{self, Planned},
+        planned::{self, Planned},
+        runbook,
     },
     linux::{
         boot::{Doubt, Doubtful, Phase, What},
@@ -23,7 +24,7 @@ use hugeinfo::{
     model::{
         forecast::Forecast,
         machine::Machine,
-        step::Step,
+        step::{Step, Waits},
         take::{Harm, Trouble, take, take_all},
     },
     server::{
@@ -49,6 +50,30 @@ fn says(name: &str, machine: &Machine) -> Check {
     let check = named.next().expect("a check of that name");
     assert!(take_all(machine, &check.steps).is_ok(), "{check:?}");
     check
+}
+
+/// Settings that take effect at the next start.
+fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
+    let setting =
+        |&(name, value, ref next): &(&str, &str, Result<Server, &str>)| planned::Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            source: SettingSource::Default,
+            waits: Waits::ForStart,
+            next: next.clone().map_err(str::to_owned),
+        };
+    let settings: Vec<_> = settings.iter().map(setting).collect();
+    let last = settings.last().expect("a setting");
+    Planned {
+        next: last.next.clone().expect("a start"),
+        waits: Waits::ForNothing,
+        settings,
+    }
+}
+
+fn commands(machine: &Machine, plan: &Planned) -> Vec<String> {
+    let rows = runbook::of(machine, Some(plan));
+    rows.into_iter().map(|row| row.command).collect()
 }
 
 #[track_caller]
@@ -716,16 +741,11 @@ fn n11_a_pool_shrinks_after_the_restart() {
     let machine = scene(|m| m.asked(537)).machine();
     let mut next = machine.facts.server.clone();
     next.shared_memory_bytes = 100 * MB;
-    let plan = Planned {
-        settings: vec![("shared_buffers".to_owned(), Some("64MB".to_owned()))],
-        next,
-    };
-    let rows = runbook::of(&machine, Some(&plan));
-    let commands: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
+    let plan = plan(&[("shared_buffers", "64MB", Ok(next))]);
     assert_eq!(
-        commands,
+        commands(&machine, &plan),
         [
-            "ALTER SYSTEM SET \"shared_buffers\" = '64MB'",
+            "ALTER SYSTEM SET shared_buffers = '64MB'",
             "restart PostgreSQL",
             "sysctl -w vm.nr_hugepages=50",
         ]
@@ -1080,4 +1100,176 @@ fn files_that_refuse_the_next_start_come_first() {
             "{remedy}"
         );
     }
+}
+
+#[test]
+fn what_the_server_has_is_not_typed_again() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let has = |waits| Planned {
+        settings: Vec::new(),
+        waits,
+        next: machine.facts.server.clone(),
+    };
+    assert!(commands(&machine, &has(Waits::ForNothing)).is_empty());
+    // In the files, and not in effect yet.
+    assert_eq!(
+        commands(&machine, &has(Waits::ForReload)),
+        ["SELECT pg_reload_conf()"]
+    );
+    assert_eq!(
+        commands(&machine, &has(Waits::ForStart)),
+        ["restart PostgreSQL"]
+    );
+    // On small pages it is the same as without a plan.
+    let machine = scene(|m| m.fall_back(0)).machine();
+    let rows = runbook::of(&machine, None);
+    assert!(!rows.is_empty());
+    assert_eq!(runbook::of(&machine, Some(&has(Waits::ForNothing))), rows);
+}
+
+#[test]
+fn what_changes_no_size_is_typed() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = machine.facts.server.clone();
+    let logical = plan(&[("wal_level", "logical", Ok(next.clone()))]);
+    let rows = runbook::of(&machine, Some(&logical));
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| (row.command.as_str(), row.place.as_str()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("ALTER SYSTEM SET wal_level = 'logical'", "SQL"),
+            ("restart PostgreSQL", "service"),
+        ]
+    );
+    for row in &rows {
+        let expected = row.expected.as_deref().unwrap_or_default();
+        assert!(expected.starts_with("ok: "), "{row:?}");
+    }
+    // What a reload is enough for.
+    let mut workers = plan(&[("io_workers", "5", Ok(next.clone()))]);
+    workers.settings[0].waits = Waits::ForReload;
+    let reload = "SELECT pg_reload_conf()";
+    assert_eq!(
+        commands(&machine, &workers),
+        ["ALTER SYSTEM SET io_workers = 5", reload]
+    );
+    // A restart reads the files, too.
+    let mut both = plan(&[
+        ("io_workers", "5", Ok(next.clone())),
+        ("wal_level", "logical", Ok(next)),
+    ]);
+    both.settings[0].waits = Waits::ForReload;
+    assert_eq!(
+        commands(&machine, &both),
+        [
+            "ALTER SYSTEM SET io_workers = 5",
+            "ALTER SYSTEM SET wal_level = 'logical'",
+            "restart PostgreSQL",
+        ]
+    );
+}
+
+#[test]
+fn each_planned_setting_is_a_row() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = |bytes| Server {
+        shared_memory_bytes: bytes,
+        ..machine.facts.server.clone()
+    };
+    let larger = plan(&[
+        ("superuser_reserved_connections", "90", Err("too many")),
+        ("max_connections", "200", Ok(next(1100 * MB))),
+        ("shared_buffers", "it''s 2GB", Ok(next(2100 * MB))),
+    ]);
+    let rows = runbook::of(&machine, Some(&larger));
+    let commands: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        [
+            "sysctl -w vm.nr_hugepages=1050",
+            "ALTER SYSTEM SET superuser_reserved_connections = 90",
+            "ALTER SYSTEM SET max_connections = 200",
+            "ALTER SYSTEM SET shared_buffers = 'it''''s 2GB'",
+            "restart PostgreSQL",
+            "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 1050",
+        ]
+    );
+}
+
+#[test]
+fn what_the_command_line_sets_is_planned_there() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = Server {
+        shared_memory_bytes: 2100 * MB,
+        ..machine.facts.server.clone()
+    };
+    let mut larger = plan(&[("shared_buffers", "2GB", Ok(next))]);
+    larger.settings[0].source = SettingSource::CommandLine;
+    let rows = runbook::of(&machine, Some(&larger));
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| (row.command.as_str(), row.place.as_str()))
+        .collect();
+    assert_eq!(
+        said[..3],
+        [
+            ("sysctl -w vm.nr_hugepages=1050", "root shell"),
+            (
+                "shared_buffers = '2GB' on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts)",
+                "service"
+            ),
+            ("restart PostgreSQL", "service"),
+        ]
+    );
+    // Nothing that the server could see has changed before its restart.
+    assert_eq!(rows[0].expected, rows[1].expected);
+    assert_ne!(rows[1].expected, rows[2].expected);
+    // A change for a remedy neither.
+    let off = |m: &mut Scene| {
+        m.fall_back(537);
+        m.facts.server.huge_pages = HugePages::Off;
+        let by_hand = Setting {
+            value: "off".to_owned(),
+            source: SettingSource::CommandLine,
+        };
+        m.around.settings = BTreeMap::from([("huge_pages", by_hand)]);
+    };
+    let machine = scene(off).machine();
+    let rows = runbook::of(&machine, None);
+    assert!(rows[0].command.starts_with("huge_pages = 'try' on the"));
+    let now = hugeinfo::advice::diagnosis::verdict(&machine);
+    let now = format!("{}: {}", now.status.as_str(), now.reason);
+    assert_eq!(rows[0].expected, Some(now));
+}
+
+#[test]
+fn where_alter_system_is_refused_a_file_is_edited() {
+    let mut machine = scene(|m| m.asked(537)).machine();
+    if let Some(around) = &mut machine.around {
+        around.allows_alter_system = false;
+    }
+    let next = machine.facts.server.clone();
+    let mut logical = plan(&[("wal_level", "logical", Ok(next))]);
+    let with = |logical: &Planned| {
+        let rows = runbook::of(&machine, Some(logical));
+        (rows[0].command.clone(), rows[0].place.as_str())
+    };
+    assert_eq!(
+        with(&logical),
+        (
+            "in the configuration file: wal_level = 'logical'".to_owned(),
+            "service"
+        )
+    );
+    logical.settings[0].source = SettingSource::File(Some(FileLine {
+        path: "/etc/postgresql/15/main/postgresql.conf".into(),
+        line: 7,
+    }));
+    assert_eq!(
+        with(&logical).0,
+        "in /etc/postgresql/15/main/postgresql.conf: wal_level = 'logical'"
+    );
 }

@@ -3,6 +3,7 @@
 pub mod check;
 mod checks;
 pub mod diagnosis;
+pub mod planned;
 mod plans;
 mod pool;
 mod remedy;

@@ -1,7 +1,11 @@
 //! Plans that may cure: what a remedy is chosen from, the least disruptive first.
 
 use crate::{
-    advice::{shortest::shortest, thresholds::COMMITTED_PERCENT},
+    advice::{
+        planned::{self, Planned},
+        shortest::shortest,
+        thresholds::COMMITTED_PERCENT,
+    },
     linux::hugepages::Pool,
     model::{
         forecast::Forecast,
@@ -10,7 +14,7 @@ use crate::{
         machine::Machine,
         need::{Need, unseen},
         next_boot, shares,
-        step::{By, Decision, Setting, Step},
+        step::{self, By, Decision, Setting, Step, Waits},
         take::{Harm, Trouble, take, take_all},
     },
     server::{
@@ -61,23 +65,36 @@ pub(crate) fn with(machine: &Machine, own: Vec<Step>) -> Vec<Vec<Step>> {
     plans
 }
 
+/// What changes the settings as planned.
+pub(crate) fn changes_of(machine: &Machine, planned: &Planned) -> Vec<Step> {
+    let change = |setting: &planned::Setting| {
+        Step::Plan(step::Planned {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            by: by(machine, Some(&setting.source)),
+            waits: setting.waits,
+            next: setting.next.clone(),
+        })
+    };
+    planned.settings.iter().map(change).collect()
+}
+
 /// From here to a planned configuration, without harm.
 ///
 /// Errors: what a person has to decide first.
-pub(crate) fn to(
-    machine: &Machine,
-    settings: Vec<(String, Option<String>)>,
-    next: &Server,
-) -> Result<Vec<Step>, Decision> {
+pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decision> {
+    let next = &plan.next;
+    let changes = changes_of(machine, plan);
+    match plan.waits() {
+        Waits::ForNothing => return Ok(changes),
+        Waits::ForReload => return Ok(changes.into_iter().chain([Step::Reload]).collect()),
+        Waits::ForStart => {}
+    }
     let planned = machine.planning(next.clone());
-    let plan = Step::Plan {
-        settings,
-        next: next.clone(),
-    };
     let asks = planned.facts.asks_for_huge_pages() && planned.facts.target_pool().is_some();
     let parts = Parts::of(&planned, next.clone()).filter(|_| asks);
     let Some(parts) = parts else {
-        let steps = vec![plan, Step::Restart];
+        let steps: Vec<Step> = changes.into_iter().chain([Step::Restart]).collect();
         return match take_all(machine, &steps) {
             Ok(_) => Ok(steps),
             Err(trouble) => Err(why_not(&planned, Some(trouble), Decision::CorrectTheFiles)),
@@ -91,15 +108,19 @@ pub(crate) fn to(
             .position(|step| matches!(step, Step::Restart | Step::Start))
             .unwrap_or(steps.len());
         let mut steps = steps;
-        steps.insert(at, plan.clone());
+        steps.splice(at..at, changes.iter().cloned());
         steps
     };
     let is_there = |after: &Machine| {
         after.facts.planned.is_none()
-            && after.facts.server == *next
+            && after.waits == Waits::ForNothing
+            && after.facts.is_as_now(next)
             && after.is_on_huge_pages() == Some(true)
     };
-    let ends_there = |steps: &[Step]| take_all(machine, steps).is_ok_and(|after| is_there(&after));
+    let ends_there = |steps: &[Step]| {
+        changes.iter().all(|change| steps.contains(change))
+            && take_all(machine, steps).is_ok_and(|after| is_there(&after))
+    };
     let on_nodes = parts.on_nodes(&planned);
     let mut candidates = Vec::new();
     for way in [Parts::with_restart, Parts::with_stop] {
@@ -266,21 +287,24 @@ fn changes(machine: &Machine, aim: &Server) -> Vec<Step> {
     settings
         .into_iter()
         .map(|setting| Step::Change {
-            by: by(machine, setting),
+            by: by(machine, source_of(machine, setting)),
             setting,
         })
         .collect()
 }
 
-/// Where a setting can be changed.
-fn by(machine: &Machine, setting: Setting) -> By {
-    let Some(around) = &machine.around else {
-        return By::AlterSystem;
-    };
-    let source = around.settings.get(setting.name());
-    match source.map(|setting| &setting.source) {
+fn source_of(machine: &Machine, setting: Setting) -> Option<&SettingSource> {
+    let around = machine.around.as_ref()?;
+    let setting = around.settings.get(setting.name())?;
+    Some(&setting.source)
+}
+
+/// Where a setting can be changed that comes from there.
+fn by(machine: &Machine, source: Option<&SettingSource>) -> By {
+    let around = machine.around.as_ref();
+    match source {
         Some(SettingSource::CommandLine) => By::CommandLine,
-        _ if around.allows_alter_system => By::AlterSystem,
+        _ if around.is_none_or(|around| around.allows_alter_system) => By::AlterSystem,
         Some(SettingSource::File(Some(line))) => By::File(Some(line.path.clone())),
         _ => By::File(None),
     }

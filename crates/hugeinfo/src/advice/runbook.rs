@@ -3,17 +3,18 @@
 use crate::{
     advice::{
         check::Status,
-        diagnosis, plans,
+        diagnosis,
+        planned::Planned,
+        plans,
         remedy::{self, Search},
         shortest::shortest,
         words::{self, Place},
     },
     model::{
         machine::Machine,
-        step::Step,
+        step::{Step, Waits},
         take::{take, take_all},
     },
-    server::facts::Server,
 };
 
 /// More would not be read.
@@ -36,22 +37,22 @@ pub struct Row {
     pub is_disruptive: bool,
 }
 
-/// A configuration that somebody plans.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// Names and values; no value: back to the default.
-    pub settings: Vec<(String, Option<String>)>,
-    /// What the next start would use with them.
-    pub next: Server,
-}
-
 /// The steps, in order. None where all is well and nothing is planned.
 pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
-    let machine = &machine.summed_up();
+    let mut machine = machine.summed_up();
+    let mut changes = Vec::new();
+    if let Some(planned) = planned {
+        machine.waits = planned.waits;
+        let aimed = machine.planning(planned.next.clone());
+        machine.is_given_up =
+            planned.waits() == Waits::ForStart && !aimed.facts.asks_for_huge_pages();
+        changes = plans::changes_of(&machine, planned);
+    }
+    let machine = &machine;
     let mut steps = Vec::new();
     let mut at = machine.clone();
     if let Some(planned) = planned {
-        match plans::to(machine, planned.settings.clone(), &planned.next) {
+        match plans::to(machine, planned) {
             Ok(plan) => {
                 if let Ok(after) = take_all(&at, &plan) {
                     at = after;
@@ -61,15 +62,17 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
             Err(decision) => return rows(machine, vec![Step::Decide(decision)]),
         }
     }
-    let decisions = heal(&mut at, &mut steps);
+    let decisions = heal(&mut at, &mut steps, planned.is_some());
     let goal: Vec<Status> = statuses(&at);
     let needed = shortest(steps.clone(), |steps| {
         let Ok(after) = take_all(machine, steps) else {
             return false;
         };
-        let keeps_plan = planned.is_none_or(|_| {
-            after.facts.server == at.facts.server && after.facts.planned == at.facts.planned
-        });
+        let keeps_plan = changes.iter().all(|change| steps.contains(change))
+            && after.waits <= at.waits
+            && planned.is_none_or(|_| {
+                after.facts.server == at.facts.server && after.facts.planned == at.facts.planned
+            });
         keeps_plan
             && statuses(&after)
                 .iter()
@@ -90,8 +93,9 @@ fn statuses(machine: &Machine) -> Vec<Status> {
     findings.iter().map(|finding| finding.status).collect()
 }
 
-/// Cures what can be cured, the worst first, and tells what a person has to decide.
-fn heal(at: &mut Machine, steps: &mut Vec<Step>) -> Vec<Step> {
+/// Cures what can be cured, the worst first, and tells what a person has to decide. Settings stay
+/// as they are planned.
+fn heal(at: &mut Machine, steps: &mut Vec<Step>, is_planned: bool) -> Vec<Step> {
     for _ in 0..MOST_REMEDIES {
         let before = statuses(at);
         let mut ill: Vec<usize> = (0..before.len())
@@ -104,6 +108,10 @@ fn heal(at: &mut Machine, steps: &mut Vec<Step>) -> Vec<Step> {
         let mut cure = None;
         for index in ill {
             let remedy = search.remedy(index);
+            let changes = |step: &Step| matches!(step, Step::Change { .. });
+            if is_planned && remedy.iter().any(changes) {
+                continue;
+            }
             if remedy.is_empty() || remedy.iter().any(|step| matches!(step, Step::Decide(_))) {
                 decisions.extend(remedy);
             } else if let Ok(after) = take_all(at, &remedy) {

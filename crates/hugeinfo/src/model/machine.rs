@@ -2,7 +2,7 @@
 
 use crate::{
     linux::hugepages::Pool,
-    model::step::Service,
+    model::step::{Service, Waits},
     server::{
         facts::{Facts, HugePages, Server, SharedMemoryType},
         surroundings::{Files, ProcessFigures, Surroundings},
@@ -23,6 +23,11 @@ pub struct Machine {
     pub is_compacted: bool,
     /// Changes of the service that its next start takes up.
     pub service: Vec<Service>,
+    /// What the next start will use with what has been changed on the server's command line, which
+    /// nothing but a start tells.
+    pub on_command_line: Option<Server>,
+    /// What settings that were planned wait for.
+    pub waits: Waits,
     /// Whether the server was on huge pages when it was stopped, and is to be so again.
     pub has_to_come_back: bool,
     /// Unless a plan does without them.
@@ -43,6 +48,8 @@ impl Machine {
             is_running: true,
             is_compacted: false,
             service: Vec::new(),
+            on_command_line: None,
+            waits: Waits::ForNothing,
             has_to_come_back: false,
             is_given_up: false,
         }
@@ -69,6 +76,7 @@ impl Machine {
             facts: self.facts.clone(),
             around: Some(around),
             service: self.service.clone(),
+            on_command_line: self.on_command_line.clone(),
             ..*self
         }
     }

@@ -45,13 +45,10 @@ pub enum Step {
         /// Where.
         by: By,
     },
-    /// Change settings as planned, for the next start.
-    Plan {
-        /// Names and values; no value: back to the default.
-        settings: Vec<(String, Option<String>)>,
-        /// What the next start will use.
-        next: Server,
-    },
+    /// Change a setting as planned.
+    Plan(Planned),
+    /// Let PostgreSQL read its files.
+    Reload,
     /// Change how the service is started, for the next start.
     ChangeService(Service),
     /// Stop PostgreSQL.
@@ -131,6 +128,32 @@ pub enum By {
     File(Option<PathBuf>),
     /// The command line of the server, which goes before all files.
     CommandLine,
+}
+
+/// A setting as somebody plans it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Its name.
+    pub name: String,
+    /// Its value, as a configuration file has it.
+    pub value: String,
+    /// Where it can be changed.
+    pub by: By,
+    /// When it takes effect.
+    pub waits: Waits,
+    /// What the next start will use after it. Errors: why it would fail, in PostgreSQL's words.
+    pub next: Result<Server, String>,
+}
+
+/// What settings that have been changed wait for; the one after includes the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waits {
+    /// All are in effect.
+    ForNothing,
+    /// The server has to read its files.
+    ForReload,
+    /// The server has to be started anew.
+    ForStart,
 }
 
 /// How the service is started.

@@ -14,7 +14,7 @@ use crate::{
         need::{own_pages, pages_of},
         next_boot,
         pools::{self, Pool},
-        step::{BootPlace, Counts, Service, Setting, Step},
+        step::{BootPlace, By, Counts, Planned, Service, Setting, Step, Waits},
     },
     server::{
         facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
@@ -124,14 +124,18 @@ impl Machine {
                 }
                 Ok(())
             }
-            Step::Change { setting, .. } => {
-                self.change(*setting);
+            Step::Change { setting, by } => {
+                self.change(*setting, by);
                 Ok(())
             }
-            Step::Plan { next, .. } => {
-                self.plan(next.clone());
-                // Who plans to be without them, loses nothing.
-                self.is_given_up = !self.facts.asks_for_huge_pages();
+            Step::Plan(planned) => {
+                self.plan(planned);
+                Ok(())
+            }
+            Step::Reload => {
+                if self.waits == Waits::ForReload {
+                    self.waits = Waits::ForNothing;
+                }
                 Ok(())
             }
             Step::ChangeService(service) => {
@@ -322,22 +326,20 @@ impl Machine {
         Ok(())
     }
 
-    fn change(&mut self, setting: Setting) {
-        let mut next = Server {
+    fn change(&mut self, setting: Setting, by: &By) {
+        let in_files = Server {
             shared_memory_bytes: self.facts.needed_bytes(),
             ..self.facts.next_start().clone()
         };
-        match setting {
-            Setting::HugePagesTry => next.huge_pages = HugePages::Try,
-            Setting::SharedMemoryMmap => next.shared_memory_type = SharedMemoryType::Mmap,
-            Setting::HugePageSize(bytes) => {
-                next.huge_page_size_bytes = Some(bytes).filter(|&bytes| bytes > 0);
-            }
+        if *by == By::CommandLine || self.on_command_line.is_some() {
+            let next = self.on_command_line.get_or_insert(in_files.clone());
+            set(next, setting);
         }
-        self.plan(next);
-    }
-
-    fn plan(&mut self, next: Server) {
+        if *by == By::CommandLine {
+            return;
+        }
+        let mut next = in_files;
+        set(&mut next, setting);
         // What keeps the server from starting stays in the files.
         if let Some(around) = &mut self.around
             && !matches!(around.files, Files::Refused(_))
@@ -345,6 +347,30 @@ impl Machine {
             around.files = Files::Planned(next.clone());
         }
         self.facts.planned = Some(next);
+    }
+
+    fn plan(&mut self, planned: &Planned) {
+        self.waits = self.waits.max(planned.waits);
+        if let Ok(next) = &planned.next {
+            // Who plans to be without them, loses nothing.
+            self.is_given_up = !self.planning(next.clone()).facts.asks_for_huge_pages();
+        }
+        if planned.by == By::CommandLine {
+            self.on_command_line = planned.next.as_ref().ok().cloned();
+            return;
+        }
+        let files = match &planned.next {
+            Ok(next) if self.facts.is_as_now(next) => Files::NothingWaits,
+            Ok(next) => Files::Planned(next.clone()),
+            Err(message) => Files::Refused(message.clone()),
+        };
+        self.facts.planned = match &files {
+            Files::Planned(next) => Some(next.clone()),
+            _ => None,
+        };
+        if let Some(around) = &mut self.around {
+            around.files = files;
+        }
     }
 
     fn stop(&mut self) -> Result<(), Trouble> {
@@ -456,6 +482,9 @@ impl Machine {
         if let Some(Files::Refused(_)) = files {
             return Err(Trouble::Harm(Harm::Down));
         }
+        if let Some(next) = self.on_command_line.take() {
+            self.facts.planned = Some(next);
+        }
         let next = self.facts.next_start().clone();
         let bytes = next.shared_memory_bytes;
         let is_on_huge_pages = match landing::of_next_start(self) {
@@ -489,6 +518,7 @@ impl Machine {
         }
         self.facts.server = next;
         self.facts.planned = None;
+        self.waits = Waits::ForNothing;
         self.is_running = true;
         self.has_to_come_back = false;
         self.is_given_up = false;
@@ -599,6 +629,16 @@ impl Machine {
                     }
                 }
             }
+        }
+    }
+}
+
+fn set(next: &mut Server, setting: Setting) {
+    match setting {
+        Setting::HugePagesTry => next.huge_pages = HugePages::Try,
+        Setting::SharedMemoryMmap => next.shared_memory_type = SharedMemoryType::Mmap,
+        Setting::HugePageSize(bytes) => {
+            next.huge_page_size_bytes = Some(bytes).filter(|&bytes| bytes > 0);
         }
     }
 }

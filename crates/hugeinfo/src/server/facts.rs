@@ -235,6 +235,26 @@ impl Facts {
         self.huge_page_asked_for().map(|asked| asked == page_bytes)
     }
 
+    /// Whether a start with these settings takes as many pages as the server has now, of the same
+    /// kind. Where the kernel doesn't tell how many it has, PostgreSQL does, in whole MB, rounded
+    /// up.
+    pub fn is_as_now(&self, next: &Server) -> bool {
+        let now = &self.server;
+        let is_of_same_size = match &self.segment {
+            Ok(Segment {
+                bytes,
+                page_bytes: Some(page),
+                ..
+            }) => next.shared_memory_bytes.div_ceil(*page) == bytes.div_ceil(*page),
+            _ => next.shared_memory_bytes.div_ceil(1 << 20) == now.shared_memory_bytes >> 20,
+        };
+        let has_same_settings = Server {
+            shared_memory_bytes: now.shared_memory_bytes,
+            ..next.clone()
+        } == *now;
+        is_of_same_size && has_same_settings
+    }
+
     /// The pool that the next start asks for.
     pub fn target_pool(&self) -> Option<&Pool> {
         let page_bytes = self.huge_page_asked_for()?;

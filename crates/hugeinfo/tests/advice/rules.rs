@@ -6,15 +6,18 @@ use hugeinfo::{
     advice::{
         check::{Check, Status},
         diagnosis::{self, statuses},
-        runbook, steps_to_set,
+        planned, runbook, steps_to_set,
     },
     model::{
         forecast::Forecast,
         machine::Machine,
-        step::{Decision, Step},
+        step::{Decision, Step, Waits},
         take::{take, take_all},
     },
-    server::facts::{HugePages, SharedMemoryType},
+    server::{
+        facts::{HugePages, SharedMemoryType},
+        setting::SettingSource,
+    },
 };
 
 use super::draft::{Next, absent};
@@ -471,10 +474,44 @@ fn healed(
 /// From here to what is planned.
 fn planned(machine: &Machine, next: Next) -> Judged {
     let next = next.server();
-    let plan = runbook::Planned {
-        settings: vec![("shared_buffers".to_owned(), Some("1GB".to_owned()))],
+    // Any of the ways in which settings come to be so.
+    let way = next.shared_memory_bytes / 8192;
+    let setting = |name: &str, source, next| planned::Setting {
+        name: name.to_owned(),
+        value: "1".to_owned(),
+        source,
+        waits: Waits::ForStart,
+        next,
+    };
+    let mut settings = Vec::new();
+    if way.is_multiple_of(3) {
+        let source = SettingSource::Default;
+        settings.push(setting(
+            "max_wal_senders",
+            source,
+            Err("too many".to_owned()),
+        ));
+    }
+    if !way.is_multiple_of(7) {
+        let source = if way.is_multiple_of(5) {
+            SettingSource::CommandLine
+        } else {
+            SettingSource::AutoConf
+        };
+        settings.push(setting("shared_buffers", source, Ok(next.clone())));
+    }
+    let plan = planned::Planned {
+        settings,
+        waits: Waits::ForStart,
         next: next.clone(),
     };
+    if plan.settings.last().is_none_or(|last| last.next.is_err()) {
+        // The files have all of it.
+        let facts = &machine.facts;
+        if facts.planned.as_ref() != Some(&next) {
+            return Ok(());
+        }
+    }
     let rows = runbook::of(machine, Some(&plan));
     let steps: Vec<Step> = rows.into_iter().map(|row| row.step).collect();
     if let [Step::Decide(_)] = steps.as_slice() {
@@ -493,8 +530,13 @@ fn planned(machine: &Machine, next: Next) -> Judged {
         .collect();
     let after = take_all(machine, &taken)
         .map_err(|trouble| format!("the plan fails: {trouble:?}: {steps:?}"))?;
+    let typed = steps.iter().filter(|step| matches!(step, Step::Plan(_)));
     ensure!(
-        after.facts.needed_bytes() >= next.shared_memory_bytes,
+        typed.count() == plan.settings.len(),
+        "the plan is typed in part: {steps:?}"
+    );
+    ensure!(
+        after.facts.planned.is_none() && after.facts.is_as_now(&next),
         "the plan ends elsewhere: {steps:?}"
     );
     if asks {

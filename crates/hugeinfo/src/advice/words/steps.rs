@@ -7,7 +7,7 @@ use crate::{
     linux::{hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
         machine::Machine,
-        step::{BootPlace, By, Counts, Decision, Service, Setting, Step},
+        step::{BootPlace, By, Counts, Decision, Planned, Service, Setting, Step},
     },
 };
 
@@ -52,10 +52,17 @@ pub fn place(step: &Step) -> Place {
             by: By::AlterSystem,
             ..
         }
-        | Step::Plan { .. } => Place::Sql,
-        Step::Change { .. } | Step::ChangeService(_) | Step::Stop | Step::Start | Step::Restart => {
-            Place::Service
-        }
+        | Step::Plan(Planned {
+            by: By::AlterSystem,
+            ..
+        })
+        | Step::Reload => Place::Sql,
+        Step::Change { .. }
+        | Step::Plan(_)
+        | Step::ChangeService(_)
+        | Step::Stop
+        | Step::Start
+        | Step::Restart => Place::Service,
         Step::Decide(Decision::RaiseLimitOutside) => Place::Orchestrator,
         Step::Decide(_) => Place::Decision,
     }
@@ -106,11 +113,17 @@ pub fn command(machine: &Machine, step: &Step) -> String {
         Step::RaiseLimit {
             group, file, bytes, ..
         } => format!("echo {bytes} > '{}/{file}'", group.display()),
-        Step::Change { setting, by } => change(*setting, by),
-        Step::Plan { settings, .. } => {
-            let all = settings.iter().map(|(name, value)| planned(name, value.as_deref()));
-            all.collect::<Vec<_>>().join("; ")
+        Step::Change { setting, by } => {
+            let value = match setting {
+                Setting::HugePagesTry => "try".to_owned(),
+                Setting::SharedMemoryMmap => "mmap".to_owned(),
+                Setting::HugePageSize(0) => "0".to_owned(),
+                Setting::HugePageSize(bytes) => human(*bytes).replace(' ', ""),
+            };
+            change(setting.name(), &value, by)
         }
+        Step::Plan(planned) => change(&planned.name, &planned.value, &planned.by),
+        Step::Reload => "SELECT pg_reload_conf()".to_owned(),
         Step::ChangeService(service) => match service {
             Service::ProtectPostmaster => "OOMScoreAdjust=-900 in the systemd unit, with PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the server's environment",
             Service::ExposeBackends => "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the server's environment",
@@ -130,13 +143,12 @@ pub fn command(machine: &Machine, step: &Step) -> String {
     }
 }
 
-fn change(setting: Setting, by: &By) -> String {
-    let name = setting.name();
-    let value = match setting {
-        Setting::HugePagesTry => "'try'".to_owned(),
-        Setting::SharedMemoryMmap => "'mmap'".to_owned(),
-        Setting::HugePageSize(0) => "0".to_owned(),
-        Setting::HugePageSize(bytes) => format!("'{}'", human(bytes).replace(' ', "")),
+fn change(name: &str, value: &str, by: &By) -> String {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let value = if is_number {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "''"))
     };
     match by {
         By::AlterSystem => format!("ALTER SYSTEM SET {name} = {value}"),
@@ -145,14 +157,6 @@ fn change(setting: Setting, by: &By) -> String {
         By::CommandLine => format!(
             "{name} = {value} on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts)"
         ),
-    }
-}
-
-fn planned(name: &str, value: Option<&str>) -> String {
-    let name = format!("\"{}\"", name.replace('"', "\"\""));
-    match value {
-        Some(value) => format!("ALTER SYSTEM SET {name} = '{}'", value.replace('\'', "''")),
-        None => format!("ALTER SYSTEM RESET {name}"),
     }
 }
 
@@ -230,7 +234,8 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             Setting::HugePageSize(_) => "of this size there are enough",
         }
         .to_owned(),
-        Step::Plan { .. } => "as planned".to_owned(),
+        Step::Plan(_) => "as planned".to_owned(),
+        Step::Reload => "the server takes it up when it reads its files".to_owned(),
         Step::ChangeService(service) => match service {
             Service::ProtectPostmaster => "the OOM killer may take the postmaster",
             Service::ExposeBackends => "the OOM killer spares backends with the postmaster",
