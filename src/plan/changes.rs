@@ -67,7 +67,9 @@ pub(crate) fn changes(planned: &settings::Planned) -> Result<Planned, Error> {
             },
         });
     }
+    let shown = |(name, _): (&CStr, _)| name.to_string_lossy().into_owned();
     Ok(Planned {
+        names: planned.pairs().map(shown).collect(),
         settings,
         waits,
         next,

@@ -67,6 +67,10 @@ fn plan(settings: &[(&str, &str, Result<Server, &str>)]) -> Planned {
     Planned {
         next: last.next.clone().expect("a start"),
         waits: Waits::ForNothing,
+        names: settings
+            .iter()
+            .map(|setting| setting.name.clone())
+            .collect(),
         settings,
     }
 }
@@ -1106,6 +1110,7 @@ fn files_that_refuse_the_next_start_come_first() {
 fn what_the_server_has_is_not_typed_again() {
     let machine = scene(|m| m.asked(537)).machine();
     let has = |waits| Planned {
+        names: vec!["shared_buffers".to_owned()],
         settings: Vec::new(),
         waits,
         next: machine.facts.server.clone(),
@@ -1271,5 +1276,34 @@ fn where_alter_system_is_refused_a_file_is_edited() {
     assert_eq!(
         with(&logical).0,
         "in /etc/postgresql/15/main/postgresql.conf: wal_level = 'logical'"
+    );
+}
+
+#[test]
+fn no_remedy_changes_what_is_planned() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = Server {
+        huge_pages: HugePages::Off,
+        ..machine.facts.server.clone()
+    };
+    let mut off = plan(&[("huge_pages", "off", Ok(next))]);
+    let said = commands(&machine, &off);
+    assert_eq!(said[0], "ALTER SYSTEM SET huge_pages = 'off'");
+    assert!(
+        !said.iter().any(|command| command.contains("try")),
+        "{said:?}"
+    );
+    // What is not planned may be changed.
+    let machine = scene(|m| {
+        m.fall_back(537);
+        m.facts.server.huge_pages = HugePages::Off;
+    })
+    .machine();
+    off.settings.clear();
+    off.names = vec!["max_connections".to_owned()];
+    off.next = machine.facts.server.clone();
+    assert_eq!(
+        runbook::of(&machine, Some(&off)),
+        runbook::of(&machine, None)
     );
 }

@@ -8,6 +8,8 @@ use crate::{
 /// What has to be changed for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
+    /// The names of all: what is planned stays.
+    pub names: Vec<String>,
     /// What no file has yet, in the order in which it is changed: the command line last.
     pub settings: Vec<Setting>,
     /// What settings wait for that the files have already.

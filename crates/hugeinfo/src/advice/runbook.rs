@@ -62,7 +62,7 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
             Err(decision) => return rows(machine, vec![Step::Decide(decision)]),
         }
     }
-    let decisions = heal(&mut at, &mut steps, planned.is_some());
+    let decisions = heal(&mut at, &mut steps, planned);
     let goal: Vec<Status> = statuses(&at);
     let needed = shortest(steps.clone(), |steps| {
         let Ok(after) = take_all(machine, steps) else {
@@ -95,7 +95,11 @@ fn statuses(machine: &Machine) -> Vec<Status> {
 
 /// Cures what can be cured, the worst first, and tells what a person has to decide. Settings stay
 /// as they are planned.
-fn heal(at: &mut Machine, steps: &mut Vec<Step>, is_planned: bool) -> Vec<Step> {
+fn heal(at: &mut Machine, steps: &mut Vec<Step>, planned: Option<&Planned>) -> Vec<Step> {
+    let is_planned = |step: &Step| {
+        let mut names = planned.iter().flat_map(|planned| &planned.names);
+        matches!(step, Step::Change { setting, .. } if names.any(|name| name == setting.name()))
+    };
     for _ in 0..MOST_REMEDIES {
         let before = statuses(at);
         let mut ill: Vec<usize> = (0..before.len())
@@ -108,8 +112,7 @@ fn heal(at: &mut Machine, steps: &mut Vec<Step>, is_planned: bool) -> Vec<Step> 
         let mut cure = None;
         for index in ill {
             let remedy = search.remedy(index);
-            let changes = |step: &Step| matches!(step, Step::Change { .. });
-            if is_planned && remedy.iter().any(changes) {
+            if remedy.iter().any(is_planned) {
                 continue;
             }
             if remedy.is_empty() || remedy.iter().any(|step| matches!(step, Step::Decide(_))) {

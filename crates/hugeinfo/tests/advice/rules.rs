@@ -500,7 +500,9 @@ fn planned(machine: &Machine, next: Next) -> Judged {
         };
         settings.push(setting("shared_buffers", source, Ok(next.clone())));
     }
+    let decide = ["huge_pages", "shared_memory_type", "huge_page_size"];
     let plan = planned::Planned {
+        names: decide.map(str::to_owned).to_vec(),
         settings,
         waits: Waits::ForStart,
         next: next.clone(),
