@@ -54,7 +54,7 @@ pub(crate) fn read(
         Ok(postmaster) => absent_or(limits::locked_memory(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
     };
-    let memory_limit = match &postmaster {
+    let memory_limits = match &postmaster {
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
@@ -82,7 +82,7 @@ pub(crate) fn read(
         processes: process_figures(&root)?,
         oom_score_adj,
         locked_memory,
-        memory_limit,
+        memory_limits,
         refused_by_limits,
         neighbours,
         sight,
@@ -105,7 +105,7 @@ pub(crate) fn for_remedy(
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
     let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
-    let memory_limit = match &postmaster {
+    let memory_limits = match &postmaster {
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
@@ -142,7 +142,7 @@ pub(crate) fn for_remedy(
         processes: oldest_processes(&root)?,
         oom_score_adj: Err(Absent::not_looked_at()),
         locked_memory: Err(Absent::not_looked_at()),
-        memory_limit,
+        memory_limits,
         refused_by_limits: Vec::new(),
         neighbours,
         sight,

@@ -36,13 +36,21 @@ impl Host {
         fs::write(path, text).expect("write");
     }
 
-    /// A group of v2 with its memory in MB.
-    fn memory(&self, group: &str, limit: &str, usage: u64, inactive_file: u64) {
+    /// A group of v2 with its memory in MB: all of it, and what of it is files.
+    fn memory(&self, group: &str, limit: &str, usage: u64, files: u64) {
         let file = |name| format!("sys/fs/cgroup{group}/memory.{name}");
         self.write(&file("max"), &format!("{limit}\n"));
         self.write(&file("current"), &format!("{}\n", usage << 20));
-        let stat = format!("file 1\ninactive_file {}\n", inactive_file << 20);
+        let half = files << 19;
+        let stat = format!("file 1\nshmem 7\ninactive_file {half}\nactive_file {half}\n");
         self.write(&file("stat"), &stat);
+    }
+
+    /// With its swap in MB.
+    fn swap(&self, group: &str, limit: &str, usage: u64) {
+        let file = |name| format!("sys/fs/cgroup{group}/memory.swap.{name}");
+        self.write(&file("max"), &format!("{limit}\n"));
+        self.write(&file("current"), &format!("{}\n", usage << 20));
     }
 
     fn root(&self) -> Root {
@@ -53,7 +61,7 @@ impl Host {
         Process::open(&self.root(), 10).expect("a process")
     }
 
-    fn memory_limit(&self) -> Result<Option<MemoryLimit>, ReadError> {
+    fn memory_limits(&self) -> Result<Vec<MemoryLimit>, ReadError> {
         memory::read(&self.root(), &self.process())
     }
 
@@ -65,39 +73,55 @@ impl Host {
 }
 
 #[test]
-fn the_tightest_limit_on_memory_is_that_with_the_least_room() {
+fn every_level_that_limits_memory_is_told_of() {
     let host = Host::new("0::/slice/pg\n", V2);
     host.memory("/slice/pg", "4294967296", 1024, 0);
-    host.memory("/slice", "8589934592", 7000, 0);
-    let limit = host.memory_limit().expect("readable").expect("a limit");
-    let expected = MemoryLimit {
-        directory: PathBuf::from("/sys/fs/cgroup/slice"),
-        limit_bytes: 8 << 30,
-        use_bytes: 7000 << 20,
-        inactive_file_bytes: Some(0),
+    host.memory("/slice", "8589934592", 7000, 6000);
+    let limit = |group: &str, limit_bytes, use_bytes, files| MemoryLimit {
+        directory: PathBuf::from(format!("/sys/fs/cgroup{group}")),
+        limit_bytes,
+        use_bytes,
+        file_bytes: Some(files),
+        swap_room_bytes: None,
         counts_hugetlb: false,
     };
-    assert_eq!(limit, expected);
-    assert_eq!(limit.room_bytes(), 1192 << 20);
-
-    // Files can be dropped.
-    host.memory("/slice", "8589934592", 7000, 6000);
-    let limit = host.memory_limit().expect("readable").expect("a limit");
-    assert_eq!(limit.room_bytes(), 3072 << 20);
-    assert_eq!(limit.directory, PathBuf::from("/sys/fs/cgroup/slice/pg"));
+    let pg = limit("/slice/pg", 4 << 30, 1024 << 20, 0);
+    let slice = limit("/slice", 8 << 30, 7000 << 20, 6000 << 20);
+    assert_eq!(slice.kept_bytes(), 1000 << 20);
+    let limits = host.memory_limits().expect("readable");
+    assert_eq!(limits, [pg, slice.clone()]);
 
     host.memory("/slice/pg", "max", 1024, 0);
+    assert_eq!(host.memory_limits().expect("readable"), [slice]);
     host.memory("/slice", "max", 7000, 0);
-    assert_eq!(host.memory_limit().expect("readable"), None);
+    assert_eq!(host.memory_limits().expect("readable"), []);
+}
+
+#[test]
+fn swap_is_limited_by_the_group_and_all_above_it() {
+    let host = Host::new("0::/slice/pg\n", V2);
+    let rooms = || {
+        let limits = host.memory_limits().expect("readable");
+        let rooms = limits.iter().map(|limit| limit.swap_room_bytes);
+        rooms.collect::<Vec<_>>()
+    };
+    host.memory("/slice/pg", "4294967296", 1024, 0);
+    host.memory("/slice", "max", 1024, 0);
+    assert_eq!(rooms(), [None]);
+    host.swap("/slice/pg", "max", 7);
+    host.swap("/slice", "104857600", 40);
+    assert_eq!(rooms(), [Some(60 << 20)]);
+    host.swap("/slice/pg", "10485760", 40);
+    assert_eq!(rooms(), [Some(0)]);
 }
 
 #[test]
 fn huge_pages_count_where_the_mount_says_so() {
     let host = Host::new("0::/pg\n", &format!("{V2},memory_hugetlb_accounting\n"));
     host.memory("/pg", "1073741824", 5, 7);
-    let limit = host.memory_limit().expect("readable").expect("a limit");
-    assert!(limit.counts_hugetlb);
-    assert_eq!(limit.room_bytes(), 1 << 30);
+    let limits = host.memory_limits().expect("readable");
+    assert!(limits[0].counts_hugetlb);
+    assert_eq!(limits[0].kept_bytes(), 0);
 }
 
 #[test]
@@ -108,27 +132,35 @@ fn limits_on_memory_by_the_older_interface() {
     };
     file("limit_in_bytes", "9223372036854771712\n");
     file("usage_in_bytes", "1048576\n");
-    assert_eq!(host.memory_limit().expect("readable"), None);
+    assert_eq!(host.memory_limits().expect("readable"), []);
     file("limit_in_bytes", "2147483648\n");
-    file("stat", "inactive_file 1\ntotal_inactive_file 4096\n");
-    let limit = host.memory_limit().expect("readable").expect("a limit");
-    assert_eq!(limit.inactive_file_bytes, Some(4096));
+    file(
+        "stat",
+        "inactive_file 1\ntotal_inactive_file 4096\ntotal_active_file 8192\n",
+    );
+    // Memory and swap together.
+    file("memsw.limit_in_bytes", "3221225472\n");
+    file("memsw.usage_in_bytes", "3145728\n");
+    let limits = host.memory_limits().expect("readable");
+    let limit = &limits[0];
+    assert_eq!(limit.file_bytes, Some(12_288));
     assert_eq!((limit.limit_bytes, limit.counts_hugetlb), (2 << 30, false));
+    assert_eq!(limit.swap_room_bytes, Some((1 << 30) - (2 << 20)));
     file("stat", "total_inactive_file x\n");
-    let error = host.memory_limit().expect_err("no number").to_string();
+    let error = host.memory_limits().expect_err("no number").to_string();
     assert!(error.contains("pg/memory.stat\", line 1"), "{error}");
 }
 
 #[test]
 fn a_group_that_is_hidden_is_unknown_and_one_without_the_controller_is_not() {
     let host = Host::new("0::/pg\n", V2);
-    let hidden = host.memory_limit();
+    let hidden = host.memory_limits();
     assert!(
         matches!(&hidden, Err(ReadError::Absent(absent)) if absent.why == Absence::Missing),
         "{hidden:?}"
     );
     host.write("sys/fs/cgroup/pg/cgroup.procs", "");
-    assert_eq!(host.memory_limit().expect("readable"), None);
+    assert_eq!(host.memory_limits().expect("readable"), []);
 }
 
 #[test]

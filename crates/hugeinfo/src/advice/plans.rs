@@ -12,6 +12,7 @@ use crate::{
         headroom::Headroom,
         limits,
         machine::Machine,
+        memory_limit::{self, Holds},
         need::{Need, unseen},
         next_boot, shares,
         step::{self, By, Decision, Setting, Step, Waits},
@@ -411,6 +412,11 @@ pub(crate) fn decision(machine: &Machine, check: &str, tried: &[Vec<Step>]) -> V
         // There are no huge pages, or they cannot be seen: the finding says so.
         return Vec::new();
     }
+    if check == "memory_left"
+        && let Some(bytes) = beyond_limit(machine)
+    {
+        return vec![Step::Decide(Decision::RaiseMemoryLimit { bytes })];
+    }
     let decision = match check {
         "restart_with_files" if is_refused => Decision::CorrectTheFiles,
         "page_tables" if machine.is_on_huge_pages() == Some(true) => Decision::FewerConnections,
@@ -442,6 +448,16 @@ fn why_not(machine: &Machine, trouble: Option<Trouble>, else_: Decision) -> Deci
         Some(Trouble::Harm(Harm::MemoryLimit { bytes })) => Decision::RaiseMemoryLimit { bytes },
         Some(Trouble::Harm(Harm::CommitLimit)) => Decision::RaiseCommitLimit,
         _ => idle(machine).unwrap_or(else_),
+    }
+}
+
+/// What the memory limit of a control group lacks for the main segment as it is.
+fn beyond_limit(machine: &Machine) -> Option<u64> {
+    let segment = machine.facts.segment.as_ref().ok()?;
+    let holds = memory_limit::hold(machine, segment.bytes, machine.is_on_huge_pages()?);
+    match holds {
+        Holds::Beyond(excess) => Some(excess.bytes()),
+        Holds::All | Holds::Untold(_) => None,
     }
 }
 

@@ -1,10 +1,13 @@
 //! Where the main segment of the next start comes to lie, or why there is no next start.
 
+use std::path::PathBuf;
+
 use crate::{
     linux::sysctl::Vm,
     model::{
         headroom::Headroom,
         machine::Machine,
+        memory_limit::{self, Holds},
         obstacle::{self, Obstacle},
     },
     server::facts::HugePages,
@@ -25,7 +28,7 @@ pub enum Landing<'a> {
 
 /// Whether small pages can hold the segment: huge pages lie ready in a pool, and these are taken
 /// from what the pools leave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
     /// As far as can be told.
     Fits,
@@ -42,6 +45,15 @@ pub enum Fit {
         bytes: u64,
         /// What the pools leave of RAM.
         left_bytes: u64,
+    },
+    /// A control group of the server cannot hold it once it is used, and swap neither.
+    BeyondMemoryLimit {
+        /// The group.
+        group: PathBuf,
+        /// Its limit.
+        limit_bytes: u64,
+        /// What would be wanted in it, at least.
+        wanted_bytes: u64,
     },
 }
 
@@ -76,7 +88,14 @@ pub fn on_small_pages(machine: &Machine) -> Fit {
             bytes,
             left_bytes: headroom.left_bytes(),
         },
-        _ => Fit::Fits,
+        _ => match memory_limit::hold(machine, bytes, false) {
+            Holds::Beyond(excess) if !excess.can_swap => Fit::BeyondMemoryLimit {
+                group: excess.limit.directory.clone(),
+                limit_bytes: excess.limit.limit_bytes,
+                wanted_bytes: excess.wanted_bytes,
+            },
+            Holds::All | Holds::Untold(_) | Holds::Beyond(_) => Fit::Fits,
+        },
     }
 }
 

@@ -2,7 +2,10 @@
 
 use crate::{
     linux::hugepages::Pool,
-    model::step::{Service, Waits},
+    model::{
+        step::{Service, Waits},
+        touched::Bounds,
+    },
     server::{
         facts::{Facts, HugePages, Server, SharedMemoryType},
         surroundings::{Files, ProcessFigures, Surroundings},
@@ -32,6 +35,9 @@ pub struct Machine {
     pub has_to_come_back: bool,
     /// Unless a plan does without them.
     pub is_given_up: bool,
+    /// Of what counts in the server's control groups, its main segment; once it is stopped, what
+    /// may have gone with it.
+    pub touched: Bounds,
 }
 
 impl Machine {
@@ -42,7 +48,9 @@ impl Machine {
         {
             facts.planned = Some(next.clone());
         }
+        let touched = around.as_ref().map(|around| Bounds::of(&facts, around));
         Self {
+            touched: touched.unwrap_or_default(),
             facts,
             around,
             is_running: true,

@@ -217,7 +217,7 @@ pub enum Decision {
     /// No file can say what the next boot sets up: one that comes later, or that cannot be read,
     /// has the last word.
     LookAtBootFiles,
-    /// The memory limit of the server's group, in which huge pages count, is too low.
+    /// The memory limit of the server's group is too low.
     RaiseMemoryLimit {
         /// By so many bytes.
         bytes: u64,

@@ -11,10 +11,12 @@ use crate::{
         limits::{self, fault_refusals},
         machine::Machine,
         mapping::{Mapping, Place},
+        memory_limit::{self, Holds},
         need::{own_pages, pages_of},
         next_boot,
         pools::{self, Pool},
         step::{BootPlace, By, Counts, Planned, Service, Setting, Step, Waits},
+        touched::Bounds,
     },
     server::{
         facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
@@ -45,8 +47,7 @@ pub enum Harm {
         /// What is missing.
         bytes: u64,
     },
-    /// The server's control group may not have that much, and huge pages count in it: whoever
-    /// touches more dies.
+    /// One of the server's control groups may not have that much: whoever touches more dies.
     MemoryLimit {
         /// What is missing.
         bytes: u64,
@@ -382,9 +383,9 @@ impl Machine {
             ..self.facts.next_start().clone()
         };
         self.has_to_come_back = self.is_on_huge_pages() == Some(true);
+        self.uncharge();
         self.give_back();
         let committed = landing::own_committed_bytes(self);
-        self.uncharge();
         if let Some(around) = &mut self.around {
             let shared = around
                 .processes
@@ -407,17 +408,17 @@ impl Machine {
         Ok(())
     }
 
-    /// All that the server has touched is its group's no more: at most as much as its segment has,
-    /// at least what cannot be promised only.
+    /// All that the server has touched is its groups' no more: what is certain of it at once.
     fn uncharge(&mut self) {
-        let touched = match &self.facts.segment {
-            Ok(segment) => segment.bytes,
-            Err(_) => 0,
-        };
-        let limit = self.around.as_mut().map(|around| &mut around.memory_limit);
-        if let Some(Ok(Some(limit))) = limit {
-            limit.use_bytes = limit.use_bytes.saturating_sub(touched);
+        let Bounds { least, most } = std::mem::take(&mut self.touched);
+        let around = self.around.iter_mut();
+        for limit in around
+            .flat_map(|around| &mut around.memory_limits)
+            .flatten()
+        {
+            limit.use_bytes = limit.use_bytes.saturating_sub(least);
         }
+        self.touched.most = most.saturating_sub(least);
     }
 
     /// Huge pages that the server has.
@@ -494,6 +495,17 @@ impl Machine {
                 let bytes = bytes - left_bytes;
                 return Err(Trouble::Harm(Harm::OutOfMemory { bytes }));
             }
+            Landing::SmallPages(
+                _,
+                Fit::BeyondMemoryLimit {
+                    limit_bytes,
+                    wanted_bytes,
+                    ..
+                },
+            ) => {
+                let bytes = wanted_bytes - limit_bytes;
+                return Err(Trouble::Harm(Harm::MemoryLimit { bytes }));
+            }
             Landing::SmallPages(_, Fit::BeyondCommitLimit { .. }) | Landing::Fails(..) => {
                 return Err(Trouble::Harm(Harm::Down));
             }
@@ -538,7 +550,13 @@ impl Machine {
             return Err(Trouble::Harm(Harm::Armed));
         }
         let pages = pages_of(next, page_bytes);
-        self.is_within_memory_limit(pages.saturating_mul(page_bytes))?;
+        let bytes = pages.saturating_mul(page_bytes);
+        if let Holds::Beyond(excess) = memory_limit::hold(self, bytes, true)
+            && !excess.can_swap
+        {
+            let bytes = excess.bytes();
+            return Err(Trouble::Harm(Harm::MemoryLimit { bytes }));
+        }
         let mut model = self.model_of(&pool);
         let place = Place {
             group: None,
@@ -550,7 +568,6 @@ impl Machine {
         Mapping::new(pages, true, &place, &mut model, &mut Groups::default())
             .map_err(|_| Trouble::Harm(Harm::Down))?;
         self.write_back(&model);
-        let bytes = pages.saturating_mul(page_bytes);
         for group in self
             .facts
             .hugetlb
@@ -571,19 +588,6 @@ impl Machine {
             mappings: 1,
         });
         Ok(())
-    }
-
-    /// What has been touched so far comes back at the stop, so that little is in use by now.
-    fn is_within_memory_limit(&self, bytes: u64) -> Result<(), Trouble> {
-        let limit = self.around.as_ref().map(|around| &around.memory_limit);
-        let Some(Ok(Some(limit))) = limit else {
-            return Ok(());
-        };
-        if !limit.counts_hugetlb || bytes <= limit.room_bytes() {
-            return Ok(());
-        }
-        let bytes = bytes - limit.room_bytes();
-        Err(Trouble::Harm(Harm::MemoryLimit { bytes }))
     }
 
     fn set_vm(&mut self, name: &str, value: u64) {

@@ -40,8 +40,8 @@ pub struct Surroundings {
     pub oom_score_adj: Result<i32, Absent>,
     /// The postmaster's limit on locked memory; `None`: unlimited.
     pub locked_memory: Result<Option<u64>, Absent>,
-    /// What limits the server's memory, huge pages aside or not; `None`: nothing that can be seen.
-    pub memory_limit: Result<Option<MemoryLimit>, Absent>,
+    /// What limits the server's memory, nearest first; empty: nothing that can be seen.
+    pub memory_limits: Result<Vec<MemoryLimit>, Absent>,
     /// What the limits of the server's control groups have refused so far.
     pub refused_by_limits: Vec<Refused>,
     /// The servers of this host but this one, as far as they are seen.

@@ -541,20 +541,23 @@ impl Draft {
             processes: self.figures(touched_small),
             oom_score_adj: Ok(self.oom.0),
             locked_memory: Ok(Some(64 * KB)),
-            memory_limit: Ok(self.memory_limit.map(|(mb, counts_hugetlb)| {
-                let huge = if counts_hugetlb {
-                    own_in_use * lies_on / 100 * self.touched_percent
-                } else {
-                    0
-                };
-                MemoryLimit {
-                    directory: PathBuf::from("/sys/fs/cgroup/pg"),
-                    limit_bytes: (mb * MB).max(huge + touched_small),
-                    use_bytes: huge + touched_small,
-                    inactive_file_bytes: Some(0),
-                    counts_hugetlb,
-                }
-            })),
+            memory_limits: Ok(Vec::from_iter(self.memory_limit.map(
+                |(mb, counts_hugetlb)| {
+                    let huge = if counts_hugetlb {
+                        own_in_use * lies_on / 100 * self.touched_percent
+                    } else {
+                        0
+                    };
+                    MemoryLimit {
+                        directory: PathBuf::from("/sys/fs/cgroup/pg"),
+                        limit_bytes: (mb * MB).max(huge + touched_small),
+                        use_bytes: huge + touched_small,
+                        file_bytes: Some(0),
+                        swap_room_bytes: None,
+                        counts_hugetlb,
+                    }
+                },
+            ))),
             refused_by_limits: Vec::new(),
             neighbours: Ok(self.instances(base, default)),
             sight: if self.is_hidden {

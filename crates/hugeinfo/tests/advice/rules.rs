@@ -8,6 +8,7 @@ use hugeinfo::{
         diagnosis::{self, statuses},
         planned, runbook, steps_to_set,
     },
+    linux::cgroup::memory::MemoryLimit,
     model::{
         forecast::Forecast,
         machine::Machine,
@@ -197,6 +198,11 @@ fn of_others(machine: &Machine, group: usize) -> u64 {
     }
 }
 
+fn memory_limits(machine: &Machine) -> impl Iterator<Item = &MemoryLimit> {
+    let around = machine.around.iter();
+    around.flat_map(|around| &around.memory_limits).flatten()
+}
+
 /// Rule 2: no harm at any step.
 fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     let had_huge_pages = machine.is_on_huge_pages() == Some(true);
@@ -259,17 +265,22 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
                         );
                     }
                 }
-                let limit = after
-                    .around
-                    .as_ref()
-                    .and_then(|a| a.memory_limit.as_ref().ok()?.as_ref());
-                if let Some(limit) = limit.filter(|limit| limit.counts_hugetlb) {
+                let mut limits = memory_limits(&after);
+                if let Some(limit) = limits.find(|limit| limit.counts_hugetlb) {
                     ensure!(
                         segment.bytes <= limit.limit_bytes,
                         "{name} starts beyond the memory limit: {steps:?}"
                     );
                 }
             } else {
+                let around = after.around.as_ref().expect("surroundings");
+                let swap = around.host.usage.as_ref().ok().and_then(|u| u.swap_free);
+                for limit in memory_limits(&after) {
+                    ensure!(
+                        segment.bytes <= limit.limit_bytes + swap.unwrap_or(0),
+                        "{name} falls back beyond the memory limit: {steps:?}"
+                    );
+                }
                 let ram = after.ram_bytes().unwrap_or(u64::MAX);
                 let left = ram.saturating_sub(pools_bytes(&after));
                 let nodes = machine.around.iter().flat_map(|a| &a.nodes).flatten();

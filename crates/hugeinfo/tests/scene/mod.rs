@@ -393,7 +393,7 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         ),
         oom_score_adj: Ok(-900),
         locked_memory: Ok(Some(64 << 10)),
-        memory_limit: Ok(None),
+        memory_limits: Ok(Vec::new()),
         refused_by_limits: Vec::new(),
         neighbours: Ok(Vec::new()),
         sight: Sight::Host,

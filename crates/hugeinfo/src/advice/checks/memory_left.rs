@@ -4,18 +4,93 @@ use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
+        check::{Answer, Finding, Status},
         words::human,
     },
+    linux::cgroup::memory::MemoryLimit,
     model::{
         headroom::Headroom,
         landing::{self, Fit, Landing},
         machine::Machine,
+        memory_limit::{self, Holds},
         need::Need,
     },
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
+    let of_pools = of_pools(machine);
+    match (of_pools, of_limits(machine)) {
+        (Ok(of_pools), Some(of_limits)) if of_limits.status > of_pools.status => {
+            Ok(of_limits.with(of_pools.evidence))
+        }
+        (Err(_), Some(of_limits)) if of_limits.status >= Status::Warning => Ok(of_limits),
+        (of_pools, _) => of_pools,
+    }
+}
+
+/// What the control groups of the server say to its main segment, now and after a restart, once all
+/// of it has been used. `None`: they hold it.
+fn of_limits(machine: &Machine) -> Option<Finding> {
+    if let Some(Err(absent)) = machine.around.as_ref().map(|around| &around.memory_limits) {
+        let text = format!("what control groups leave of memory cannot be told: {absent}");
+        return Some(Finding::new(Status::Unknown, text));
+    }
+    let is_next_huge = match landing::of_next_start(machine) {
+        Landing::HugePages => Some(true),
+        Landing::SmallPages(..) => Some(false),
+        Landing::Fails(..) | Landing::Untold(_) => None,
+    };
+    let next = is_next_huge.and_then(|is_huge| {
+        let holds = memory_limit::hold(machine, machine.facts.needed_bytes(), is_huge);
+        of_limit(holds, "after a restart ", is_huge)
+    });
+    let segment = machine.facts.segment.as_ref().ok();
+    let now = segment.zip(machine.is_on_huge_pages());
+    let now = now.and_then(|(segment, is_huge)| {
+        let holds = memory_limit::hold(machine, segment.bytes, is_huge);
+        of_limit(holds, "", is_huge)
+    });
+    // Of two alike that of now.
+    [next, now]
+        .into_iter()
+        .flatten()
+        .max_by_key(|finding| finding.status)
+}
+
+fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
+    let group = |limit: &MemoryLimit| {
+        format!(
+            "{when}control group {} may have {} of memory",
+            limit.directory.display(),
+            human(limit.limit_bytes)
+        )
+    };
+    let excess = match holds {
+        Holds::All => return None,
+        Holds::Untold(limit) => {
+            let text = format!(
+                "{}, and whether that holds all of the main segment cannot be told: how much of it has been used so far can only be narrowed down",
+                group(limit)
+            );
+            return Some(Finding::new(Status::Unknown, text));
+        }
+        Holds::Beyond(excess) => excess,
+    };
+    let text = format!(
+        "{}, and {} are wanted in it once all of the main segment is used",
+        group(excess.limit),
+        human(excess.wanted_bytes)
+    );
+    Some(match (excess.can_swap, is_huge) {
+        (true, _) => Finding::warning(format!("{text}: it will swap")),
+        (false, false) => Finding::critical(format!("{text}: the OOM killer will take a process")),
+        (false, true) => Finding::critical(format!(
+            "{text}, since huge pages count there: who touches more will die"
+        )),
+    })
+}
+
+fn of_pools(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     let around = machine.around()?;
     let now = Headroom::now(facts)
@@ -48,7 +123,10 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     };
     // Beside a full pool, a segment that falls back has to fit into the rest.
     let finding = match landing::of_next_start(machine) {
-        Landing::SmallPages(_, fit @ Fit::BeyondMemory { .. })
+        Landing::SmallPages(
+            _,
+            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondMemoryLimit { .. }),
+        )
         | Landing::Fails(_, Some(fit @ Fit::BeyondCommitLimit { .. })) => {
             Finding::critical(format!("after a restart {fit}"))
         }

@@ -32,7 +32,10 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             Status::Critical,
             format!("a restart would fail, since huge_pages = on: {obstacle}"),
         ),
-        Landing::SmallPages(obstacle, fit @ Fit::BeyondMemory { .. }) => (
+        Landing::SmallPages(
+            obstacle,
+            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondMemoryLimit { .. }),
+        ) => (
             Status::Critical,
             format!("a restart would take more memory than there is: {obstacle}; {fit}"),
         ),

@@ -93,19 +93,30 @@ impl fmt::Display for Obstacle<'_> {
 
 impl fmt::Display for Fit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Self::Fits => write!(f, "small pages can hold the main segment"),
             Self::BeyondCommitLimit { bytes, room_bytes } => write!(
                 f,
                 "on small pages the main segment takes {}, and CommitLimit leaves {}",
-                human(bytes),
-                human(room_bytes)
+                human(*bytes),
+                human(*room_bytes)
             ),
             Self::BeyondMemory { bytes, left_bytes } => write!(
                 f,
                 "on small pages the main segment takes {}, and the pools leave {} of RAM",
-                human(bytes),
-                human(left_bytes)
+                human(*bytes),
+                human(*left_bytes)
+            ),
+            Self::BeyondMemoryLimit {
+                group,
+                limit_bytes,
+                wanted_bytes,
+            } => write!(
+                f,
+                "on small pages {} are wanted in control group {}, which may have {} of memory",
+                human(*wanted_bytes),
+                group.display(),
+                human(*limit_bytes)
             ),
         }
     }

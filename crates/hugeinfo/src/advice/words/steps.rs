@@ -198,7 +198,7 @@ fn decide(decision: &Decision) -> String {
         Decision::Reboot => "nothing that is safe gets there now: cure what else hugeinfo_checks names first, or boot the machine with the pool on the kernel command line".to_owned(),
         Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
         Decision::RaiseMemoryLimit { bytes } => format!(
-            "raise the memory limit of the server's control group, in which huge pages count, by {} or lower shared_buffers",
+            "raise the memory limit of the server's control group by {} or lower shared_buffers",
             human(*bytes)
         ),
         Decision::RaiseLimitOutside => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container".to_owned(),

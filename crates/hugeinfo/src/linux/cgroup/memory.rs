@@ -3,61 +3,56 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, read_counter, read_limit, shown};
+use super::{Version, parse_counter, read_limit, shown};
 use crate::linux::{
     error::{Absence, ReadError, absent_or},
     process::Process,
     root::Root,
 };
 
-/// The limit on a process's memory that leaves the least room, of its group and those above it.
+/// A limit on the memory of a group and those below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// The group that has it.
     pub directory: PathBuf,
-    /// The limit.
+    /// The limit: v1 `memory.limit_in_bytes`, v2 `memory.max`.
     pub limit_bytes: u64,
     /// What the group and those below it have, of files as well.
     pub use_bytes: u64,
-    /// What of that is files that nobody has used for long: the kernel drops these before anything
-    /// else (`inactive_file`). `None`: it doesn't tell.
-    pub inactive_file_bytes: Option<u64>,
-    /// Whether huge pages count (`memory_hugetlb_accounting`, since Linux 6.6).
+    /// What of that is files, which make way for anything else (`active_file` and `inactive_file`;
+    /// shared memory is in neither). `None`: it doesn't tell.
+    pub file_bytes: Option<u64>,
+    /// What of it could be swapped out yet, as far as this group and those above it have a limit on
+    /// that. `None`: they have none.
+    pub swap_room_bytes: Option<u64>,
+    /// Whether huge pages count (`memory_hugetlb_accounting`, since Linux 6.7).
     pub counts_hugetlb: bool,
 }
 
 impl MemoryLimit {
-    /// What may still be had, files that the kernel can drop included.
-    pub fn room_bytes(&self) -> u64 {
-        let kept = self.use_bytes - self.inactive_file_bytes.unwrap_or(0).min(self.use_bytes);
-        self.limit_bytes.saturating_sub(kept)
+    /// What does not make way.
+    pub fn kept_bytes(&self) -> u64 {
+        self.use_bytes.saturating_sub(self.file_bytes.unwrap_or(0))
     }
 }
 
 /// No counter of v1 is larger, whatever the page size.
 const UNLIMITED_FROM: u64 = 64 << 10;
 
-/// `None`: nothing limits the memory of the process, as far as can be seen.
+/// The limits on the memory of the process, nearest first. Empty: nothing limits it, as far as can
+/// be seen.
 ///
 /// Errors: absent where the group can't be seen, or may not be.
-pub fn read(root: &Root, process: &Process) -> Result<Option<MemoryLimit>, ReadError> {
+pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let counts_hugetlb = shown.mount.has_option("memory_hugetlb_accounting");
-    let mut tightest: Option<MemoryLimit> = None;
+    let mut levels = Vec::new();
     for (directory, nth) in shown.directories().zip(0..) {
-        let found = limit(root, version, &directory, counts_hugetlb);
+        let found = level(root, version, &directory, counts_hugetlb);
         match absent_or(found)? {
-            Ok(Some(limit)) => {
-                if tightest
-                    .as_ref()
-                    .is_none_or(|t| limit.room_bytes() < t.room_bytes())
-                {
-                    tightest = Some(limit);
-                }
-            }
-            Ok(None) => {}
+            Ok(level) => levels.push(level),
             // As in the root of v2, or where the controller isn't enabled. But nothing at all is
             // there where something else is mounted over the groups.
             Err(absent) if absent.why == Absence::Denied => return Err(ReadError::Absent(absent)),
@@ -65,33 +60,72 @@ pub fn read(root: &Root, process: &Process) -> Result<Option<MemoryLimit>, ReadE
             Err(_) => {}
         }
     }
-    Ok(tightest)
+    // What limits a group's swap limits that of all below it.
+    let mut swap_room_bytes: Option<u64> = None;
+    for level in levels.iter_mut().rev() {
+        let both = [level.swap_room_bytes, swap_room_bytes];
+        swap_room_bytes = both.into_iter().flatten().min();
+        level.swap_room_bytes = swap_room_bytes;
+    }
+    levels.retain(|level| level.limit_bytes < u64::MAX);
+    Ok(levels)
 }
 
-fn limit(
+/// Without a limit it has the largest number.
+fn level(
     root: &Root,
     version: Version,
     directory: &Path,
     counts_hugetlb: bool,
-) -> Result<Option<MemoryLimit>, ReadError> {
-    let [limit, usage, inactive_file] = match version {
+) -> Result<MemoryLimit, ReadError> {
+    let [limit, usage, active_file, inactive_file] = match version {
         Version::V1 => [
             "memory.limit_in_bytes",
             "memory.usage_in_bytes",
+            "total_active_file",
             "total_inactive_file",
         ],
-        Version::V2 => ["memory.max", "memory.current", "inactive_file"],
+        Version::V2 => [
+            "memory.max",
+            "memory.current",
+            "active_file",
+            "inactive_file",
+        ],
     };
-    let Some(limit_bytes) = read_limit(root, &directory.join(limit), UNLIMITED_FROM)? else {
-        return Ok(None);
+    let read = |name| read_limit(root, &directory.join(name), UNLIMITED_FROM);
+    let limit_bytes = read(limit)?;
+    let use_bytes = match limit_bytes {
+        Some(_) => read(usage)?,
+        None => None,
     };
-    let usage = read_limit(root, &directory.join(usage), UNLIMITED_FROM)?;
-    let inactive_file = read_counter(root, &directory.join("memory.stat"), inactive_file);
-    Ok(Some(MemoryLimit {
+    let expected = "a name and a number were expected";
+    let files = root.parse(directory.join("memory.stat"), expected, |text| {
+        let active = parse_counter(text, active_file)?;
+        let inactive = parse_counter(text, inactive_file)?;
+        Ok(active.zip(inactive).map(|(a, b)| a.saturating_add(b)))
+    });
+    // Where the kernel doesn't count swap, no group limits it.
+    let swap = |limit, used| -> Result<Option<u64>, ReadError> {
+        let both = read(limit).and_then(|limit| Ok(limit.zip(read(used)?)));
+        let both = absent_or(both)?.unwrap_or_default();
+        Ok(both.map(|(limit, used)| limit.saturating_sub(used)))
+    };
+    let swap_room_bytes = match (version, limit_bytes) {
+        (Version::V2, _) => swap("memory.swap.max", "memory.swap.current")?,
+        // Memory and swap together: beside as much memory as there may be.
+        (Version::V1, Some(limit)) => {
+            let room = swap("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes")?;
+            let memory = limit.saturating_sub(use_bytes.unwrap_or(limit));
+            room.map(|room| room.saturating_sub(memory))
+        }
+        (Version::V1, None) => None,
+    };
+    Ok(MemoryLimit {
         directory: directory.to_path_buf(),
-        limit_bytes,
-        use_bytes: usage.unwrap_or(u64::MAX),
-        inactive_file_bytes: absent_or(inactive_file)?.unwrap_or_default(),
+        limit_bytes: limit_bytes.unwrap_or(u64::MAX),
+        use_bytes: use_bytes.unwrap_or(u64::MAX),
+        file_bytes: absent_or(files)?.unwrap_or_default(),
+        swap_room_bytes,
         counts_hugetlb,
-    }))
+    })
 }

@@ -1,0 +1,44 @@
+//! What of the main segment has been touched so far, and counts in the server's control groups.
+
+use crate::server::{facts::Facts, surroundings::Surroundings};
+
+/// Bytes, between a figure that is certain and one that is not reached for certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// At least.
+    pub least: u64,
+    /// At most.
+    pub most: u64,
+}
+
+impl Bounds {
+    /// Of the present segment. Nothing of one on huge pages, unless the mount says so.
+    pub fn of(facts: &Facts, around: &Surroundings) -> Self {
+        let Ok(segment) = &facts.segment else {
+            return Self::default();
+        };
+        let page_bytes = segment.page_bytes.unwrap_or(facts.base_page_bytes);
+        if page_bytes <= facts.base_page_bytes {
+            // Each process shows what it has touched itself.
+            let processes = around.processes.iter();
+            let most = processes.filter_map(|process| process.rss_shmem).max();
+            return Self {
+                least: most.unwrap_or(0).min(segment.bytes),
+                most: segment.bytes,
+            };
+        }
+        let mut limits = around.memory_limits.iter().flatten();
+        let mut pools = facts.pools.iter().flatten();
+        let pool = pools.find(|pool| pool.page_bytes == page_bytes);
+        let Some(pool) = pool.filter(|_| limits.any(|limit| limit.counts_hugetlb)) else {
+            return Self::default();
+        };
+        // What is promised to nobody any more has been touched; what is free has not.
+        let used = pool.total.saturating_sub(pool.free);
+        let promised = pool.reserved.saturating_mul(page_bytes);
+        Self {
+            least: segment.bytes.saturating_sub(promised),
+            most: segment.bytes.min(used.saturating_mul(page_bytes)),
+        }
+    }
+}
