@@ -7,7 +7,7 @@ use hugeinfo::{
         buddyinfo,
         cgroup::{self, memory},
         error::{Absent, absent_or},
-        numa::{node, nodes},
+        numa::node,
         process::{Process, children, limits, oom_score, smaps, status},
         root::Root,
         uptime, vmstat,
@@ -109,10 +109,7 @@ pub(crate) fn for_remedy(
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
-    let nodes = match absent_or(nodes::with_memory(&root))? {
-        Ok(list) if list.count() > 1 => absent_or(node::read(&root, check_for_interrupts))?,
-        _ => Ok(Vec::new()),
-    };
+    let nodes = absent_or(node::read(&root, check_for_interrupts))?;
     // What the next boot sets up matters where the server is about to ask for huge pages.
     let files = files(facts);
     let next = match &files {

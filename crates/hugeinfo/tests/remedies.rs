@@ -819,6 +819,27 @@ fn n13_the_culprit_is_who_holds_the_pool() {
         m.available = Some(6 * GB);
     })
     .machine();
+    let holders = "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up";
+    let remedy = |machine: &Machine| says("huge_pages", machine).remedy;
+    assert_eq!(remedy(&machine).as_deref(), Some(holders));
+    // The pools would fit into MemTotal or MemAvailable, and are not theirs.
+    let own_total = |m: &mut Scene| {
+        m.nodes(&[(12_800, 128 * GB), (12_800, 128 * GB)]);
+        m.ram(70 * GB);
+    };
+    let own_available = |m: &mut Scene| {
+        m.ram(256 * GB);
+        m.nodes(&[(12_800, 128 * GB), (12_800, 128 * GB)]);
+        m.around.nodes.as_mut().expect("nodes")[0].memory.free = Some(100 * GB);
+    };
+    for change in [&own_total as &dyn Fn(&mut Scene), &own_available] {
+        let machine = scene(|m| {
+            foreign(m);
+            change(m);
+            m.available = Some(6 * GB);
+        });
+        assert_eq!(remedy(&machine.machine()).as_deref(), Some(holders));
+    }
     for check in hugeinfo::advice::diagnosis::checks(&machine) {
         let remedy = check.remedy.unwrap_or_default();
         assert!(!remedy.contains("shared_buffers to"), "{remedy}");

@@ -337,7 +337,7 @@ fn at_boot(machine: &Machine, pool: &Pool, pages: u64) -> Option<Step> {
 /// The share of RAM that `CommitLimit` has to be, so that it stays above what is promised beside
 /// that pool.
 fn commit_limit_for(machine: &Machine, pool: &Pool, pages: u64) -> Vec<Step> {
-    let Some(headroom) = Headroom::with(&machine.facts, pool.page_bytes, pages) else {
+    let Some(headroom) = Headroom::with(machine, pool.page_bytes, pages) else {
         return Vec::new();
     };
     raise_commit_limit(machine, headroom.left_bytes()).unwrap_or_default()
@@ -345,7 +345,7 @@ fn commit_limit_for(machine: &Machine, pool: &Pool, pages: u64) -> Vec<Step> {
 
 /// What makes `CommitLimit` large enough again.
 pub(crate) fn commit_limit(machine: &Machine) -> Vec<Step> {
-    let left = Headroom::now(&machine.facts).map(|headroom| headroom.left_bytes());
+    let left = Headroom::now(machine).map(|headroom| headroom.left_bytes());
     left.and_then(|left| raise_commit_limit(machine, left))
         .unwrap_or_else(|| vec![Step::Decide(Decision::RaiseCommitLimit)])
 }
@@ -440,6 +440,15 @@ fn why_not(machine: &Machine, trouble: Option<Trouble>, else_: Decision) -> Deci
     if page_bytes.is_some_and(|page_bytes| limits::is_set_outside(&aimed.facts, page_bytes)) {
         return Decision::RaiseLimitOutside;
     }
+    let others_hold = || {
+        let pool = aimed.facts.target_pool()?;
+        let need = Need::of(&aimed, pool)?;
+        (need.others > 0 && pool.total < need.now()).then_some(())
+    };
+    if !machine.sees_memory_of_host() && others_hold().is_some() {
+        // A container's own memory says nothing of what the host could give beside them.
+        return Decision::OthersHoldThePools;
+    }
     if let Some(decision) = too_large(machine) {
         return decision;
     }
@@ -518,7 +527,7 @@ pub(crate) fn too_large_for(
     others: u64,
 ) -> Option<Decision> {
     let page_bytes = pool.page_bytes;
-    let with = Headroom::with(&machine.facts, page_bytes, pages)?;
+    let with = Headroom::with(machine, page_bytes, pages)?;
     if with.is_enough() {
         return None;
     }
@@ -530,7 +539,7 @@ pub(crate) fn too_large_for(
     if alone.is_enough() {
         return Some(Decision::OthersHoldThePools);
     }
-    let room_bytes = Headroom::with(&machine.facts, page_bytes, others)?.room_bytes();
+    let room_bytes = Headroom::with(machine, page_bytes, others)?.room_bytes();
     let fits = room_bytes / page_bytes * page_bytes;
     let too_much = machine.facts.needed_bytes().saturating_sub(fits);
     let shared_buffers = machine.around.as_ref()?.shared_buffers_bytes;

@@ -1,7 +1,7 @@
 //! What a pool of huge pages leaves of RAM for everything else: processes, their page tables, the
 //! file cache, the kernel.
 
-use crate::server::facts::Facts;
+use crate::model::machine::Machine;
 
 /// At least this share of RAM should stay outside of the pools. PostgreSQL's processes need memory
 /// of their own, and reads that miss shared buffers live on the file cache; a host with less has
@@ -18,26 +18,19 @@ pub struct Headroom {
 }
 
 impl Headroom {
-    /// As the pools are now. `None`: the kernel doesn't tell.
-    pub fn now(facts: &Facts) -> Option<Self> {
-        let pools = facts.pools.as_ref().ok()?;
-        let pools_bytes = pools
-            .iter()
-            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
-            .fold(0, u64::saturating_add);
-        let ram_bytes = facts.meminfo.as_ref().ok()?.total_bytes?;
-        // More pools than RAM: in a container whose MemTotal is its own, and not the host's.
-        (pools_bytes <= ram_bytes).then_some(Self {
-            ram_bytes,
-            pools_bytes,
+    /// As the pools are now. `None`: the kernel doesn't tell, or only what a container may have.
+    pub fn now(machine: &Machine) -> Option<Self> {
+        machine.facts.pools.as_ref().ok()?;
+        machine.sees_memory_of_host().then_some(Self {
+            ram_bytes: machine.ram_bytes()?,
+            pools_bytes: machine.pools_bytes(),
         })
     }
 
     /// With so many pages in the pool of that size.
-    pub fn with(facts: &Facts, page_bytes: u64, pages: u64) -> Option<Self> {
-        let now = Self::now(facts)?;
-        let mut pools = facts.pools.iter().flatten();
-        let pool = pools.find(|pool| pool.page_bytes == page_bytes)?;
+    pub fn with(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Self> {
+        let now = Self::now(machine)?;
+        let pool = machine.pool(page_bytes)?;
         let others = now
             .pools_bytes
             .saturating_sub(pool.total.saturating_mul(pool.page_bytes));

@@ -83,7 +83,7 @@ pub fn on_small_pages(machine: &Machine) -> Fit {
         return Fit::BeyondCommitLimit { bytes, room_bytes };
     }
     // Pages that a restart gives back stay in the pool, but for surplus.
-    match Headroom::now(&machine.facts) {
+    match Headroom::now(machine) {
         Some(headroom) if headroom.left_bytes() < bytes => Fit::BeyondMemory {
             bytes,
             left_bytes: headroom.left_bytes(),

@@ -123,6 +123,31 @@ impl Machine {
         around.host.usage.as_ref().ok()?.available
     }
 
+    /// Bytes in the pools of all sizes, used or not.
+    pub fn pools_bytes(&self) -> u64 {
+        let pools = self.facts.pools.iter().flatten();
+        pools
+            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Whether `/proc/meminfo` is the host's. A container can have one of its own (lxcfs), which
+    /// has less than the pools hold or the nodes have, as these are the host's.
+    pub fn sees_memory_of_host(&self) -> bool {
+        let nodes = self.around.iter().flat_map(|around| &around.nodes);
+        let nodes = nodes.flatten().map(|node| node.memory);
+        let (of_nodes, free) = nodes.fold((0_u64, 0_u64), |(total, free), node| {
+            (
+                total.saturating_add(node.total.unwrap_or(0)),
+                free.saturating_add(node.free.unwrap_or(0)),
+            )
+        });
+        // What is free is available but for some that the kernel keeps.
+        let is_less = |bytes: Option<u64>, least: u64| bytes.is_some_and(|bytes| bytes < least);
+        !is_less(self.ram_bytes(), self.pools_bytes().max(of_nodes / 5 * 4))
+            && !is_less(self.available_bytes(), free / 2)
+    }
+
     /// The size that the kernel takes where none is named.
     pub fn default_page_bytes(&self) -> Option<u64> {
         self.facts.meminfo.as_ref().ok()?.default_huge_page_bytes

@@ -108,13 +108,7 @@ pub fn unseen(machine: &Machine) -> Option<Unseen> {
 /// What this need leaves of RAM, beside what is needed of the other pools: idle pages there are no
 /// reason to leave a server out. `None`: the kernel doesn't tell.
 fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
-    let nodes = machine.around.iter().flat_map(|around| &around.nodes);
-    let of_nodes: u64 = nodes.flatten().filter_map(|node| node.memory.total).sum();
-    if of_nodes / 5 * 4 > machine.ram_bytes()? {
-        // In a container whose MemTotal is its own.
-        return None;
-    }
-    let with = Headroom::with(&machine.facts, pool.page_bytes, need.after_restart())?;
+    let with = Headroom::with(machine, pool.page_bytes, need.after_restart())?;
     let others = machine.facts.pools.iter().flatten();
     let others = others.filter(|other| other.page_bytes != pool.page_bytes);
     let mut pools_bytes = with.pools_bytes;

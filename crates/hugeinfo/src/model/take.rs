@@ -307,13 +307,6 @@ impl Machine {
         }
     }
 
-    fn pools_bytes(&self) -> u64 {
-        let pools = self.facts.pools.iter().flatten();
-        pools
-            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
-            .fold(0, u64::saturating_add)
-    }
-
     fn set_pool_at_boot(
         &mut self,
         page_bytes: u64,

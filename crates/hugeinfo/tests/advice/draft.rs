@@ -395,6 +395,7 @@ impl Draft {
             None => (pages(ram) - pages(pools_bytes)) * 50 / 100 + pages(swap),
         } * base;
         let committed = small + limit.saturating_sub(small) / 100 * self.committed_percent;
+        let on_host = available;
         let (available, total) = match self.shown_gb {
             Some(gb) => (available.min(gb * GB / 2), gb * GB),
             None => (available, ram),
@@ -407,7 +408,7 @@ impl Draft {
                 number: u32::try_from(at).unwrap_or(0),
                 memory: NodeMemory {
                     total: Some(gb * GB),
-                    free: Some(gb * GB / 2),
+                    free: Some(on_host / 2 / (ram / GB) * gb),
                 },
                 pools: counted
                     .iter()

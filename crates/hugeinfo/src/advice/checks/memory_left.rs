@@ -93,7 +93,7 @@ fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
 fn of_pools(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     let around = machine.around()?;
-    let now = Headroom::now(facts)
+    let now = Headroom::now(machine)
         .ok_or("/proc/meminfo or the pools cannot be seen, or are not of one host")?;
     // Setting the number that is needed would take more only where the pool has less.
     let then = facts
@@ -102,7 +102,7 @@ fn of_pools(machine: &Machine) -> Answer {
         .and_then(|pool| {
             let pages = Need::of(machine, pool)?.now();
             let is_more = pages > pool.total;
-            is_more.then(|| Headroom::with(facts, pool.page_bytes, pages))?
+            is_more.then(|| Headroom::with(machine, pool.page_bytes, pages))?
         });
     let describe = |headroom: &Headroom, verb: &str| {
         format!(

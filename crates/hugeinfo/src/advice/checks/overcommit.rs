@@ -20,7 +20,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let usage = host.usage.as_ref().ok();
     let limit = usage.and_then(|usage| usage.commit_limit);
     let committed = usage.and_then(|usage| usage.committed);
-    let pools = Headroom::now(&machine.facts).map(|headroom| headroom.pools_bytes);
+    let pools = Headroom::now(machine).map(|headroom| headroom.pools_bytes);
     // CommitLimit = (RAM - pools) * ratio / 100 + swap, unless overcommit_kbytes replaces the first
     // part (mm/util.c vm_commit_limit).
     let ratio = vm
