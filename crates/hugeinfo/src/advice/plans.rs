@@ -102,11 +102,11 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         };
     };
     let on_the_way = |steps: Vec<Step>| {
-        // The settings last before the restart: should the server come down meanwhile, it comes up
-        // as it was.
+        // The settings last while the server runs: should it come down before, it comes up as it
+        // was.
         let at = steps
             .iter()
-            .position(|step| matches!(step, Step::Restart | Step::Start))
+            .position(|step| matches!(step, Step::Restart | Step::Stop))
             .unwrap_or(steps.len());
         let mut steps = steps;
         steps.splice(at..at, changes.iter().cloned());

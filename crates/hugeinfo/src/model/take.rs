@@ -130,6 +130,9 @@ impl Machine {
                 Ok(())
             }
             Step::Plan(planned) => {
+                if !self.is_running && planned.by == By::AlterSystem {
+                    return Err(Trouble::Refused);
+                }
                 self.plan(planned);
                 Ok(())
             }

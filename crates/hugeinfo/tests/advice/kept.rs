@@ -32,6 +32,26 @@ pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
             Some(planned(77_386_576, 'o')),
         ),
         (
+            "ALTER SYSTEM on a server that was stopped before",
+            Draft {
+                pools: vec![
+                    Kept {
+                        overcommit: 28_510,
+                        ..pool(2, 28_508, 0)
+                    },
+                    Kept {
+                        promised: 3,
+                        ..pool(1024, 3, 0)
+                    },
+                ],
+                ..usual()
+            },
+            Some(Next {
+                size_kb: 1 << 20,
+                ..planned(29_192_360, 't')
+            }),
+        ),
+        (
             "huge pages count in the memory limit",
             Draft {
                 need_kb: 28_521_264,

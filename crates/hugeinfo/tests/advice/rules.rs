@@ -6,7 +6,7 @@ use hugeinfo::{
     advice::{
         check::{Check, Status},
         diagnosis::{self, statuses},
-        planned, runbook, steps_to_set,
+        planned, runbook, steps_to_set, words,
     },
     linux::cgroup::memory::MemoryLimit,
     model::{
@@ -211,6 +211,11 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
         if is_decision(step) {
             continue;
         }
+        let alters = words::place(step) == words::Place::Sql;
+        ensure!(
+            at.is_running || !alters,
+            "{name} asks a server that is down: {steps:?}"
+        );
         let (after, trouble) = take(&at, step);
         ensure!(
             trouble.is_none(),
