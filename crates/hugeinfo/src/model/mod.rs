@@ -18,6 +18,7 @@ pub mod obstacle;
 pub mod page_tables;
 pub mod pools;
 pub mod refusal;
+pub mod restored;
 pub mod shares;
 pub mod start;
 pub mod step;

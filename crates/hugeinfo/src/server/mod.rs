@@ -8,6 +8,7 @@ pub mod instances;
 pub mod mapping_kind;
 pub mod postmaster_pid;
 pub mod refusal;
+pub mod restored;
 pub mod setting;
 pub mod sight;
 pub mod sources;
