@@ -30,6 +30,7 @@ use hugeinfo::{
     server::{
         facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
         instances::Instance,
+        restored::{Because, TooLow, Value},
         setting::{FileLine, Setting, SettingSource},
         surroundings::{Files, ProcessFigures},
     },
@@ -1327,4 +1328,64 @@ fn no_remedy_changes_what_is_planned() {
         runbook::of(&machine, Some(&off)),
         runbook::of(&machine, None)
     );
+}
+
+fn fewer_than_the_primary() -> TooLow {
+    TooLow {
+        setting: "max_connections",
+        value: Value::Number(20),
+        least: Value::Number(100),
+        because: Because::Primary,
+    }
+}
+
+#[test]
+fn a_standby_with_less_than_its_primary_is_not_restarted() {
+    let behind = |m: &mut Scene| {
+        m.fall_back(537);
+        m.around.files = Files::TooLow(vec![fewer_than_the_primary()]);
+    };
+    let machine = scene(behind).machine();
+    for name in ["huge_pages", "restart_with_files"] {
+        let check = says(name, &machine);
+        assert_eq!(
+            check.remedy.as_deref(),
+            Some("set max_connections to at least 100, as much as the primary has"),
+            "{name}"
+        );
+    }
+    let rows = runbook::of(&machine, None);
+    let said: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
+    assert_eq!(
+        said,
+        ["set max_connections to at least 100, as much as the primary has"]
+    );
+    // With a plan that has enough it comes up.
+    let enough = plan(&[("max_connections", "100", Ok(machine.facts.server.clone()))]);
+    assert_eq!(
+        commands(&machine, &enough),
+        [
+            "ALTER SYSTEM SET max_connections = 100",
+            "restart PostgreSQL"
+        ]
+    );
+}
+
+#[test]
+fn a_plan_that_would_not_start_is_a_decision() {
+    let machine = scene(|_| {}).machine();
+    let rows = runbook::refused(&machine, vec![fewer_than_the_primary()]);
+    let [row] = rows.as_slice() else {
+        panic!("{rows:?}");
+    };
+    assert_eq!(row.place.as_str(), "decision");
+    assert_eq!(
+        row.command,
+        "set max_connections to at least 100, as much as the primary has"
+    );
+    assert_eq!(
+        row.why,
+        "the next start would fail: max_connections = 20, and the primary has 100"
+    );
+    assert_eq!((&row.expected, row.is_disruptive), (&None, false));
 }

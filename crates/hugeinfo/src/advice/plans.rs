@@ -406,7 +406,7 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
 /// What a person has to decide where none of these plans is safe.
 pub(crate) fn decision(machine: &Machine, check: &str, tried: &[Vec<Step>]) -> Vec<Step> {
     let files = machine.around.as_ref().map(|around| &around.files);
-    let is_refused = matches!(files, Some(Files::Refused(_)));
+    let is_refused = files.is_some_and(Files::stop_a_start);
     let aimed = machine.planning(machine.aim());
     if aimed.facts.target_pool().is_none() && !is_refused {
         // There are no huge pages, or they cannot be seen: the finding says so.
@@ -417,12 +417,16 @@ pub(crate) fn decision(machine: &Machine, check: &str, tried: &[Vec<Step>]) -> V
     {
         return vec![Step::Decide(Decision::RaiseMemoryLimit { bytes })];
     }
+    let to_correct = || match files {
+        Some(Files::TooLow(settings)) => Decision::RaiseSettings(settings.clone()),
+        _ => Decision::CorrectTheFiles,
+    };
     let decision = match check {
-        "restart_with_files" if is_refused => Decision::CorrectTheFiles,
+        "restart_with_files" if is_refused => to_correct(),
         "page_tables" if machine.is_on_huge_pages() == Some(true) => Decision::FewerConnections,
         "reboot" => why_not(machine, None, Decision::LookAtBootFiles),
         // Whatever needs a start has to wait for that.
-        _ if is_refused => why_not(machine, None, Decision::CorrectTheFiles),
+        _ if is_refused => why_not(machine, None, to_correct()),
         _ => why_not(machine, last_trouble(machine, tried), Decision::Reboot),
     };
     vec![Step::Decide(decision)]

@@ -12,9 +12,10 @@ use crate::{
     },
     model::{
         machine::Machine,
-        step::{Step, Waits},
+        step::{Decision, Step, Waits},
         take::{take, take_all},
     },
+    server::restored::TooLow,
 };
 
 /// More would not be read.
@@ -86,6 +87,12 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
         }
     }
     rows(machine, steps)
+}
+
+/// What to do about a plan that the server would not start with.
+pub fn refused(machine: &Machine, settings: Vec<TooLow>) -> Vec<Row> {
+    let step = Step::Decide(Decision::RaiseSettings(settings));
+    rows(machine, vec![step])
 }
 
 fn statuses(machine: &Machine) -> Vec<Status> {

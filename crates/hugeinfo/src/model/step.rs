@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::server::facts::Server;
+use crate::server::{facts::Server, restored::TooLow};
 
 /// A step, as data. How it is typed is said in one place, `advice::words`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,6 +212,8 @@ pub enum Decision {
     RaiseCommitLimit,
     /// The files do not let the server start.
     CorrectTheFiles,
+    /// These settings do not let it start, or may not: it brings back more than they have room for.
+    RaiseSettings(Vec<TooLow>),
     /// The machine has to be booted with the pages.
     Reboot,
     /// No file can say what the next boot sets up: one that comes later, or that cannot be read,

@@ -339,7 +339,7 @@ impl Machine {
         set(&mut next, setting);
         // What keeps the server from starting stays in the files.
         if let Some(around) = &mut self.around
-            && !matches!(around.files, Files::Refused(_))
+            && !around.files.stop_a_start()
         {
             around.files = Files::Planned(next.clone());
         }
@@ -475,8 +475,8 @@ impl Machine {
         if self.is_running {
             return Err(Trouble::Refused);
         }
-        let files = self.around.as_ref().map(|around| &around.files);
-        if let Some(Files::Refused(_)) = files {
+        let around = self.around.as_ref();
+        if around.is_some_and(|around| around.files.stop_a_start()) {
             return Err(Trouble::Harm(Harm::Down));
         }
         if let Some(next) = self.on_command_line.take() {

@@ -12,7 +12,10 @@ use crate::{
         numa::node::Node,
         vmstat::Vmstat,
     },
-    server::{facts::Server, host::Host, instances::Instance, setting::Setting, sight::Sight},
+    server::{
+        facts::Server, host::Host, instances::Instance, restored::TooLow, setting::Setting,
+        sight::Sight,
+    },
 };
 
 /// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
@@ -95,6 +98,16 @@ pub enum Files {
     Planned(Server),
     /// The next start would fail, in PostgreSQL's words.
     Refused(String),
+    /// It would fail for want of room for what it brings back, whether something waits in the files
+    /// or not.
+    TooLow(Vec<TooLow>),
     /// Nobody could look, and why.
     Unseen(String),
+}
+
+impl Files {
+    /// Whether the server would not come up again after a stop.
+    pub fn stop_a_start(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::TooLow(_))
+    }
 }

@@ -23,6 +23,7 @@ use hugeinfo::{
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
         instances::Instance,
+        restored::{Because, TooLow, Value},
         setting::{Setting, SettingSource},
         sight::Sight,
         surroundings::{Files, ProcessFigures, Surroundings},
@@ -120,6 +121,7 @@ pub enum Waiting {
     Nothing,
     Planned(Next),
     Refused,
+    TooLow,
     Unseen,
 }
 
@@ -575,6 +577,7 @@ impl Draft {
             files: match (&self.waiting, planned) {
                 (Waiting::Planned(_), Some(next)) => Files::Planned(next),
                 (Waiting::Refused, _) => Files::Refused("invalid value".to_owned()),
+                (Waiting::TooLow, _) => Files::TooLow(vec![too_low()]),
                 (Waiting::Unseen, _) => Files::Unseen("only superusers may look".to_owned()),
                 _ => Files::NothingWaits,
             },
@@ -763,5 +766,15 @@ impl Draft {
                 )
             })
             .collect()
+    }
+}
+
+/// A standby with fewer connections than its primary.
+fn too_low() -> TooLow {
+    TooLow {
+        setting: "max_connections",
+        value: Value::Number(20),
+        least: Value::Number(100),
+        because: Because::Primary,
     }
 }

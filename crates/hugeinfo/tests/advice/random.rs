@@ -147,7 +147,8 @@ fn draft(dice: &mut Dice) -> Draft {
     let waiting = dice.below(10);
     if waiting < 4 {
         draft.waiting = match waiting {
-            0 => Waiting::Refused,
+            0 if draft.touched_percent < 50 => Waiting::Refused,
+            0 => Waiting::TooLow,
             1 => Waiting::Unseen,
             _ => Waiting::Planned(next(dice, &draft)),
         };

@@ -18,6 +18,7 @@ use hugeinfo::{
     server::{
         facts::{HugePages, SharedMemoryType},
         setting::SettingSource,
+        surroundings::Files,
     },
 };
 
@@ -206,6 +207,8 @@ fn memory_limits(machine: &Machine) -> impl Iterator<Item = &MemoryLimit> {
 /// Rule 2: no harm at any step.
 fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     let had_huge_pages = machine.is_on_huge_pages() == Some(true);
+    let files = machine.around.as_ref().map(|around| &around.files);
+    let mut may_not_start = files.is_some_and(Files::stop_a_start);
     let mut at = machine.clone();
     for step in steps {
         if is_decision(step) {
@@ -215,6 +218,12 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
         ensure!(
             at.is_running || !alters,
             "{name} asks a server that is down: {steps:?}"
+        );
+        may_not_start &= !matches!(step, Step::Plan { .. });
+        let stops = matches!(step, Step::Restart | Step::Stop | Step::Start);
+        ensure!(
+            !(stops && may_not_start),
+            "{name} stops what would not start again: {steps:?}"
         );
         let (after, trouble) = take(&at, step);
         ensure!(

@@ -1,8 +1,66 @@
 use crate::scene::{GB, MB, Scene, limited};
 use hugeinfo::server::{
     facts::{HugePages, SharedMemoryType},
+    restored::{Because, Kept, TooLow, Value, WalLevel},
     surroundings::Files,
 };
+
+fn connections() -> TooLow {
+    number("max_connections", 20, 100, Because::Primary)
+}
+
+fn number(setting: &'static str, value: u64, least: u64, because: Because) -> TooLow {
+    TooLow {
+        setting,
+        value: Value::Number(value),
+        least: Value::Number(least),
+        because,
+    }
+}
+
+fn level(value: WalLevel, least: WalLevel, kept: Kept) -> TooLow {
+    TooLow {
+        setting: "wal_level",
+        value: Value::WalLevel(value),
+        least: Value::WalLevel(least),
+        because: Because::Exist(kept, 1),
+    }
+}
+
+fn several() -> Vec<TooLow> {
+    vec![
+        number(
+            "max_replication_slots",
+            1,
+            3,
+            Because::Exist(Kept::Slots, 3),
+        ),
+        level(WalLevel::Replica, WalLevel::Logical, Kept::LogicalSlots),
+    ]
+}
+
+fn others() -> Vec<TooLow> {
+    vec![
+        number(
+            "max_prepared_transactions",
+            0,
+            2,
+            Because::Exist(Kept::PreparedTransactions, 2),
+        ),
+        TooLow {
+            setting: "hot_standby",
+            value: Value::Switch(false),
+            least: Value::Switch(true),
+            because: Because::Exist(Kept::LogicalSlots, 1),
+        },
+        number(
+            "max_active_replication_origins",
+            1,
+            10,
+            Because::Untold(Kept::Origins),
+        ),
+    ]
+}
 
 /// 2 GB wait, the pool has them, and a control group lets so many MB be touched.
 fn larger(m: &mut Scene, limit: u64) {
@@ -41,5 +99,20 @@ table! { restart_with_files;
         |m| { m.fall_back(537); m.around.files = Files::Refused("syntax error".to_owned()) }
         Critical "syntax error"
         => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines";
+    "as much as the primary has" |m| { m.around.files = Files::TooLow(vec![connections()]) }
+        Critical "the next start would fail: max_connections = 20, and the primary has 100"
+        => "set max_connections to at least 100, as much as the primary has";
+    "several, and more is wrong: no remedy may start the server"
+        |m| { m.fall_back(537); m.around.files = Files::TooLow(several()) }
+        Critical
+        "max_replication_slots = 1, and there are 3 replication slots; wal_level = replica, and there is 1 logical replication slot"
+        => "set max_replication_slots to at least 3, or drop those slots of pg_replication_slots that nobody needs; set wal_level to logical, or drop the logical slots of pg_replication_slots";
+    "others" |m| { m.around.files = Files::TooLow(others()) }
+        Critical
+        "max_prepared_transactions = 0, and there are 2 prepared transactions; hot_standby = off, and there is 1 logical replication slot; max_active_replication_origins = 1, and how many replication origins there are cannot be told here"
+        => "set max_prepared_transactions to at least 2, or end those transactions of pg_prepared_xacts first; set hot_standby to on, or drop the logical slots of pg_replication_slots; set max_active_replication_origins to at least 10, or count the replication origins first";
+    "physical slots" |m| { m.around.files = Files::TooLow(vec![level(WalLevel::Minimal, WalLevel::Replica, Kept::PhysicalSlots)]) }
+        Critical "wal_level = minimal, and there is 1 physical replication slot"
+        => "set wal_level to at least replica, or drop the physical slots of pg_replication_slots";
     "nobody may look" |m| { m.around.files = Files::Unseen("for superusers".to_owned()) } Unknown "for superusers";
 }

@@ -4,7 +4,10 @@ use serde_json::json;
 
 use super::{cgroup_fault_limit, restart};
 use crate::{
-    advice::check::{Answer, Finding, Status, Untold},
+    advice::{
+        check::{Answer, Finding, Status, Untold},
+        words,
+    },
     model::machine::Machine,
     server::surroundings::Files,
 };
@@ -30,6 +33,21 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             "the next start would fail with the configuration files as they are: {message}"
         ))
         .with(json!({ "waiting": true }))),
+        Files::TooLow(settings) => Ok(Finding::critical(format!(
+            "the next start would fail: {}",
+            words::too_low(settings)
+        ))
+        .with(json!({
+            "waiting": machine.may_wait(),
+            "too_low": settings
+                .iter()
+                .map(|one| json!({
+                    "setting": one.setting,
+                    "value": one.value.to_string(),
+                    "least": one.least.to_string(),
+                }))
+                .collect::<Vec<_>>(),
+        }))),
         Files::Unseen(why) => Err(Untold(why.clone())),
     }
 }

@@ -2,8 +2,10 @@
 
 mod figures;
 mod obstacle;
+mod restored;
 mod steps;
 
 pub use figures::{human, list};
 pub(crate) use obstacle::explain;
+pub use restored::too_low;
 pub use steps::{Place, command, data, is_disruptive, place, remedy, why};

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::human;
+use super::{human, restored};
 use crate::{
     linux::{hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
         machine::Machine,
         step::{BootPlace, By, Counts, Decision, Planned, Service, Setting, Step},
     },
+    server::restored::TooLow,
 };
 
 /// Where a step is taken.
@@ -195,6 +196,7 @@ fn decide(decision: &Decision) -> String {
         Decision::LookForFaults => "look at the rate now: SELECT * FROM hugeinfo_fault_rates(); then free memory, as for swap".to_owned(),
         Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows".to_owned(),
         Decision::CorrectTheFiles => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines".to_owned(),
+        Decision::RaiseSettings(settings) => restored::raise(settings),
         Decision::Reboot => "nothing that is safe gets there now: cure what else hugeinfo_checks names first, or boot the machine with the pool on the kernel command line".to_owned(),
         Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
         Decision::RaiseMemoryLimit { bytes } => format!(
@@ -249,6 +251,15 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         Step::Compact => "free memory is in too small blocks".to_owned(),
         Step::SetVm { .. } => "the pools lower CommitLimit".to_owned(),
         Step::SetThp { .. } => "the kernel gives transparent huge pages unasked".to_owned(),
+        Step::Decide(Decision::RaiseSettings(settings)) => {
+            let verb = if settings.iter().any(TooLow::is_certain) {
+                "would"
+            } else {
+                "may"
+            };
+            let why = restored::too_low(settings);
+            format!("the next start {verb} fail: {why}")
+        }
         Step::Decide(_) => "no step that is safe can do it".to_owned(),
     }
 }
