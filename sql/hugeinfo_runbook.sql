@@ -2,7 +2,7 @@
 -- host, and is proven elsewhere.
 \d hugeinfo_runbook
 SELECT bool_and(step = n) IS NOT FALSE AS is_in_order,
-       bool_and(where_to_run IN ('root shell', 'SQL', 'service', 'orchestrator', 'decision')) IS NOT FALSE AS places,
+       bool_and(where_to_run IN ('root shell', 'SQL', 'service', 'orchestrator', 'boot loader', 'decision')) IS NOT FALSE AS places,
        bool_and(command <> '' AND why <> '') IS NOT FALSE AS commands,
        bool_and((where_to_run = 'decision') = (expected IS NULL)) IS NOT FALSE AS expectations,
        bool_and(expected ~ '^(ok|warning|critical|unknown): |^the server is down$') IS NOT FALSE AS statuses,

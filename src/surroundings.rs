@@ -124,11 +124,14 @@ pub(crate) fn for_remedy(
         false => neighbours(&root)?,
     };
     let is_about_to_ask = !next.asks_for_huge_pages() || next.target_pool().is_none();
+    // And where what raises CommitLimit is to outlive it.
+    let host = Host::read_memory(&root)?;
+    let is_strict = host.vm.overcommit_memory == Some(2);
     Ok(Surroundings {
-        host: Host::read_memory(&root)?,
+        host,
         vmstat: Err(Absent::not_looked_at()),
         free_blocks: absent_or(buddyinfo::read(&root))?,
-        asked_at_boot: if is_about_to_ask {
+        asked_at_boot: if is_about_to_ask || is_strict {
             NextBoot::read(&root)?
         } else {
             Err(Absent::not_looked_at())

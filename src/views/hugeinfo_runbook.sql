@@ -28,7 +28,7 @@ COMMENT ON VIEW hugeinfo_runbook IS
 COMMENT ON COLUMN hugeinfo_runbook.step IS
 'Its number, from 1.';
 COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
-'root shell: on the host. SQL: as a superuser. service: whatever starts PostgreSQL. orchestrator: whatever sets the limits of containers. decision: a person has to decide.';
+'root shell: on the host. SQL: as a superuser. service: whatever starts PostgreSQL. orchestrator: whatever sets the limits of containers. boot loader: its configuration, for words on the kernel''s command line. decision: a person has to decide.';
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'What to type, or what to do.';
 COMMENT ON COLUMN hugeinfo_runbook.why IS

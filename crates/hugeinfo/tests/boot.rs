@@ -2,14 +2,28 @@
 
 #![allow(clippy::expect_used)]
 
-use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::PathBuf};
+#[path = "scene/mod.rs"]
+mod scene;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    process::Command,
+};
 
 use hugeinfo::{
+    advice::words,
     linux::{
-        boot::{self, Doubtful, DropIns, Kernel, NextBoot, Phase, Put, Why},
+        boot::{self, Doubtful, DropIns, Edit, Kernel, NextBoot, Phase, Sources, Why},
         root::Root,
     },
-    model::boot::{NodeMemory, PoolAtBoot, pools},
+    model::{
+        boot::{NodeMemory, PoolAtBoot, pools},
+        next_boot,
+        step::Step,
+    },
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -33,18 +47,13 @@ fn guest(version: &str) -> Kernel {
 }
 
 fn booted_with(line: &str, kernel: Kernel) -> NextBoot {
-    let read =
-        boot::parse_command_line(line.as_bytes(), "/proc/cmdline", &kernel).expect("memory enough");
-    NextBoot {
+    let sources = Sources {
         kernel,
-        default_bytes: read.default_bytes,
-        asked: read.asked,
-        dropped: read.dropped,
-        doubts: Vec::new(),
-        loaders: Vec::new(),
+        command_line: Ok(line.as_bytes().to_vec()),
         sysctl: DropIns::default(),
         tmpfiles: None,
-    }
+    };
+    NextBoot::of(sources).expect("memory enough")
 }
 
 #[test]
@@ -276,31 +285,59 @@ fn sysctl_and_tmpfiles_are_not_ordered() {
     }
 }
 
+/// What sets 537 pages of that size.
+fn edit(host: &Host, page_bytes: u64) -> Option<Edit> {
+    next_boot::edit(&host.next(), &NodeMemory::default(), page_bytes, 537)
+}
+
+fn append(file: &str, line: &str) -> Option<Edit> {
+    Some(Edit::Append {
+        file: file.to_owned(),
+        line: line.to_owned(),
+        makes_directory: false,
+    })
+}
+
+fn replace(file: &str, old: &str, new: &str) -> Option<Edit> {
+    Some(Edit::Replace {
+        file: file.to_owned(),
+        old: old.to_owned(),
+        new: new.to_owned(),
+    })
+}
+
 #[test]
-fn the_file_that_a_line_belongs_into() {
-    let new = |path: &str| Put::New(path.to_owned());
+fn where_a_line_of_sysctl_has_the_last_word() {
+    let wanted = "vm.nr_hugepages = 537";
+    let new = |name: &str| append(&format!("/etc/sysctl.d/{name}.conf"), wanted);
+    let instead = |file: &str, old: &str| replace(file, old, wanted);
     for (files, expected) in [
-        (&[][..], new("/etc/sysctl.d/hugepages.conf")),
+        (&[("etc/sysctl.d/x.conf", "")][..], new("hugepages")),
         (
-            &[("etc/sysctl.d/99-x.conf", "vm.nr_hugepages=5\n")],
-            Put::Edit(boot::Place {
-                file: "/etc/sysctl.d/99-x.conf".to_owned(),
-                line: 1,
-                text: "vm.nr_hugepages=5".to_owned(),
-            }),
+            &[("etc/sysctl.d/99-x.conf", "#\n\tvm.nr_hugepages=5 # why")],
+            instead("/etc/sysctl.d/99-x.conf", "\tvm.nr_hugepages=5 # why"),
         ),
         // Not below /usr/lib, and not under the same name, which would hide the rest of the file.
         (
-            &[("usr/lib/sysctl.d/99-x.conf", "vm.nr_hugepages=5\n")],
-            new("/etc/sysctl.d/hugepages.conf"),
+            &[
+                ("usr/lib/sysctl.d/99-x.conf", "vm.nr_hugepages=5\n"),
+                ("etc/sysctl.d/x.conf", ""),
+            ],
+            new("hugepages"),
         ),
         (
-            &[("usr/lib/sysctl.d/hugepages.conf", "vm.nr_hugepages=5\n")],
-            new("/etc/sysctl.d/zz-hugepages.conf"),
+            &[
+                ("usr/lib/sysctl.d/hugepages.conf", "vm.nr_hugepages=5\n"),
+                ("etc/sysctl.d/x.conf", ""),
+            ],
+            new("zz-hugepages"),
         ),
         (
-            &[("usr/lib/sysctl.d/zzz.conf", "vm.nr_hugepages=5\n")],
-            new("/etc/sysctl.d/zzz_hugepages.conf"),
+            &[
+                ("usr/lib/sysctl.d/zzz.conf", "vm.nr_hugepages=5\n"),
+                ("etc/sysctl.d/x.conf", ""),
+            ],
+            new("zzz_hugepages"),
         ),
         // A line of an administrator that a later one of a package overrides.
         (
@@ -308,72 +345,318 @@ fn the_file_that_a_line_belongs_into() {
                 ("etc/sysctl.d/10-x.conf", "vm.nr_hugepages=5\n"),
                 ("usr/lib/sysctl.d/x.conf", "vm.nr_hugepages=6\n"),
             ],
-            new("/etc/sysctl.d/zz-hugepages.conf"),
+            new("zz-hugepages"),
         ),
-        // A pattern has no line to edit.
+        // A pattern may set more than pools, and gives way to a line, but under each name.
         (
-            &[("etc/sysctl.d/a.conf", "vm.nr_*=6\n")],
-            new("/etc/sysctl.d/hugepages.conf"),
+            &[("etc/sysctl.d/zz.conf", "vm.nr_hugepage?=6\n")],
+            new("hugepages"),
+        ),
+        (
+            &[("etc/sysctl.d/zz.conf", "vm.nr_*=6\n")],
+            new("zz_hugepages"),
+        ),
+        // The number said last of two names of one pool.
+        (
+            &[
+                ("etc/sysctl.d/a.conf", "vm.nr_hugepages=5\n"),
+                ("etc/sysctl.d/b.conf", "-vm/nr_hugepages_mempolicy=6\n"),
+            ],
+            instead("/etc/sysctl.d/b.conf", "-vm/nr_hugepages_mempolicy=6"),
+        ),
+        (
+            &[
+                ("etc/sysctl.d/a.conf", "vm.nr_hugepages=5\n"),
+                ("usr/lib/sysctl.d/i.conf", "vm.nr_hugepages_mempolicy=6\n"),
+            ],
+            new("zz-hugepages"),
+        ),
+        // What can't be typed is left alone.
+        (
+            &[("etc/sysctl.d/99-x.conf", "vm.nr_hugepages=5\r\n")],
+            new("hugepages"),
+        ),
+        // Our own file takes another line.
+        (
+            &[("etc/sysctl.d/hugepages.conf", "vm.overcommit_ratio = 80\n")],
+            new("hugepages"),
+        ),
+        // One without an end of its last line does not.
+        (
+            &[("etc/sysctl.d/hugepages.conf", "vm.overcommit_ratio = 80")],
+            new("zz-hugepages"),
+        ),
+        // tmpfiles.d comes later, also where it names the pool as sysctl does.
+        (
+            &[
+                ("etc/sysctl.d/a.conf", "vm.nr_hugepages=5\n"),
+                (
+                    "etc/tmpfiles.d/a.conf",
+                    "w /proc/sys/vm/nr_hugepages - - - - 5\n",
+                ),
+            ],
+            None,
+        ),
+        (
+            &[(
+                "etc/tmpfiles.d/a.conf",
+                "w /proc/sys/vm/nr_hugepages - - - - 5\n",
+            )],
+            replace(
+                "/etc/tmpfiles.d/a.conf",
+                "w /proc/sys/vm/nr_hugepages - - - - 5",
+                &format!("w /{SMALL} - - - - 537"),
+            ),
+        ),
+        (
+            &[
+                (
+                    "usr/lib/tmpfiles.d/a.conf",
+                    "w /proc/sys/vm/nr_* - - - - 5\n",
+                ),
+                ("etc/tmpfiles.d/x.conf", ""),
+            ],
+            append(
+                "/etc/tmpfiles.d/hugepages.conf",
+                &format!("w /{SMALL} - - - - 537"),
+            ),
         ),
     ] {
-        assert_eq!(Host::with(files).next().put_sysctl(), expected, "{files:?}");
+        assert_eq!(edit(&Host::with(files), MB2), expected, "{files:?}");
     }
+    // Over what cannot be read.
     let host = Host::with(&[("etc/sysctl.d/10-x.conf", "vm.nr_hugepages=5\n")]);
-    host.hide("etc/sysctl.d/90-x.conf");
-    assert_eq!(
-        host.next().put_sysctl(),
-        new("/etc/sysctl.d/hugepages.conf")
-    );
+    host.hide("etc/sysctl.d/k.conf");
+    assert_eq!(edit(&host, MB2), new("zz-hugepages"));
     // Without systemd, sysctl.conf comes last whatever its name.
     let host = Host::with(&[("etc/sysctl.conf", "\nvm.nr_hugepages=5\n")]);
     fs::remove_dir_all(host.path("run/systemd")).expect("rm");
-    let Put::Edit(place) = host.next().put_sysctl() else {
-        panic!("it can be edited");
-    };
-    assert_eq!(place.to_string(), "/etc/sysctl.conf:2");
-    // A link from /etc to what a package owns.
-    let host = Host::with(&[("usr/lib/x/pages.conf", "vm.nr_hugepages=5\n")]);
-    symlink(
-        "../../usr/lib/x/pages.conf",
-        host.path("etc/sysctl.d/pages.conf"),
-    )
-    .expect("a link");
     assert_eq!(
-        host.next().put_sysctl(),
-        new("/etc/sysctl.d/zz-hugepages.conf")
+        edit(&host, MB2),
+        instead("/etc/sysctl.conf", "vm.nr_hugepages=5")
     );
+    host.hide("etc/sysctl.conf");
+    assert_eq!(edit(&host, MB2), None);
+    // A link from /etc to what a package owns, and one within it, which sed would replace.
+    for (file, expected) in [
+        ("usr/lib/x/pages.conf", new("zz-hugepages")),
+        (
+            "etc/x/pages.conf",
+            instead("/etc/x/pages.conf", "vm.nr_hugepages=5"),
+        ),
+    ] {
+        let host = Host::with(&[(file, "vm.nr_hugepages=5\n")]);
+        let link = host.path("etc/sysctl.d/pages.conf");
+        symlink(format!("../../{file}"), link).expect("a link");
+        assert_eq!(edit(&host, MB2), expected);
+    }
+    let missing = Edit::Append {
+        file: "/etc/sysctl.d/hugepages.conf".to_owned(),
+        line: wanted.to_owned(),
+        makes_directory: true,
+    };
+    assert_eq!(edit(&Host::with(&[]), MB2), Some(missing));
 }
 
 #[test]
-fn the_file_of_tmpfiles_that_a_line_belongs_into() {
-    let line = format!("w /{GIGANTIC} - - - - 4\n");
-    let pattern = "w /sys/kernel/mm/hugepages/*/nr_hugepages - - - - 4\n";
-    let new = |path: &str| Some(Put::New(path.to_owned()));
-    let put = |files: &[(&str, &str)]| Host::with(files).next().put_tmpfiles(GB);
-    assert_eq!(put(&[]), new("/etc/tmpfiles.d/hugepages.conf"));
-    assert!(matches!(
-        put(&[("etc/tmpfiles.d/a.conf", &line)]),
-        Some(Put::Edit(_))
-    ));
-    assert_eq!(
-        put(&[("usr/lib/tmpfiles.d/x.conf", pattern)]),
-        new("/etc/tmpfiles.d/zz-hugepages.conf")
-    );
-    // Of lines for one path the first counts.
-    assert_eq!(
-        put(&[("usr/lib/tmpfiles.d/x.conf", &line)]),
-        new("/etc/tmpfiles.d/hugepages.conf")
-    );
-    assert_eq!(
-        put(&[
-            ("usr/lib/tmpfiles.d/x.conf", &line),
-            ("usr/lib/tmpfiles.d/y.conf", pattern)
-        ]),
-        Some(Put::Nowhere)
-    );
-    let host = Host::with(&[]);
-    fs::remove_dir_all(host.path("run/systemd")).expect("rm");
-    assert_eq!(host.next().put_tmpfiles(GB), None);
+fn where_a_line_of_tmpfiles_has_the_last_word() {
+    let line = format!("w /{GIGANTIC} - - - - 4");
+    let wanted = format!("w /{GIGANTIC} - - - - 537");
+    let other = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 4\n";
+    let pattern = "w /sys/kernel/mm/hugepages/hugepages-1*/nr_hugepages - - - - 4\n";
+    let new = |name: &str| append(&format!("/etc/tmpfiles.d/{name}.conf"), &wanted);
+    for (files, expected) in [
+        (
+            &[("etc/tmpfiles.d/a.conf", &*line)][..],
+            replace("/etc/tmpfiles.d/a.conf", &line, &wanted),
+        ),
+        // A pattern is worked off where it stands.
+        (
+            &[
+                ("usr/lib/tmpfiles.d/x.conf", pattern),
+                ("etc/tmpfiles.d/a.conf", other),
+            ],
+            new("zz-hugepages"),
+        ),
+        // Of lines for one path the first counts.
+        (
+            &[
+                ("usr/lib/tmpfiles.d/x.conf", &line),
+                ("etc/tmpfiles.d/a.conf", other),
+            ],
+            new("hugepages"),
+        ),
+        (
+            &[
+                ("usr/lib/tmpfiles.d/0.conf", &line),
+                ("etc/tmpfiles.d/a.conf", other),
+            ],
+            None,
+        ),
+        (
+            &[
+                ("usr/lib/tmpfiles.d/x.conf", &line),
+                ("usr/lib/tmpfiles.d/y.conf", pattern),
+                ("etc/tmpfiles.d/a.conf", other),
+            ],
+            None,
+        ),
+    ] {
+        assert_eq!(edit(&Host::with(files), GB), expected, "{files:?}");
+    }
+}
+
+struct Shell {
+    program: PathBuf,
+    /// Where it finds others. `None`: where everybody does.
+    programs: Option<TempDir>,
+}
+
+/// That of this system, and BusyBox, with its own sed.
+fn shells() -> Vec<Shell> {
+    let usual = Shell {
+        program: "sh".into(),
+        programs: None,
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut all = std::env::split_paths(&path).map(|directory| directory.join("busybox"));
+    let Some(busybox) = all.find(|file| file.exists()) else {
+        assert!(
+            std::env::var_os("HUGEINFO_TEST_REQUIRE_ALL").is_none(),
+            "skipped: there is no BusyBox"
+        );
+        eprintln!("skipped: there is no BusyBox");
+        return vec![usual];
+    };
+    let programs = tempfile::tempdir().expect("a directory");
+    for name in ["sh", "sed", "mkdir"] {
+        symlink(&busybox, programs.path().join(name)).expect("a link");
+    }
+    let small = Shell {
+        program: programs.path().join("sh"),
+        programs: Some(programs),
+    };
+    vec![usual, small]
+}
+
+/// As it is typed: by a root with a strict umask, and once more. `/etc` is that of the tree.
+fn type_in(host: &Host, edit: &Edit, shell: &Shell) {
+    let step = Step::SetPoolAtBoot {
+        page_bytes: MB2,
+        pages: 537,
+        edit: edit.clone(),
+    };
+    let machine = scene::machine(&scene::healthy());
+    let etc = format!("{}/etc/", host.0.path().display());
+    let command = words::command(&machine, &step).replace("/etc/", &etc);
+    let mut typed = Command::new(&shell.program);
+    typed.args(["-c", &format!("umask 077; {command}")]);
+    if let Some(programs) = &shell.programs {
+        typed.env("PATH", programs.path());
+    }
+    assert!(typed.status().expect("a shell").success(), "{command}");
+}
+
+#[test]
+fn what_is_typed_is_what_was_tried() {
+    let wanted = "vm.nr_hugepages = 537\n";
+    let by_tmpfiles = format!("w /{GIGANTIC} - - - - 537\n");
+    for shell in shells() {
+        for (file, before, after) in [
+            ("sysctl.d/hugepages", None, wanted.to_owned()),
+            (
+                "sysctl.d/hugepages",
+                Some("vm.overcommit_ratio = 80\n"),
+                format!("vm.overcommit_ratio = 80\n{wanted}"),
+            ),
+            (
+                "sysctl.d/99 it's \"x\" $y",
+                Some("vm.nr_hugepages=5"),
+                wanted.trim_end().to_owned(),
+            ),
+            (
+                "sysctl.d/a",
+                Some("#\n-vm.nr_hugepages=\t5 # it's a] \\1 / & $HOME ^x|,@\nvm.x=1\n"),
+                format!("#\n{wanted}vm.x=1\n"),
+            ),
+            // All lines that read so, and none that reads almost so.
+            (
+                "sysctl.d/a",
+                Some("vm.nr_hugepages=5\nvmxnr_hugepages=5\n vm.x=5\nvm.nr_hugepages=5\n"),
+                format!("{wanted}vmxnr_hugepages=5\n vm.x=5\n{wanted}"),
+            ),
+            (
+                "tmpfiles.d/a",
+                Some("w /sys//kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 5\n"),
+                by_tmpfiles.clone(),
+            ),
+        ] {
+            let (directory, _) = file.split_once('/').expect("a directory");
+            let (directory, file) = (format!("etc/{directory}"), format!("etc/{file}.conf"));
+            let page_bytes = if directory.ends_with("sysctl.d") {
+                MB2
+            } else {
+                GB
+            };
+            let host = Host::with(&[]);
+            host.path("etc/x");
+            if let Some(before) = before {
+                host.write(&file, before);
+            }
+            for (path, mode) in [(&directory, 0o755), (&file, 0o644)] {
+                // Of those that are there.
+                let mode = fs::Permissions::from_mode(mode);
+                let _ = fs::set_permissions(host.0.path().join(path), mode);
+            }
+            let edit = edit(&host, page_bytes).expect("a change");
+            let tried = host.next().with(&edit).expect("memory");
+            type_in(&host, &edit, &shell);
+            assert_eq!(host.next(), tried);
+            let read = || fs::read_to_string(host.path(&file)).expect("read");
+            assert_eq!(read(), after, "{:?}", shell.program);
+            type_in(&host, &edit, &shell);
+            let again = match edit {
+                Edit::Append { line, .. } => format!("{after}{line}\n"),
+                _ => after,
+            };
+            assert_eq!(read(), again, "{:?}", shell.program);
+            assert_eq!(host.pool(page_bytes).asked, 537);
+            let mode = |path: &str| {
+                let found = host.0.path().join(path).metadata().expect("metadata");
+                found.permissions().mode() & 0o777
+            };
+            assert_eq!((mode(&file), mode(&directory)), (0o644, 0o755), "{file}");
+        }
+    }
+}
+
+#[test]
+fn words_of_the_command_line() {
+    let words = |old: &[&str], new: &str, position_matters| {
+        Some(Edit::Words {
+            old: old.iter().map(|&word| word.to_owned()).collect(),
+            new: new.to_owned(),
+            position_matters,
+        })
+    };
+    let both = "hugepagesz=1G hugepages=537";
+    for (line, expected) in [
+        ("quiet", words(&[], both, false)),
+        ("hugepages=20", words(&[], both, true)),
+        (
+            "hugepagesz=1G hugepages=4 hugepages=5",
+            words(&["hugepages=4"], "hugepages=537", false),
+        ),
+        (
+            "hugepagesz=1G \"hugepages=0:1,1:2\"",
+            words(&["hugepages=0:1,1:2"], "hugepages=537", false),
+        ),
+        // The size has been named, and takes no number any more.
+        ("hugepagesz=1G hugepagesz=2M hugepages=5", None),
+    ] {
+        let host = Host::with(&[("proc/cmdline", line)]);
+        assert_eq!(edit(&host, GB), expected, "{line}");
+    }
 }
 
 #[test]
@@ -467,13 +750,11 @@ proptest! {
         command_line in prop::collection::vec(any::<u8>(), 0..80),
         sysctl in prop::collection::vec(any::<u8>(), 0..80),
         tmpfiles in "[wz][+!-]{0,2} \"?/(sys|proc)/.{0,60}",
-        grub in "GRUB_CMDLINE_LINUX(_DEFAULT)?\\+?=.{0,60}",
     ) {
-        let host = Host::with(&[("etc/tmpfiles.d/a.conf", &tmpfiles), ("etc/default/grub", &grub)]);
+        let host = Host::with(&[("etc/tmpfiles.d/a.conf", &tmpfiles)]);
         fs::write(host.path("proc/cmdline"), command_line).expect("write");
         fs::write(host.path("etc/sysctl.d/a.conf"), sysctl).expect("write");
         let next = host.next();
         prop_assert!(pools(&next, &NodeMemory::default()).is_ok());
-        prop_assert!(next.put_sysctl() != Put::Nowhere);
     }
 }

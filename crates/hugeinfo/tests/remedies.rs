@@ -160,7 +160,7 @@ fn n01_a_pool_that_grows_leaves_commit_limit_above_what_is_promised() {
     assert_eq!(
         check.remedy.as_deref(),
         Some(
-            "echo 64 > /proc/sys/vm/overcommit_ratio; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=12288; then restart PostgreSQL"
+            "echo 64 > /proc/sys/vm/overcommit_ratio && (umask 022 && echo 'vm.overcommit_ratio = 64' >> /etc/sysctl.d/hugepages.conf); echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=12288; then restart PostgreSQL"
         )
     );
     let mut at = machine;
@@ -436,12 +436,7 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
         "need 20552",
         Some(&stop.replace("20480", "20552")),
     );
-    assert_eq!(
-        setting(beyond),
-        format!(
-            "{stop}; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 20480"
-        )
-    );
+    assert_eq!(setting(beyond), stop);
     expect(
         "huge_pages",
         |m| {
@@ -539,17 +534,14 @@ fn n09_one_result_names_one_number() {
         (forecast.required, forecast.recommended),
         (1060, Some(1060))
     );
-    assert!(setting(waits).starts_with(&format!("{set}; for the next boot")));
+    assert!(setting(waits).starts_with(&format!("{set}; sed -i ")));
     let reboot = says("reboot", &machine);
     assert_eq!(reboot.evidence["required_pages"], 1060);
     let rows = runbook::of(&machine, None);
     let commands: Vec<_> = rows.iter().map(|row| row.command.as_str()).collect();
     assert_eq!(
         commands,
-        [
-            set,
-            "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 1060"
-        ]
+        [set, &typed_instead("sysctl.d/hugepages.conf", 537, 1060)]
     );
 }
 
@@ -562,7 +554,7 @@ fn n10_the_next_boot_counts_others_and_no_overcommit() {
         |m| m.pool(0).total = 600,
         Status::Warning,
         "600 are required, 63 of them by others",
-        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 600"),
+        Some(&typed_instead("sysctl.d/hugepages.conf", 537, 600)),
     );
     expect(
         "reboot",
@@ -572,7 +564,7 @@ fn n10_the_next_boot_counts_others_and_no_overcommit() {
         },
         Status::Warning,
         "537 are required",
-        Some("for the next boot, in /etc/sysctl.d/zz-hugepages.conf: vm.nr_hugepages = 537"),
+        Some(&typed_into("hugepages.conf", 537)),
     );
 }
 
@@ -587,7 +579,7 @@ fn n10_the_file_that_is_read_last_counts_and_is_named() {
         },
         Status::Warning,
         "neither",
-        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"),
+        Some(&typed_anew(537)),
     );
     // Nobody edits what a package has put there.
     expect(
@@ -598,7 +590,7 @@ fn n10_the_file_that_is_read_last_counts_and_is_named() {
         },
         Status::Warning,
         "/usr/lib/sysctl.d/50-vendor.conf sets up 5 ",
-        Some("for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"),
+        Some(&typed_anew(537)),
     );
     // The file that is named is the one that is read last.
     expect(
@@ -606,7 +598,7 @@ fn n10_the_file_that_is_read_last_counts_and_is_named() {
         |m| m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n"),
         Status::Warning,
         "/etc/sysctl.d/zz.conf sets up 5 ",
-        Some("for the next boot, in /etc/sysctl.d/zz.conf: vm.nr_hugepages = 537"),
+        Some(&typed_instead("sysctl.d/zz.conf", 5, 537)),
     );
     // One that cannot be read may have the last word.
     expect(
@@ -628,10 +620,11 @@ fn n10_the_file_that_is_read_last_counts_and_is_named() {
 
 #[test]
 fn n10_the_command_line_is_read_as_the_kernel_reads_it() {
-    let set = "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+    let set = &typed_anew(537);
     // Pages of 1 GB are made first, and would leave no memory.
-    let both =
-        format!("{set}; for the next boot, on the kernel command line: hugepagesz=1G hugepages=0");
+    let none =
+        "for the next boot, on the kernel command line: hugepages=0 in place of hugepages=600";
+    let both = format!("{set}; {none}");
     for (line, words, remedy) in [
         (
             "hugepages=20 hugepages=40",
@@ -726,7 +719,7 @@ fn n10_gigantic_pages_by_tmpfiles_and_beside_cma() {
         Status::Warning,
         words,
         Some(&format!(
-            "for the next boot, in /etc/tmpfiles.d/hugepages.conf: {}",
+            "(umask 022 && mkdir -p /etc/tmpfiles.d && echo '{}' >> /etc/tmpfiles.d/hugepages.conf)",
             line.trim_end()
         )),
     );
@@ -758,7 +751,10 @@ fn n11_a_pool_shrinks_after_the_restart() {
     let waits = |m: &mut Scene| m.waits(|next| next.shared_memory_bytes = 100 * MB);
     assert_eq!(
         setting(waits),
-        "restart PostgreSQL; sysctl -w vm.nr_hugepages=50; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 50"
+        format!(
+            "restart PostgreSQL; sysctl -w vm.nr_hugepages=50; {}",
+            typed_instead("sysctl.d/hugepages.conf", 537, 50)
+        )
     );
     expect("pool_size", waits, Status::Ok, "no pool holds more", None);
 }
@@ -950,7 +946,9 @@ fn n15_a_default_of_one_gigabyte() {
         |m| default(m),
         Status::Warning,
         "neither the kernel command line nor sysctl's files set up huge pages of 2 MB",
-        Some("for the next boot, on the kernel command line: hugepagesz=2M hugepages=537"),
+        Some(
+            "for the next boot, on the kernel command line, at the end of GRUB_CMDLINE_LINUX_DEFAULT: hugepagesz=2M hugepages=537",
+        ),
     );
 }
 

@@ -186,9 +186,7 @@ fn another_size_has_its_own_way_to_be_set() {
     let forecasts = Forecast::of_each_pool(&machine(&facts)).expect("pools");
     assert_eq!(
         how_to_set(&machine(&facts), &forecasts[0].pool).as_deref(),
-        Some(
-            "sysctl -w vm.nr_hugepages=537; for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537"
-        )
+        Some("sysctl -w vm.nr_hugepages=537")
     );
     assert_eq!(
         how_to_set(&machine(&facts), &forecasts[1].pool).as_deref(),

@@ -118,7 +118,6 @@ sub follow
 		elsif ($step eq 'stop PostgreSQL') { $node->stop }
 		elsif ($step eq 'start PostgreSQL') { $node->start }
 		elsif ($step =~ /^ALTER SYSTEM SET \w+ = \S+$/) { $node->safe_psql('postgres', $step) }
-		elsif ($step =~ m{^for the next boot, in /etc/sysctl\.d/\S+\.conf: vm\.nr_hugepages = (\d+)$}) { HugeInfo::Host::set_boot_pages($1) }
 		else { HugeInfo::Host::type_in($step) }
 	}
 	return;

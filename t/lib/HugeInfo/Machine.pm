@@ -70,16 +70,27 @@ sub remember_commit_limit
 }
 
 # A file of sysctl's that asks for so many huge pages at the next boot; undef for none.
+# A file that tests make.
+sub _own
+{
+	my ($file) = @_;
+	if (!$told{$file}++)
+	{
+		die "$file: is there already\n" if -e $file;
+		HugeInfo::Janitor::undo('rm', '-f', $file);
+	}
+	return;
+}
+
 sub set_boot_pages
 {
 	my ($pages) = @_;
-	if (!$told{$BOOT_FILE}++)
-	{
-		die "$BOOT_FILE: is there already\n" if -e $BOOT_FILE;
-		HugeInfo::Janitor::undo('rm', '-f', $BOOT_FILE);
-	}
+	_own($BOOT_FILE);
 	return write_kernel($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
-	-e $BOOT_FILE && (unlink $BOOT_FILE or die "$BOOT_FILE: $!\n");
+	for my $file (grep { m{^/etc/} && -e } keys %told)
+	{
+		unlink $file or die "$file: $!\n";
+	}
 	return;
 }
 
@@ -131,7 +142,14 @@ sub type_in
 {
 	my ($line) = @_;
 	my $top = qr{/[\w./-]*/pg_hugeinfo_test_$$/[a-z/]+};
-	if ($line =~ m{^sysctl -w vm\.nr_hugepages=\d+$})
+	my $file = qr{(/etc/sysctl\.d/[\w-]+\.conf)};
+	my $at_boot = qr{vm\.nr_hugepages = \d+};
+	if ($line =~ m{^\(umask 022 && (?:mkdir -p /etc/sysctl\.d && )?echo '$at_boot' >> $file\)$}) { _own($1) }
+	elsif ($line =~ m{^sed -i 's/\^vm\\\.nr_hugepages = \d+\$/$at_boot/' $file$})
+	{
+		die "nobody would type that: $line\n" unless $told{$1};
+	}
+	elsif ($line =~ m{^sysctl -w vm\.nr_hugepages=\d+$})
 	{
 		slurp_kernel('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m or die "no huge pages\n";
 		HugeInfo::Pools::remember($1);

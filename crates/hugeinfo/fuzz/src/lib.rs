@@ -330,7 +330,7 @@ pub fn written(mapping: &Mapping) -> Vec<u8> {
 
 /// A file of `/etc/sysctl.d`.
 pub fn sysctl_conf(bytes: &[u8]) {
-    let _ = boot::combine_sysctl(&mut boot_files(bytes));
+    let _ = boot::combine_sysctl(&boot_files(bytes));
 }
 
 /// `/proc/sysvipc/shm`.
@@ -340,7 +340,7 @@ pub fn sysvipc(bytes: &[u8]) {
 
 /// A file of `/etc/tmpfiles.d`.
 pub fn tmpfiles(bytes: &[u8]) {
-    let _ = boot::combine_tmpfiles(&mut boot_files(bytes), &boot_kernel((6, 1)));
+    let _ = boot::combine_tmpfiles(&boot_files(bytes), &boot_kernel((6, 1)));
 }
 
 fn boot_kernel(version: (u64, u64)) -> boot::Kernel {
@@ -357,12 +357,11 @@ fn boot_kernel(version: (u64, u64)) -> boot::Kernel {
 fn boot_files(bytes: &[u8]) -> boot::DropIns {
     let file = |name: &str| boot::DropIn {
         path: format!("/etc/x.d/{name}.conf"),
-        is_local: true,
+        local: None,
         content: boot::Content::Text(bytes.to_vec()),
-        sets_a_pool: false,
     };
     boot::DropIns {
         files: vec![file("a"), file("b")],
-        unread: Vec::new(),
+        ..boot::DropIns::default()
     }
 }

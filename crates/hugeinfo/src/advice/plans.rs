@@ -203,7 +203,8 @@ impl Parts {
                 parts.compact = Some(Step::Compact);
                 parts.commit_limit = commit_limit_for(machine, pool, pages.max(now));
             }
-            parts.at_boot.extend(at_boot(&aimed, pool, pages));
+            let at_boot = next_boot::set(&aimed, pool.page_bytes, pages);
+            parts.at_boot.extend(at_boot);
         }
         Some(parts)
     }
@@ -324,16 +325,6 @@ fn other_sizes(machine: &Machine) -> Vec<Server> {
         .collect()
 }
 
-/// What sets so many pages of that pool at the next boot, unless that does so already.
-fn at_boot(machine: &Machine, pool: &Pool, pages: u64) -> Option<Step> {
-    let pools = next_boot::pools(machine).ok()?;
-    let asked = pools.get(&pool.page_bytes).map_or(0, |pool| pool.asked);
-    if asked == pages {
-        return None;
-    }
-    next_boot::set(machine, pool.page_bytes, pages)
-}
-
 /// The share of RAM that `CommitLimit` has to be, so that it stays above what is promised beside
 /// that pool.
 fn commit_limit_for(machine: &Machine, pool: &Pool, pages: u64) -> Vec<Step> {
@@ -360,20 +351,19 @@ fn raise_commit_limit(machine: &Machine, left_bytes: u64) -> Option<Vec<Step>> {
     let wanted = usage.committed? / COMMITTED_PERCENT * 100 + (1 << 20) * 100;
     let of_ram = wanted.saturating_sub(usage.swap_total?);
     if host.vm.overcommit_bytes.is_some_and(|bytes| bytes > 0) {
-        return (of_ram <= left_bytes).then(|| {
-            vec![Step::SetVm {
-                name: "overcommit_kbytes",
-                value: of_ram / 1024,
-            }]
-        });
+        return (of_ram <= left_bytes)
+            .then(|| vec![set_vm(machine, "overcommit_kbytes", of_ram / 1024)]);
     }
     let percent = of_ram.div_ceil((left_bytes / 100).max(1));
-    (percent <= 100).then(|| {
-        vec![Step::SetVm {
-            name: "overcommit_ratio",
-            value: percent,
-        }]
-    })
+    (percent <= 100).then(|| vec![set_vm(machine, "overcommit_ratio", percent)])
+}
+
+fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Step {
+    Step::SetVm {
+        name,
+        value,
+        at_boot: next_boot::set_vm(machine, name, value),
+    }
 }
 
 /// Each node's share of the pool that there is.

@@ -43,6 +43,13 @@ impl PoolAtBoot {
     pub fn source(&self) -> &str {
         self.by.last().map_or("", |asked| asked.place.file.as_str())
     }
+
+    /// What may change its pages, and can't be told.
+    pub fn doubt_of_pages(&self) -> Option<&Doubt> {
+        self.doubts
+            .iter()
+            .find(|doubt| doubt.of != What::Overcommit)
+    }
 }
 
 /// Each pool of the kernel, smallest pages first, and those of sizes that it doesn't have but that
@@ -54,7 +61,7 @@ pub fn pools(next: &NextBoot, machine: &NodeMemory) -> Result<Vec<PoolAtBoot>, T
     requests.extend(&next.asked);
     // Pages that are larger than any block of the page allocator are made before it starts.
     let is_late = |a: &Asked| {
-        let is_gigantic = next.kernel.is_gigantic(a.page_bytes.unwrap_or(0));
+        let is_gigantic = next.sources.kernel.is_gigantic(a.page_bytes.unwrap_or(0));
         a.phase != Phase::CommandLine || !is_gigantic
     };
     requests.sort_by_key(|a| is_late(a));
@@ -74,6 +81,8 @@ struct Simulation<'n> {
 #[derive(Default)]
 struct State {
     pool: PoolAtBoot,
+    /// What sysctl sets in the end.
+    by_sysctl: Option<u64>,
     /// With all the memory that is asked for.
     asked: BTreeMap<u32, u64>,
     /// With what there is.
@@ -90,7 +99,7 @@ impl<'n> Simulation<'n> {
             });
             nodes = named.chain([(0, None)]).collect();
         }
-        let sizes = next.kernel.sizes.iter().flatten().copied();
+        let sizes = next.sources.kernel.sizes.iter().flatten().copied();
         let sizes: BTreeSet<u64> = sizes.chain([next.default_size()]).collect();
         let pools = sizes.into_iter().map(|size| (size, State::default()));
         Self {
@@ -103,7 +112,7 @@ impl<'n> Simulation<'n> {
 
     fn take(&mut self, request: &Asked) -> Result<(), TryReserveError> {
         let bytes = request.page_bytes.unwrap_or(self.next.default_size());
-        let has_size = match &self.next.kernel.sizes {
+        let has_size = match &self.next.sources.kernel.sizes {
             Some(_) => self.pools.contains_key(&bytes),
             None => true,
         };
@@ -128,6 +137,9 @@ impl<'n> Simulation<'n> {
                 }),
                 None => Ok(()),
             };
+        }
+        if request.phase == Phase::Sysctl {
+            state.by_sysctl = Some(request.pages);
         }
         let unlimited = self.nodes.keys().map(|&node| (node, u64::MAX)).collect();
         set(&mut state.asked, request, &unlimited);
@@ -171,8 +183,24 @@ impl<'n> Simulation<'n> {
                     pool.dropped.try_push(dropped.clone())?;
                 }
             }
+            let last = pool.by.last().filter(|last| last.phase == Phase::Tmpfiles);
+            let other = state.by_sysctl.filter(|pages| *pages != pool.asked);
+            if let (Some(last), Some(_)) = (last, other) {
+                pool.doubts.try_push(Doubt {
+                    phase: Phase::Tmpfiles,
+                    of: What::Pages,
+                    file: last.place.file.clone(),
+                    what: Doubtful::Unordered,
+                })?;
+            }
             for doubt in &self.next.doubts {
-                if doubt.phase != Phase::Sysctl || bytes == default {
+                // Whatever the command line says, a file comes after it.
+                let is_settled = doubt.phase == Phase::CommandLine
+                    && pool
+                        .by
+                        .last()
+                        .is_some_and(|by| by.phase != Phase::CommandLine && by.what == What::Pages);
+                if !is_settled && (doubt.phase != Phase::Sysctl || bytes == default) {
                     pool.doubts.try_push(doubt.clone())?;
                 }
             }
@@ -192,15 +220,6 @@ impl PoolAtBoot {
         let (void, mut valid): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.by).into_iter().partition(is_void);
         for older in void {
-            let is_open = older.phase == Phase::Sysctl && request.phase == Phase::Tmpfiles;
-            if is_open && older.pages != request.pages {
-                self.doubts.try_push(Doubt {
-                    phase: Phase::Tmpfiles,
-                    of: request.what,
-                    file: request.place.file.clone(),
-                    what: Doubtful::Unordered,
-                })?;
-            }
             let why = Why::Overridden(request.place.clone());
             drop_asked(&mut self.dropped, &older, why)?;
         }

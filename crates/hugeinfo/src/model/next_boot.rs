@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::{
     linux::{
-        boot::{Asked, NextBoot, Phase, Place, Put, What, Why},
+        boot::{Asked, Edit, NextBoot, Phase, Place, What, Why},
         error::Absent,
     },
     model::{
         boot::{self, NodeMemory, PoolAtBoot},
         machine::Machine,
-        step::{BootPlace, Step},
+        step::Step,
     },
 };
 
@@ -22,93 +22,113 @@ pub fn pools(machine: &Machine) -> Result<BTreeMap<u64, PoolAtBoot>, &Absent> {
         return Ok(BTreeMap::new());
     };
     let next = around.asked_at_boot.as_ref()?;
-    let nodes = around.nodes.iter().flatten();
-    let memory = NodeMemory {
-        nodes: nodes.map(|node| (node.number, node.memory.total)).collect(),
-    };
     // Without memory for the list there is no answer either.
-    let pools = boot::pools(next, &memory).unwrap_or_default();
+    let pools = boot::pools(next, &node_memory(machine)).unwrap_or_default();
     Ok(pools
         .into_iter()
         .map(|pool| (pool.page_bytes, pool))
         .collect())
 }
 
-/// What sets so many pages of that size at the next boot. `None`: no file can say so and be heard.
+fn node_memory(machine: &Machine) -> NodeMemory {
+    let nodes = machine.around.iter().flat_map(|around| &around.nodes);
+    let nodes = nodes.flatten();
+    NodeMemory {
+        nodes: nodes.map(|node| (node.number, node.memory.total)).collect(),
+    }
+}
+
+/// What sets so many pages of that size at the next boot. `None`: it does so already, or no file
+/// can say so and be heard.
 pub fn set(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Step> {
     let next = machine.around.as_ref()?.asked_at_boot.as_ref().ok()?;
-    let place = place(next, page_bytes)?;
+    let edit = edit(next, &node_memory(machine), page_bytes, pages)?;
     Some(Step::SetPoolAtBoot {
         page_bytes,
         pages,
-        place,
+        edit,
     })
 }
 
-fn is_of(next: &NextBoot, asked: &Asked, page_bytes: u64) -> bool {
-    asked.page_bytes.unwrap_or(next.default_size()) == page_bytes && asked.what != What::Overcommit
+/// The first edit after which the next boot asks for so many, for sure, and for no more and no less
+/// of anything else.
+pub fn edit(next: &NextBoot, memory: &NodeMemory, page_bytes: u64, pages: u64) -> Option<Edit> {
+    let before = boot::pools(next, memory).ok()?;
+    let was = |page_bytes| {
+        let mut pools = before.iter();
+        pools.find(|pool| pool.page_bytes == page_bytes)
+    };
+    if was(page_bytes).map_or(0, |pool| pool.asked) == pages {
+        return None;
+    }
+    let is_as_wanted = |pool: &PoolAtBoot| {
+        let was = was(pool.page_bytes);
+        let same = |of: fn(&PoolAtBoot) -> u64| was.map_or(0, of) == of(pool);
+        let is_asked = if pool.page_bytes == page_bytes {
+            pool.asked == pages && pool.doubt_of_pages().is_none()
+        } else {
+            same(|pool| pool.asked)
+        };
+        is_asked && same(|pool| pool.overcommit)
+    };
+    edits(next, page_bytes, pages).into_iter().find(|edit| {
+        let after = next.with(edit);
+        let after = after.and_then(|next| boot::pools(&next, memory));
+        after.is_ok_and(|after| after.iter().all(is_as_wanted))
+    })
 }
 
-fn place(next: &NextBoot, page_bytes: u64) -> Option<BootPlace> {
-    let is_set_by = |phase| {
-        let mut asked = next.asked.iter();
-        asked.any(|asked| asked.phase == phase && is_of(next, asked, page_bytes))
+/// What keeps that part of `CommitLimit` over the next boot. `None`: as [`set`].
+pub fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Option<Edit> {
+    let next = machine.around.as_ref()?.asked_at_boot.as_ref().ok()?;
+    let set = next.commit_limit().ok()?;
+    let is_last = |next: &NextBoot| {
+        let set = next.commit_limit().unwrap_or_default();
+        let is_it = |(last, set, place): &(&str, u64, Place)| {
+            (*last, *set) == (name, value) && next.is_read_to_the_end_after(&place.file)
+        };
+        set.last().is_some_and(is_it)
     };
-    let file = |put| match put {
-        Put::Edit(place) => Some(place.file),
-        Put::New(path) => Some(path),
-        Put::Nowhere => None,
-    };
-    let by_tmpfiles = || {
-        let put = next.put_tmpfiles(page_bytes)?;
-        Some(BootPlace::Tmpfiles(file(put)?.into()))
-    };
-    let by_sysctl = || Some(BootPlace::Sysctl(file(next.put_sysctl())?.into()));
+    if is_last(next) {
+        return None;
+    }
+    let now = set.iter().map(|(_, _, place)| place);
+    let edits = next.edits_of_sysctl(name, value, now);
+    let wins = |edit: &Edit| next.with(edit).is_ok_and(|after| is_last(&after));
+    edits.into_iter().find(wins)
+}
+
+/// What may do so, best first.
+fn edits(next: &NextBoot, page_bytes: u64, pages: u64) -> Vec<Edit> {
     let is_default = next.default_size() == page_bytes;
+    let by_sysctl = || match is_default {
+        true => next.edits_of_default_pool(pages),
+        false => Vec::new(),
+    };
+    let by_tmpfiles = || next.edits_of_tmpfiles(page_bytes, pages);
+    let by_command_line = || next.edits_of_command_line(page_bytes, pages);
+    let is_set_by = |phase| {
+        let is_it = |asked: &Asked| {
+            let bytes = asked.page_bytes.unwrap_or(next.default_size());
+            asked.phase == phase && asked.what != What::Overcommit && bytes == page_bytes
+        };
+        next.asked.iter().any(is_it)
+    };
+    let is_left_to_cma = next
+        .dropped
+        .iter()
+        .any(|word| word.page_bytes == Some(page_bytes) && word.why == Why::Cma);
     if is_set_by(Phase::Tmpfiles) {
         by_tmpfiles()
     } else if is_default && is_set_by(Phase::Sysctl) {
         by_sysctl()
-    } else if next
-        .dropped
-        .iter()
-        .any(|word| word.page_bytes == Some(page_bytes) && word.why == Why::Cma)
-    {
+    } else if is_left_to_cma {
         // With hugetlb_cma= the kernel makes none before it has started, and finds them afterwards.
         by_tmpfiles()
-    } else if next.kernel.is_gigantic(page_bytes) {
+    } else if next.sources.kernel.is_gigantic(page_bytes) {
         // A running machine may not find them, not even one that has just been started.
-        Some(BootPlace::CommandLine)
-    } else if is_default {
-        by_sysctl()
+        by_command_line()
     } else {
-        by_tmpfiles().or(Some(BootPlace::CommandLine))
+        [by_sysctl(), by_tmpfiles(), by_command_line()].concat()
     }
-}
-
-/// The next boot once that has been written.
-pub fn write(next: &mut NextBoot, page_bytes: u64, pages: u64, place: &BootPlace) {
-    let (phase, file) = match place {
-        BootPlace::Sysctl(file) => (Phase::Sysctl, file.display().to_string()),
-        BootPlace::Tmpfiles(file) => (Phase::Tmpfiles, file.display().to_string()),
-        BootPlace::CommandLine => (Phase::CommandLine, "/proc/cmdline".to_owned()),
-    };
-    let default = next.default_size();
-    let is_it = |asked: &Asked| {
-        asked.page_bytes.unwrap_or(default) == page_bytes && asked.what != What::Overcommit
-    };
-    // What came before it is edited, or overridden.
-    next.asked.retain(|asked| !is_it(asked));
-    next.doubts.retain(|doubt| doubt.phase > phase);
-    next.asked.push(Asked {
-        page_bytes: Some(page_bytes),
-        what: What::Pages,
-        pages,
-        phase,
-        place: Place {
-            file,
-            line: 1,
-            text: String::new(),
-        },
-    });
 }

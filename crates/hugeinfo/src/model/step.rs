@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::server::{facts::Server, restored::TooLow};
+use crate::{
+    linux::boot::Edit,
+    server::{facts::Server, restored::TooLow},
+};
 
 /// A step, as data. How it is typed is said in one place, `advice::words`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +25,8 @@ pub enum Step {
         page_bytes: u64,
         /// How many.
         pages: u64,
-        /// Where it is written.
-        place: BootPlace,
+        /// What is written, and where.
+        edit: Edit,
     },
     /// Raise a limit of a control group.
     RaiseLimit {
@@ -65,6 +68,8 @@ pub enum Step {
         name: &'static str,
         /// Its value.
         value: u64,
+        /// What keeps it over the next boot, where something has to and can.
+        at_boot: Option<Edit>,
     },
     /// Set a mode of transparent huge pages.
     SetThp {
@@ -75,17 +80,6 @@ pub enum Step {
     },
     /// What a person has to decide: no step can do it.
     Decide(Decision),
-}
-
-/// Where the pool of the next boot is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BootPlace {
-    /// A file of sysctl's.
-    Sysctl(PathBuf),
-    /// A file of systemd-tmpfiles.
-    Tmpfiles(PathBuf),
-    /// The kernel's command line.
-    CommandLine,
 }
 
 /// What a limit of a control group counts.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    linux::{hugepages, numa::node::NodeCounters, process::segment::Segment},
+    linux::{boot::Edit, hugepages, numa::node::NodeCounters, process::segment::Segment},
     model::{
         cgroup::Groups,
         commit::{Commit, Rule},
@@ -13,9 +13,8 @@ use crate::{
         mapping::{Mapping, Place},
         memory_limit::{self, Holds},
         need::{own_pages, pages_of},
-        next_boot,
         pools::{self, Pool},
-        step::{BootPlace, By, Counts, Planned, Service, Setting, Step, Waits},
+        step::{By, Counts, Planned, Service, Setting, Step, Waits},
         touched::Bounds,
     },
     server::{
@@ -93,11 +92,7 @@ impl Machine {
                 node,
                 pages,
             } => self.set_pool(*page_bytes, *node, *pages),
-            Step::SetPoolAtBoot {
-                page_bytes,
-                pages,
-                place,
-            } => self.set_pool_at_boot(*page_bytes, *pages, place),
+            Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit),
             Step::RaiseLimit {
                 group,
                 page_bytes,
@@ -152,9 +147,13 @@ impl Machine {
                 self.stop()?;
                 self.start()
             }
-            Step::SetVm { name, value } => {
+            Step::SetVm {
+                name,
+                value,
+                at_boot,
+            } => {
                 self.set_vm(name, *value);
-                Ok(())
+                at_boot.iter().try_for_each(|edit| self.edit_boot(edit))
             }
             Step::SetThp { file, mode } => {
                 self.set_thp(file, mode);
@@ -310,16 +309,11 @@ impl Machine {
         }
     }
 
-    fn set_pool_at_boot(
-        &mut self,
-        page_bytes: u64,
-        pages: u64,
-        place: &BootPlace,
-    ) -> Result<(), Trouble> {
+    fn edit_boot(&mut self, edit: &Edit) -> Result<(), Trouble> {
         let around = self.around.as_mut().ok_or(Trouble::Refused)?;
         let next = around.asked_at_boot.as_mut();
         let next = next.map_err(|_| Trouble::Refused)?;
-        next_boot::write(next, page_bytes, pages, place);
+        *next = next.with(edit).map_err(|_| Trouble::Refused)?;
         Ok(())
     }
 

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use hugeinfo::{
     linux::{
-        boot::{Asked, Doubt, Doubtful, DropIns, Kernel, NextBoot, Phase, Place, What},
+        boot::{Content, DropIn, DropIns, Kernel, NextBoot, Sources},
         buddyinfo::FreeBlocks,
         cgroup::{Group, Hugetlb, Limits, Version, memory::MemoryLimit},
         error::{Absence, Absent},
-        hugepages::Pool,
+        hugepages::{self, Pool},
         meminfo::{Meminfo, Usage},
         numa::node::{Node, NodeCounters, NodeMemory, NodePool},
         pages::pages_required,
@@ -632,45 +632,36 @@ impl Draft {
 
     fn boot(&self, pools: &[Pool]) -> NextBoot {
         let default = self.default_mb * MB;
-        let mut asked = Vec::new();
-        let mut ask = |page_bytes, pages, phase, file: &str| {
-            asked.push(Asked {
-                page_bytes,
-                what: What::Pages,
-                pages,
-                phase,
-                place: Place {
-                    file: file.to_owned(),
-                    line: 1,
-                    text: String::new(),
-                },
-            });
-        };
+        let mut line = format!("default_hugepagesz={}M", self.default_mb);
         if let Some((mb, pages)) = self.on_line {
-            ask(Some(mb * MB), pages, Phase::CommandLine, "/proc/cmdline");
+            line += &format!(" hugepagesz={mb}M hugepages={pages}");
         }
-        if let Some(pages) = self.in_sysctl {
-            ask(None, pages, Phase::Sysctl, "/etc/sysctl.d/hugepages.conf");
-        }
-        if let Some((mb, pages)) = self.in_tmpfiles.filter(|_| self.has_systemd) {
-            ask(
-                Some(mb * MB),
-                pages,
-                Phase::Tmpfiles,
-                "/etc/tmpfiles.d/hugepages.conf",
-            );
-        }
-        let none = || DropIns {
-            files: Vec::new(),
-            unread: Vec::new(),
+        let kind = |directory: &str, files: [(&str, Option<Content>); 2]| DropIns {
+            directory: directory.to_owned(),
+            files: files
+                .into_iter()
+                .filter_map(|(name, content)| {
+                    let path = format!("{directory}/{name}.conf");
+                    Some(DropIn {
+                        local: Some(path.clone()),
+                        path,
+                        content: content?,
+                    })
+                })
+                .collect(),
+            ..DropIns::default()
         };
-        let doubt = Doubt {
-            phase: Phase::Sysctl,
-            of: What::Pages,
-            file: "/etc/sysctl.d/zz.conf".to_owned(),
-            what: Doubtful::Unread,
-        };
-        NextBoot {
+        let text = |line: String| Content::Text(format!("{line}\n").into_bytes());
+        let in_sysctl = self
+            .in_sysctl
+            .map(|pages| text(format!("vm.nr_hugepages={pages}")));
+        let in_tmpfiles = self.in_tmpfiles.map(|(mb, pages)| {
+            let pool = hugepages::directory(mb * MB);
+            text(format!("w {pool}/nr_hugepages - - - - {pages}"))
+        });
+        let unread = self.is_unread.then_some(Content::Unread);
+        let tmpfiles = kind("/etc/tmpfiles.d", [("hugepages", in_tmpfiles), ("-", None)]);
+        let sources = Sources {
             kernel: Kernel {
                 version: (6, 18),
                 sizes: Some(pools.iter().map(|pool| pool.page_bytes).collect()),
@@ -679,18 +670,11 @@ impl Draft {
                 most_sizes: 4,
                 has_cma: true,
             },
-            default_bytes: Some(default),
-            asked,
-            dropped: Vec::new(),
-            doubts: if self.is_unread {
-                vec![doubt]
-            } else {
-                Vec::new()
-            },
-            loaders: Vec::new(),
-            sysctl: none(),
-            tmpfiles: self.has_systemd.then(none),
-        }
+            command_line: Ok(line.into_bytes()),
+            sysctl: kind("/etc/sysctl.d", [("hugepages", in_sysctl), ("zz", unread)]),
+            tmpfiles: self.has_systemd.then_some(tmpfiles),
+        };
+        NextBoot::of(sources).expect("memory enough")
     }
 
     fn figures(&self, touched_small: u64) -> Vec<ProcessFigures> {

@@ -5,20 +5,20 @@ table! { reboot;
     "as many as are needed" |_| {} Ok "sets up 537 huge pages of 2 MB at the next boot, and 537 are required";
     "one too few" |m| { m.asked(536) }
         Warning "/etc/sysctl.d/hugepages.conf sets up 536 huge pages of 2 MB at the next boot, and 537 are required"
-        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+        => "sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";
     "overcommit is no certainty" |m| { m.asked(536); m.pool(0).overcommit = 1 }
         Warning "sets up 536"
-        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+        => "sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";
     "nobody asks" |m| { m.file("etc/sysctl.d/hugepages.conf", None) }
         Warning "neither" "537 are required"
-        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 537";
+        => "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/hugepages.conf)";
     "a file that is read later has the last word" |m| { m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n") }
         Warning "/etc/sysctl.conf sets up 5 "
-        => "for the next boot, in /etc/sysctl.conf: vm.nr_hugepages = 537";
+        => "sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf";
     "others have pages of the pool"
         |m| { m.pool(0).total = 737; m.pool(0).free = 512; m.around.nodes = Ok(vec![crate::on_node(0, 737)]) }
         Warning "sets up 537" "737 are required, 200 of them by others"
-        => "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 737";
+        => "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf";
     "more than the host can spare"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 are required"

@@ -305,6 +305,23 @@ pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<
     });
 }
 
+/// How the pool of the next boot is typed: a line of sysctl's in place of another one.
+pub fn typed_instead(file: &str, old: u64, pages: u64) -> String {
+    let line = r"vm\.nr_hugepages = ";
+    format!("sed -i 's/^{line}{old}$/vm.nr_hugepages = {pages}/' /etc/{file}")
+}
+
+/// The same in a file that is not there.
+pub fn typed_anew(pages: u64) -> String {
+    let file = "/etc/sysctl.d/hugepages.conf";
+    format!("(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = {pages}' >> {file})")
+}
+
+/// The same where the directory is.
+pub fn typed_into(file: &str, pages: u64) -> String {
+    format!("(umask 022 && echo 'vm.nr_hugepages = {pages}' >> /etc/sysctl.d/{file})")
+}
+
 pub fn missing(path: &str) -> Absent {
     Absent {
         path: PathBuf::from(path),

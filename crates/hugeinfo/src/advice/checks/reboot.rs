@@ -7,7 +7,7 @@ use crate::{
         check::{Answer, Finding, Status, Untold},
         words::human,
     },
-    linux::boot::Why,
+    linux::boot::{Doubt, Doubtful, Why},
     model::{boot::PoolAtBoot, machine::Machine, need::Need, next_boot},
 };
 
@@ -22,11 +22,8 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .ok_or("the pool that the server needs cannot be seen")?;
     let at_boot = next_boot::pools(machine)?;
     let at_boot = at_boot.get(&pool.page_bytes);
-    if let Some(doubt) = at_boot.and_then(|at_boot| at_boot.doubts.first()) {
-        let file = &doubt.file;
-        return Err(Untold(format!(
-            "{file} may set another number, and cannot be read"
-        )));
+    if let Some(doubt) = at_boot.and_then(PoolAtBoot::doubt_of_pages) {
+        return Err(Untold(said(doubt)));
     }
     let asked = at_boot.map_or(0, |at_boot| at_boot.pages);
     let request = at_boot.filter(|at_boot| !at_boot.by.is_empty());
@@ -64,4 +61,15 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         "required_pages": required,
         "source": request.map(PoolAtBoot::source),
     })))
+}
+
+fn said(doubt: &Doubt) -> String {
+    let file = &doubt.file;
+    match doubt.what {
+        Doubtful::Unread => format!("{file} may set another number, and cannot be read"),
+        Doubtful::Line(line) => format!("{file}:{line} may set another number"),
+        Doubtful::Unordered => format!(
+            "{file} sets another number than sysctl's files, and nothing says which comes last"
+        ),
+    }
 }

@@ -1,5 +1,6 @@
 //! How figures, obstacles and steps are said. Nothing formats a command anywhere else.
 
+mod boot;
 mod figures;
 mod obstacle;
 mod restored;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{human, restored};
+use super::{boot::edited, human, restored};
 use crate::{
-    linux::{hugepages, numa::nodes, sysctl, transparent_hugepage},
+    linux::{boot::Edit, hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
         machine::Machine,
-        step::{BootPlace, By, Counts, Decision, Planned, Service, Setting, Step},
+        step::{By, Counts, Decision, Planned, Service, Setting, Step},
     },
     server::restored::TooLow,
 };
@@ -23,6 +23,8 @@ pub enum Place {
     Service,
     /// Whatever sets the limits of containers.
     Orchestrator,
+    /// The configuration of the boot loader.
+    BootLoader,
     /// Nowhere: a person has to decide.
     Decision,
 }
@@ -35,6 +37,7 @@ impl Place {
             Self::Sql => "SQL",
             Self::Service => "service",
             Self::Orchestrator => "orchestrator",
+            Self::BootLoader => "boot loader",
             Self::Decision => "decision",
         }
     }
@@ -43,6 +46,10 @@ impl Place {
 /// Where that step is taken.
 pub fn place(step: &Step) -> Place {
     match step {
+        Step::SetPoolAtBoot {
+            edit: Edit::Words { .. },
+            ..
+        } => Place::BootLoader,
         Step::SetPool { .. }
         | Step::SetPoolAtBoot { .. }
         | Step::RaiseLimit { .. }
@@ -94,23 +101,7 @@ pub fn command(machine: &Machine, step: &Step) -> String {
             };
             format!("echo {pages} > {directory}/nr_hugepages")
         }
-        Step::SetPoolAtBoot { pages, place: BootPlace::Sysctl(file), .. } => format!(
-            "for the next boot, in {}: vm.nr_hugepages = {pages}",
-            file.display()
-        ),
-        Step::SetPoolAtBoot {
-            page_bytes,
-            pages,
-            place: BootPlace::Tmpfiles(file),
-        } => format!(
-            "for the next boot, in {}: w {}/nr_hugepages - - - - {pages}",
-            file.display(),
-            hugepages::directory(*page_bytes)
-        ),
-        Step::SetPoolAtBoot { page_bytes, pages, .. } => format!(
-            "for the next boot, on the kernel command line: hugepagesz={} hugepages={pages}",
-            kernel_parameter_size(*page_bytes)
-        ),
+        Step::SetPoolAtBoot { edit, .. } => edited(edit),
         Step::RaiseLimit {
             group, file, bytes, ..
         } => format!("echo {bytes} > '{}/{file}'", group.display()),
@@ -136,7 +127,13 @@ pub fn command(machine: &Machine, step: &Step) -> String {
         Step::Start => "start PostgreSQL".to_owned(),
         Step::Restart => "restart PostgreSQL".to_owned(),
         Step::Compact => "echo 1 > /proc/sys/vm/compact_memory".to_owned(),
-        Step::SetVm { name, value } => format!("echo {value} > {}/{name}", sysctl::DIRECTORY),
+        Step::SetVm { name, value, at_boot } => {
+            let now = format!("echo {value} > {}/{name}", sysctl::DIRECTORY);
+            match at_boot {
+                Some(edit) => format!("{now} && {}", edited(edit)),
+                None => now,
+            }
+        }
         Step::SetThp { file, mode } => {
             format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY)
         }
@@ -280,17 +277,6 @@ pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
         parts.insert(last + 1, outside.to_owned());
     }
     (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// As the kernel command line takes it (`memparse`).
-fn kernel_parameter_size(page_bytes: u64) -> String {
-    if page_bytes.is_multiple_of(1 << 30) {
-        format!("{}G", page_bytes >> 30)
-    } else if page_bytes.is_multiple_of(1 << 20) {
-        format!("{}M", page_bytes >> 20)
-    } else {
-        format!("{}K", page_bytes >> 10)
-    }
 }
 
 /// All steps of a remedy for programs.

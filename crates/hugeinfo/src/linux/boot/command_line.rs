@@ -20,6 +20,18 @@ impl Parameter<'_> {
         let same = |(a, b): (&u8, u8)| *a == b || (*a == b'-' && b == b'_');
         self.name.len() == name.len() && self.name.iter().zip(name.bytes()).all(same)
     }
+
+    /// Without quotes: `name=value`.
+    pub(super) fn text(&self) -> Vec<u8> {
+        match self.value {
+            Some(value) => [self.name, b"=", value].concat(),
+            None => self.name.to_vec(),
+        }
+    }
+
+    fn is_end(&self) -> bool {
+        self.value.is_none() && self.name == b"--"
+    }
 }
 
 /// The parameters up to `--`, behind which they are those of the first process.
@@ -27,7 +39,36 @@ pub fn parameters(line: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
     words(line)
         .zip(1..)
         .map(|(word, number)| parameter(word, number))
-        .take_while(|p| !(p.value.is_none() && p.name == b"--"))
+        .take_while(|p| !p.is_end())
+}
+
+/// The line with one word in place of the first of those, or at the end of what is the kernel's.
+/// The words are named as [`Parameter`]s: without quotes.
+pub(super) fn edited(line: &[u8], old: &[String], new: &str) -> Vec<u8> {
+    let mut old: Vec<&str> = old.iter().map(String::as_str).collect();
+    let mut new = Some(new.as_bytes());
+    let is_in_place = !old.is_empty();
+    let mut all: Vec<&[u8]> = Vec::new();
+    let mut is_ours = true;
+    for word in words(line) {
+        let parameter = parameter(word, 0);
+        if is_ours && parameter.is_end() {
+            is_ours = false;
+            all.extend(new.take_if(|_| !is_in_place));
+        }
+        let named = old
+            .iter()
+            .position(|old| is_ours && parameter.text() == old.as_bytes());
+        match named {
+            Some(at) => {
+                old.remove(at);
+                all.extend(new.take());
+            }
+            None => all.push(word),
+        }
+    }
+    all.extend(new);
+    all.join(&b' ')
 }
 
 /// Words end at a blank that stands outside quotes.
@@ -114,6 +155,25 @@ mod tests {
                 .map(|(name, value)| (name.as_bytes(), value.map(str::as_bytes)))
                 .collect();
             assert_eq!(seen, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_are_put_in() {
+        for (line, old, expected) in [
+            ("", &[][..], "new"),
+            ("quiet \n", &[], "quiet new"),
+            ("a -- b", &[], "a new -- b"),
+            (
+                "a \"x=1\"  b=\"2 3\" x=1\n",
+                &["x=1"],
+                "a new b=\"2 3\" x=1",
+            ),
+            ("x=1 a x=2 -- x=2", &["x=1", "x=2"], "new a -- x=2"),
+        ] {
+            let old: Vec<String> = old.iter().map(|&word| word.to_owned()).collect();
+            let seen = edited(line.as_bytes(), &old, "new");
+            assert_eq!(str::from_utf8(&seen), Ok(expected), "{line}");
         }
     }
 

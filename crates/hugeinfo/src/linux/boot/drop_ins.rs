@@ -2,7 +2,7 @@
 //! and all are read in the order of their names (src/basic/conf-files.c of systemd; sysctl.d(5)).
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, TryReserveError},
     fs,
     os::unix::fs::{FileTypeExt, MetadataExt},
     path::Path,
@@ -12,6 +12,7 @@ use crate::linux::{
     error::{Absence, ReadError},
     growth::TryPush,
     root::Root,
+    text::lines,
 };
 
 /// The directories, by rank. `/run` is empty when the machine starts, and is left out. `/lib` is
@@ -21,6 +22,10 @@ pub(super) const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/li
 /// The files of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DropIns {
+    /// Where people write such files.
+    pub directory: String,
+    /// Whether it is missing.
+    pub lacks_directory: bool,
     /// In the order in which they are read.
     pub files: Vec<DropIn>,
     /// Directories whose names cannot be told.
@@ -32,12 +37,10 @@ pub struct DropIns {
 pub struct DropIn {
     /// Its absolute path.
     pub path: String,
-    /// Whether it lies below `/etc` where all links are followed: there people may write.
-    pub is_local: bool,
-    /// What it holds.
+    /// Its path where all links are followed, if that is below `/etc`: there people may write.
+    pub local: Option<String>,
+    /// What it holds. Of a file that says nothing about pools nothing is kept.
     pub content: Content,
-    /// Whether it sets a pool.
-    pub sets_a_pool: bool,
 }
 
 /// What a file holds.
@@ -63,9 +66,35 @@ impl DropIn {
     }
 }
 
+impl DropIns {
+    /// Forgets the text of files without a line that bears on what is looked for.
+    pub(super) fn keep(
+        &mut self,
+        bears: impl Fn(&[u8]) -> Result<bool, TryReserveError>,
+    ) -> Result<(), TryReserveError> {
+        for file in &mut self.files {
+            let Content::Text(text) = &mut file.content else {
+                continue;
+            };
+            let mut any = false;
+            for (_, line) in lines(text) {
+                any = any || bears(line)?;
+            }
+            if !any {
+                *text = Vec::new();
+            }
+        }
+        Ok(())
+    }
+}
+
 /// All files `PLACE/kind/*.conf`.
 pub(super) fn read(root: &Root, kind: &str) -> Result<DropIns, ReadError> {
-    let mut all = DropIns::default();
+    let mut all = DropIns {
+        directory: format!("{}/{kind}", PLACES[0]),
+        ..DropIns::default()
+    };
+    all.lacks_directory = fs::metadata(root.path(&all.directory)).is_err();
     let mut by_name = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for place in PLACES {
@@ -106,17 +135,18 @@ pub(super) fn read_file(root: &Root, path: String) -> Result<DropIn, ReadError> 
         Err(_) if is_nothing(&root.path(&path)) => Content::Text(Vec::new()),
         Err(_) => Content::Unread,
     };
-    let real = fs::canonicalize(root.path(&path)).ok();
-    let etc = fs::canonicalize(root.path("/etc")).ok();
-    let is_local = real
-        .zip(etc)
-        .is_some_and(|(real, etc)| real.starts_with(etc));
     Ok(DropIn {
+        local: local(root, &path),
         path,
-        is_local,
         content,
-        sets_a_pool: false,
     })
+}
+
+fn local(root: &Root, path: &str) -> Option<String> {
+    let etc = fs::canonicalize(root.path("/etc")).ok()?;
+    let real = fs::canonicalize(root.path(path)).ok()?;
+    let below = real.strip_prefix(etc).ok()?.to_str()?;
+    Some(format!("/etc/{below}"))
 }
 
 /// A link to `/dev/null`, which hides files of its name; one that leads nowhere or in a circle; a

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::linux::growth::TryPush;
 
+/// The parameters that each say something of those that stand behind them.
+pub(super) const WORDS: [&str; 3] = ["hugepages", "hugepagesz", "default_hugepagesz"];
+
 /// What a command line asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandLine {
@@ -47,8 +50,7 @@ pub fn parse_command_line(
     let mut count = 0;
     for parameter in parameters(line) {
         cma.take(parameter, kernel);
-        let names = ["hugepages", "hugepagesz", "default_hugepagesz"];
-        let Some(at) = names.iter().position(|name| parameter.is(name)) else {
+        let Some(at) = WORDS.iter().position(|name| parameter.is(name)) else {
             continue;
         };
         let Some(value) = parameter.value else {
@@ -102,9 +104,7 @@ struct Parser<'k> {
 
 impl Parser<'_> {
     fn place(&self, parameter: Parameter<'_>) -> Place {
-        let value = parameter.value.unwrap_or_default();
-        let word = [parameter.name, b"=", value].concat();
-        Place::new(self.file, parameter.number, &word)
+        Place::new(self.file, parameter.number, &parameter.text())
     }
 
     fn drop_word(

@@ -2,22 +2,22 @@
 //! it, and in systemd's tmpfiles.d (Documentation/admin-guide/mm/hugetlbpage.rst; sysctl.d(5);
 //! tmpfiles.d(5)).
 //!
-//! The next command line is taken to be the one that runs; files of boot loaders that say otherwise
-//! are named beside it. What an initrd sets, credentials of systemd, services such as tuned, and
-//! scripts are not looked at.
+//! The next command line is taken to be the one that runs. What an initrd sets, credentials of
+//! systemd, services such as tuned, and scripts are not looked at.
 
 mod cma;
 mod command_line;
 mod drop_ins;
+mod edit;
 mod glob;
 mod hugetlb;
 mod kernel;
-mod loader;
 mod number;
-mod put;
 mod request;
 mod sysctl_conf;
 mod tmpfiles;
+
+use std::collections::TryReserveError;
 
 use crate::linux::{
     error::{Absence, Absent, ReadError, absent_or},
@@ -26,9 +26,9 @@ use crate::linux::{
 };
 
 pub use drop_ins::{Content, DropIn, DropIns};
+pub use edit::Edit;
 pub use hugetlb::{CommandLine, parse_command_line};
 pub use kernel::Kernel;
-pub use put::Put;
 pub use request::{Asked, Doubt, Doubtful, Dropped, Phase, Place, Requests, What, Why};
 pub use sysctl_conf::combine as combine_sysctl;
 pub use tmpfiles::combine as combine_tmpfiles;
@@ -40,11 +40,24 @@ const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 /// There where systemd starts the machine (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
 
+/// What the next boot reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sources {
+    /// What reads the command line.
+    pub kernel: Kernel,
+    /// The kernel's command line.
+    pub command_line: Result<Vec<u8>, Absent>,
+    /// The files of sysctl.
+    pub sysctl: DropIns,
+    /// The files of systemd-tmpfiles. `None`: systemd does not start this machine.
+    pub tmpfiles: Option<DropIns>,
+}
+
 /// All that asks for huge pages at the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextBoot {
-    /// What reads the command line.
-    pub kernel: Kernel,
+    /// Where it stands.
+    pub sources: Sources,
     /// `default_hugepagesz=`, where it is valid. Else the default size is the kernel's own.
     pub default_bytes: Option<u64>,
     /// What is carried out, in its order. Of two requests for one pool the later one counts.
@@ -53,18 +66,13 @@ pub struct NextBoot {
     pub dropped: Vec<Dropped>,
     /// What may change it, and can't be told.
     pub doubts: Vec<Doubt>,
-    /// Lines for boot loaders whose words about huge pages are not those of this boot.
-    pub loaders: Vec<Place>,
-    /// The files of sysctl.
-    pub sysctl: DropIns,
-    /// The files of systemd-tmpfiles. `None`: systemd does not start this machine.
-    pub tmpfiles: Option<DropIns>,
 }
 
-impl NextBoot {
+impl Sources {
     /// Errors: absent where neither the kernel's command line nor any file of sysctl's is to be
-    /// had, as in a container.
+    /// had.
     pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
+        let kernel = Kernel::read(root)?;
         let command_line = absent_or(root.read(COMMAND_LINE))?;
         let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
         let mut sysctl = drop_ins::read(root, "sysctl.d")?;
@@ -79,57 +87,91 @@ impl NextBoot {
         if let (Err(absent), true) = (&command_line, nothing_seen) {
             return Ok(Err(absent.clone()));
         }
-        let kernel = Kernel::read(root)?;
-        let mut doubts = Vec::new();
-        let line = match command_line {
-            Ok(line) => line,
-            Err(absent) => {
-                if absent.why == Absence::Denied {
-                    doubt(&mut doubts, Phase::CommandLine, What::Pages, COMMAND_LINE)?;
-                }
-                Vec::new()
-            }
-        };
-        let of_line = parse_command_line(&line, COMMAND_LINE, &kernel)?;
-        let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
-        let by_sysctl = sysctl_conf::combine(&mut sysctl)?;
-        doubts_of_sysctl(&sysctl, &by_sysctl.asked, &mut doubts)?;
-        append(&mut asked, by_sysctl.asked)?;
-        append(&mut dropped, by_sysctl.dropped)?;
+        sysctl.keep(|line| Ok(sysctl_conf::bears(line)))?;
         let mut tmpfiles = None;
         if has_systemd {
             let mut files = drop_ins::read(root, "tmpfiles.d")?;
-            let by_tmpfiles = tmpfiles::combine(&mut files, &kernel)?;
-            append(&mut asked, by_tmpfiles.asked)?;
-            append(&mut dropped, by_tmpfiles.dropped)?;
-            append(&mut doubts, by_tmpfiles.doubts)?;
-            // The first line of a path counts, and the last path of a file: any may change it.
-            for file in unread(&files) {
-                for of in [What::Pages, What::Overcommit] {
-                    doubt(&mut doubts, Phase::Tmpfiles, of, file)?;
-                }
-            }
+            files.keep(|line| tmpfiles::bears(line, &kernel))?;
             tmpfiles = Some(files);
         }
         Ok(Ok(Self {
-            loaders: loader::differing(root, &line)?,
-            default_bytes: of_line.default_bytes,
             kernel,
-            asked,
-            dropped,
-            doubts,
+            command_line,
             sysctl,
             tmpfiles,
         }))
     }
 
-    /// The default size of the next boot.
-    pub fn default_size(&self) -> u64 {
-        self.default_bytes.unwrap_or(self.kernel.hpage_bytes)
+    fn line(&self) -> &[u8] {
+        self.command_line.as_deref().unwrap_or_default()
     }
 }
 
-fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), ReadError> {
+impl NextBoot {
+    /// Errors: as [`Sources::read`].
+    pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
+        match Sources::read(root)? {
+            Ok(sources) => Ok(Ok(Self::of(sources)?)),
+            Err(absent) => Ok(Err(absent)),
+        }
+    }
+
+    /// What these come to.
+    pub fn of(sources: Sources) -> Result<Self, TryReserveError> {
+        let mut doubts = Vec::new();
+        if let Err(absent) = &sources.command_line
+            && absent.why == Absence::Denied
+        {
+            doubt(&mut doubts, Phase::CommandLine, What::Pages, COMMAND_LINE)?;
+        }
+        let of_line = parse_command_line(sources.line(), COMMAND_LINE, &sources.kernel)?;
+        let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
+        let by_sysctl = sysctl_conf::combine(&sources.sysctl)?;
+        doubts_of_sysctl(&sources.sysctl, &by_sysctl.asked, &mut doubts)?;
+        append(&mut asked, by_sysctl.asked)?;
+        append(&mut dropped, by_sysctl.dropped)?;
+        if let Some(files) = &sources.tmpfiles {
+            let by_tmpfiles = tmpfiles::combine(files, &sources.kernel)?;
+            append(&mut asked, by_tmpfiles.asked)?;
+            append(&mut dropped, by_tmpfiles.dropped)?;
+            append(&mut doubts, by_tmpfiles.doubts)?;
+            // The first line of a path counts, and the last path of a file: any may change it.
+            for file in unread(files) {
+                for of in [What::Pages, What::Overcommit] {
+                    doubt(&mut doubts, Phase::Tmpfiles, of, file)?;
+                }
+            }
+        }
+        Ok(Self {
+            sources,
+            default_bytes: of_line.default_bytes,
+            asked,
+            dropped,
+            doubts,
+        })
+    }
+
+    /// What of `CommitLimit` sysctl's files set: the name below `/proc/sys/vm`, the value, where,
+    /// in the order in which it is written.
+    pub fn commit_limit(&self) -> Result<Vec<(&'static str, u64, Place)>, TryReserveError> {
+        sysctl_conf::commit_limit(&self.sources.sysctl)
+    }
+
+    /// Whether each of sysctl's files that come after that one could be read.
+    pub fn is_read_to_the_end_after(&self, path: &str) -> bool {
+        let DropIns { files, unread, .. } = &self.sources.sysctl;
+        let mut after = files.iter().rev().take_while(|file| file.path != path);
+        unread.is_empty() && after.all(|file| file.content != Content::Unread)
+    }
+
+    /// The default size of the next boot.
+    pub fn default_size(&self) -> u64 {
+        self.default_bytes
+            .unwrap_or(self.sources.kernel.hpage_bytes)
+    }
+}
+
+fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), TryReserveError> {
     all.try_reserve(more.len())?;
     all.extend(more);
     Ok(())
@@ -147,7 +189,7 @@ fn doubts_of_sysctl(
     files: &DropIns,
     asked: &[Asked],
     doubts: &mut Vec<Doubt>,
-) -> Result<(), ReadError> {
+) -> Result<(), TryReserveError> {
     let position = |path: &str| files.files.iter().position(|file| file.path == path);
     for of in [What::Pages, What::Overcommit] {
         let last = asked.iter().rev().find(|request| request.what == of);
@@ -163,11 +205,16 @@ fn doubts_of_sysctl(
     Ok(())
 }
 
-fn doubt(doubts: &mut Vec<Doubt>, phase: Phase, of: What, file: &str) -> Result<(), ReadError> {
-    Ok(doubts.try_push(Doubt {
+fn doubt(
+    doubts: &mut Vec<Doubt>,
+    phase: Phase,
+    of: What,
+    file: &str,
+) -> Result<(), TryReserveError> {
+    doubts.try_push(Doubt {
         phase,
         of,
         file: file.to_owned(),
         what: Doubtful::Unread,
-    })?)
+    })
 }

@@ -21,7 +21,14 @@ const KEYS: [(&[u8], What); 3] = [
     (b"vm/nr_overcommit_hugepages", What::Overcommit),
 ];
 
-/// A line that bears on pools.
+/// What makes up `CommitLimit`: to set one of them is to set the other to 0 (mm/util.c
+/// `overcommit_ratio_handler`).
+const COMMIT_LIMIT: [(&[u8], &str); 2] = [
+    (b"vm/overcommit_ratio", "overcommit_ratio"),
+    (b"vm/overcommit_kbytes", "overcommit_kbytes"),
+];
+
+/// A line that bears on what is looked for.
 #[derive(Debug)]
 struct Setting {
     /// With slashes, or a pattern.
@@ -31,27 +38,17 @@ struct Setting {
     place: Place,
 }
 
+/// Whether a line may bear on what is looked for in these files: pools, and `CommitLimit`.
+pub(super) fn bears(line: &[u8]) -> bool {
+    let of_pools = KEYS.iter().map(|(key, _)| *key);
+    let mut names = of_pools.chain(COMMIT_LIMIT.iter().map(|(key, _)| *key));
+    parse_line(line).is_some_and(|(key, _)| names.any(|name| fits(&key, name)))
+}
+
 /// What the files ask for, in the order in which it is written.
-pub fn combine(files: &mut DropIns) -> Result<Requests, TryReserveError> {
-    let mut settings: Vec<Setting> = Vec::new();
-    let mut dropped = Vec::new();
-    for file in &mut files.files {
-        let mut sets_a_pool = false;
-        for (number, line) in lines(file.text()) {
-            let Some((key, value)) = parse_line(line) else {
-                continue;
-            };
-            let bears = |(name, _): &(&[u8], What)| fits(&key, name);
-            if !KEYS.iter().any(bears) {
-                continue;
-            }
-            sets_a_pool |= value.is_some();
-            let place = Place::new(&file.path, number, line.trim_ascii());
-            add(&mut settings, key, value, place, &mut dropped)?;
-        }
-        file.sets_a_pool = sets_a_pool;
-    }
-    let mut asked = Vec::new();
+pub fn combine(files: &DropIns) -> Result<Requests, TryReserveError> {
+    let mut requests = Requests::default();
+    let settings = settings(files, &KEYS.map(|(name, _)| name), &mut requests.dropped)?;
     for setting in &settings {
         let Some(value) = &setting.value else {
             continue;
@@ -60,31 +57,70 @@ pub fn combine(files: &mut DropIns) -> Result<Requests, TryReserveError> {
             if !fits(&setting.key, name) {
                 continue;
             }
-            // A pattern leaves alone what has a line of its own.
-            let own = settings.iter().find(|s| s.key == name);
             let place = setting.place.clone();
-            let request = match (own, parse_sysctl(value)) {
+            let request = match (own(&settings, name), parse_sysctl(value)) {
                 (Some(own), _) if own.key != setting.key => Err(Why::Overridden(own.place.clone())),
                 (_, None) => Err(Why::Malformed),
                 (_, Some(pages)) => Ok(pages),
             };
             match request {
-                Ok(pages) => asked.try_push(Asked {
+                Ok(pages) => requests.asked.try_push(Asked {
                     page_bytes: None,
                     what,
                     pages,
                     phase: Phase::Sysctl,
                     place,
                 })?,
-                Err(why) => drop_setting(&mut dropped, place, why)?,
+                Err(why) => drop_setting(&mut requests.dropped, place, why)?,
             }
         }
     }
-    Ok(Requests {
-        asked,
-        dropped,
-        doubts: Vec::new(),
-    })
+    Ok(requests)
+}
+
+/// What of `CommitLimit` is set, in the order in which it is written. The last one counts.
+pub(super) fn commit_limit(
+    files: &DropIns,
+) -> Result<Vec<(&'static str, u64, Place)>, TryReserveError> {
+    let mut all = Vec::new();
+    let settings = settings(files, &COMMIT_LIMIT.map(|(key, _)| key), &mut Vec::new())?;
+    for setting in &settings {
+        for (key, name) in COMMIT_LIMIT {
+            let is_own = own(&settings, key).is_none_or(|own| own.key == setting.key);
+            let fitting = setting.value.as_ref();
+            let value = fitting.filter(|_| fits(&setting.key, key) && is_own);
+            if let Some(value) = value.and_then(|value| parse_sysctl(value)) {
+                all.try_push((name, value, setting.place.clone()))?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A pattern leaves alone what has a line of its own.
+fn own<'s>(settings: &'s [Setting], name: &[u8]) -> Option<&'s Setting> {
+    settings.iter().find(|s| s.key == name)
+}
+
+/// The lines that bear on these names, in the order in which they are carried out.
+fn settings(
+    files: &DropIns,
+    names: &[&[u8]],
+    dropped: &mut Vec<Dropped>,
+) -> Result<Vec<Setting>, TryReserveError> {
+    let mut settings = Vec::new();
+    for file in &files.files {
+        for (number, line) in lines(file.text()) {
+            let Some((key, value)) = parse_line(line) else {
+                continue;
+            };
+            if names.iter().any(|name| fits(&key, name)) {
+                let place = Place::new(&file.path, number, line.trim_ascii());
+                add(&mut settings, key, value, place, dropped)?;
+            }
+        }
+    }
+    Ok(settings)
 }
 
 /// The later line of one key counts. It is written where it stands, or, if it says nothing new,
@@ -163,13 +199,12 @@ mod tests {
     fn files(texts: &[&str]) -> DropIns {
         let file = |(text, name): (&&str, char)| DropIn {
             path: format!("/etc/sysctl.d/{name}.conf"),
-            is_local: true,
+            local: None,
             content: Content::Text(text.as_bytes().to_vec()),
-            sets_a_pool: false,
         };
         DropIns {
             files: texts.iter().zip('a'..).map(file).collect(),
-            unread: Vec::new(),
+            ..DropIns::default()
         }
     }
 
@@ -215,7 +250,7 @@ mod tests {
             ),
             (&["vm.nr_hugepages = many", "vm.nr_hugepages"], vec![]),
         ] {
-            let asked = combine(&mut files(texts))?.asked;
+            let asked = combine(&files(texts))?.asked;
             let seen: Vec<_> = asked
                 .iter()
                 .map(|a| {

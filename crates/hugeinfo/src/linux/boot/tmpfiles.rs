@@ -28,17 +28,15 @@ struct Write {
 }
 
 /// What the files ask for, in the order in which it is written, and what can't be told.
-pub fn combine(files: &mut DropIns, kernel: &Kernel) -> Result<Requests, TryReserveError> {
+pub fn combine(files: &DropIns, kernel: &Kernel) -> Result<Requests, TryReserveError> {
     let mut writes: Vec<Write> = Vec::new();
     let (mut dropped, mut doubts) = (Vec::new(), Vec::new());
-    for file in &mut files.files {
-        let mut sets_a_pool = false;
+    for file in &files.files {
         for (number, line) in lines(file.text()) {
             let place = || Place::new(&file.path, number, line.trim_ascii());
             match parse_line(line) {
                 Line::Other => {}
                 Line::Doubtful => {
-                    sets_a_pool = true;
                     for of in [What::Pages, What::Overcommit] {
                         doubts.try_push(Doubt {
                             phase: Phase::Tmpfiles,
@@ -57,7 +55,6 @@ pub fn combine(files: &mut DropIns, kernel: &Kernel) -> Result<Requests, TryRese
                     if targets.is_empty() {
                         continue;
                     }
-                    sets_a_pool |= argument.is_some();
                     let write = Write {
                         path,
                         is_appended,
@@ -68,7 +65,6 @@ pub fn combine(files: &mut DropIns, kernel: &Kernel) -> Result<Requests, TryRese
                 }
             }
         }
-        file.sets_a_pool = sets_a_pool;
     }
     let mut asked = Vec::new();
     for write in &writes {
@@ -96,6 +92,15 @@ pub fn combine(files: &mut DropIns, kernel: &Kernel) -> Result<Requests, TryRese
         asked,
         dropped,
         doubts,
+    })
+}
+
+/// Whether a line may bear on pools.
+pub(super) fn bears(line: &[u8], kernel: &Kernel) -> Result<bool, TryReserveError> {
+    Ok(match parse_line(line) {
+        Line::Other => false,
+        Line::Doubtful => true,
+        Line::Write { path, .. } => !targets(&path, kernel)?.is_empty(),
     })
 }
 
@@ -350,15 +355,14 @@ mod tests {
         ] {
             let file = |(text, name): (&&str, char)| DropIn {
                 path: format!("/etc/tmpfiles.d/{name}.conf"),
-                is_local: true,
+                local: None,
                 content: Content::Text(text.replace("POOL", POOL).into_bytes()),
-                sets_a_pool: false,
             };
-            let mut files = DropIns {
+            let files = DropIns {
                 files: texts.iter().zip('a'..).map(file).collect(),
-                unread: Vec::new(),
+                ..DropIns::default()
             };
-            let Requests { asked, doubts, .. } = combine(&mut files, &kernel())?;
+            let Requests { asked, doubts, .. } = combine(&files, &kernel())?;
             let seen: Vec<_> = asked.iter().map(|a| a.pages).collect();
             assert_eq!(seen, expected, "{texts:?}");
             assert_eq!(doubts, []);

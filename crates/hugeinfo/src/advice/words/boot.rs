@@ -1,0 +1,87 @@
+//! How a change of the next boot is typed.
+
+use crate::linux::boot::Edit;
+
+/// What root types in a shell; of words on the kernel's command line, what is to stand there.
+pub(super) fn edited(edit: &Edit) -> String {
+    match edit {
+        // Typed twice, it finds nothing any more. BusyBox's sed takes it, too.
+        Edit::Replace { file, old, new } => {
+            format!(
+                "sed -i {} {}",
+                quoted(&substitution(old, new)),
+                quoted(file)
+            )
+        }
+        // It adds to what is there meanwhile, a line that is there twice is as good as one, and
+        // PostgreSQL may read the file whatever root's umask.
+        Edit::Append {
+            file,
+            line,
+            makes_directory,
+        } => {
+            let directory = file.rsplit_once('/').filter(|_| *makes_directory);
+            let directory =
+                directory.map(|(directory, _)| format!("mkdir -p {} && ", quoted(directory)));
+            format!(
+                "(umask 022 && {}echo {} >> {})",
+                directory.unwrap_or_default(),
+                quoted(line),
+                quoted(file)
+            )
+        }
+        Edit::Words {
+            old,
+            new,
+            position_matters,
+        } => {
+            let place = match position_matters {
+                true => ", at the end of GRUB_CMDLINE_LINUX_DEFAULT",
+                false => "",
+            };
+            let instead = match old.is_empty() {
+                true => String::new(),
+                false => format!(" in place of {}", old.join(" ")),
+            };
+            format!("for the next boot, on the kernel command line{place}: {new}{instead}")
+        }
+    }
+}
+
+/// A whole line for a whole line, as sed takes it.
+fn substitution(old: &str, new: &str) -> String {
+    let is_free = |c: &char| !old.contains(*c) && !new.contains(*c);
+    let delimiter = DELIMITERS.into_iter().find(is_free).unwrap_or('/');
+    let is_special = |c: char| r"\.*[^$".contains(c) || c == delimiter;
+    let mut pattern = String::with_capacity(old.len());
+    for c in old.chars() {
+        if c == '\t' {
+            pattern.push_str("[[:blank:]]");
+            continue;
+        }
+        if is_special(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    let mut replacement = String::with_capacity(new.len());
+    for c in new.chars() {
+        if c == '\\' || c == '&' || c == delimiter {
+            replacement.push('\\');
+        }
+        replacement.push(c);
+    }
+    format!("s{delimiter}^{pattern}${delimiter}{replacement}{delimiter}")
+}
+
+/// None of them means anything to sed, nor to bash within quotes.
+const DELIMITERS: [char; 6] = ['/', ',', '#', '@', '%', ':'];
+
+/// For sh, with quotes where it takes them.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
