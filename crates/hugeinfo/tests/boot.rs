@@ -660,6 +660,51 @@ fn words_of_the_command_line() {
 }
 
 #[test]
+fn what_the_kernel_sets_before_the_first_process() {
+    let asked = |release: &str, line: &str, more: &[(&str, &str)]| {
+        let host = Host::with(&[
+            ("proc/sys/kernel/osrelease", release),
+            ("proc/cmdline", line),
+        ]);
+        for (file, text) in more {
+            host.write(file, text);
+        }
+        let pool = host.pool(MB2);
+        (pool.asked, pool.overcommit)
+    };
+    for (line, expected) in [
+        ("sysctl.vm.nr_hugepages=5 hugepages=20", (5, 0)),
+        (
+            "sysctl/vm/nr_hugepages=5 sysctl.vm/nr_hugepages=0x10",
+            (16, 0),
+        ),
+        ("hugepages=20 sysctl.vm.nr_overcommit_hugepages=7", (20, 7)),
+        (
+            "hugepages=20 sysctl.vm.nr_hugepages=many sysctl.vm.nr_hugepages",
+            (20, 0),
+        ),
+        (
+            "hugepages=20 sysctl_vm.nr_hugepages=5 sysctl.vm.nr-hugepages=5",
+            (20, 0),
+        ),
+        ("hugepages=20 -- sysctl.vm.nr_hugepages=5", (20, 0)),
+    ] {
+        assert_eq!(asked("6.1", line, &[]), expected, "{line}");
+    }
+    let line = "hugepages=20 sysctl.vm.nr_hugepages=5";
+    assert_eq!(asked("5.7", line, &[]), (20, 0));
+    // sysctl's files come later.
+    let file = [("etc/sysctl.d/a.conf", "vm.nr_hugepages=6\n")];
+    assert_eq!(asked("6.1", line, &file), (6, 0));
+    // Also where the kernel's default size is one that the command line else is the place for.
+    let line = "default_hugepagesz=1G hugepagesz=1G hugepages=20 sysctl.vm.nr_hugepages=5";
+    let host = Host::with(&[("proc/cmdline", line), ("etc/sysctl.d/x.conf", "")]);
+    assert_eq!(host.pool(GB).asked, 5);
+    let wanted = append("/etc/sysctl.d/hugepages.conf", "vm.nr_hugepages = 537");
+    assert_eq!(edit(&host, GB), wanted);
+}
+
+#[test]
 fn small_nodes_and_requests_by_node() {
     let mut next = booted_with("hugepagesz=1G hugepages=8 hugepagesz=2M hugepages=0:100", {
         guest("6.1")

@@ -120,7 +120,7 @@ fn edits(next: &NextBoot, page_bytes: u64, pages: u64) -> Vec<Edit> {
         .any(|word| word.page_bytes == Some(page_bytes) && word.why == Why::Cma);
     if is_set_by(Phase::Tmpfiles) {
         by_tmpfiles()
-    } else if is_default && is_set_by(Phase::Sysctl) {
+    } else if is_default && (is_set_by(Phase::Sysctl) || is_set_by(Phase::Arguments)) {
         by_sysctl()
     } else if is_left_to_cma {
         // With hugetlb_cma= the kernel makes none before it has started, and finds them afterwards.

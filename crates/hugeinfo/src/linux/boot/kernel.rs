@@ -78,6 +78,11 @@ impl Kernel {
         self.version >= (5, 16)
     }
 
+    /// `sysctl.NAME=VALUE` (Linux 5.8).
+    pub(super) fn takes_sysctl(&self) -> bool {
+        self.version >= (5, 8)
+    }
+
     /// Linux 6.15 notes the words about huge pages first, and works them off later.
     pub(super) fn notes_words(&self) -> bool {
         self.version >= (6, 15)

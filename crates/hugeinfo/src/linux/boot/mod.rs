@@ -5,6 +5,7 @@
 //! The next command line is taken to be the one that runs. What an initrd sets, credentials of
 //! systemd, services such as tuned, and scripts are not looked at.
 
+mod arguments;
 mod cma;
 mod command_line;
 mod drop_ins;
@@ -126,6 +127,9 @@ impl NextBoot {
         }
         let of_line = parse_command_line(sources.line(), COMMAND_LINE, &sources.kernel)?;
         let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
+        let arguments = arguments::parse(sources.line(), COMMAND_LINE, &sources.kernel)?;
+        append(&mut asked, arguments.asked)?;
+        append(&mut dropped, arguments.dropped)?;
         let by_sysctl = sysctl_conf::combine(&sources.sysctl)?;
         doubts_of_sysctl(&sources.sysctl, &by_sysctl.asked, &mut doubts)?;
         append(&mut asked, by_sysctl.asked)?;

@@ -20,6 +20,8 @@ pub enum What {
 pub enum Phase {
     /// The kernel's command line.
     CommandLine,
+    /// Words `sysctl.NAME=VALUE` on it.
+    Arguments,
     /// Files of sysctl.d(5).
     Sysctl,
     /// Files of tmpfiles.d(5).

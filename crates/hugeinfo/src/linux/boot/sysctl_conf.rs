@@ -15,7 +15,7 @@ use crate::linux::{
 };
 
 /// What bears on pools: all of them of the default size.
-const KEYS: [(&[u8], What); 3] = [
+pub(super) const KEYS: [(&[u8], What); 3] = [
     (b"vm/nr_hugepages", What::Pages),
     (b"vm/nr_hugepages_mempolicy", What::Pages),
     (b"vm/nr_overcommit_hugepages", What::Overcommit),
