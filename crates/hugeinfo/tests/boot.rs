@@ -9,7 +9,7 @@ use std::{
     collections::BTreeMap,
     fs,
     os::unix::fs::{PermissionsExt, symlink},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
 };
 
@@ -127,6 +127,7 @@ impl Host {
         for (path, text) in files {
             host.write(path, text);
         }
+        scene::as_the_host(host.0.path());
         host
     }
 
@@ -240,8 +241,103 @@ fn the_last_word_and_what_it_overrides() {
 #[test]
 fn nothing_to_be_had() {
     let empty = tempfile::tempdir().expect("a directory");
-    let next = NextBoot::read(&Root::at(empty.path())).expect("read");
-    assert!(next.is_err());
+    let absent = |tree: &TempDir| {
+        let next = NextBoot::read(&Root::at(tree.path())).expect("read");
+        next.expect_err("nothing").to_string()
+    };
+    assert!(absent(&empty).ends_with("/proc/self/ns/pid is missing"));
+    scene::as_the_host(empty.path());
+    assert!(absent(&empty).ends_with("/proc/cmdline is missing"));
+}
+
+/// Mounts as process 1 shows them, and as they are seen here.
+#[test]
+fn files_that_are_not_the_hosts() {
+    const ROOT: &str = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
+    const RUN: &str = "30 27 0:25 / /run rw,nosuid shared:5 - tmpfs tmpfs rw,mode=755\n";
+    let first = format!("{ROOT}{RUN}");
+    let with = |line: &str| format!("{first}{line}\n");
+    for (own, elsewhere) in [
+        (first.clone(), None),
+        // A unit with mounts of its own: PrivateTmp=yes, ProtectSystem=full.
+        (
+            "127 1 254:0 / / rw - ext4 /dev/vda rw\n130 127 0:25 / /run rw - tmpfs tmpfs rw\n\
+             131 127 254:0 /etc /etc ro - ext4 /dev/vda rw\n132 127 0:33 / /tmp rw - tmpfs tmpfs rw\n"
+                .to_owned(),
+            None,
+        ),
+        // A container with the PID namespace of the host.
+        (
+            "127 1 0:41 / / rw - overlay overlay rw,lowerdir=/x\n128 127 254:0 /x /etc/hosts rw - ext4 /dev/vda rw\n".to_owned(),
+            Some("/etc"),
+        ),
+        // The same with a volume at /run, and one with the host's /etc.
+        (
+            "127 1 254:0 / / rw - ext4 /dev/vda rw\n130 127 0:99 / /run rw - tmpfs tmpfs rw\n".to_owned(),
+            Some("/run/systemd/system"),
+        ),
+        (
+            "127 1 0:41 / / rw - overlay overlay rw\n128 127 254:0 /etc /etc ro - ext4 /dev/vda rw\n".to_owned(),
+            Some("/run/systemd/system"),
+        ),
+        // RootDirectory=, and a chroot into a directory on which nothing is mounted.
+        ("127 1 254:0 /srv/x / rw - ext4 /dev/vda rw\n".to_owned(), Some("/etc")),
+        ("128 27 0:21 / /proc rw - proc proc rw\n".to_owned(), Some("/etc")),
+        // Over a part of it.
+        (with("131 27 0:50 / /etc/sysctl.d rw - tmpfs tmpfs rw"), Some("/etc/sysctl.d")),
+        (with("131 27 0:50 / /etcetera rw - tmpfs tmpfs rw"), None),
+    ] {
+        let host = Host::with(&[]);
+        host.write("proc/1/mountinfo", &first);
+        host.write("proc/self/mountinfo", &own);
+        let next = NextBoot::read(&Root::at(host.0.path())).expect("read");
+        let absent = next.err().map(|absent| absent.path);
+        assert_eq!(absent.as_deref(), elsewhere.map(Path::new), "{own}");
+    }
+    // Another PID namespace, in which process 1 is the container's; /proc without others.
+    let host = Host::with(&[]);
+    let namespace = host.path("proc/self/ns/pid");
+    fs::remove_file(&namespace).expect("rm");
+    symlink("pid:[4026532198]", namespace).expect("a link");
+    let absent = NextBoot::read(&Root::at(host.0.path())).expect("read");
+    assert_eq!(
+        absent.expect_err("a container").to_string(),
+        "/etc seen from here is not that of the host, as in a container"
+    );
+    let host = Host::with(&[]);
+    fs::remove_dir_all(host.path("proc/1")).expect("rm");
+    let absent = NextBoot::read(&Root::at(host.0.path())).expect("read");
+    let said = absent.expect_err("hidden").to_string();
+    assert!(said.ends_with("/proc/1/mountinfo is missing"), "{said}");
+}
+
+#[test]
+fn what_is_written_has_to_stay() {
+    let lines = "vm.nr_hugepages=5\n";
+    for mounts in [
+        "27 1 254:0 / / ro - ext4 /dev/vda rw\n",
+        "27 1 254:0 / / rw - erofs /dev/vda ro\n",
+        "27 1 254:0 / / rw - ext4 /dev/vda rw\n28 27 0:30 / /etc rw - tmpfs tmpfs rw\n",
+    ] {
+        let host = Host::with(&[
+            ("etc/sysctl.d/99-x.conf", lines),
+            ("proc/cmdline", "hugepages=0"),
+        ]);
+        host.write("proc/1/mountinfo", mounts);
+        host.write("proc/self/mountinfo", mounts);
+        assert_eq!(host.pool(MB2).asked, 5);
+        assert_eq!(edit(&host, MB2), None, "{mounts}");
+    }
+    // A link that leads nowhere: neither a directory nor to be made one.
+    let host = Host::with(&[]);
+    fs::remove_dir_all(host.path("run/systemd")).expect("rm");
+    symlink("../nowhere", host.path("etc/sysctl.d")).expect("a link");
+    let on_line = Edit::Words {
+        old: Vec::new(),
+        new: "hugepagesz=2M hugepages=537".to_owned(),
+        position_matters: false,
+    };
+    assert_eq!(edit(&host, MB2), Some(on_line));
 }
 
 #[test]

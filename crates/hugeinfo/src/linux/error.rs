@@ -21,13 +21,15 @@ impl Absent {
     }
 }
 
-/// The two ways in which a source can be absent.
+/// The ways in which a source can be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
     /// The kernel has no such file (`ENOENT`), or the process has ended (`ESRCH`).
     Missing,
     /// The file may not be read (`EACCES`, `EPERM`).
     Denied,
+    /// It is there, and not the one that the machine starts with.
+    OfAnotherRoot,
 }
 
 impl fmt::Display for Absent {
@@ -36,6 +38,12 @@ impl fmt::Display for Absent {
         match self.why {
             Absence::Missing => write!(f, "{path} is missing"),
             Absence::Denied => write!(f, "{path} may not be read"),
+            Absence::OfAnotherRoot => {
+                write!(
+                    f,
+                    "{path} seen from here is not that of the host, as in a container"
+                )
+            }
         }
     }
 }

@@ -19,10 +19,16 @@ const PATH: &str = "proc/self/mountinfo";
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
+    /// The file system's device: two numbers and a colon between them.
+    pub device: Vec<u8>,
     /// What of the file system is mounted.
     pub root: PathBuf,
     /// Where.
     pub point: PathBuf,
+    /// The options of this mount, between commas.
+    mount_options: Vec<u8>,
+    /// The type of the file system.
+    filesystem: Vec<u8>,
     /// The options of the file system, between commas.
     options: Vec<u8>,
 }
@@ -38,6 +44,13 @@ impl Mount {
         self.options()
             .filter_map(|option| split_once(option, b'='))
             .find_map(|(key, value)| (key == name.as_bytes()).then_some(value))
+    }
+
+    /// Whether files can be written that are there after a boot.
+    pub fn is_kept(&self) -> bool {
+        let is_read_only = |options: &[u8]| options.split(|&b| b == b',').any(|o| o == b"ro");
+        let is_memory = matches!(&*self.filesystem, b"tmpfs" | b"ramfs" | b"rootfs");
+        !is_memory && !is_read_only(&self.mount_options) && !is_read_only(&self.options)
     }
 
     fn options(&self) -> impl Iterator<Item = &[u8]> {
@@ -57,6 +70,17 @@ pub(crate) fn each(
     parse(file, filesystem, look).map_err(|error| error.in_file(root.path(PATH)))
 }
 
+/// Shows `look` all mounts that such a file lists.
+pub(crate) fn all(root: &Root, path: &str, mut look: impl FnMut(Mount)) -> Result<(), ReadError> {
+    let file = BufReader::with_capacity(4096, root.open(path)?);
+    let every = |_: &[u8]| true;
+    parse_those(file, every, |mount| {
+        look(mount);
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| error.in_file(root.path(path)))
+}
+
 /// That no mount is as it should be.
 pub(crate) fn missing(root: &Root) -> ReadError {
     ReadError::missing(root.path(PATH))
@@ -69,18 +93,29 @@ pub(crate) fn missing(root: &Root) -> ReadError {
 pub fn parse(
     text: impl BufRead,
     filesystem: &str,
+    look: impl FnMut(Mount) -> ControlFlow<()>,
+) -> Result<(), ParseError> {
+    parse_those(text, |of| of == filesystem.as_bytes(), look)
+}
+
+fn parse_those(
+    text: impl BufRead,
+    is_wanted: impl Fn(&[u8]) -> bool,
     mut look: impl FnMut(Mount) -> ControlFlow<()>,
 ) -> Result<(), ParseError> {
-    let wanted = format!(" - {filesystem} ");
     let mut lines = LineReader::new(text);
     while let Some((number, line)) = lines.next()? {
         // A host can have thousands of mounts. Only those of interest are parsed.
-        let mut windows = line.windows(wanted.len());
-        let Some(at) = windows.position(|window| window == wanted.as_bytes()) else {
+        let Some(at) = line.windows(3).position(|window| window == b" - ") else {
             continue;
         };
-        let of_filesystem = &line[at + wanted.len()..];
-        let mount = parse_mount(&line[..at], of_filesystem).ok_or(ParseError::Malformed {
+        let Some((filesystem, behind)) = split_once(&line[at + 3..], b' ') else {
+            continue;
+        };
+        if !is_wanted(filesystem) {
+            continue;
+        }
+        let mount = parse_mount(&line[..at], filesystem, behind).ok_or(ParseError::Malformed {
             line: number,
             problem: "a mount was expected",
         })?;
@@ -92,17 +127,21 @@ pub fn parse(
 }
 
 /// Of what stands before and behind the type of the file system.
-fn parse_mount(before: &[u8], behind: &[u8]) -> Option<Mount> {
+fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount> {
     let mut words = words(before);
     let (id, parent) = (words.next()?, words.next()?);
     parse_number(id).and(parse_number(parent))?;
-    split_once(words.next()?, b':')?;
+    let device = words.next()?;
+    split_once(device, b':')?;
     let (root, point) = (words.next()?, words.next()?);
     // Options of the mount, without which the line is cut short.
-    words.next()?;
+    let mount_options = words.next()?;
     // The source may be empty, but not the blank behind it.
     let (_, options) = split_once(behind, b' ')?;
     Some(Mount {
+        device: device.to_vec(),
+        mount_options: mount_options.to_vec(),
+        filesystem: filesystem.to_vec(),
         root: unescape(root),
         point: unescape(point),
         options: options.to_vec(),

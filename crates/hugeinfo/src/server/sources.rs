@@ -5,7 +5,7 @@
 //! byte makes it walk the first mapping alone, and `smaps_rollup`, where it would walk all, is only
 //! opened: the permission for these is asked for at `open` (fs/proc/task_mmu.c `proc_maps_open`).
 
-use std::{io::Read, path::PathBuf};
+use std::{fs, io::Read, path::PathBuf};
 
 use crate::{
     linux::{
@@ -68,7 +68,7 @@ impl Availability {
     fn of_error(error: &ReadError) -> Self {
         match error {
             ReadError::Absent(absent) => match absent.why {
-                Absence::Missing => Self::Missing,
+                Absence::Missing | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
             },
             ReadError::Io { .. }
@@ -118,8 +118,9 @@ const OUTSIDE: [Entry; 10] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 8] = [
+const OF_HOST: [(&str, &str); 9] = [
     ("mountinfo", "proc/self/mountinfo"),
+    ("mountinfo of process 1", "proc/1/mountinfo"),
     ("meminfo", "proc/meminfo"),
     ("vmstat", "proc/vmstat"),
     ("buddyinfo", "proc/buddyinfo"),
@@ -161,6 +162,13 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
             "sysctl files",
             "/etc/sysctl.d",
             root.names("etc/sysctl.d").map(|_| true),
+        ),
+        (
+            "PID namespace",
+            "/proc/self/ns/pid",
+            fs::read_link(root.path("proc/self/ns/pid"))
+                .map(|_| true)
+                .map_err(|error| ReadError::from_io(root.path("proc/self/ns/pid"), error)),
         ),
         (
             "pools",

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -388,6 +389,7 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
             write(&tree.path().join(path), text);
         }
     }
+    as_the_host(tree.path());
     let root = Root::at(tree.path());
     let mut host = Host::read(&root).expect("a host");
     host.kernel_release = "6.18.5".to_owned();
@@ -422,6 +424,17 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         allows_alter_system: true,
         files: Files::NothingWaits,
     }
+}
+
+/// The tree is that of process 1.
+pub fn as_the_host(tree: &Path) {
+    const MOUNTS: &str = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
+    for process in ["self", "1"] {
+        write(&tree.join(format!("proc/{process}/mountinfo")), MOUNTS);
+    }
+    let namespace = tree.join("proc/self/ns/pid");
+    fs::create_dir_all(namespace.parent().expect("a parent")).expect("mkdir");
+    symlink("pid:[4026531836]", namespace).expect("a link");
 }
 
 pub fn write(path: &Path, text: &str) {

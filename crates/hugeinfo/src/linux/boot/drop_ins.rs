@@ -24,12 +24,24 @@ pub(super) const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/li
 pub struct DropIns {
     /// Where people write such files.
     pub directory: String,
-    /// Whether it is missing.
-    pub lacks_directory: bool,
+    /// Whether files can be written there.
+    pub is_open: Openness,
     /// In the order in which they are read.
     pub files: Vec<DropIn>,
     /// Directories whose names cannot be told.
     pub unread: Vec<String>,
+}
+
+/// Whether a directory takes files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Openness {
+    /// It does.
+    #[default]
+    There,
+    /// Once it has been made.
+    Missing,
+    /// It cannot be written to or made, or what is written is gone after a boot.
+    Closed,
 }
 
 /// One file.
@@ -67,6 +79,14 @@ impl DropIn {
 }
 
 impl DropIns {
+    /// Nothing below `/etc` can be written so that it stays.
+    pub(super) fn close(&mut self) {
+        self.is_open = Openness::Closed;
+        for file in &mut self.files {
+            file.local = None;
+        }
+    }
+
     /// Forgets the text of files without a line that bears on what is looked for.
     pub(super) fn keep(
         &mut self,
@@ -94,7 +114,13 @@ pub(super) fn read(root: &Root, kind: &str) -> Result<DropIns, ReadError> {
         directory: format!("{}/{kind}", PLACES[0]),
         ..DropIns::default()
     };
-    all.lacks_directory = fs::metadata(root.path(&all.directory)).is_err();
+    let path = root.path(&all.directory);
+    all.is_open = match (fs::metadata(&path), fs::symlink_metadata(&path)) {
+        (Ok(found), _) if found.is_dir() => Openness::There,
+        (Err(_), Err(_)) => Openness::Missing,
+        // A link that leads nowhere.
+        _ => Openness::Closed,
+    };
     let mut by_name = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for place in PLACES {

@@ -5,7 +5,7 @@ use std::collections::TryReserveError;
 use super::{
     NextBoot, SYSCTL_CONF,
     command_line::{Parameter, edited, parameters},
-    drop_ins::{Content, DropIn, DropIns},
+    drop_ins::{Content, DropIn, DropIns, Openness},
     glob,
     hugetlb::WORDS,
     request::{Asked, Phase, Place, What},
@@ -127,10 +127,14 @@ impl NextBoot {
 impl DropIns {
     fn edits<'p>(&self, line: &str, now: impl DoubleEndedIterator<Item = &'p Place>) -> Vec<Edit> {
         let in_place = now.rev().filter_map(|place| self.in_place_of(place, line));
-        let appended = self.names().into_iter().map(|name| Edit::Append {
+        let names = match self.is_open {
+            Openness::Closed => Vec::new(),
+            Openness::There | Openness::Missing => self.names(),
+        };
+        let appended = names.into_iter().map(|name| Edit::Append {
             file: format!("{}/{name}", self.directory),
             line: line.to_owned(),
-            makes_directory: self.lacks_directory,
+            makes_directory: self.is_open == Openness::Missing,
         });
         in_place.chain(appended).collect()
     }
@@ -191,7 +195,7 @@ impl DropIns {
             return;
         }
         let line = format!("{line}\n").into_bytes();
-        self.lacks_directory = false;
+        self.is_open = Openness::There;
         let there = self.files.iter_mut().find(|drop_in| drop_in.path == file);
         if let Some(drop_in) = there {
             if let Content::Text(text) = &mut drop_in.content {

@@ -14,6 +14,7 @@ mod glob;
 mod hugetlb;
 mod kernel;
 mod number;
+mod of_host;
 mod request;
 mod sysctl_conf;
 mod tmpfiles;
@@ -26,7 +27,7 @@ use crate::linux::{
     root::Root,
 };
 
-pub use drop_ins::{Content, DropIn, DropIns};
+pub use drop_ins::{Content, DropIn, DropIns, Openness};
 pub use edit::Edit;
 pub use hugetlb::{CommandLine, parse_command_line};
 pub use kernel::Kernel;
@@ -71,8 +72,12 @@ pub struct NextBoot {
 
 impl Sources {
     /// Errors: absent where neither the kernel's command line nor any file of sysctl's is to be
-    /// had.
+    /// had, or these are not the host's.
     pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
+        let etc = match of_host::look(root)? {
+            Ok(etc) => etc,
+            Err(absent) => return Ok(Err(absent)),
+        };
         let kernel = Kernel::read(root)?;
         let command_line = absent_or(root.read(COMMAND_LINE))?;
         let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
@@ -94,6 +99,10 @@ impl Sources {
             let mut files = drop_ins::read(root, "tmpfiles.d")?;
             files.keep(|line| tmpfiles::bears(line, &kernel))?;
             tmpfiles = Some(files);
+        }
+        if !etc.is_kept {
+            sysctl.close();
+            tmpfiles.iter_mut().for_each(DropIns::close);
         }
         Ok(Ok(Self {
             kernel,
