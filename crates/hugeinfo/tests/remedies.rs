@@ -642,8 +642,16 @@ fn n10_the_command_line_is_read_as_the_kernel_reads_it() {
             set,
         ),
         // Of 1GB the kernel reads 1G.
-        ("hugepagesz=1GB hugepages=600", "neither ", &both),
-        ("hugepagesz=1G hugepages=600", "neither ", &both),
+        (
+            "hugepagesz=1GB hugepages=600",
+            "/proc/cmdline sets up 64 ",
+            &both,
+        ),
+        (
+            "hugepagesz=1G hugepages=600",
+            "/proc/cmdline sets up 64 ",
+            &both,
+        ),
     ] {
         expect(
             "reboot",

@@ -30,6 +30,8 @@ pub(crate) fn pools(machine: &Machine) -> Vec<Vec<Step>> {
     let mut plans = Vec::new();
     if let Some(parts) = Parts::of(machine, machine.aim()) {
         let on_nodes = parts.on_nodes(machine);
+        // Nothing that changes the machine as it runs.
+        plans.push(parts.at_boot.clone());
         let ways = [Parts::while_it_runs, Parts::with_restart, Parts::with_stop];
         for way in ways {
             plans.push(way(&parts));

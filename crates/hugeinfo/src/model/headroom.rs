@@ -27,6 +27,14 @@ impl Headroom {
         })
     }
 
+    /// With so many bytes in all pools.
+    pub fn beside(facts: &Facts, pools_bytes: u64) -> Option<Self> {
+        Some(Self {
+            pools_bytes,
+            ..Self::now(facts)?
+        })
+    }
+
     /// With so many pages in the pool of that size.
     pub fn with(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Self> {
         let now = Self::now(machine)?;

@@ -23,6 +23,20 @@ table! { reboot;
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 are required"
         => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are more than this host can spare";
+    "more than leaves RAM to work with" |m| { m.asked(31_744) }
+        Warning "/etc/sysctl.d/hugepages.conf sets up 31744 huge pages of 2 MB at the next boot, and the pools then leave 2 GB of 64 GB RAM"
+        => "sed -i 's/^vm\\.nr_hugepages = 31744$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";
+    "of another size" |m| { m.file("proc/cmdline", "hugepagesz=1G hugepages=60") }
+        Warning "/proc/cmdline sets up 60 huge pages of 1 GB at the next boot, and the pools then leave 3022 MB of 64 GB RAM"
+        => "for the next boot, on the kernel command line: hugepages=0 in place of hugepages=60";
+    "the same for a server that asks for none"
+        |m| { m.fall_back(0); m.asked(31_744); m.facts.server.huge_pages = HugePages::Off }
+        Warning "leave 2 GB of 64 GB RAM"
+        => "sed -i 's/^vm\\.nr_hugepages = 31744$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";
+    "and where nothing can be set now"
+        |m| { m.asked(31_744); m.facts.server.shared_memory_bytes = 2 * GB; m.waits(|next| next.shared_memory_bytes = 10 * GB); m.available = Some(GB) }
+        Warning "leave 2 GB of 64 GB RAM"
+        => "sed -i 's/^vm\\.nr_hugepages = 31744$/vm.nr_hugepages = 5120/' /etc/sysctl.d/hugepages.conf";
     "a server that asks for none"
         |m| { m.fall_back(0); m.file("etc/sysctl.d/hugepages.conf", None); m.facts.server.huge_pages = HugePages::Off }
         Ok "asks for no huge pages";

@@ -8,14 +8,15 @@ use crate::{
         words::human,
     },
     linux::boot::{Doubt, Doubtful, Why},
-    model::{boot::PoolAtBoot, machine::Machine, need::Need, next_boot},
+    model::{boot::PoolAtBoot, headroom::Headroom, machine::Machine, need::Need, next_boot},
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     machine.around()?;
+    let too_much = too_much(machine);
     if !facts.asks_for_huge_pages() {
-        return Ok(Finding::ok("the server asks for no huge pages"));
+        return Ok(too_much.unwrap_or_else(|| Finding::ok("the server asks for no huge pages")));
     }
     let pool = facts
         .target_pool()
@@ -55,12 +56,33 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot, and {required_text}"
         ),
     };
-    Ok(Finding::new(status, finding).with(json!({
+    let finding = too_much.unwrap_or_else(|| Finding::new(status, finding));
+    Ok(finding.with(json!({
         "page_size_bytes": pool.page_bytes,
         "asked_pages": asked,
         "required_pages": required,
         "source": request.map(PoolAtBoot::source),
     })))
+}
+
+/// What the pools of the next boot leave of RAM, where that is not enough to work with.
+fn too_much(machine: &Machine) -> Option<Finding> {
+    let pools = next_boot::pools(machine).ok()?;
+    let bytes = |pool: &PoolAtBoot| pool.pages.saturating_mul(pool.page_bytes);
+    let largest = pools.values().max_by_key(|pool| bytes(pool))?;
+    let all = pools.values().map(bytes).fold(0, u64::saturating_add);
+    let headroom = Headroom::beside(&machine.facts, all)?;
+    let is_sure = pools.values().all(|pool| pool.doubt_of_pages().is_none());
+    (is_sure && !headroom.is_enough()).then(|| {
+        Finding::warning(format!(
+            "{} sets up {} huge pages of {} at the next boot, and the pools then leave {} of {} RAM for processes and the file cache",
+            largest.source(),
+            largest.pages,
+            human(largest.page_bytes),
+            human(headroom.left_bytes()),
+            human(headroom.ram_bytes),
+        ))
+    })
 }
 
 fn said(doubt: &Doubt) -> String {
