@@ -164,6 +164,34 @@ fn a_group_that_is_hidden_is_unknown_and_one_without_the_controller_is_not() {
 }
 
 #[test]
+fn a_container_cannot_set_the_limits_of_its_outermost_group() {
+    const ALL: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
+    let fixed = |mount: &str, namespace: &str| {
+        let host = Host::new("0::/slice/pg\n", mount);
+        for group in ["", "/slice", "/slice/pg", "/pg"] {
+            let file = |name| format!("sys/fs/cgroup{group}/hugetlb.2MB.{name}");
+            host.write(&file("max"), "4194304\n");
+        }
+        let links = host.0.path().join("proc/self/ns");
+        fs::create_dir_all(&links).expect("mkdir");
+        std::os::unix::fs::symlink(namespace, links.join("cgroup")).expect("symlink");
+        let hugetlb = cgroup::read(&host.root(), &host.process(), &[2 << 20]).expect("limits");
+        let groups = hugetlb.groups.iter();
+        groups.map(|group| group.is_set_outside).collect::<Vec<_>>()
+    };
+    let (host, other) = ("cgroup:[4026531835]", "cgroup:[4026532835]");
+    assert_eq!(fixed(ALL, host), [false, false, false]);
+    assert_eq!(fixed(ALL, other), [false, false, true]);
+    // ProtectControlGroups of systemd keeps the server from writing, and not root.
+    let read_only = ALL.replace("cgroup rw", "cgroup ro,nosuid");
+    assert_eq!(fixed(&read_only, host), [false, false, false]);
+    assert_eq!(fixed(&read_only, other), [true, true, true]);
+    // Without a namespace a container sees the part that is mounted.
+    let part = ALL.replace(" / /sys", " /slice /sys");
+    assert_eq!(fixed(&part, host), [false, true]);
+}
+
+#[test]
 fn refusals_are_counted() {
     let host = Host::new("0::/slice/pg\n", V2);
     for (group, count) in [("slice", 3), ("slice/pg", 0)] {

@@ -491,7 +491,7 @@ mod restarts {
                 allowed_nodes: AllowedNodes::All,
                 hugetlb: Ok(Hugetlb {
                     version: Version::V1,
-                    groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits }],
+                    groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits, is_set_outside: false }],
                 }),
             }
         }

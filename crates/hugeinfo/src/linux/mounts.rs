@@ -25,8 +25,8 @@ pub struct Mount {
     pub root: PathBuf,
     /// Where.
     pub point: PathBuf,
-    /// The options of this mount, between commas.
-    mount_options: Vec<u8>,
+    /// Whether nobody can write there.
+    pub is_read_only: bool,
     /// The type of the file system.
     filesystem: Vec<u8>,
     /// The options of the file system, between commas.
@@ -48,9 +48,8 @@ impl Mount {
 
     /// Whether files can be written that are there after a boot.
     pub fn is_kept(&self) -> bool {
-        let is_read_only = |options: &[u8]| options.split(|&b| b == b',').any(|o| o == b"ro");
         let is_memory = matches!(&*self.filesystem, b"tmpfs" | b"ramfs" | b"rootfs");
-        !is_memory && !is_read_only(&self.mount_options) && !is_read_only(&self.options)
+        !is_memory && !self.is_read_only
     }
 
     fn options(&self) -> impl Iterator<Item = &[u8]> {
@@ -134,16 +133,19 @@ fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount>
     let device = words.next()?;
     split_once(device, b':')?;
     let (root, point) = (words.next()?, words.next()?);
-    // Options of the mount, without which the line is cut short.
-    let mount_options = words.next()?;
+    // Options of the mount; those of the file system, behind its type, hold as well.
+    let of_mount = words.next()?;
     // The source may be empty, but not the blank behind it.
     let (_, options) = split_once(behind, b' ')?;
     Some(Mount {
         device: device.to_vec(),
-        mount_options: mount_options.to_vec(),
         filesystem: filesystem.to_vec(),
         root: unescape(root),
         point: unescape(point),
+        is_read_only: [of_mount, options].iter().any(|options| {
+            let mut options = options.split(|&b| b == b',');
+            options.any(|option| option == b"ro")
+        }),
         options: options.to_vec(),
     })
 }

@@ -1,6 +1,6 @@
 //! Limits of control groups on huge pages, and whom they would refuse.
 
-use std::{ffi::OsStr, path::Path};
+use std::path::Path;
 
 use crate::{
     linux::{
@@ -177,25 +177,17 @@ pub fn raise(facts: &Facts, page_bytes: u64) -> Vec<Step> {
     steps
 }
 
-/// Whether one of the limits that [`raise`] lifts is that of the outermost group that can be seen:
-/// the root of all groups has none, so that this is a container, whose own limits are not its to
-/// set.
+/// Whether one of the limits that [`raise`] lifts can be set from outside of the server's container
+/// alone.
 pub fn is_set_outside(facts: &Facts, page_bytes: u64) -> bool {
     let mut limits = raise(facts, page_bytes).into_iter();
-    limits.any(|step| matches!(step, Step::RaiseLimit { group, .. } if is_mount_point(&group)))
+    limits.any(|step| matches!(step, Step::RaiseLimit { group, .. } if is_fixed(facts, &group)))
 }
 
-/// Where hierarchies of control groups are mounted (file-hierarchy(7), `cgroups(7)`).
-pub(super) fn is_mount_point(group: &Path) -> bool {
-    let below = group.strip_prefix("/sys/fs/cgroup");
-    below.is_ok_and(|below| {
-        let mut names = below.components();
-        let first = names.next().map(|name| name.as_os_str());
-        let controllers = first.and_then(OsStr::to_str).is_none_or(|name| {
-            name == "unified" || name.split(',').any(|controller| controller == "hugetlb")
-        });
-        controllers && names.next().is_none()
-    })
+/// Whether no step taken here sets a limit of that group.
+pub(super) fn is_fixed(facts: &Facts, group: &Path) -> bool {
+    let mut groups = facts.hugetlb.iter().flat_map(|all| &all.groups);
+    groups.any(|one| one.directory == group && one.is_set_outside)
 }
 
 fn levels(

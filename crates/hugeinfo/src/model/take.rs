@@ -100,7 +100,7 @@ impl Machine {
                 bytes,
                 ..
             } => {
-                if limits::is_mount_point(group) {
+                if limits::is_fixed(&self.facts, group) {
                     return Err(Trouble::Refused);
                 }
                 let mut groups = self

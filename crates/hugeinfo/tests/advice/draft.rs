@@ -161,6 +161,7 @@ words! {
         is_hidden: bool = false,
         levels: Vec<Level> = vec![],
         is_v1: bool = false,
+        is_container: bool = false,
         is_old: bool = false,
         waiting: Waiting = Waiting::Nothing,
         on_line: Option<(u64, u64)> = None,
@@ -178,6 +179,8 @@ words! {
         oom: (i32, i32) = (-900, 0),
         uses_io_uring: bool = false,
         memory_limit: Option<(u64, bool)> = None,
+        /// What others, and the server's own memory, have in it.
+        in_limit_mb: u64 = 0,
         segment_on_node: Option<u32> = None,
     }
 }
@@ -551,10 +554,11 @@ impl Draft {
                     } else {
                         0
                     };
+                    let used = huge + touched_small + self.in_limit_mb * MB;
                     MemoryLimit {
                         directory: PathBuf::from("/sys/fs/cgroup/pg"),
-                        limit_bytes: (mb * MB).max(huge + touched_small),
-                        use_bytes: huge + touched_small,
+                        limit_bytes: (mb * MB).max(used),
+                        use_bytes: used,
                         file_bytes: Some(0),
                         swap_room_bytes: None,
                         counts_hugetlb,
@@ -614,6 +618,7 @@ impl Draft {
                         .map(|mb| mb * MB),
                     reservation_use: (!self.is_old).then_some((own + others) * page),
                 }],
+                is_set_outside: self.is_container,
             });
             // What is mapped and touched was within the limits.
             let limits = &groups.last()?.limits[0];

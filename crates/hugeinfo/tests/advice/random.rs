@@ -236,6 +236,7 @@ fn draft(dice: &mut Dice) -> Draft {
             draft.levels.push(level);
         }
     }
+    draft.is_container = dice.one_in(8);
     draft.is_v1 = dice.one_in(4);
     draft.is_old = dice.one_in(5);
     let required = need_kb.div_ceil(draft.default_mb * KB);
@@ -276,6 +277,7 @@ fn draft(dice: &mut Dice) -> Draft {
     draft.oom = dice.of(&[(-900, 0), (-900, 0), (0, 0), (-900, -900), (-1000, 0)]);
     draft.uses_io_uring = dice.one_in(10);
     if dice.one_in(8) {
+        draft.in_limit_mb = dice.of(&[0, 100, ram_gb * 100]);
         draft.memory_limit = Some((ram_gb * KB * dice.of(&[25, 50, 90]) / 100, dice.one_in(2)));
     }
     if count > 1 && dice.one_in(5) {

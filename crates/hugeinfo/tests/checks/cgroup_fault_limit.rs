@@ -9,6 +9,13 @@ table! { cgroup_fault_limit;
     "the time bomb" |m| { limited(&mut m.facts, Some(100), None) }
         Critical "/sys/fs/cgroup/pg lets 100 MB of 2 MB pages be touched" "1074 MB are mapped" "SIGBUS"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    "a limit that only the orchestrator can raise"
+        |m| {
+            limited(&mut m.facts, Some(100), None);
+            m.facts.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
+        }
+        Critical "1074 MB are mapped"
+        => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "a limit that holds the segment exactly" |m| { limited(&mut m.facts, Some(1074), Some(1074)) } Ok;
     "others in the group help to fill it"
         |m| { limited(&mut m.facts, Some(1100), None); limits(m).reservation_use = Some(1174 * MB) }

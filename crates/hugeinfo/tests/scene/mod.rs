@@ -302,6 +302,7 @@ pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<
                 reservation_limit: reservation_mb.map(|mb| mb * MB),
                 reservation_use: Some(0),
             }],
+            is_set_outside: false,
         }],
     });
 }

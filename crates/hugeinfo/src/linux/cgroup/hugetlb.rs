@@ -7,6 +7,8 @@ use super::{Version, read_counter, read_limit, shown};
 use crate::linux::{
     error::{ReadError, absent_or},
     growth::TryPush,
+    mounts::Mount,
+    namespace::{self, Kind},
     process::Process,
     root::Root,
 };
@@ -34,6 +36,9 @@ pub struct Group {
     pub directory: PathBuf,
     /// A page size each; empty where the controller isn't enabled for the group.
     pub limits: Vec<Limits>,
+    /// Whether these can be set from outside alone: it is the outermost group of a container, whose
+    /// limits are not its to set, or the container may only read.
+    pub is_set_outside: bool,
 }
 
 /// The group of a process and its ancestors, nearest first. A limit holds for all below it.
@@ -94,13 +99,31 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
     let mut groups = Vec::new();
     for directory in shown.directories() {
         let limits = limits(root, version, &directory, page_sizes)?;
-        groups.push(Group { directory, limits });
+        groups.push(Group {
+            directory,
+            limits,
+            is_set_outside: false,
+        });
+    }
+    let has_limit =
+        |limits: &Limits| limits.fault_limit.is_some() || limits.reservation_limit.is_some();
+    if groups.iter().flat_map(|group| &group.limits).any(has_limit)
+        && is_container(root, &shown.mount)?
+    {
+        for group in &mut groups {
+            group.is_set_outside = shown.mount.is_read_only || group.directory == shown.mount.point;
+        }
     }
     if let Some(own) = groups.first().filter(|own| own.limits.is_empty()) {
         // No limits because there are none, or because something else is mounted over the groups?
         root.open(own.directory.join("cgroup.procs"))?;
     }
     Ok(Hugetlb { version, groups })
+}
+
+/// Whether the mount shows a part of all groups only.
+fn is_container(root: &Root, mount: &Mount) -> Result<bool, ReadError> {
+    Ok(mount.root != Path::new("/") || !namespace::is_first(root, Kind::Cgroup)?)
 }
 
 /// Huge pages that a limit has refused since the group was made: direct evidence that it matters.
