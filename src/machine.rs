@@ -75,6 +75,6 @@ fn files_if_waiting(facts: &Facts) -> Files {
     if something_may_wait() {
         files::waiting(facts)
     } else {
-        Files::NothingWaits
+        files::nothing_waiting()
     }
 }

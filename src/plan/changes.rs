@@ -25,12 +25,11 @@ use crate::{
     },
 };
 
-/// From the files, the command line and the server as they are now.
+/// From the files, the command line and the server as they are now; `next` is what the next start
+/// will use with all of them.
 ///
 /// Errors: as [`next_start`].
-pub(crate) fn changes(planned: &settings::Planned) -> Result<Planned, Error> {
-    // What PostgreSQL says of all of them goes first.
-    let next = next_start(planned)?;
+pub(crate) fn changes(planned: &settings::Planned, next: Server) -> Result<Planned, Error> {
     let mut waits = Waits::ForNothing;
     let mut missing = Vec::new();
     for (name, value, standing) in standings(planned)? {
@@ -79,7 +78,7 @@ pub(crate) fn changes(planned: &settings::Planned) -> Result<Planned, Error> {
 /// What the next start will use when some of the settings are typed, or why it would fail.
 fn on_the_way(planned: &settings::Planned) -> Result<Result<Server, String>, Error> {
     match next_start(planned) {
-        Ok(next) => Ok(Ok(next)),
+        Ok(next) => Ok(Ok(next.server)),
         Err(Error::Refused { refusal, .. }) => Ok(Err(refusal.into_sentence())),
         Err(error) => Err(error),
     }

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::server::facts::Server;
+use hugeinfo::server::{facts::Server, restored::Room};
 
 use super::{
     held::{HELD, Tidy, tidy},
@@ -19,20 +19,27 @@ use crate::{
     error::Error,
     postgres::{
         exit, places,
+        restored::room,
         server::server_with,
         settings::{is_from_command_line, setting},
     },
 };
 
-/// What the next start will use. Errors: PostgreSQL's own where
-/// it would not start.
-pub(crate) fn next_start(planned: &Planned) -> Result<Server, Error> {
+/// What the next start will use.
+pub(crate) struct NextStart {
+    pub(crate) server: Server,
+    /// For what it brings back. Nobody has looked whether that suffices.
+    pub(crate) room: Room,
+}
+
+/// Errors: PostgreSQL's own where it would not start.
+pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
     // Those that go before the files.
     let mut values = HashMap::new();
-    for (name, _) in settings::DECIDING {
+    for name in settings::DECIDING {
         if let Some(value) = planned.value(name) {
             values.insert(name, value.to_string_lossy().into_owned());
         } else if is_from_command_line(name) {
@@ -41,8 +48,7 @@ pub(crate) fn next_start(planned: &Planned) -> Result<Server, Error> {
     }
     // Both children at once. What PostgreSQL itself says of the files goes first.
     let reader = if values.len() < settings::DECIDING.len() {
-        let names = settings::DECIDING.map(|(name, _)| name);
-        Some(on_disk::Reader::start(names.to_vec())?)
+        Some(on_disk::Reader::start(settings::DECIDING.to_vec())?)
     } else {
         None
     };
@@ -54,9 +60,12 @@ pub(crate) fn next_start(planned: &Planned) -> Result<Server, Error> {
     }
     let in_effect = |name: &'static CStr| {
         let value = values.get(name).cloned();
-        value.unwrap_or_else(|| settings::default(name).to_owned())
+        value.unwrap_or_else(|| settings::default(name))
     };
-    server_with(in_effect, shared_memory_bytes)
+    Ok(NextStart {
+        server: server_with(in_effect, shared_memory_bytes)?,
+        room: room(in_effect)?,
+    })
 }
 
 /// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.

@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     postgres::{
         jsonb::{Jsonb, LONGEST_SETTINGS},
-        settings::{SIZING, check_setting, is_defined},
+        settings::{SIZING, check_setting, default_number, is_defined},
     },
 };
 
@@ -21,17 +21,34 @@ fn names() -> String {
     SIZING.map(CStr::to_string_lossy).join(", ")
 }
 
-/// Those that decide over huge pages, and what PostgreSQL uses where nobody has set them.
-pub(super) const DECIDING: [(&CStr, &str); 3] = [
-    (c"huge_pages", "try"),
-    (c"shared_memory_type", "mmap"),
-    (c"huge_page_size", "0"),
+/// Those that decide over huge pages, and over the room for what a start brings back.
+pub(super) const DECIDING: [&CStr; 12] = [
+    c"hot_standby",
+    c"huge_page_size",
+    c"huge_pages",
+    c"max_active_replication_origins",
+    c"max_connections",
+    c"max_locks_per_transaction",
+    c"max_prepared_transactions",
+    c"max_replication_slots",
+    c"max_wal_senders",
+    c"max_worker_processes",
+    c"shared_memory_type",
+    c"wal_level",
 ];
 
 /// What PostgreSQL uses where nobody has set one of [`DECIDING`].
-pub(super) fn default(name: &CStr) -> &'static str {
-    let of_name = DECIDING.iter().find(|(deciding, _)| *deciding == name);
-    of_name.map_or("", |(_, default)| default)
+pub(super) fn default(name: &CStr) -> String {
+    const WORDS: [(&CStr, &str); 4] = [
+        (c"hot_standby", "on"),
+        (c"huge_pages", "try"),
+        (c"shared_memory_type", "mmap"),
+        (c"wal_level", "replica"),
+    ];
+    match WORDS.iter().find(|(word, _)| *word == name) {
+        Some((_, default)) => (*default).to_owned(),
+        None => default_number(name).map_or_else(String::new, |number| number.to_string()),
+    }
 }
 
 /// Settings that PostgreSQL has accepted, each by itself.

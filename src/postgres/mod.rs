@@ -13,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod places;
 pub(crate) mod processes;
 pub(crate) mod reload;
+pub(crate) mod restored;
 pub(crate) mod roles;
 pub(crate) mod server;
 pub(crate) mod setting_source;

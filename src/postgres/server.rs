@@ -1,11 +1,11 @@
 //! What this server has of huge pages, and where its main segment lies.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 use hugeinfo::server::facts::{HugePages, Server, SharedMemoryType, Subject};
 use pgrx::pg_sys;
 
-use super::settings::setting;
+use super::settings::{setting, whole_number};
 use crate::error::Error;
 
 /// The settings that decide over huge pages.
@@ -32,8 +32,8 @@ pub(crate) fn server_with(
         "sysv" => SharedMemoryType::Sysv,
         _ => return Err(Error::Setting("shared_memory_type")),
     };
-    let huge_page_size_kb =
-        kilobytes(&setting(c"huge_page_size")).ok_or(Error::Setting("huge_page_size"))?;
+    let huge_page_size_kb = whole_number(&setting(c"huge_page_size"), pg_sys::GUC_UNIT_KB)
+        .ok_or(Error::Setting("huge_page_size"))?;
     Ok(Server {
         huge_pages,
         shared_memory_type,
@@ -66,21 +66,4 @@ pub(crate) fn subject() -> Subject {
 pub(crate) fn shim_address() -> u64 {
     // SAFETY: set by the postmaster before it forks, and never changed after.
     unsafe { pg_sys::UsedShmemSegAddr.expose_provenance() as u64 }
-}
-
-/// A value such as `2MB`, by PostgreSQL's own rules; kilobytes where it has no unit.
-fn kilobytes(value: &str) -> Option<u64> {
-    let value = CString::new(value).ok()?;
-    let mut kilobytes = 0;
-    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
-    // wants.
-    let is_understood = unsafe {
-        pg_sys::parse_int(
-            value.as_ptr(),
-            &raw mut kilobytes,
-            pg_sys::GUC_UNIT_KB.cast_signed(),
-            std::ptr::null_mut(),
-        )
-    };
-    is_understood.then(|| u64::try_from(kilobytes).ok())?
 }

@@ -42,7 +42,7 @@ pool_overloads! {
 /// PostgreSQL's own for what it would not start with, 38000 where its program takes too long, 53100
 /// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
-    let planned = next_start(&Planned::checked(settings)?)?;
+    let planned = next_start(&Planned::checked(settings)?)?.server;
     let segment_bytes = planned.shared_memory_bytes;
     let machine = machine::planning(planned)?;
     let facts = &machine.facts;

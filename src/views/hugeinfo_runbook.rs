@@ -1,14 +1,17 @@
 //! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
 
-use hugeinfo::advice::{planned::Planned, runbook};
+use hugeinfo::{
+    advice::{planned::Planned, runbook},
+    model::restored::too_low,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::overloads::overloads;
 use crate::{
     error::Error,
     machine,
-    plan::{changes::changes, settings},
-    postgres::{encoding::shown, jsonb::Jsonb, text::Text},
+    plan::{changes::changes, next_start::next_start, settings},
+    postgres::{encoding::shown, jsonb::Jsonb, restored::restored, text::Text},
 };
 
 overloads! {
@@ -42,12 +45,19 @@ fn planned(settings: Jsonb) -> Result<Vec<Row>, Error> {
     if planned.is_empty() {
         return rows(None);
     }
-    rows(Some(&changes(&planned)?))
+    let next = next_start(&planned)?;
+    let too_low = too_low(&restored()?, &next.room);
+    if !too_low.is_empty() {
+        return Ok(numbered(runbook::refused(&machine::whole()?, too_low)));
+    }
+    rows(Some(&changes(&planned, next.server)?))
 }
 
 fn rows(planned: Option<&Planned>) -> Result<Vec<Row>, Error> {
-    let machine = machine::whole()?;
-    let steps = runbook::of(&machine, planned);
+    Ok(numbered(runbook::of(&machine::whole()?, planned)))
+}
+
+fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {
     let rows = (1..).zip(steps).map(|(number, row)| {
         (
             number,
@@ -58,7 +68,7 @@ fn rows(planned: Option<&Planned>) -> Result<Vec<Row>, Error> {
             row.is_disruptive,
         )
     });
-    Ok(rows.collect())
+    rows.collect()
 }
 
 extension_sql_file!(
