@@ -44,7 +44,7 @@ impl Member {
         } else if pid == postgres::processes::parent_pid() {
             Some("postmaster".to_owned())
         } else {
-            has_loggers_title(&self.process, buffer).then(|| "logger".to_owned())
+            has_loggers_title(&self.process, buffer).then(postgres::processes::logger_type)
         }
     }
 }
@@ -235,9 +235,10 @@ pub(crate) fn has_ended(process: &Process) -> Result<bool, Error> {
 
 /// `postgres: logger`, with `cluster_name` in between where it is set.
 fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
+    let end = format!(": {}", postgres::processes::logger_type());
     process
         .command_line(buffer)
-        .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(b": logger"))
+        .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(end.as_bytes()))
 }
 
 /// The number of the server's parent process where that is its number in this `/proc`, too.

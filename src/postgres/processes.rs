@@ -73,6 +73,13 @@ pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     Ok(types)
 }
 
+/// What PostgreSQL calls its logger, which `pg_stat_activity` lacks: `logger`, from 19 on
+/// `syslogger`.
+pub(crate) fn logger_type() -> String {
+    // SAFETY: each type has a name, a static C string.
+    unsafe { c_string::text(pg_sys::GetBackendTypeDesc(pg_sys::BackendType::B_LOGGER)) }
+}
+
 /// What a background worker calls itself, by `bgw_type`; `None` for a process that is none.
 pub(crate) fn worker_type(pid: u32) -> Option<String> {
     let pid = i32::try_from(pid).ok()?;
