@@ -97,7 +97,7 @@ for (
 	[ 'a value that is wrong', "shared_buffers = 'much'\n", qr/invalid value for parameter "shared_buffers": "much"/ ],
 	[ 'a line that is none', "shared_buffers 40MB or so\n", qr/syntax error in file ".*postgresql\.conf"/ ],
 	[ 'a setting that does not exist', "shared_bufers = 40MB\n", qr/unrecognized configuration parameter "shared_bufers"/ ],
-	[ 'settings that do not go together', "max_wal_senders = 10\nwal_level = minimal\n", qr/WAL streaming \(max_wal_senders > 0\) requires/i ])
+	[ 'settings that do not go together', "max_wal_senders = 10\nwal_level = minimal\n", qr/WAL streaming \("?max_wal_senders"? > 0\) requires/i ])
 {
 	my ($name, $text, $message) = @$_;
 	set_file($text);

@@ -20,7 +20,7 @@ pub(super) const WATCHED: [&CStr; 6] = [
 /// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
 /// that decide over huge pages. All are numbers or words of a list: none names a file, a library or
 /// a command. A test varies every other setting of the server to show that none is missing.
-pub(crate) const SIZING: [&CStr; 35] = [
+pub(crate) const SIZING: [&CStr; 36] = [
     c"autovacuum_max_workers",
     c"autovacuum_worker_slots",
     c"commit_timestamp_buffers",
@@ -37,6 +37,7 @@ pub(crate) const SIZING: [&CStr; 35] = [
     c"max_logical_replication_workers",
     c"max_pred_locks_per_transaction",
     c"max_prepared_transactions",
+    c"max_repack_replication_slots",
     c"max_replication_slots",
     c"max_wal_senders",
     c"max_worker_processes",
