@@ -28,10 +28,10 @@ impl Headroom {
     }
 
     /// With so many bytes in all pools.
-    pub fn beside(facts: &Facts, pools_bytes: u64) -> Option<Self> {
+    pub fn beside(machine: &Machine, pools_bytes: u64) -> Option<Self> {
         Some(Self {
             pools_bytes,
-            ..Self::now(facts)?
+            ..Self::now(machine)?
         })
     }
 

@@ -71,7 +71,7 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     let bytes = |pool: &PoolAtBoot| pool.pages.saturating_mul(pool.page_bytes);
     let largest = pools.values().max_by_key(|pool| bytes(pool))?;
     let all = pools.values().map(bytes).fold(0, u64::saturating_add);
-    let headroom = Headroom::beside(&machine.facts, all)?;
+    let headroom = Headroom::beside(machine, all)?;
     let is_sure = pools.values().all(|pool| pool.doubt_of_pages().is_none());
     (is_sure && !headroom.is_enough()).then(|| {
         Finding::warning(format!(
