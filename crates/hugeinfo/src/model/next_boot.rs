@@ -71,7 +71,12 @@ pub fn edit(next: &NextBoot, memory: &NodeMemory, page_bytes: u64, pages: u64) -
         };
         is_asked && same(|pool| pool.overcommit)
     };
-    edits(next, page_bytes, pages).into_iter().find(|edit| {
+    let edits = kinds(next, page_bytes).iter().flat_map(|kind| match kind {
+        Phase::Sysctl => next.edits_of_default_pool(pages),
+        Phase::Tmpfiles => next.edits_of_tmpfiles(page_bytes, pages),
+        Phase::CommandLine | Phase::Arguments => next.edits_of_command_line(page_bytes, pages),
+    });
+    edits.into_iter().find(|edit| {
         let after = next.with(edit);
         let after = after.and_then(|next| boot::pools(&next, memory));
         after.is_ok_and(|after| after.iter().all(is_as_wanted))
@@ -98,15 +103,9 @@ pub fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Option<Edit>
     edits.into_iter().find(wins)
 }
 
-/// What may do so, best first.
-fn edits(next: &NextBoot, page_bytes: u64, pages: u64) -> Vec<Edit> {
+/// What is best changed, first.
+fn kinds(next: &NextBoot, page_bytes: u64) -> &'static [Phase] {
     let is_default = next.default_size() == page_bytes;
-    let by_sysctl = || match is_default {
-        true => next.edits_of_default_pool(pages),
-        false => Vec::new(),
-    };
-    let by_tmpfiles = || next.edits_of_tmpfiles(page_bytes, pages);
-    let by_command_line = || next.edits_of_command_line(page_bytes, pages);
     let is_set_by = |phase| {
         let is_it = |asked: &Asked| {
             let bytes = asked.page_bytes.unwrap_or(next.default_size());
@@ -119,16 +118,18 @@ fn edits(next: &NextBoot, page_bytes: u64, pages: u64) -> Vec<Edit> {
         .iter()
         .any(|word| word.page_bytes == Some(page_bytes) && word.why == Why::Cma);
     if is_set_by(Phase::Tmpfiles) {
-        by_tmpfiles()
+        &[Phase::Tmpfiles]
     } else if is_default && (is_set_by(Phase::Sysctl) || is_set_by(Phase::Arguments)) {
-        by_sysctl()
+        &[Phase::Sysctl]
     } else if is_left_to_cma {
         // With hugetlb_cma= the kernel makes none before it has started, and finds them afterwards.
-        by_tmpfiles()
+        &[Phase::Tmpfiles]
     } else if next.sources.kernel.is_gigantic(page_bytes) {
         // A running machine may not find them, not even one that has just been started.
-        by_command_line()
+        &[Phase::CommandLine]
+    } else if is_default {
+        &[Phase::Sysctl, Phase::Tmpfiles, Phase::CommandLine]
     } else {
-        [by_sysctl(), by_tmpfiles(), by_command_line()].concat()
+        &[Phase::Tmpfiles, Phase::CommandLine]
     }
 }

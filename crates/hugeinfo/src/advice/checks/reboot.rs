@@ -1,5 +1,7 @@
 //! Whether the next boot of the machine sets up the pool that the servers of this host need.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::{
@@ -14,14 +16,18 @@ use crate::{
 pub(super) fn judge(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     machine.around()?;
-    let too_much = too_much(machine);
+    let at_boot = next_boot::pools(machine);
+    let too_much = at_boot
+        .as_ref()
+        .ok()
+        .and_then(|pools| too_much(machine, pools));
     if !facts.asks_for_huge_pages() {
         return Ok(too_much.unwrap_or_else(|| Finding::ok("the server asks for no huge pages")));
     }
     let pool = facts
         .target_pool()
         .ok_or("the pool that the server needs cannot be seen")?;
-    let at_boot = next_boot::pools(machine)?;
+    let at_boot = at_boot?;
     let at_boot = at_boot.get(&pool.page_bytes);
     if let Some(doubt) = at_boot.and_then(PoolAtBoot::doubt_of_pages) {
         return Err(Untold(said(doubt)));
@@ -66,8 +72,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
 }
 
 /// What the pools of the next boot leave of RAM, where that is not enough to work with.
-fn too_much(machine: &Machine) -> Option<Finding> {
-    let pools = next_boot::pools(machine).ok()?;
+fn too_much(machine: &Machine, pools: &BTreeMap<u64, PoolAtBoot>) -> Option<Finding> {
     let bytes = |pool: &PoolAtBoot| pool.pages.saturating_mul(pool.page_bytes);
     let largest = pools.values().max_by_key(|pool| bytes(pool))?;
     let all = pools.values().map(bytes).fold(0, u64::saturating_add);

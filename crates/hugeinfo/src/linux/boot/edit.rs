@@ -3,7 +3,7 @@
 use std::collections::TryReserveError;
 
 use super::{
-    NextBoot, SYSCTL_CONF,
+    NextBoot, SYSCTL_CONF, Sources,
     command_line::{Parameter, edited, parameters},
     drop_ins::{Content, DropIn, DropIns, Openness},
     glob,
@@ -48,7 +48,7 @@ pub enum Edit {
 impl NextBoot {
     /// The next boot after that change.
     pub fn with(&self, edit: &Edit) -> Result<Self, TryReserveError> {
-        let mut sources = self.sources.clone();
+        let mut sources = Sources::clone(&self.sources);
         for files in std::iter::once(&mut sources.sysctl).chain(&mut sources.tmpfiles) {
             match edit {
                 Edit::Replace { file, old, new } => files.replace(file, old, new),

@@ -19,7 +19,7 @@ mod request;
 mod sysctl_conf;
 mod tmpfiles;
 
-use std::collections::TryReserveError;
+use std::{collections::TryReserveError, sync::Arc};
 
 use crate::linux::{
     error::{Absence, Absent, ReadError, absent_or},
@@ -58,8 +58,8 @@ pub struct Sources {
 /// All that asks for huge pages at the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextBoot {
-    /// Where it stands.
-    pub sources: Sources,
+    /// Where it stands. Machines are copied for each step that is tried.
+    pub sources: Arc<Sources>,
     /// `default_hugepagesz=`, where it is valid. Else the default size is the kernel's own.
     pub default_bytes: Option<u64>,
     /// What is carried out, in its order. Of two requests for one pool the later one counts.
@@ -156,7 +156,7 @@ impl NextBoot {
             }
         }
         Ok(Self {
-            sources,
+            sources: Arc::new(sources),
             default_bytes: of_line.default_bytes,
             asked,
             dropped,
