@@ -841,7 +841,7 @@ fn n13_the_culprit_is_who_holds_the_pool() {
         let machine = scene(|m| {
             foreign(m);
             change(m);
-            m.available = Some(6 * GB);
+            m.available = Some(GB);
         });
         assert_eq!(remedy(&machine.machine()).as_deref(), Some(holders));
     }

@@ -441,7 +441,7 @@ fn why_not(machine: &Machine, trouble: Option<Trouble>, else_: Decision) -> Deci
         let need = Need::of(&aimed, pool)?;
         (need.others > 0 && pool.total < need.now()).then_some(())
     };
-    if !machine.sees_memory_of_host() && others_hold().is_some() {
+    if !machine.sees_memory_of_host && others_hold().is_some() {
         // A container's own memory says nothing of what the host could give beside them.
         return Decision::OthersHoldThePools;
     }

@@ -21,7 +21,7 @@ impl Headroom {
     /// As the pools are now. `None`: the kernel doesn't tell, or only what a container may have.
     pub fn now(machine: &Machine) -> Option<Self> {
         machine.facts.pools.as_ref().ok()?;
-        machine.sees_memory_of_host().then_some(Self {
+        machine.sees_memory_of_host.then_some(Self {
             ram_bytes: machine.ram_bytes()?,
             pools_bytes: machine.pools_bytes(),
         })

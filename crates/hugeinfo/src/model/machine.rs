@@ -35,6 +35,8 @@ pub struct Machine {
     pub has_to_come_back: bool,
     /// Unless a plan does without them.
     pub is_given_up: bool,
+    /// Whether `MemTotal` and `MemAvailable` are the host's, and not a container's own.
+    pub sees_memory_of_host: bool,
     /// Of what counts in the server's control groups, its main segment; once it is stopped, what
     /// may have gone with it.
     pub touched: Bounds,
@@ -49,7 +51,8 @@ impl Machine {
             facts.planned = Some(next.clone());
         }
         let touched = around.as_ref().map(|around| Bounds::of(&facts, around));
-        Self {
+        let mut machine = Self {
+            sees_memory_of_host: true,
             touched: touched.unwrap_or_default(),
             facts,
             around,
@@ -60,7 +63,9 @@ impl Machine {
             waits: Waits::ForNothing,
             has_to_come_back: false,
             is_given_up: false,
-        }
+        };
+        machine.sees_memory_of_host = sees_memory_of_host(&machine);
+        machine
     }
 
     /// The same with another plan of the next start.
@@ -131,23 +136,6 @@ impl Machine {
             .fold(0, u64::saturating_add)
     }
 
-    /// Whether `/proc/meminfo` is the host's. A container can have one of its own (lxcfs), which
-    /// has less than the pools hold or the nodes have, as these are the host's.
-    pub fn sees_memory_of_host(&self) -> bool {
-        let nodes = self.around.iter().flat_map(|around| &around.nodes);
-        let nodes = nodes.flatten().map(|node| node.memory);
-        let (of_nodes, free) = nodes.fold((0_u64, 0_u64), |(total, free), node| {
-            (
-                total.saturating_add(node.total.unwrap_or(0)),
-                free.saturating_add(node.free.unwrap_or(0)),
-            )
-        });
-        // What is free is available but for some that the kernel keeps.
-        let is_less = |bytes: Option<u64>, least: u64| bytes.is_some_and(|bytes| bytes < least);
-        !is_less(self.ram_bytes(), self.pools_bytes().max(of_nodes / 5 * 4))
-            && !is_less(self.available_bytes(), free / 2)
-    }
-
     /// The size that the kernel takes where none is named.
     pub fn default_page_bytes(&self) -> Option<u64> {
         self.facts.meminfo.as_ref().ok()?.default_huge_page_bytes
@@ -157,6 +145,25 @@ impl Machine {
     pub fn is_on_huge_pages(&self) -> Option<bool> {
         self.facts.huge_page_in_use().map(|size| size.is_some())
     }
+}
+
+/// A container can have a `/proc/meminfo` of its own (lxcfs), which has less than the pools hold or
+/// the nodes have, as these are the host's.
+fn sees_memory_of_host(machine: &Machine) -> bool {
+    let nodes = machine.around.iter().flat_map(|around| &around.nodes);
+    let nodes = nodes.flatten().map(|node| node.memory);
+    let (of_nodes, free) = nodes.fold((0_u64, 0_u64), |(total, free), node| {
+        (
+            total.saturating_add(node.total.unwrap_or(0)),
+            free.saturating_add(node.free.unwrap_or(0)),
+        )
+    });
+    // What is free is available but for some that the kernel keeps.
+    let is_less = |bytes: Option<u64>, least: u64| bytes.is_some_and(|bytes| bytes < least);
+    !is_less(
+        machine.ram_bytes(),
+        machine.pools_bytes().max(of_nodes / 5 * 4),
+    ) && !is_less(machine.available_bytes(), free / 2)
 }
 
 fn sum_up(processes: &[ProcessFigures]) -> Vec<ProcessFigures> {

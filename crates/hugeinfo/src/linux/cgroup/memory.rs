@@ -94,16 +94,18 @@ fn level(
     };
     let read = |name| read_limit(root, &directory.join(name), UNLIMITED_FROM);
     let limit_bytes = read(limit)?;
-    let use_bytes = match limit_bytes {
-        Some(_) => read(usage)?,
-        None => None,
+    let (use_bytes, file_bytes) = match limit_bytes {
+        Some(_) => {
+            let expected = "a name and a number were expected";
+            let files = root.parse(directory.join("memory.stat"), expected, |text| {
+                let active = parse_counter(text, active_file)?;
+                let inactive = parse_counter(text, inactive_file)?;
+                Ok(active.zip(inactive).map(|(a, b)| a.saturating_add(b)))
+            });
+            (read(usage)?, absent_or(files)?.unwrap_or_default())
+        }
+        None => (None, None),
     };
-    let expected = "a name and a number were expected";
-    let files = root.parse(directory.join("memory.stat"), expected, |text| {
-        let active = parse_counter(text, active_file)?;
-        let inactive = parse_counter(text, inactive_file)?;
-        Ok(active.zip(inactive).map(|(a, b)| a.saturating_add(b)))
-    });
     // Where the kernel doesn't count swap, no group limits it.
     let swap = |limit, used| -> Result<Option<u64>, ReadError> {
         let both = read(limit).and_then(|limit| Ok(limit.zip(read(used)?)));
@@ -124,7 +126,7 @@ fn level(
         directory: directory.to_path_buf(),
         limit_bytes: limit_bytes.unwrap_or(u64::MAX),
         use_bytes: use_bytes.unwrap_or(u64::MAX),
-        file_bytes: absent_or(files)?.unwrap_or_default(),
+        file_bytes,
         swap_room_bytes,
         counts_hugetlb,
     })
