@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use hugeinfo::{linux::error::ReadError, server::refusal::Refusal};
+use hugeinfo::{linux::error::ReadError, server::failed_start::FailedStart};
 
 /// Its SQLSTATE, detail and hint are picked in `report.rs`.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) enum Error {
     },
     /// PostgreSQL would not start with that configuration.
     Refused {
-        refusal: Refusal,
+        refusal: FailedStart,
         /// The settings planned; empty if none.
         planned: String,
     },

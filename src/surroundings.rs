@@ -13,7 +13,7 @@ use hugeinfo::{
         uptime, vmstat,
     },
     server::{
-        facts::Facts,
+        facts::{Facts, LiesOn},
         host::Host,
         instances::Instance,
         sight::{self, Sight},
@@ -41,7 +41,7 @@ pub(crate) fn read(
     let host = Host::read(&root)?;
     let nodes = absent_or(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-    let may_be_transparent = facts.huge_page_in_use() == Some(None)
+    let may_be_transparent = facts.lies_on() == LiesOn::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     let mut buffer = Vec::new();

@@ -13,7 +13,7 @@ use hugeinfo::{
         process::{Process, stat},
         root::Root,
     },
-    server::refusal::Refusal,
+    server::failed_start::FailedStart,
 };
 
 use super::output::{Place, Running};
@@ -58,7 +58,7 @@ pub(crate) fn ask<'a>(
     setting: &str,
     scratch: &Path,
     deadline: Instant,
-) -> Result<Result<u64, Refusal>, Error> {
+) -> Result<Result<u64, FailedStart>, Error> {
     let path = places::program();
     let failed = |error: io::Error| Error::file("run", &path, error);
     // Messages before the settings are read follow these; and the service manager is not to take it
@@ -88,7 +88,7 @@ pub(crate) fn ask<'a>(
         .file_name()
         .map(OsStr::to_string_lossy)
         .unwrap_or_default();
-    Ok(Err(Refusal::parse(
+    Ok(Err(FailedStart::parse(
         &readable(&output.err),
         &name,
         &output.end.to_string(),

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use hugeinfo::server::refusal::Refusal;
+use hugeinfo::server::failed_start::FailedStart;
 
 use crate::{
     error::Error,
@@ -124,7 +124,7 @@ impl Planned {
 
     /// The error for settings that don't go together, or for files that PostgreSQL would not start
     /// with.
-    pub(crate) fn refused(&self, mut refusal: Refusal, scratch: &Path) -> Error {
+    pub(crate) fn refused(&self, mut refusal: FailedStart, scratch: &Path) -> Error {
         if !refusal.is_of_configuration {
             let directory = format!("The scratch directory was \"{}\".", scratch.display());
             refusal.detail.push(directory);

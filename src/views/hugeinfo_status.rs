@@ -56,9 +56,7 @@ fn hugeinfo_status() -> Result<
         Ok::<_, Error>((
             facts.server.huge_pages.as_str(),
             facts.server.shared_memory_type.as_str(),
-            facts
-                .huge_page_in_use()
-                .map(|huge_page| huge_page.is_some()),
+            facts.lies_on().is_huge(),
             bigint_or_null(facts.page_bytes())?,
             bigint_or_null(segment.map(|segment| segment.bytes))?,
             bigint_or_null(segment_pages)?,

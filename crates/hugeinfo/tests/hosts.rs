@@ -158,9 +158,7 @@ fn check(directory: &Path) {
         default, expect.default_huge_page_bytes,
         "default_huge_page_bytes"
     );
-    let in_use = facts
-        .huge_page_in_use()
-        .map(|huge_page| huge_page.is_some());
+    let in_use = facts.lies_on().is_huge();
     assert_eq!(in_use, expect.in_use, "in_use");
 
     let machine = Machine::new(facts, None);

@@ -250,5 +250,5 @@ fn a_plan_counts_for_the_next_start_and_not_for_what_runs() {
     facts.planned = Some(on_large_pages);
     let forecast = Forecast::of_target(&machine(&facts)).expect("a pool");
     assert_eq!((forecast.pool.page_bytes, forecast.required), (GB, 2));
-    assert_eq!(facts.huge_page_in_use(), Some(Some(2 * MB)));
+    assert_eq!(facts.lies_on().huge_page_bytes(), Some(2 * MB));
 }

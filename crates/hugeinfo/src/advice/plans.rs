@@ -370,7 +370,7 @@ fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Step {
 
 /// Each node's share of the pool that there is.
 pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
-    let in_use = machine.facts.huge_page_in_use().flatten();
+    let in_use = machine.facts.lies_on().huge_page_bytes();
     let Some(page_bytes) = in_use.or_else(|| machine.facts.huge_page_asked_for()) else {
         return Vec::new();
     };

@@ -55,7 +55,7 @@ impl CgroupLimits {
 
 /// A control group that would refuse the segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal<'a> {
+pub struct LowLimit<'a> {
     /// The group.
     pub group: &'a Group,
     /// The name of the file that holds its limit.
@@ -68,7 +68,7 @@ pub struct Refusal<'a> {
 
 /// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't
 /// be told.
-pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
         facts,
         page_bytes,
@@ -81,7 +81,7 @@ pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusa
 /// The groups, nearest first, whose limit on faults is lower than what is or would be promised in
 /// them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
 /// told.
-pub fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<Refusal<'_>>> {
+pub fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
         facts,
         page_bytes,
@@ -98,7 +98,7 @@ fn refusals(
     least: u64,
     limit: impl Fn(&Limits) -> Option<u64>,
     file: impl Fn(Version, u64) -> String,
-) -> Option<Vec<Refusal<'_>>> {
+) -> Option<Vec<LowLimit<'_>>> {
     let version = facts.hugetlb.as_ref().ok()?.version;
     let levels = levels(facts, page_bytes).ok()?;
     let mut limited = levels
@@ -113,7 +113,7 @@ fn refusals(
     let refusing = limited.filter_map(|(group, limits, limit)| {
         let wanted = required.saturating_add(held_by_others(facts, limits, own));
         let file = file(version, page_bytes);
-        (wanted > limit).then_some(Refusal {
+        (wanted > limit).then_some(LowLimit {
             group,
             file,
             limit,
@@ -138,7 +138,7 @@ fn held_by_others(facts: &Facts, limits: &Limits, own_pages: u64) -> u64 {
     held.saturating_sub(counted.saturating_mul(limits.page_bytes))
 }
 
-impl Refusal<'_> {
+impl LowLimit<'_> {
     fn raise(&self, page_bytes: u64, counts: Counts) -> Step {
         Step::RaiseLimit {
             group: self.group.directory.clone(),
@@ -153,7 +153,7 @@ impl Refusal<'_> {
 /// What lifts every limit that is in the way of a start with pages of that size. The server is
 /// never put on huge pages that it may map, and not touch.
 pub fn raise(facts: &Facts, page_bytes: u64) -> Vec<Step> {
-    let of = |refusals: Option<Vec<Refusal<'_>>>, counts| {
+    let of = |refusals: Option<Vec<LowLimit<'_>>>, counts| {
         let refusals = refusals.unwrap_or_default();
         let steps = refusals
             .iter()

@@ -143,7 +143,7 @@ impl Machine {
 
     /// Whether the main segment is on huge pages. `None`: that cannot be seen.
     pub fn is_on_huge_pages(&self) -> Option<bool> {
-        self.facts.huge_page_in_use().map(|size| size.is_some())
+        self.facts.lies_on().is_huge()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     linux::error::{Absence, Absent},
     model::{
         forecast::{Forecast, Supply},
-        limits::{Refusal, fault_refusals, reservation_refusals},
+        limits::{LowLimit, fault_refusals, reservation_refusals},
         machine::Machine,
         nodes,
     },
@@ -28,7 +28,7 @@ pub enum Obstacle<'a> {
         known: Vec<u64>,
     },
     /// Of one or more control groups.
-    ReservationLimit(Vec<Refusal<'a>>),
+    ReservationLimit(Vec<LowLimit<'a>>),
     /// The pool has too few.
     PoolShort {
         /// Of which pages.

@@ -413,7 +413,7 @@ impl Machine {
 
     /// Huge pages that the server has.
     fn give_back(&mut self) {
-        let Some(page_bytes) = self.facts.huge_page_in_use().flatten() else {
+        let Some(page_bytes) = self.facts.lies_on().huge_page_bytes() else {
             return;
         };
         let Some(own) = own_pages(&self.facts, page_bytes) else {

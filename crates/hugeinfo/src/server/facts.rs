@@ -161,6 +161,36 @@ impl AllowedNodes {
     }
 }
 
+/// The pages that back the main segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiesOn {
+    /// Of so many bytes each.
+    HugePages(u64),
+    /// Ordinary ones, transparent huge pages among them or not.
+    SmallPages,
+    /// That cannot be seen.
+    Unseen,
+}
+
+impl LiesOn {
+    /// Whether these are huge. `None`: that cannot be seen.
+    pub fn is_huge(self) -> Option<bool> {
+        match self {
+            Self::HugePages(_) => Some(true),
+            Self::SmallPages => Some(false),
+            Self::Unseen => None,
+        }
+    }
+
+    /// Their size where they are huge.
+    pub fn huge_page_bytes(self) -> Option<u64> {
+        match self {
+            Self::HugePages(bytes) => Some(bytes),
+            Self::SmallPages | Self::Unseen => None,
+        }
+    }
+}
+
 impl Facts {
     /// Reads everything, with the page size of the running kernel.
     ///
@@ -186,11 +216,13 @@ impl Facts {
         self.segment.as_ref().ok()?.page_bytes
     }
 
-    /// Size of the huge pages that back the segment: `Some(None)` if none do, `None` if that can't
-    /// be seen.
-    pub fn huge_page_in_use(&self) -> Option<Option<u64>> {
-        let page_bytes = self.page_bytes()?;
-        Some(Some(page_bytes).filter(|&bytes| bytes > self.base_page_bytes))
+    /// What the segment lies on.
+    pub fn lies_on(&self) -> LiesOn {
+        match self.page_bytes() {
+            Some(bytes) if bytes > self.base_page_bytes => LiesOn::HugePages(bytes),
+            Some(_) => LiesOn::SmallPages,
+            None => LiesOn::Unseen,
+        }
     }
 
     /// What the next start of the server will use.

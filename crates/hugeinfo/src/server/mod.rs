@@ -2,12 +2,12 @@
 //! default.
 
 pub mod facts;
+pub mod failed_start;
 pub mod holders;
 pub mod host;
 pub mod instances;
 pub mod mapping_kind;
 pub mod postmaster_pid;
-pub mod refusal;
 pub mod restored;
 pub mod setting;
 pub mod sight;

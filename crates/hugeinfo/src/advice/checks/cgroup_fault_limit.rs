@@ -11,7 +11,7 @@ use crate::{
     },
     model::{
         landing::{self, Landing},
-        limits::{Refusal, fault_refusals},
+        limits::{LowLimit, fault_refusals},
         machine::Machine,
     },
     server::facts::Facts,
@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) fn judge(machine: &Machine) -> Answer {
     let facts = &machine.facts;
-    if let Some(page_bytes) = facts.huge_page_in_use().flatten() {
+    if let Some(page_bytes) = facts.lies_on().huge_page_bytes() {
         // What waits in the files is not mapped yet.
         let running = facts.planned.is_some().then(|| Facts {
             planned: None,
@@ -67,12 +67,12 @@ pub(super) fn of_next_start(machine: &Machine) -> Answer {
     Ok(finding.with(evidence(nearest, page_bytes)))
 }
 
-fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<Refusal<'_>>, Untold> {
+fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold> {
     facts.hugetlb.as_ref()?;
     fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))
 }
 
-fn allows(nearest: &Refusal<'_>, page_bytes: u64) -> String {
+fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
     format!(
         "control group {} lets {} of {} pages be touched, and {}",
         nearest.group.directory.display(),
@@ -82,7 +82,7 @@ fn allows(nearest: &Refusal<'_>, page_bytes: u64) -> String {
     )
 }
 
-fn evidence(nearest: &Refusal<'_>, page_bytes: u64) -> Value {
+fn evidence(nearest: &LowLimit<'_>, page_bytes: u64) -> Value {
     json!({
         "page_size_bytes": page_bytes,
         "cgroup": nearest.group.directory.display().to_string(),

@@ -8,23 +8,24 @@ use crate::{
         words::{explain, human},
     },
     model::{machine::Machine, obstacle},
-    server::facts::HugePages,
+    server::facts::{HugePages, LiesOn},
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     let segment = facts.segment.as_ref()?;
     let size = human(segment.bytes);
-    let in_use = facts.huge_page_in_use().ok_or(
-        "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the main segment",
-    )?;
-    let finding = match in_use {
-        Some(page_bytes) => Finding::ok(format!(
+    let finding = match facts.lies_on() {
+        LiesOn::Unseen => {
+            let why = "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the main segment";
+            return Err(why.into());
+        }
+        LiesOn::HugePages(page_bytes) => Finding::ok(format!(
             "main segment of {size} lies on {} huge pages of {}",
             segment.bytes / page_bytes,
             human(page_bytes)
         )),
-        None => {
+        LiesOn::SmallPages => {
             let fell_back = match facts.server.huge_pages {
                 HugePages::Try => "huge_pages = try fell back: ",
                 HugePages::On | HugePages::Off => "",

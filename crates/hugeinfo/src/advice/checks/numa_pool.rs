@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn judge(machine: &Machine) -> Answer {
     let facts = &machine.facts;
     machine.around()?.nodes.as_ref()?;
-    let in_use = facts.huge_page_in_use().flatten();
+    let in_use = facts.lies_on().huge_page_bytes();
     let page_bytes = in_use
         .or_else(|| facts.huge_page_asked_for())
         .ok_or("the pool of the server cannot be seen")?;

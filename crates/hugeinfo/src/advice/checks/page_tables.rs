@@ -43,7 +43,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     } else {
         Finding::ok(finding)
     };
-    let in_use = facts.huge_page_in_use().flatten();
+    let in_use = facts.lies_on().huge_page_bytes();
     let huge = in_use.or_else(|| facts.huge_page_asked_for());
     let of_all =
         |page_bytes| bytes_of_one(segment, page_bytes).saturating_mul(around.max_connections);

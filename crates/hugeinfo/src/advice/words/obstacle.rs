@@ -5,7 +5,7 @@ use std::fmt;
 use super::{human, list};
 use crate::model::{
     landing::Fit,
-    limits::{Refusal, fault_refusals},
+    limits::{LowLimit, fault_refusals},
     machine::Machine,
     need::Unseen,
     obstacle::Obstacle,
@@ -29,7 +29,7 @@ impl fmt::Display for Obstacle<'_> {
                 )
             }
             Self::ReservationLimit(refusals) => {
-                let allows = |refusal: &Refusal<'_>| {
+                let allows = |refusal: &LowLimit<'_>| {
                     format!(
                         "control group {} allows reserving {} of huge pages, and {} would be reserved in it",
                         refusal.group.directory.display(),

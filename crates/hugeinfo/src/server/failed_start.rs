@@ -3,7 +3,7 @@
 
 /// Why PostgreSQL's program did not answer, in its own words where it has any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FailedStart {
     /// What it says as its last word.
     pub message: String,
     /// Its SQLSTATE, where it has one.
@@ -17,7 +17,7 @@ pub struct Refusal {
     pub is_of_configuration: bool,
 }
 
-impl Refusal {
+impl FailedStart {
     /// Of `text`, its standard error; `program` is the name that it writes before what it says too
     /// early for its log.
     ///
@@ -161,8 +161,8 @@ mod tests {
 
     const SCRATCH: &str = "/tmp/pg_hugeinfo-plan.0123456789abcdef";
 
-    fn parse(text: &str) -> Refusal {
-        Refusal::parse(text, "postgres", "exit status 1", true, SCRATCH)
+    fn parse(text: &str) -> FailedStart {
+        FailedStart::parse(text, "postgres", "exit status 1", true, SCRATCH)
     }
 
     #[test]
@@ -220,14 +220,14 @@ mod tests {
     #[test]
     fn an_end_without_words() {
         let loader = "/usr/bin/postgres: error while loading shared libraries: libz.so.1: x\n";
-        let refusal = Refusal::parse(loader, "postgres", "exit status 127", false, SCRATCH);
+        let refusal = FailedStart::parse(loader, "postgres", "exit status 127", false, SCRATCH);
         assert!(!refusal.is_of_configuration);
         assert_eq!(refusal.detail, [loader.trim_ascii()]);
-        let refusal = Refusal::parse("", "postgres", "signal 9", false, SCRATCH);
+        let refusal = FailedStart::parse("", "postgres", "signal 9", false, SCRATCH);
         assert!(refusal.into_sentence().ends_with(": signal 9"));
         // A signal may come after words that lead astray.
         let words = "FATAL:  F0000: configuration file \"/x\" contains errors\n";
-        let refusal = Refusal::parse(words, "postgres", "signal 9", false, SCRATCH);
+        let refusal = FailedStart::parse(words, "postgres", "signal 9", false, SCRATCH);
         assert!(!refusal.is_of_configuration);
     }
 }
