@@ -47,7 +47,7 @@ SELECT count(*) AS differences FROM (
 SELECT bool_or(command = 'ALTER SYSTEM SET wal_level = ''minimal''') AS wal_level,
        bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0') AS max_wal_senders,
        bool_or(command IN ('restart PostgreSQL', 'stop PostgreSQL')) AS restart,
-       count(*) FILTER (WHERE where_to_run = 'SQL') AS statements
+       count(*) FILTER (WHERE where_to_run = 'SQL' AND command ~ ';') AS of_several
 FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 
 -- As in hugeinfo_plan.

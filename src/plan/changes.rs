@@ -21,7 +21,7 @@ use crate::{
     error::Error,
     postgres::{
         exit,
-        settings::{Standing, standing},
+        standing::{Standing, standing},
     },
 };
 

@@ -19,4 +19,5 @@ pub(crate) mod server;
 pub(crate) mod setting_source;
 pub(crate) mod settings;
 pub(crate) mod settings_on_disk;
+pub(crate) mod standing;
 pub(crate) mod text;
