@@ -1,6 +1,6 @@
 //! The settings of the server.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 

@@ -258,7 +258,7 @@ fn n02_nodes_get_their_share_by_their_memory() {
         "numa_pool",
         |m| unequal(m, 25_600, 0),
         Status::Warning,
-        "node 1 has 0 huge pages of 2 MB, and 2844 would be its share of 25600",
+        "node 1 has 0 huge pages of 2 MB, and 2845 would be its share of 25600",
         Some(
             "echo 1 > /proc/sys/vm/compact_memory; echo 2845 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 22755 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
         ),
@@ -794,7 +794,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         Status::Warning,
         "31744 of them",
         Some(
-            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are more than this host can spare",
+            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare",
         ),
     );
 }
@@ -1394,4 +1394,72 @@ fn a_plan_that_would_not_start_is_a_decision() {
         "the next start would fail: max_connections = 20, and the primary has 100"
     );
     assert_eq!((&row.expected, row.is_disruptive), (&None, false));
+}
+
+#[test]
+fn a_plan_that_is_too_large_is_told_what_fits() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let with = |bytes: u64, huge_pages| Server {
+        huge_pages,
+        shared_memory_bytes: bytes,
+        ..machine.facts.server.clone()
+    };
+    let of = |machine: &Machine, next: Server| {
+        commands(machine, &plan(&[("shared_buffers", "60GB", Ok(next))]))
+    };
+    // A tenth of 64 GB stays outside of the pools.
+    let fits = "plan less: a main segment of 62 GB is more than can be had here, and 58982MB fit (segment_bytes of hugeinfo_plan)";
+    assert_eq!(of(&machine, with(62 * GB, HugePages::Try)), [fits]);
+    assert_ne!(of(&machine, with(57 * GB, HugePages::Try)), [fits]);
+    let beyond = of(&machine, with(70 * GB, HugePages::Off));
+    assert!(
+        beyond[0].starts_with("plan less: a main segment of 70 GB"),
+        "{beyond:?}"
+    );
+    // huge_pages = on, and a size that the kernel does not have.
+    let no_size = Server {
+        huge_page_size_bytes: Some(3 * MB),
+        ..with(2 * GB, HugePages::On)
+    };
+    assert_eq!(
+        of(&machine, no_size),
+        [
+            "plan it with huge_pages = try: with on the server would not start, since its huge pages cannot be had here"
+        ]
+    );
+}
+
+#[test]
+fn nodes_that_are_too_small_are_named_with_what_they_can_have() {
+    let machine = scene(|m| {
+        m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
+        m.ram(128 * GB);
+        m.around.shared_buffers_bytes = 18 * GB;
+        m.fall_back(0);
+        let nodes = m.around.nodes.clone().expect("nodes");
+        m.facts.allowed_nodes = AllowedNodes::Only(nodes[..1].to_vec());
+        m.needs(20 * GB);
+    })
+    .machine();
+    let check = says("huge_pages", &machine);
+    assert_eq!(
+        check.remedy.as_deref(),
+        Some(
+            "lower shared_buffers to 13516MB or let the server use more NUMA nodes: it takes 10240 huge pages of 2 MB, and its nodes can have 7782 for it"
+        )
+    );
+}
+
+#[test]
+fn figures_that_depend_on_hidden_files_are_not_given() {
+    let machine = scene(|m| {
+        m.fall_back(0);
+        m.around.settings_wait_for_restart = true;
+        m.around.files = Files::Unseen("only superusers may look".to_owned());
+    })
+    .machine();
+    let ask = "ask as a role that may execute hugeinfo_plan(jsonb): settings wait for a restart, and the figures depend on them";
+    assert_eq!(says("huge_pages", &machine).remedy.as_deref(), Some(ask));
+    let pool = machine.pool(2 * MB).expect("a pool");
+    assert_eq!(how_to_set(&machine, pool).as_deref(), Some(ask));
 }

@@ -2,6 +2,7 @@
 
 pub mod check;
 mod checks;
+mod decisions;
 pub mod diagnosis;
 pub mod planned;
 mod plans;

@@ -2,6 +2,7 @@
 
 use crate::{
     advice::{
+        decisions,
         planned::{self, Planned},
         shortest::shortest,
         thresholds::COMMITTED_PERCENT,
@@ -12,16 +13,15 @@ use crate::{
         headroom::Headroom,
         limits,
         machine::Machine,
-        memory_limit::{self, Holds},
         need::{Need, unseen},
-        next_boot, shares,
+        next_boot,
+        shares::{self, Share},
         step::{self, By, Decision, Setting, Step, Waits},
-        take::{Harm, Trouble, take, take_all},
+        take::take_all,
     },
     server::{
         facts::{HugePages, Server, SharedMemoryType},
         setting::SettingSource,
-        surroundings::Files,
     },
 };
 
@@ -100,7 +100,7 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         let steps: Vec<Step> = changes.into_iter().chain([Step::Restart]).collect();
         return match take_all(machine, &steps) {
             Ok(_) => Ok(steps),
-            Err(trouble) => Err(why_not(&planned, Some(trouble), Decision::CorrectTheFiles)),
+            Err(trouble) => Err(decisions::of_plan(machine, next, &[trouble])),
         };
     };
     let on_the_way = |steps: Vec<Step>| {
@@ -134,11 +134,11 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         .iter()
         .find_map(|steps| shortest(steps.clone(), ends_there));
     found.ok_or_else(|| {
-        why_not(
-            &planned,
-            last_trouble(machine, &candidates),
-            Decision::Reboot,
-        )
+        let troubles = candidates
+            .iter()
+            .map(|steps| take_all(machine, steps).err());
+        let troubles: Vec<_> = troubles.flatten().collect();
+        decisions::of_plan(machine, next, &troubles)
     })
 }
 
@@ -213,14 +213,20 @@ impl Parts {
 
     /// The same pool, with a share for each node that the server may use. `None`: there is one.
     fn on_nodes(&self, machine: &Machine) -> Option<Self> {
-        let set = shares::of_need(machine, self.page_bytes)?;
-        let steps = set.into_iter().map(|share| Step::SetPool {
-            page_bytes: self.page_bytes,
-            node: Some(share.node),
-            pages: share.fair,
-        });
+        let shares = shares::of_need(machine, self.page_bytes)?;
+        // What the running server has stays until its restart, on each node.
+        let is_in_use = machine.facts.lies_on().huge_page_bytes() == Some(self.page_bytes);
+        let has_to_wait = |share: &Share| is_in_use && share.fair < share.has;
+        let (later, now): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(has_to_wait);
+        let steps = |shares: Vec<Share>| -> Vec<Step> {
+            let set = |share| set_on_node(self.page_bytes, share);
+            shares.into_iter().map(set).collect()
+        };
+        let is_whole_pool = |step: &&Step| matches!(step, Step::SetPool { page_bytes, .. } if *page_bytes == self.page_bytes);
+        let others = self.left.iter().filter(|step| !is_whole_pool(step));
         Some(Self {
-            set: steps.collect(),
+            set: steps(now),
+            left: others.cloned().chain(steps(later)).collect(),
             compact: Some(Step::Compact),
             ..self.clone()
         })
@@ -374,178 +380,17 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
     let Some(page_bytes) = in_use.or_else(|| machine.facts.huge_page_asked_for()) else {
         return Vec::new();
     };
-    let total = machine.pool(page_bytes).map_or(0, Pool::persistent);
-    let mut shares = shares::of_nodes(machine, page_bytes, total);
-    let given: u64 = shares.iter().map(|share| share.fair).sum();
-    // What division leaves is less than a page for each.
-    let rest = usize::try_from(total.saturating_sub(given)).unwrap_or(usize::MAX);
-    for share in shares.iter_mut().rev().take(rest) {
-        share.fair = share.fair.saturating_add(1);
-    }
+    let mut shares = shares::of_existing(machine, page_bytes).unwrap_or_default();
     // What grows first, so that the pool is never smaller than it was.
     shares.sort_by_key(|share| share.has >= share.fair);
-    shares
-        .iter()
-        .filter(|share| share.has != share.fair)
-        .map(|share| Step::SetPool {
-            page_bytes,
-            node: Some(share.node),
-            pages: share.fair,
-        })
-        .collect()
+    let shares = shares.into_iter().filter(|share| share.has != share.fair);
+    shares.map(|share| set_on_node(page_bytes, share)).collect()
 }
 
-/// What a person has to decide where none of these plans is safe.
-pub(crate) fn decision(machine: &Machine, check: &str, tried: &[Vec<Step>]) -> Vec<Step> {
-    let files = machine.around.as_ref().map(|around| &around.files);
-    let is_refused = files.is_some_and(Files::stop_a_start);
-    let aimed = machine.planning(machine.aim());
-    if aimed.facts.target_pool().is_none() && !is_refused {
-        // There are no huge pages, or they cannot be seen: the finding says so.
-        return Vec::new();
-    }
-    if check == "memory_left"
-        && let Some(bytes) = beyond_limit(machine)
-    {
-        return vec![Step::Decide(Decision::RaiseMemoryLimit { bytes })];
-    }
-    let to_correct = || match files {
-        Some(Files::TooLow(settings)) => Decision::RaiseSettings(settings.clone()),
-        _ => Decision::CorrectTheFiles,
-    };
-    let decision = match check {
-        "restart_with_files" if is_refused => to_correct(),
-        "page_tables" if machine.is_on_huge_pages() == Some(true) => Decision::FewerConnections,
-        "reboot" => why_not(machine, None, Decision::LookAtBootFiles),
-        // Whatever needs a start has to wait for that.
-        _ if is_refused => why_not(machine, None, to_correct()),
-        _ => why_not(machine, last_trouble(machine, tried), Decision::Reboot),
-    };
-    vec![Step::Decide(decision)]
-}
-
-/// What is in the way of the last of these plans, which takes the least memory.
-fn last_trouble(machine: &Machine, plans: &[Vec<Step>]) -> Option<Trouble> {
-    let mut troubles = plans.iter().rev();
-    troubles.find_map(|steps| take_all(machine, steps).err())
-}
-
-fn why_not(machine: &Machine, trouble: Option<Trouble>, else_: Decision) -> Decision {
-    let aimed = machine.planning(machine.aim());
-    let page_bytes = aimed.facts.target_pool().map(|pool| pool.page_bytes);
-    if page_bytes.is_some_and(|page_bytes| limits::is_set_outside(&aimed.facts, page_bytes)) {
-        return Decision::RaiseLimitOutside;
-    }
-    let others_hold = || {
-        let pool = aimed.facts.target_pool()?;
-        let need = Need::of(&aimed, pool)?;
-        (need.others > 0 && pool.total < need.now()).then_some(())
-    };
-    if !machine.sees_memory_of_host && others_hold().is_some() {
-        // A container's own memory says nothing of what the host could give beside them.
-        return Decision::OthersHoldThePools;
-    }
-    if let Some(decision) = too_large(machine) {
-        return decision;
-    }
-    match trouble {
-        Some(Trouble::Harm(Harm::OutOfMemory { bytes })) => Decision::FreeMemory { bytes },
-        Some(Trouble::Harm(Harm::MemoryLimit { bytes })) => Decision::RaiseMemoryLimit { bytes },
-        Some(Trouble::Harm(Harm::CommitLimit)) => Decision::RaiseCommitLimit,
-        _ => idle(machine).unwrap_or(else_),
-    }
-}
-
-/// What the memory limit of a control group lacks for the main segment as it is.
-fn beyond_limit(machine: &Machine) -> Option<u64> {
-    let segment = machine.facts.segment.as_ref().ok()?;
-    let holds = memory_limit::hold(machine, segment.bytes, machine.is_on_huge_pages()?);
-    match holds {
-        Holds::Beyond(excess) => Some(excess.bytes()),
-        Holds::All | Holds::Untold(_) => None,
-    }
-}
-
-/// The most memory in pages that nobody needs who can be seen, where somebody cannot.
-fn idle(machine: &Machine) -> Option<Decision> {
-    unseen(machine)?;
-    let pools = machine.facts.pools.iter().flatten();
-    let idle = pools.filter_map(|pool| {
-        let pages = pool
-            .persistent()
-            .checked_sub(Need::of(machine, pool)?.now())?;
-        Some((pages, pool.page_bytes)).filter(|&(pages, _)| pages > 0)
-    });
-    let (pages, page_bytes) = idle.max_by_key(|(pages, size)| pages.saturating_mul(*size))?;
-    Some(Decision::LookForHiddenServers { pages, page_bytes })
-}
-
-/// Why the pool that is needed cannot be had. `None`: that is not the reason.
-fn too_large(machine: &Machine) -> Option<Decision> {
-    let aimed = machine.planning(machine.aim());
-    let pool = aimed.facts.target_pool()?;
-    let page_bytes = pool.page_bytes;
-    let all = Need::of_all(&aimed, pool)?;
-    let need = Need::of(&aimed, pool)?;
-    let pages = need.after_restart();
-    if let Some(decision) = too_large_for(&aimed, pool, pages, need.others) {
-        return Some(decision);
-    }
-    if all.neighbours > need.neighbours {
-        return Some(Decision::FewerServers {
-            pages: all.after_restart(),
-            page_bytes,
-        });
-    }
-    missing_memory(&aimed, page_bytes, pages)
-}
-
-/// What the pool lacks to grow to so many pages, with what the server gives back while it is
-/// stopped, as the plan that takes the least memory does.
-fn missing_memory(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Decision> {
-    let (stopped, _) = take(machine, &Step::Stop);
-    let grown = pages.checked_sub(stopped.pool(page_bytes)?.total)?;
-    if grown == 0 {
-        return None;
-    }
-    let spare = stopped.ram_bytes()? / 50;
-    let wanted = grown.saturating_mul(page_bytes).saturating_add(spare);
-    let bytes = wanted.saturating_sub(stopped.available_bytes()?);
-    (bytes > 0).then_some(Decision::FreeMemory { bytes })
-}
-
-/// Why the host cannot spare so many pages of that pool, of which others hold some. `None`: it can,
-/// as far as is known.
-pub(crate) fn too_large_for(
-    machine: &Machine,
-    pool: &Pool,
-    pages: u64,
-    others: u64,
-) -> Option<Decision> {
-    let page_bytes = pool.page_bytes;
-    let with = Headroom::with(machine, page_bytes, pages)?;
-    if with.is_enough() {
-        return None;
-    }
-    let own = pages.saturating_sub(others);
-    let alone = Headroom {
-        pools_bytes: own.saturating_mul(page_bytes),
-        ..with
-    };
-    if alone.is_enough() {
-        return Some(Decision::OthersHoldThePools);
-    }
-    let room_bytes = Headroom::with(machine, page_bytes, others)?.room_bytes();
-    let fits = room_bytes / page_bytes * page_bytes;
-    let too_much = machine.facts.needed_bytes().saturating_sub(fits);
-    let shared_buffers = machine.around.as_ref()?.shared_buffers_bytes;
-    let to_bytes = shared_buffers
-        .checked_sub(too_much)
-        .map(|bytes| bytes >> 20 << 20)
-        .filter(|&bytes| bytes > 0);
-    Some(Decision::LowerSharedBuffers {
-        to_bytes,
-        pages,
+fn set_on_node(page_bytes: u64, share: Share) -> Step {
+    Step::SetPool {
         page_bytes,
-    })
+        node: Some(share.node),
+        pages: share.fair,
+    }
 }

@@ -1,7 +1,10 @@
 //! What to type for the number of pages that one pool should have.
 
 use crate::{
-    advice::{plans, words},
+    advice::{
+        decisions::{self, About, InTheWay},
+        words,
+    },
     linux::hugepages::Pool,
     model::{
         forecast::Forecast,
@@ -21,6 +24,11 @@ pub fn how_to_set(machine: &Machine, pool: &Pool) -> Option<String> {
 
 /// The same as data.
 pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
+    let steps = as_far_as_seen(machine, pool)?;
+    Some(decisions::unless_files_are_unseen(machine, steps))
+}
+
+fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let forecast = Forecast::of(machine, pool);
     let pages = forecast.recommended?;
     let set = Step::SetPool {
@@ -30,7 +38,7 @@ pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     };
     let need = Need::with(machine, pool, forecast.required)?;
     let boot = next_boot::set(machine, pool.page_bytes, pages);
-    if let Some(decision) = plans::too_large_for(machine, pool, pages, need.others) {
+    if let Some(decision) = decisions::too_large_for(machine, pool, pages, need.others) {
         return Some(vec![Step::Decide(decision)]);
     }
     if let Some(idle) = pool
@@ -62,6 +70,12 @@ pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let found = ways.iter().find(|steps| take_all(machine, *steps).is_ok());
     Some(match found {
         Some(steps) => steps.clone(),
-        None => plans::decision(machine, "huge_pages", &ways),
+        None => {
+            let troubles = ways
+                .iter()
+                .filter_map(|steps| take_all(machine, steps).err());
+            let ways: Vec<_> = troubles.map(InTheWay::Trouble).collect();
+            decisions::of(machine, About::Pool, &ways)
+        }
     })
 }

@@ -9,10 +9,15 @@ use crate::{
     advice::{
         check::{Finding, Status},
         checks::{ALL, Cure},
+        decisions::{self, InTheWay},
         plans,
         shortest::shortest,
     },
-    model::{machine::Machine, step::Step, take::take_all},
+    model::{
+        machine::Machine,
+        step::Step,
+        take::{Trouble, take_all},
+    },
 };
 
 /// What every check says.
@@ -30,8 +35,8 @@ pub(crate) struct Search<'m> {
     tried: RefCell<Vec<(Vec<Step>, Outcome)>>,
 }
 
-/// The machine after some steps. `None`: these do harm.
-type Outcome = Option<Rc<After>>;
+/// The machine after some steps, or what is wrong with these.
+type Outcome = Result<Rc<After>, Trouble>;
 
 /// With what checks say of it, as far as they have been asked.
 struct After {
@@ -62,6 +67,11 @@ impl<'m> Search<'m> {
     /// The steps that cure the check of that place, which is not well; else what a person has to
     /// decide.
     pub(crate) fn remedy(&self, index: usize) -> Vec<Step> {
+        let steps = self.as_far_as_seen(index);
+        decisions::unless_files_are_unseen(self.machine, steps)
+    }
+
+    fn as_far_as_seen(&self, index: usize) -> Vec<Step> {
         let Some(entry) = ALL.get(index) else {
             return Vec::new();
         };
@@ -84,17 +94,35 @@ impl<'m> Search<'m> {
         let cure = candidates
             .iter()
             .find_map(|steps| shortest(steps.clone(), |steps| self.is_cure(steps, index)));
-        cure.unwrap_or_else(|| plans::decision(machine, entry.name, candidates))
+        cure.unwrap_or_else(|| {
+            let ways = candidates.iter().map(|steps| self.in_the_way(steps, index));
+            decisions::of(machine, entry.decides, &ways.collect::<Vec<_>>())
+        })
     }
 
     /// The check is well, and no other is worse than before.
     fn is_cure(&self, steps: &[Step], index: usize) -> bool {
-        self.outcome(steps).is_some_and(|after| {
+        self.outcome(steps).is_ok_and(|after| {
             let mut before = self.before.iter().enumerate();
             // Ok, or unknown for a reason that no step changes.
             after.status(index) < Status::Warning
                 && before.all(|(index, before)| after.status(index) <= *before)
         })
+    }
+
+    /// Of steps that are no cure.
+    fn in_the_way(&self, steps: &[Step], index: usize) -> InTheWay {
+        match self.outcome(steps) {
+            Err(trouble) => InTheWay::Trouble(trouble),
+            Ok(after) if after.status(index) >= Status::Warning => InTheWay::NoCure,
+            Ok(after) => {
+                let mut checks = ALL.iter().enumerate().zip(&self.before);
+                let worse = checks.find(|((index, _), before)| after.status(*index) > **before);
+                worse.map_or(InTheWay::NoCure, |((_, entry), _)| {
+                    InTheWay::Worse(entry.name, entry.decides)
+                })
+            }
+        }
     }
 
     fn outcome(&self, steps: &[Step]) -> Outcome {
@@ -103,7 +131,7 @@ impl<'m> Search<'m> {
             return outcome.clone();
         }
         drop(known);
-        let after = take_all(self.machine, steps).ok();
+        let after = take_all(self.machine, steps);
         let outcome = after.map(|machine| {
             let said = [const { Cell::new(None) }; ALL.len()];
             Rc::new(After { machine, said })

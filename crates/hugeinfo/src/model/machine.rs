@@ -1,7 +1,11 @@
 //! A server and its machine, as they are or as they would be after some steps.
 
 use crate::{
-    linux::hugepages::Pool,
+    linux::{
+        error::{Absence, Absent},
+        hugepages::Pool,
+        numa::node::Node,
+    },
     model::{
         step::{Service, Waits},
         touched::Bounds,
@@ -115,6 +119,17 @@ impl Machine {
     pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
         let mut pools = self.facts.pools.iter().flatten();
         pools.find(|pool| pool.page_bytes == page_bytes)
+    }
+
+    /// The NUMA nodes: none where the kernel knows none. `None`: nobody has looked.
+    pub fn nodes(&self) -> Option<Result<&[Node], &Absent>> {
+        let around = self.around.as_ref()?;
+        Some(match &around.nodes {
+            Ok(nodes) => Ok(nodes),
+            Err(absent) if *absent == Absent::not_looked_at() => Err(absent),
+            Err(absent) if absent.why == Absence::Missing => Ok(&[]),
+            Err(absent) => Err(absent),
+        })
     }
 
     /// `MemTotal`.

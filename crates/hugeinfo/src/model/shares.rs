@@ -1,10 +1,17 @@
-//! What each NUMA node should have of a pool: as much of it as it has of the memory.
+//! What each NUMA node should have of a pool: as much of it as it has of the memory. Whoever
+//! spreads pages over nodes asks here.
 
 use crate::{
     linux::{hugepages::Pool, numa::node::NodeCounters},
-    model::{machine::Machine, need::Need},
+    model::{
+        machine::Machine,
+        need::{Need, own_pages},
+    },
     server::facts::AllowedNodes,
 };
+
+/// A node gives this share of what it has; its own kernel memory and files need the rest.
+const MOST_PERCENT: u64 = 95;
 
 /// One node's share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,101 +24,198 @@ pub struct Share {
     pub fair: u64,
 }
 
-/// Of so many pages, over the nodes that the server may use and that have memory. Where the kernel
-/// does not tell how much memory a node has, all get the same.
-pub fn of_nodes(machine: &Machine, page_bytes: u64, total: u64) -> Vec<Share> {
-    let nodes = match (&machine.facts.allowed_nodes, &machine.around) {
-        (AllowedNodes::Only(nodes), _) => nodes.as_slice(),
-        (_, Some(around)) => around.nodes.as_deref().unwrap_or_default(),
-        _ => &[],
-    };
-    let parts: Vec<(u32, u64, Option<u64>)> = nodes
-        .iter()
-        .filter(|node| node.memory.total != Some(0))
-        .filter_map(|node| {
-            let part = node
-                .pools
-                .iter()
-                .find(|part| part.page_bytes == page_bytes)?;
-            Some((node.number, part.counters?.total, node.memory.total))
-        })
-        .collect();
-    let of_nodes: u64 = parts.iter().map(|&(_, has, _)| has).sum();
-    let total = match machine.facts.allowed_nodes {
-        AllowedNodes::Only(_) => of_nodes,
-        AllowedNodes::All | AllowedNodes::Untold(_) => total,
-    };
-    let memory: Option<Vec<u64>> = parts.iter().map(|&(_, _, memory)| memory).collect();
-    let weights = memory.unwrap_or_else(|| vec![1; parts.len()]);
-    let all: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
-    parts
-        .iter()
-        .zip(weights)
-        .map(|(&(node, has, _), weight)| {
-            let fair = u128::from(total) * u128::from(weight);
-            let fair = fair.checked_div(all).unwrap_or(0);
-            Share {
-                node,
-                has,
-                fair: u64::try_from(fair).unwrap_or(u64::MAX),
-            }
-        })
-        .collect()
+/// A node that has memory, and its part of one pool.
+struct Part {
+    node: u32,
+    counters: NodeCounters,
+    memory: Option<u64>,
+    /// Whether the server may use it.
+    is_allowed: bool,
 }
 
-/// The pool that is needed, with this server's part on the nodes that it may use, the nodes that
-/// get more first. `None`: there is one node, or nodes cannot be seen.
-pub fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
-    let nodes = machine.around.as_ref()?.nodes.as_ref().ok()?;
+impl Part {
+    fn persistent(&self) -> u64 {
+        self.counters.total.saturating_sub(self.counters.surplus)
+    }
+
+    fn used(&self) -> u64 {
+        self.counters.total.saturating_sub(self.counters.free)
+    }
+
+    fn most(&self, page_bytes: u64) -> u64 {
+        self.memory
+            .map_or(u64::MAX, |memory| most_pages(memory, page_bytes))
+    }
+}
+
+/// Pages that a node of so much memory can have at most.
+pub fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
+    (memory_bytes / 100 * MOST_PERCENT)
+        .checked_div(page_bytes)
+        .unwrap_or(0)
+}
+
+/// `None`: nodes cannot be seen. Where the kernel knows none there are none.
+fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
     let is_allowed = |number: u32| match &machine.facts.allowed_nodes {
         AllowedNodes::Only(nodes) => nodes.iter().any(|node| node.number == number),
         AllowedNodes::All | AllowedNodes::Untold(_) => true,
     };
-    let pool: &Pool = machine.pool(page_bytes)?;
-    let total = Need::of(&machine.planning(machine.aim()), pool)?.after_restart();
-    let parts: Vec<(u32, NodeCounters, u64, bool)> = nodes
-        .iter()
-        .filter_map(|node| {
-            let mut parts = node.pools.iter();
-            let counters = parts.find(|part| part.page_bytes == page_bytes)?.counters?;
-            let memory = node.memory.total?;
-            Some((node.number, counters, memory, is_allowed(node.number)))
+    let nodes = machine.nodes()?.ok()?.iter();
+    let parts = nodes.filter(|node| node.memory.total != Some(0));
+    let parts = parts.filter_map(|node| {
+        let mut pools = node.pools.iter();
+        let part = pools.find(|part| part.page_bytes == page_bytes)?;
+        Some(Part {
+            node: node.number,
+            counters: part.counters?,
+            memory: node.memory.total,
+            is_allowed: is_allowed(node.number),
         })
-        .collect();
+    });
+    Some(parts.collect())
+}
+
+/// So many pages over these nodes as they have memory, or the same for each where the kernel
+/// doesn't tell how much; none gets less than its floor, or more than it can have.
+fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
+    let memory: Option<Vec<u64>> = parts.iter().map(|(part, _)| part.memory).collect();
+    let weights = memory.unwrap_or_else(|| vec![1; parts.len()]);
+    let mut fixed: Vec<Option<u64>> = vec![None; parts.len()];
+    loop {
+        let open = |at: &usize| fixed[*at].is_none();
+        let all: u128 = (0..parts.len())
+            .filter(open)
+            .map(|at| u128::from(weights[at]))
+            .sum();
+        let given: u64 = fixed.iter().flatten().sum();
+        let rest = pages.saturating_sub(given);
+        let share = |at: usize| {
+            let share = u128::from(rest) * u128::from(weights[at]);
+            u64::try_from(share.checked_div(all).unwrap_or(0)).unwrap_or(u64::MAX)
+        };
+        let floor = |at: &usize| share(*at) < parts[*at].1;
+        let most = |at: usize| parts[at].0.most(page_bytes).max(parts[at].1);
+        let mut places = (0..parts.len()).filter(open);
+        if let Some(at) = places.clone().find(floor) {
+            fixed[at] = Some(parts[at].1);
+            continue;
+        }
+        if let Some(at) = places.find(|&at| share(at) > most(at)) {
+            fixed[at] = Some(most(at));
+            continue;
+        }
+        let mut shares: Vec<u64> = (0..parts.len())
+            .map(|at| fixed[at].unwrap_or_else(|| share(at)))
+            .collect();
+        // What division leaves is less than a page for each.
+        let mut left = pages.saturating_sub(shares.iter().sum());
+        for at in (0..parts.len()).rev().filter(open) {
+            if left > 0 && shares[at] < most(at) {
+                shares[at] += 1;
+                left -= 1;
+            }
+        }
+        return shares;
+    }
+}
+
+/// Of the persistent pages that there are, over the nodes that the server may use. `None`: nodes
+/// cannot be seen.
+pub fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
+    let parts = parts(machine, page_bytes)?;
+    let kept = kept(&parts, machine, page_bytes);
+    let allowed: Vec<&Part> = parts.iter().filter(|part| part.is_allowed).collect();
+    let with_floors: Vec<(&Part, u64)> = allowed.iter().map(|part| (*part, kept(part))).collect();
+    let all = allowed.iter().map(|part| part.persistent()).sum();
+    let fair = spread(all, &with_floors, page_bytes);
+    let shares = allowed.iter().zip(fair).map(|(part, fair)| Share {
+        node: part.node,
+        has: part.persistent(),
+        fair,
+    });
+    Some(shares.collect())
+}
+
+/// Pages that others may have on a node, and that stay there: what they use, and what they may have
+/// been promised, perhaps as servers that may use no other node.
+fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) -> u64 + use<> {
+    let own = own_pages(&machine.facts, page_bytes).unwrap_or(0);
+    let pool = machine.pool(page_bytes);
+    let (reserved, committed) = pool.map_or((0, 0), |pool| (pool.reserved, pool.committed()));
+    let elsewhere: u64 = parts
+        .iter()
+        .filter(|part| !part.is_allowed)
+        .map(Part::used)
+        .sum();
+    let others = committed.saturating_sub(own).saturating_sub(elsewhere);
+    let promised = reserved.min(others);
+    move |part| {
+        // On a node that the server may use, surplus pages of others have to become persistent
+        // before any page is added for it.
+        let (own, most) = if part.is_allowed {
+            (own, part.counters.total)
+        } else {
+            (0, part.persistent())
+        };
+        let used = part.used().saturating_sub(own);
+        used.saturating_add(promised).min(most)
+    }
+}
+
+/// The pool that is needed, with this server's part on the nodes that it may use, and the rest on
+/// all: the nodes that get more first, then those that get less. `None`: there is one node, or
+/// nodes cannot be seen.
+pub fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
+    let pool: &Pool = machine.pool(page_bytes)?;
+    let need = Need::of(&machine.planning(machine.aim()), pool)?;
+    let parts = parts(machine, page_bytes)?;
     if parts.len() < 2 {
         return None;
     }
-    // Others keep what they have on the other nodes.
-    let kept: u64 = parts
+    let kept = kept(&parts, machine, page_bytes);
+    let more = |pages: u64, floors: &[(&Part, u64)]| {
+        let all: u64 = floors.iter().map(|(_, pages)| pages).sum();
+        spread(all.saturating_add(pages), floors, page_bytes)
+    };
+    let of_others: Vec<(&Part, u64)> = parts.iter().map(|part| (part, kept(part))).collect();
+    let (allowed, elsewhere): (Vec<_>, Vec<_>) =
+        of_others.into_iter().partition(|(part, _)| part.is_allowed);
+    let with_own = more(need.own, &allowed);
+    let allowed = allowed.into_iter().map(|(part, _)| part).zip(with_own);
+    let given: Vec<(&Part, u64)> = allowed.chain(elsewhere).collect();
+    let so_far: u64 = given.iter().map(|(_, pages)| pages).sum();
+    let fair = more(need.after_restart().saturating_sub(so_far), &given);
+    let mut shares: Vec<Share> = given
         .iter()
-        .filter(|part| !part.3)
-        .map(|(_, counters, ..)| counters.total - counters.free.min(counters.total))
-        .sum();
-    let own = total.checked_sub(kept)?;
-    let memory: u128 = parts
-        .iter()
-        .filter(|part| part.3)
-        .map(|part| u128::from(part.2))
-        .sum();
-    let mut shares: Vec<Share> = parts
-        .iter()
-        .map(|&(node, counters, of_node, is_allowed)| {
-            let share = (u128::from(own) * u128::from(of_node)).checked_div(memory);
-            let share = u64::try_from(share.unwrap_or(0)).unwrap_or(u64::MAX);
-            let used = counters.total - counters.free.min(counters.total);
-            Share {
-                node,
-                has: counters.total.saturating_sub(counters.surplus),
-                fair: if is_allowed { share } else { used },
-            }
+        .zip(fair)
+        .map(|((part, _), fair)| Share {
+            node: part.node,
+            has: part.persistent(),
+            fair,
         })
+        .filter(|share| share.has != share.fair)
         .collect();
-    let given: u64 = shares.iter().map(|share| share.fair).sum();
-    let mut allowed = shares.iter_mut().filter(|share| is_allowed(share.node));
-    if let Some(first) = allowed.next() {
-        first.fair = first.fair.saturating_add(total.saturating_sub(given));
-    }
-    shares.retain(|share| share.has != share.fair);
     shares.sort_by_key(|share| share.has >= share.fair);
     Some(shares)
+}
+
+/// Pages that the nodes that the server may use can give it at most, beside what others have there.
+/// `None`: it may use all, or that cannot be told.
+pub fn most_on_allowed(machine: &Machine, page_bytes: u64) -> Option<u64> {
+    let AllowedNodes::Only(_) = &machine.facts.allowed_nodes else {
+        return None;
+    };
+    let parts = parts(machine, page_bytes)?;
+    let allowed = parts.iter().filter(|part| part.is_allowed);
+    let (most, used) = allowed.fold((0u64, 0u64), |(most, used), part| {
+        (
+            most.saturating_add(part.most(page_bytes)),
+            used.saturating_add(part.used()),
+        )
+    });
+    let own = own_pages(&machine.facts, page_bytes)?;
+    let pool = machine.pool(page_bytes)?;
+    let touched = own.saturating_sub(pool.reserved);
+    Some(most.saturating_sub(used.saturating_sub(touched)))
 }

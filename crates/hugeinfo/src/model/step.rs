@@ -170,6 +170,8 @@ pub enum Decision {
     LowerSharedBuffers {
         /// To so many bytes at most. `None`: how far cannot be told, or nothing would be left.
         to_bytes: Option<u64>,
+        /// What is missing.
+        missing_bytes: u64,
         /// Pages that do not fit.
         pages: u64,
         /// Their size.
@@ -186,6 +188,8 @@ pub enum Decision {
     FreeMemory {
         /// What is missing.
         bytes: u64,
+        /// What `shared_buffers` could be instead. `None`: nothing would be left.
+        to_bytes: Option<u64>,
     },
     /// The pool is another program's.
     OthersHoldThePools,
@@ -208,8 +212,44 @@ pub enum Decision {
     CorrectTheFiles,
     /// These settings do not let it start, or may not: it brings back more than they have room for.
     RaiseSettings(Vec<TooLow>),
-    /// The machine has to be booted with the pages.
-    Reboot,
+    /// The NUMA nodes that the server may use are too small for the segment.
+    BeyondNodes {
+        /// What `shared_buffers` could be. `None`: nothing would be left.
+        to_bytes: Option<u64>,
+        /// Pages that it takes.
+        pages: u64,
+        /// Pages that these nodes can give it.
+        most_pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
+    /// The memory of a NUMA node has no room for its part of a pool.
+    NoRoom {
+        /// Pages that are missing.
+        pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
+    /// Whatever cures this makes another check worse.
+    WouldBeWorse {
+        /// Its name.
+        check: &'static str,
+    },
+    /// No plan cures without harm, for no reason that is known.
+    NoSafeWay,
+    /// What a start would get cannot be told, because a source cannot be read.
+    LookAtSources,
+    /// What waits in the files is not told to this role.
+    AskAsSuperuser,
+    /// The configuration that is planned is too large.
+    PlanLess {
+        /// Its main segment.
+        bytes: u64,
+        /// One that would fit. `None`: none would.
+        to_bytes: Option<u64>,
+    },
+    /// The planned configuration does not start without huge pages, and they cannot be had.
+    PlanWithoutOn,
     /// No file can say what the next boot sets up: one that comes later, or that cannot be read,
     /// has the last word.
     LookAtBootFiles,
@@ -220,4 +260,19 @@ pub enum Decision {
     },
     /// A limit that only the orchestrator can raise.
     RaiseLimitOutside,
+}
+
+impl Decision {
+    /// Whether it names figures of the next start.
+    pub fn has_figures(&self) -> bool {
+        matches!(
+            self,
+            Self::LowerSharedBuffers { .. }
+                | Self::FewerServers { .. }
+                | Self::FreeMemory { .. }
+                | Self::BeyondNodes { .. }
+                | Self::NoRoom { .. }
+                | Self::RaiseMemoryLimit { .. }
+        )
+    }
 }

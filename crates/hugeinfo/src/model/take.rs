@@ -14,6 +14,7 @@ use crate::{
         memory_limit::{self, Holds},
         need::{own_pages, pages_of},
         pools::{self, Pool},
+        shares,
         step::{By, Counts, Planned, Service, Setting, Step, Waits},
         touched::Bounds,
     },
@@ -31,9 +32,16 @@ const SPARE_PERCENT: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// The kernel gives fewer pages.
-    Less,
+    Less {
+        /// So many fewer, if it has moved together what it can.
+        missing: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
     /// It cannot be taken at all.
     Refused,
+    /// What it does cannot be told.
+    Untold,
     /// It does harm.
     Harm(Harm),
 }
@@ -188,11 +196,8 @@ impl Machine {
                     .iter()
                     .find(|part| part.page_bytes == pool.page_bytes)?;
                 let part = part.counters?;
-                // A node gives what it has, less what its own kernel memory and files need.
-                let most = node
-                    .memory
-                    .total
-                    .map(|bytes| bytes / 100 * 95 / pool.page_bytes);
+                let most = node.memory.total;
+                let most = most.map(|bytes| shares::most_pages(bytes, pool.page_bytes));
                 Some(pools::Node {
                     number: node.number,
                     total: part.total,
@@ -257,8 +262,12 @@ impl Machine {
                 .set_on_node(number, pages)
                 .map_err(|_| Trouble::Refused)?,
         };
+        let less = Err(Trouble::Less {
+            missing: done.missing,
+            page_bytes,
+        });
         if !self.is_compacted && done.fresh > self.ready_pages(page_bytes) {
-            return Err(Trouble::Less);
+            return less;
         }
         let ram_bytes = self.ram_bytes();
         let pools_before = self.pools_bytes();
@@ -266,11 +275,7 @@ impl Machine {
         let pools_after = self.pools_bytes();
         let grown = pools_after.saturating_sub(pools_before);
         let Some(around) = &mut self.around else {
-            return if done.missing > 0 {
-                Err(Trouble::Less)
-            } else {
-                Ok(())
-            };
+            return if done.missing > 0 { less } else { Ok(()) };
         };
         if let Ok(usage) = &mut around.host.usage {
             if grown > 0
@@ -292,10 +297,7 @@ impl Machine {
         }
         let base = self.facts.base_page_bytes;
         set_commit_limit(around, ram_bytes, Some(pools_before), pools_after, base)?;
-        if done.missing > 0 {
-            return Err(Trouble::Less);
-        }
-        Ok(())
+        if done.missing > 0 { less } else { Ok(()) }
     }
 
     /// Pages for which free memory has whole blocks. Where nobody can see them, all may be there.
@@ -375,6 +377,7 @@ impl Machine {
         self.has_to_come_back = self.is_on_huge_pages() == Some(true);
         self.uncharge();
         self.give_back();
+        self.recount_nodes(self.facts.page_bytes(), self.facts.base_page_bytes);
         let committed = landing::own_committed_bytes(self);
         if let Some(around) = &mut self.around {
             let shared = around
@@ -409,6 +412,15 @@ impl Machine {
             limit.use_bytes = limit.use_bytes.saturating_sub(least);
         }
         self.touched.most = most.saturating_sub(least);
+    }
+
+    /// Other pages do not make it lie elsewhere.
+    fn recount_nodes(&mut self, from_bytes: Option<u64>, to_bytes: u64) {
+        let Some(from_bytes) = from_bytes else { return };
+        let nodes = self.around.iter_mut().flat_map(|a| &mut a.segment_nodes);
+        for pages in nodes.flat_map(BTreeMap::values_mut) {
+            *pages = pages.saturating_mul(from_bytes) / to_bytes.max(1);
+        }
     }
 
     /// Huge pages that the server has.
@@ -499,7 +511,7 @@ impl Machine {
             Landing::SmallPages(_, Fit::BeyondCommitLimit { .. }) | Landing::Fails(..) => {
                 return Err(Trouble::Harm(Harm::Down));
             }
-            Landing::Untold(_) => return Err(Trouble::Refused),
+            Landing::Untold(_) => return Err(Trouble::Untold),
         };
         if is_on_huge_pages {
             self.map_huge_pages(&next)?;
@@ -518,6 +530,8 @@ impl Machine {
                 mappings: 1,
             });
         }
+        let base = self.facts.base_page_bytes;
+        self.recount_nodes(Some(base), self.facts.page_bytes().unwrap_or(base));
         self.facts.server = next;
         self.facts.planned = None;
         self.waits = Waits::ForNothing;

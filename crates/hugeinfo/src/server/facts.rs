@@ -2,7 +2,7 @@
 
 use crate::linux::{
     cgroup::{self, Hugetlb},
-    error::{Absent, ReadError, absent_or},
+    error::{Absence, Absent, ReadError, absent_or},
     hugepages::{self, Pool},
     meminfo::{self, Meminfo},
     numa::{
@@ -128,12 +128,10 @@ impl AllowedNodes {
             Ok(list) => list,
             Err(absent) => {
                 // A kernel without NUMA, or one that doesn't tell of its nodes.
-                let nodes = absent_or(nodes::read(root))?.unwrap_or_default();
-                let is_certain = nodes.len() < 2;
-                return Ok(if is_certain {
-                    Self::All
-                } else {
-                    Self::Untold(absent)
+                return Ok(match absent_or(nodes::read(root))? {
+                    Ok(nodes) if nodes.len() < 2 => Self::All,
+                    Err(nodes) if nodes.why == Absence::Missing => Self::All,
+                    Ok(_) | Err(_) => Self::Untold(absent),
                 });
             }
         };

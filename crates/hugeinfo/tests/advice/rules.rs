@@ -541,8 +541,8 @@ fn planned(machine: &Machine, next: Next) -> Judged {
     }
     let rows = runbook::of(machine, Some(&plan));
     let steps: Vec<Step> = rows.into_iter().map(|row| row.step).collect();
-    if let [Step::Decide(_)] = steps.as_slice() {
-        return Ok(());
+    if let [Step::Decide(decision)] = steps.as_slice() {
+        return fits_what_is_said_to(machine, &plan, decision);
     }
     let asks =
         next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap;
@@ -570,6 +570,32 @@ fn planned(machine: &Machine, next: Next) -> Judged {
         ensure!(
             after.is_on_huge_pages() == Some(true),
             "the plan ends on small pages: {steps:?}"
+        );
+    }
+    Ok(())
+}
+
+/// A plan of the size that is said to fit is not too large again.
+fn fits_what_is_said_to(machine: &Machine, plan: &planned::Planned, decision: &Decision) -> Judged {
+    let Decision::PlanLess {
+        bytes,
+        to_bytes: Some(fits),
+    } = decision
+    else {
+        return Ok(());
+    };
+    ensure!(fits < bytes, "{fits} are no less than {bytes}");
+    let mut less = plan.clone();
+    less.next.shared_memory_bytes = fits / 8192 * 8192;
+    if let Some(last) = less.settings.last_mut() {
+        last.next = Ok(less.next.clone());
+    }
+    let rows = runbook::of(machine, Some(&less));
+    for row in rows {
+        ensure!(
+            !matches!(row.step, Step::Decide(Decision::PlanLess { .. })),
+            "what is said to fit does not: {decision:?}, and then {:?}",
+            row.step
         );
     }
     Ok(())

@@ -11,8 +11,21 @@ fn over(m: &mut Scene, pages: &[u64]) {
 table! { numa_pool;
     "one node" |_| {} Ok "one node";
     "uneven" |m| { over(m, &[500, 37]) }
-        Warning "node 1 has 37 huge pages of 2 MB, and 268 would be its share of 537"
+        Warning "node 1 has 37 huge pages of 2 MB, and 269 would be its share of 537"
         => "echo 269 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 268 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+    "a kernel without NUMA" |m| { m.around.nodes = Err(crate::missing("/sys/devices/system/node")) } Ok "one node";
+    "nodes that are hidden" |m| { m.around.nodes = Err(crate::denied("/sys/devices/system/node")) }
+        Unknown "/sys/devices/system/node may not be read";
+    "surplus pages cannot be moved"
+        |m| {
+            over(m, &[869, 268]);
+            m.pool(0).total += 600;
+            m.pool(0).free += 600;
+            m.pool(0).surplus = 600;
+            let nodes = m.around.nodes.as_mut().expect("nodes");
+            nodes[0].pools[0].counters.as_mut().expect("counters").surplus = 600;
+        }
+        Ok "537 huge pages of 2 MB lie on 2 nodes";
     "nobody asks" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; over(m, &[500, 37]) }
         Ok "asks for no huge pages";
     "even" |m| { over(m, &[269, 268]) } Ok "lie on 2 nodes as these have memory";
@@ -31,5 +44,5 @@ table! { numa_pool;
                 node.memory.total = Some(512 * MB);
             }
         }
-        Warning "node 255 has 0 huge pages of 2 MB, and 99 would be its share of 25500" => "echo 100 > /sys/devices/system/node/node255/hugepages/hugepages-2048kB/nr_hugepages";
+        Warning "node 255 has 0 huge pages of 2 MB, and 100 would be its share of 25500" => "echo 100 > /sys/devices/system/node/node255/hugepages/hugepages-2048kB/nr_hugepages";
 }

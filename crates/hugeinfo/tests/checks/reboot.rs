@@ -22,7 +22,7 @@ table! { reboot;
     "more than the host can spare"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 are required"
-        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are more than this host can spare";
+        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare";
     "more than leaves RAM to work with" |m| { m.asked(31_744) }
         Warning "/etc/sysctl.d/hugepages.conf sets up 31744 huge pages of 2 MB at the next boot, and the pools then leave 2 GB of 64 GB RAM"
         => "sed -i 's/^vm\\.nr_hugepages = 31744$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";

@@ -31,7 +31,10 @@ mod thp_shared;
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
 use crate::{
-    advice::check::{Answer, Finding, Status},
+    advice::{
+        check::{Answer, Finding, Status},
+        decisions::About,
+    },
     model::{
         machine::Machine,
         step::{Decision, Service, Step},
@@ -43,10 +46,12 @@ pub(crate) struct Entry {
     /// Stable.
     pub(crate) name: &'static str,
     /// What it tells, for when it can't.
-    about: &'static str,
+    tells: &'static str,
     judge: fn(&Machine) -> Answer,
     /// Where its remedy comes from.
     pub(crate) cure: Cure,
+    /// What a person decides about where no remedy is safe.
+    pub(crate) decides: About,
 }
 
 /// Where a remedy comes from.
@@ -67,7 +72,7 @@ impl Entry {
         (self.judge)(machine).unwrap_or_else(|untold| {
             Finding::new(
                 Status::Unknown,
-                format!("{} cannot be told: {}", self.about, untold.0),
+                format!("{} cannot be told: {}", self.tells, untold.0),
             )
         })
     }
@@ -75,15 +80,22 @@ impl Entry {
 
 const fn entry(
     name: &'static str,
-    about: &'static str,
+    tells: &'static str,
     judge: fn(&Machine) -> Answer,
     cure: Cure,
 ) -> Entry {
     Entry {
         name,
-        about,
+        tells,
         judge,
         cure,
+        decides: About::Pool,
+    }
+}
+
+impl Entry {
+    const fn deciding(self, decides: About) -> Self {
+        Self { decides, ..self }
     }
 }
 
@@ -122,13 +134,15 @@ pub(crate) static ALL: [Entry; 22] = [
         "what the configuration files mean for the next start",
         restart_with_files::judge,
         Cure::Pools,
-    ),
+    )
+    .deciding(About::Files),
     entry(
         "reboot",
         "what the next boot sets up",
         reboot::judge,
         Cure::Pools,
-    ),
+    )
+    .deciding(About::NextBoot),
     entry(
         "huge_page_size",
         "which huge pages the kernel has",
@@ -152,7 +166,8 @@ pub(crate) static ALL: [Entry; 22] = [
         "what the pools leave of RAM",
         memory_left::judge,
         Cure::Pools,
-    ),
+    )
+    .deciding(About::Memory),
     entry(
         "neighbours",
         "whether other servers share the pools",
@@ -176,7 +191,8 @@ pub(crate) static ALL: [Entry; 22] = [
         "what page tables cost",
         page_tables::judge,
         Cure::HugePages,
-    ),
+    )
+    .deciding(About::PageTables),
     entry(
         "swap",
         "whether the server is swapped out",
@@ -206,7 +222,8 @@ pub(crate) static ALL: [Entry; 22] = [
         "what the pools take from CommitLimit",
         overcommit::judge,
         Cure::Own(crate::advice::plans::commit_limit),
-    ),
+    )
+    .deciding(About::CommitLimit),
     entry(
         "oom_protection",
         "whether the OOM killer spares the postmaster",

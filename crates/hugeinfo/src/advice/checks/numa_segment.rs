@@ -15,7 +15,8 @@ use crate::{
 
 pub(super) fn judge(machine: &Machine) -> Answer {
     let around = machine.around()?;
-    if around.nodes.as_ref()?.len() < 2 {
+    let nodes = machine.nodes().transpose()?.unwrap_or_default();
+    if nodes.len() < 2 {
         return Ok(Finding::ok("there is one node"));
     }
     if let AllowedNodes::Only(nodes) = &machine.facts.allowed_nodes

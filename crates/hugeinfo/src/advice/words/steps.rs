@@ -162,26 +162,51 @@ fn decide(decision: &Decision) -> String {
     match decision {
         Decision::LowerSharedBuffers {
             to_bytes,
+            missing_bytes,
             pages,
             page_bytes,
-        } => {
-            let size = human(*page_bytes);
-            let why = format!("{pages} huge pages of {size} are more than this host can spare");
+        } => format!(
+            "{} or add memory: {pages} huge pages of {} are {} more than this host can spare",
+            lower(*to_bytes),
+            human(*page_bytes),
+            human(*missing_bytes)
+        ),
+        Decision::BeyondNodes {
+            to_bytes,
+            pages,
+            most_pages,
+            page_bytes,
+        } => format!(
+            "{} or let the server use more NUMA nodes: it takes {pages} huge pages of {}, and its nodes can have {most_pages} for it",
+            lower(*to_bytes),
+            human(*page_bytes)
+        ),
+        Decision::NoRoom { pages, page_bytes } => format!(
+            "free memory on the NUMA nodes (hugeinfo_numa), or boot the machine with the pool: {pages} huge pages of {} have no room there",
+            human(*page_bytes)
+        ),
+        Decision::WouldBeWorse { check } => format!(
+            "see what hugeinfo_checks says of {check}, which every cure of this would make worse"
+        ),
+        Decision::NoSafeWay => "no step is known that cures this and does no harm: cure what else hugeinfo_checks names, and look again".to_owned(),
+        Decision::LookAtSources => "look for what cannot be read (hugeinfo_sources): without it nobody can tell what is safe".to_owned(),
+        Decision::AskAsSuperuser => "ask as a role that may execute hugeinfo_plan(jsonb): settings wait for a restart, and the figures depend on them".to_owned(),
+        Decision::PlanLess { bytes, to_bytes } => {
+            let beyond = format!("a main segment of {} is more than can be had here", human(*bytes));
             match to_bytes {
-                Some(bytes) => format!(
-                    "lower shared_buffers to {}MB or add memory: {why}",
-                    bytes >> 20
-                ),
-                None => format!("lower shared_buffers or add memory: {why}"),
+                Some(fits) => format!("plan less: {beyond}, and {}MB fit (segment_bytes of hugeinfo_plan)", fits >> 20),
+                None => format!("plan less, or add memory: {beyond}"),
             }
         }
+        Decision::PlanWithoutOn => "plan it with huge_pages = try: with on the server would not start, since its huge pages cannot be had here".to_owned(),
         Decision::FewerServers { pages, page_bytes } => format!(
             "lower shared_buffers of one of the servers, or move one to another host: together they need {pages} huge pages of {}, more than this host can spare",
             human(*page_bytes)
         ),
-        Decision::FreeMemory { bytes } => format!(
-            "free {} of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
-            human(*bytes)
+        Decision::FreeMemory { bytes, to_bytes } => format!(
+            "free {} of memory first, {}or boot the machine with the pool: as much is missing from MemAvailable now",
+            human(*bytes),
+            to_bytes.map_or_else(String::new, |bytes| format!("or {}, ", lower(Some(bytes))))
         ),
         Decision::OthersHoldThePools => "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
         Decision::LookForHiddenServers { pages, page_bytes } => format!(
@@ -194,13 +219,19 @@ fn decide(decision: &Decision) -> String {
         Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows".to_owned(),
         Decision::CorrectTheFiles => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines".to_owned(),
         Decision::RaiseSettings(settings) => restored::raise(settings),
-        Decision::Reboot => "nothing that is safe gets there now: cure what else hugeinfo_checks names first, or boot the machine with the pool on the kernel command line".to_owned(),
         Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
         Decision::RaiseMemoryLimit { bytes } => format!(
             "raise the memory limit of the server's control group by {} or lower shared_buffers",
             human(*bytes)
         ),
         Decision::RaiseLimitOutside => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container".to_owned(),
+    }
+}
+
+fn lower(to_bytes: Option<u64>) -> String {
+    match to_bytes {
+        Some(bytes) => format!("lower shared_buffers to {}MB", bytes >> 20),
+        None => "lower shared_buffers".to_owned(),
     }
 }
 
