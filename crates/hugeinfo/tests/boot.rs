@@ -602,41 +602,8 @@ fn where_a_line_of_tmpfiles_has_the_last_word() {
     }
 }
 
-struct Shell {
-    program: PathBuf,
-    /// Where it finds others. `None`: where everybody does.
-    programs: Option<TempDir>,
-}
-
-/// That of this system, and BusyBox, with its own sed.
-fn shells() -> Vec<Shell> {
-    let usual = Shell {
-        program: "sh".into(),
-        programs: None,
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut all = std::env::split_paths(&path).map(|directory| directory.join("busybox"));
-    let Some(busybox) = all.find(|file| file.exists()) else {
-        assert!(
-            std::env::var_os("HUGEINFO_TEST_REQUIRE_ALL").is_none(),
-            "skipped: there is no BusyBox"
-        );
-        eprintln!("skipped: there is no BusyBox");
-        return vec![usual];
-    };
-    let programs = tempfile::tempdir().expect("a directory");
-    for name in ["sh", "sed", "mkdir"] {
-        symlink(&busybox, programs.path().join(name)).expect("a link");
-    }
-    let small = Shell {
-        program: programs.path().join("sh"),
-        programs: Some(programs),
-    };
-    vec![usual, small]
-}
-
 /// As it is typed: by a root with a strict umask, and once more. `/etc` is that of the tree.
-fn type_in(host: &Host, edit: &Edit, shell: &Shell) {
+fn type_in(host: &Host, edit: &Edit) {
     let step = Step::SetPoolAtBoot {
         page_bytes: MB2,
         pages: 537,
@@ -645,11 +612,8 @@ fn type_in(host: &Host, edit: &Edit, shell: &Shell) {
     let machine = scene::machine(&scene::healthy());
     let etc = format!("{}/etc/", host.0.path().display());
     let command = words::command(&machine, &step).replace("/etc/", &etc);
-    let mut typed = Command::new(&shell.program);
+    let mut typed = Command::new("sh");
     typed.args(["-c", &format!("umask 077; {command}")]);
-    if let Some(programs) = &shell.programs {
-        typed.env("PATH", programs.path());
-    }
     assert!(typed.status().expect("a shell").success(), "{command}");
 }
 
@@ -657,72 +621,70 @@ fn type_in(host: &Host, edit: &Edit, shell: &Shell) {
 fn what_is_typed_is_what_was_tried() {
     let wanted = "vm.nr_hugepages = 537\n";
     let by_tmpfiles = format!("w /{GIGANTIC} - - - - 537\n");
-    for shell in shells() {
-        for (file, before, after) in [
-            ("sysctl.d/hugepages", None, wanted.to_owned()),
-            (
-                "sysctl.d/hugepages",
-                Some("vm.overcommit_ratio = 80\n"),
-                format!("vm.overcommit_ratio = 80\n{wanted}"),
-            ),
-            (
-                "sysctl.d/99 it's \"x\" $y",
-                Some("vm.nr_hugepages=5"),
-                wanted.trim_end().to_owned(),
-            ),
-            (
-                "sysctl.d/a",
-                Some("#\n-vm.nr_hugepages=\t5 # it's a] \\1 / & $HOME ^x|,@\nvm.x=1\n"),
-                format!("#\n{wanted}vm.x=1\n"),
-            ),
-            // All lines that read so, and none that reads almost so.
-            (
-                "sysctl.d/a",
-                Some("vm.nr_hugepages=5\nvmxnr_hugepages=5\n vm.x=5\nvm.nr_hugepages=5\n"),
-                format!("{wanted}vmxnr_hugepages=5\n vm.x=5\n{wanted}"),
-            ),
-            (
-                "tmpfiles.d/a",
-                Some("w /sys//kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 5\n"),
-                by_tmpfiles.clone(),
-            ),
-        ] {
-            let (directory, _) = file.split_once('/').expect("a directory");
-            let (directory, file) = (format!("etc/{directory}"), format!("etc/{file}.conf"));
-            let page_bytes = if directory.ends_with("sysctl.d") {
-                MB2
-            } else {
-                GB
-            };
-            let host = Host::with(&[]);
-            host.path("etc/x");
-            if let Some(before) = before {
-                host.write(&file, before);
-            }
-            for (path, mode) in [(&directory, 0o755), (&file, 0o644)] {
-                // Of those that are there.
-                let mode = fs::Permissions::from_mode(mode);
-                let _ = fs::set_permissions(host.0.path().join(path), mode);
-            }
-            let edit = edit(&host, page_bytes).expect("a change");
-            let tried = host.next().with(&edit).expect("memory");
-            type_in(&host, &edit, &shell);
-            assert_eq!(host.next(), tried);
-            let read = || fs::read_to_string(host.path(&file)).expect("read");
-            assert_eq!(read(), after, "{:?}", shell.program);
-            type_in(&host, &edit, &shell);
-            let again = match edit {
-                Edit::Append { line, .. } => format!("{after}{line}\n"),
-                _ => after,
-            };
-            assert_eq!(read(), again, "{:?}", shell.program);
-            assert_eq!(host.pool(page_bytes).asked, 537);
-            let mode = |path: &str| {
-                let found = host.0.path().join(path).metadata().expect("metadata");
-                found.permissions().mode() & 0o777
-            };
-            assert_eq!((mode(&file), mode(&directory)), (0o644, 0o755), "{file}");
+    for (file, before, after) in [
+        ("sysctl.d/hugepages", None, wanted.to_owned()),
+        (
+            "sysctl.d/hugepages",
+            Some("vm.overcommit_ratio = 80\n"),
+            format!("vm.overcommit_ratio = 80\n{wanted}"),
+        ),
+        (
+            "sysctl.d/99 it's \"x\" $y",
+            Some("vm.nr_hugepages=5"),
+            wanted.trim_end().to_owned(),
+        ),
+        (
+            "sysctl.d/a",
+            Some("#\n-vm.nr_hugepages=\t5 # it's a] \\1 / & $HOME ^x|,@\nvm.x=1\n"),
+            format!("#\n{wanted}vm.x=1\n"),
+        ),
+        // All lines that read so, and none that reads almost so.
+        (
+            "sysctl.d/a",
+            Some("vm.nr_hugepages=5\nvmxnr_hugepages=5\n vm.x=5\nvm.nr_hugepages=5\n"),
+            format!("{wanted}vmxnr_hugepages=5\n vm.x=5\n{wanted}"),
+        ),
+        (
+            "tmpfiles.d/a",
+            Some("w /sys//kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 5\n"),
+            by_tmpfiles.clone(),
+        ),
+    ] {
+        let (directory, _) = file.split_once('/').expect("a directory");
+        let (directory, file) = (format!("etc/{directory}"), format!("etc/{file}.conf"));
+        let page_bytes = if directory.ends_with("sysctl.d") {
+            MB2
+        } else {
+            GB
+        };
+        let host = Host::with(&[]);
+        host.path("etc/x");
+        if let Some(before) = before {
+            host.write(&file, before);
         }
+        for (path, mode) in [(&directory, 0o755), (&file, 0o644)] {
+            // Of those that are there.
+            let mode = fs::Permissions::from_mode(mode);
+            let _ = fs::set_permissions(host.0.path().join(path), mode);
+        }
+        let edit = edit(&host, page_bytes).expect("a change");
+        let tried = host.next().with(&edit).expect("memory");
+        type_in(&host, &edit);
+        assert_eq!(host.next(), tried);
+        let read = || fs::read_to_string(host.path(&file)).expect("read");
+        assert_eq!(read(), after);
+        type_in(&host, &edit);
+        let again = match edit {
+            Edit::Append { line, .. } => format!("{after}{line}\n"),
+            _ => after,
+        };
+        assert_eq!(read(), again);
+        assert_eq!(host.pool(page_bytes).asked, 537);
+        let mode = |path: &str| {
+            let found = host.0.path().join(path).metadata().expect("metadata");
+            found.permissions().mode() & 0o777
+        };
+        assert_eq!((mode(&file), mode(&directory)), (0o644, 0o755), "{file}");
     }
 }
 

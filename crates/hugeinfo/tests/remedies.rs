@@ -213,7 +213,7 @@ fn n01_what_is_kept_for_root_of_commit_limit_is_no_servers() {
         "restart",
         refused,
         Status::Critical,
-        "on small pages the main segment takes 50 GB, and CommitLimit leaves 10 GB",
+        "on small pages the main segment takes 50 GB, and CommitLimit leaves 10240 MB",
         Some("sysctl -w vm.nr_hugepages=25600"),
     );
     // CommitLimit falls from 40 to 35.5 GB, and 30 GB are promised.
@@ -1227,7 +1227,7 @@ fn each_planned_setting_is_a_row() {
             "ALTER SYSTEM SET max_connections = 200",
             "ALTER SYSTEM SET shared_buffers = 'it''''s 2GB'",
             "restart PostgreSQL",
-            "for the next boot, in /etc/sysctl.d/hugepages.conf: vm.nr_hugepages = 1050",
+            &typed_instead("sysctl.d/hugepages.conf", 537, 1050),
         ]
     );
 }

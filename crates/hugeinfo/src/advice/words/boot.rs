@@ -5,7 +5,7 @@ use crate::linux::boot::Edit;
 /// What root types in a shell; of words on the kernel's command line, what is to stand there.
 pub(super) fn edited(edit: &Edit) -> String {
     match edit {
-        // Typed twice, it finds nothing any more. BusyBox's sed takes it, too.
+        // Typed twice, it finds nothing any more.
         Edit::Replace { file, old, new } => {
             format!(
                 "sed -i {} {}",
