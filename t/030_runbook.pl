@@ -165,7 +165,7 @@ SKIP:
 	my @rows = grep { $_->{command} !~ /sysctl\.d|next boot|restart PostgreSQL/ && !is_of_the_unit($_) } runbook();
 	is_deeply(\@rows, [], "$name has nothing to do");
 	my $same = $node->safe_psql('postgres', q(SELECT jsonb_object_agg(name, CASE name WHEN 'shared_buffers' THEN setting::int * 8 || 'kB'
-		ELSE setting END) FROM pg_settings WHERE name IN ('shared_buffers', 'max_connections', 'wal_level', 'huge_pages', 'wal_buffers')));
+		ELSE setting END) FROM pg_settings WHERE name IN ('shared_buffers', 'max_connections', 'wal_level', 'huge_pages')));
 	is_deeply([ runbook($same) ], [ runbook() ], "$name: what it has is not typed again");
 }
 
