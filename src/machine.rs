@@ -57,11 +57,15 @@ pub(crate) fn as_needed() -> Result<Machine, Error> {
     if is_well && !something_may_wait() && is_alone {
         return Ok(machine);
     }
+    // Of servers in containers the segments tell nothing, and idle pages may be theirs.
+    let mut pools = machine.facts.pools.iter().flatten();
+    let is_idle = pools.any(|pool| pool.free > pool.reserved);
+    let is_alone = is_alone && !is_idle;
     let around = surroundings::for_remedy(&machine.facts, is_alone, files_if_waiting)?;
     Ok(Machine::new(machine.facts, Some(around)))
 }
 
-/// Whether no other server runs on this host. Each has a System V segment, whatever its
+/// Whether no other server shares our IPC namespace. Each has a System V segment, whatever its
 /// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`); other programs may have some.
 fn is_alone() -> Result<bool, Error> {
     let own = u64::from(parent_pid());

@@ -160,7 +160,7 @@ pub(crate) fn for_remedy(
 fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
     let own = processes::postmaster(root)?;
     let servers = absent_or(processes::servers_of_host(root, own))?;
-    let sight = sight::read(root, own, servers.as_deref().unwrap_or_default())?;
+    let sight = sight::read(root)?;
     let others = servers.map(|all| {
         let others = all.into_iter();
         others.filter(|server| Some(server.pid) != own).collect()

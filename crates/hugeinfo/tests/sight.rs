@@ -6,10 +6,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use hugeinfo::{
     linux::root::Root,
-    server::{
-        instances::Instance,
-        sight::{self, Sight},
-    },
+    server::sight::{self, Sight},
 };
 use tempfile::TempDir;
 
@@ -24,7 +21,6 @@ impl Host {
         host.write("proc/self/status", "Uid:\t105\t105\t105\t105\n");
         host.write("proc/self/mountinfo", mounts);
         host.namespace("pid", "pid:[4026531836]");
-        host.namespace("ipc", "ipc:[4026531839]");
         host
     }
 
@@ -48,30 +44,8 @@ impl Host {
         self.write("proc/1/status", &text);
     }
 
-    fn attached(&self, creators: &[u32]) {
-        let mut text = "key shmid perms size cpid lpid nattch uid\n".to_owned();
-        for creator in creators {
-            text.push_str(&format!("1 2 600 56 {creator} 7 3 105\n"));
-        }
-        text.push_str("1 3 600 56 999 7 0 105\n");
-        self.write("proc/sysvipc/shm", &text);
-    }
-
-    fn sight(&self, seen: &[Instance]) -> Sight {
-        sight::read(&Root::at(self.0.path()), Some(10), seen).expect("readable files")
-    }
-}
-
-fn server(pid: u32) -> Instance {
-    Instance {
-        pid,
-        owner_uid: None,
-        owner: None,
-        data_directory: None,
-        directory_argument: None,
-        port: None,
-        segment: None,
-        shared_memory_type: None,
+    fn sight(&self) -> Sight {
+        sight::read(&Root::at(self.0.path())).expect("readable files")
     }
 }
 
@@ -79,18 +53,18 @@ fn server(pid: u32) -> Instance {
 fn whoever_sees_the_first_process_of_another_user_sees_all() {
     let host = Host::new(OPEN);
     host.first(0);
-    assert_eq!(host.sight(&[]), Sight::Host);
+    assert_eq!(host.sight(), Sight::Host);
     // A member of the group that `gid=` names.
     let host = Host::new("22 1 0:21 / /proc rw - proc proc rw,gid=105,hidepid=2\n");
     host.first(0);
-    assert_eq!(host.sight(&[]), Sight::Host);
+    assert_eq!(host.sight(), Sight::Host);
 }
 
 #[test]
 fn a_first_process_that_cannot_be_seen_is_hidden() {
     for hidepid in ["", ",hidepid=2", ",hidepid=invisible"] {
         let host = Host::new(&OPEN.replace("proc rw\n", &format!("proc rw{hidepid}\n")));
-        assert_eq!(host.sight(&[]), Sight::Hidden, "{hidepid}");
+        assert_eq!(host.sight(), Sight::Hidden, "{hidepid}");
     }
 }
 
@@ -109,19 +83,6 @@ fn where_the_first_process_is_our_own_users_the_mount_tells() {
         let host = Host::new(&format!("{elsewhere}{mounts}"));
         host.namespace("pid", "pid:[4026532500]");
         host.first(105);
-        assert_eq!(host.sight(&[]), sight, "{option}");
+        assert_eq!(host.sight(), sight, "{option}");
     }
-}
-
-#[test]
-fn system_v_segments_tell_of_servers_whose_processes_are_hidden() {
-    let host = Host::new(OPEN);
-    assert_eq!(host.sight(&[]), Sight::Hidden, "no list");
-    host.attached(&[10]);
-    assert_eq!(host.sight(&[]), Sight::Host, "our own");
-    host.attached(&[10, 20]);
-    assert_eq!(host.sight(&[]), Sight::Hidden, "another's");
-    assert_eq!(host.sight(&[server(20)]), Sight::Host, "one that is seen");
-    host.namespace("ipc", "ipc:[4026532501]");
-    assert_eq!(host.sight(&[server(20)]), Sight::Hidden, "not all of them");
 }

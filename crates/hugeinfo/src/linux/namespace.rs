@@ -11,8 +11,6 @@ use crate::linux::{
 pub(crate) enum Kind {
     /// Control groups.
     Cgroup,
-    /// System V shared memory.
-    Ipc,
     /// Numbers of processes.
     Pid,
 }
@@ -21,7 +19,6 @@ impl Kind {
     fn name_and_first(self) -> (&'static str, u32) {
         match self {
             Self::Cgroup => ("cgroup", 4_026_531_835),
-            Self::Ipc => ("ipc", 4_026_531_839),
             Self::Pid => ("pid", 4_026_531_836),
         }
     }

@@ -2,22 +2,18 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use crate::{
-    linux::{
-        error::{ReadError, absent_or},
-        mounts,
-        namespace::{self, Kind},
-        process::{Process, status},
-        root::Root,
-        sysvipc,
-    },
-    server::instances::Instance,
+use crate::linux::{
+    error::{ReadError, absent_or},
+    mounts,
+    namespace::{self, Kind},
+    process::{Process, status},
+    root::Root,
 };
 
 /// Whose processes can be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// Those of the whole host, or at least all of its servers.
+    /// Those of the whole host.
     Host,
     /// Those of this PID namespace, as in a container.
     Namespace,
@@ -26,11 +22,12 @@ pub enum Sight {
     Hidden,
 }
 
-/// Beside these servers, of which `own` is this one.
+/// Of this process.
 ///
 /// Errors: a file that is malformed or fails to be read; never one that is absent.
-pub fn read(root: &Root, own: Option<u32>, seen: &[Instance]) -> Result<Sight, ReadError> {
-    if hides_processes(root)? && !are_all_servers(root, own, seen)? {
+pub fn read(root: &Root) -> Result<Sight, ReadError> {
+    // The list of System V segments proves nothing: it is that of one IPC namespace.
+    if hides_processes(root)? {
         return Ok(Sight::Hidden);
     }
     Ok(match namespace::is_first(root, Kind::Pid)? {
@@ -63,20 +60,4 @@ fn hides_processes(root: &Root) -> Result<bool, ReadError> {
         ControlFlow::Continue(())
     });
     Ok(absent_or(looked)?.is_ok() && hides)
-}
-
-/// Whether every System V segment that somebody uses is that of a server that is seen: each server
-/// has one, whatever its `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`), and the
-/// list shows those of all users of this IPC namespace.
-fn are_all_servers(root: &Root, own: Option<u32>, seen: &[Instance]) -> Result<bool, ReadError> {
-    if !namespace::is_first(root, Kind::Ipc)? {
-        return Ok(false);
-    }
-    let Ok(segments) = absent_or(sysvipc::read(root))? else {
-        return Ok(false);
-    };
-    let servers = seen.iter().map(|server| server.pid).chain(own);
-    let servers: Vec<u64> = servers.map(u64::from).collect();
-    let mut used = segments.iter().filter(|segment| segment.attached > 0);
-    Ok(used.all(|segment| servers.contains(&segment.creator)))
 }
