@@ -39,6 +39,11 @@ pub(crate) fn changes(planned: &settings::Planned, next: Server) -> Result<Plann
             } => Waits::ForNothing,
             Standing {
                 needs_start: true, ..
+            }
+            // No reload reads the command line.
+            | Standing {
+                source: SettingSource::CommandLine,
+                ..
             } => Waits::ForStart,
             _ => Waits::ForReload,
         };

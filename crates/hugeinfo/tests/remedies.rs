@@ -1054,7 +1054,7 @@ fn n16_a_setting_is_changed_where_it_comes_from() {
         (
             SettingSource::AutoConf,
             false,
-            "in the configuration file: huge_pages = 'try'; then restart PostgreSQL",
+            "in postgresql.auto.conf: huge_pages = 'try'; then restart PostgreSQL",
         ),
     ] {
         expect(
@@ -1462,4 +1462,68 @@ fn figures_that_depend_on_hidden_files_are_not_given() {
     assert_eq!(says("huge_pages", &machine).remedy.as_deref(), Some(ask));
     let pool = machine.pool(2 * MB).expect("a pool");
     assert_eq!(how_to_set(&machine, pool).as_deref(), Some(ask));
+}
+
+#[test]
+fn huge_pages_planned_off_give_their_pool_back_where_memory_does_not_hold_both() {
+    let machine = scene(|m| {
+        m.asked(25_600);
+        m.needs(50 * GB);
+        m.pool(0).total = 28_672;
+        m.pool(0).free = 3_072 + m.pool(0).reserved;
+        m.available = Some(6 * GB);
+    })
+    .machine();
+    let next = Server {
+        huge_pages: HugePages::Off,
+        ..machine.facts.server.clone()
+    };
+    let said = commands(&machine, &plan(&[("huge_pages", "off", Ok(next))]));
+    assert_eq!(
+        said[..4],
+        [
+            "ALTER SYSTEM SET huge_pages = 'off'",
+            "stop PostgreSQL",
+            "sysctl -w vm.nr_hugepages=0",
+            "start PostgreSQL",
+        ]
+    );
+}
+
+#[test]
+fn a_number_is_typed_as_it_was_understood() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = machine.facts.server.clone();
+    let octal = plan(&[
+        ("max_connections", "0100", Ok(next.clone())),
+        ("max_wal_senders", " 0\n", Ok(next)),
+    ]);
+    assert_eq!(
+        commands(&machine, &octal)[..2],
+        [
+            "ALTER SYSTEM SET max_connections = '0100'",
+            "ALTER SYSTEM SET max_wal_senders = 0",
+        ]
+    );
+}
+
+#[test]
+fn what_the_command_line_heals_is_no_reason_against_a_plan() {
+    let machine = scene(|m| m.asked(537)).machine();
+    let next = machine.facts.server.clone();
+    let mut both = plan(&[
+        (
+            "superuser_reserved_connections",
+            "120",
+            Err("must be less than max_connections"),
+        ),
+        ("max_connections", "500", Ok(next)),
+    ]);
+    both.settings[1].source = SettingSource::CommandLine;
+    let said = commands(&machine, &both);
+    assert_eq!(
+        said[0],
+        "ALTER SYSTEM SET superuser_reserved_connections = 120"
+    );
+    assert_eq!(said[2], "restart PostgreSQL");
 }

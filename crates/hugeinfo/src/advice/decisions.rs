@@ -9,13 +9,13 @@ use crate::{
         limits,
         machine::Machine,
         memory_limit::{self, Holds},
-        need::{Need, unseen},
+        need::{Need, own_of_next_start, unseen},
         shares,
         step::{Decision, Step},
         take::{Harm, Trouble, take},
     },
     server::{
-        facts::{HugePages, Server},
+        facts::{AllowedNodes, HugePages, Server},
         surroundings::Files,
     },
 };
@@ -71,7 +71,7 @@ pub(crate) fn of(machine: &Machine, about: About, ways: &[InTheWay]) -> Vec<Step
         (_, refused) => beyond_limit(machine)
             .filter(|_| about == About::Memory)
             .or_else(|| beyond_this_host(&aimed))
-            .or_else(|| (about == About::NextBoot).then_some(Decision::LookAtBootFiles))
+            .or_else(|| (about == About::NextBoot).then(|| at_boot(&aimed)))
             // Whatever needs a start has to wait for that.
             .or(refused)
             .unwrap_or_else(|| told_by(machine, ways)),
@@ -79,12 +79,17 @@ pub(crate) fn of(machine: &Machine, about: About, ways: &[InTheWay]) -> Vec<Step
     vec![Step::Decide(decision)]
 }
 
-/// These steps, unless they depend on settings that wait and that nobody may see.
-pub(crate) fn unless_files_are_unseen(machine: &Machine, steps: Vec<Step>) -> Vec<Step> {
+/// These steps, unless they depend on settings that wait and that nobody may see. `is_of_today`:
+/// they only spread, or quieten, what there is.
+pub(crate) fn unless_files_are_unseen(
+    machine: &Machine,
+    is_of_today: bool,
+    steps: Vec<Step>,
+) -> Vec<Step> {
     let files = machine.around.as_ref().map(|around| &around.files);
     let is_unseen = matches!(files, Some(Files::Unseen(_))) && machine.may_wait();
     let depends = |step: &Step| match step {
-        Step::SetPool { node, .. } => node.is_none(),
+        Step::SetPool { .. } => !is_of_today,
         Step::SetPoolAtBoot { .. } | Step::Start | Step::Stop | Step::Restart => true,
         Step::Decide(decision) => decision.has_figures(),
         _ => false,
@@ -129,16 +134,9 @@ fn bound(planned: &Machine) -> Option<u64> {
         return match landing::on_small_pages(planned) {
             Fit::BeyondCommitLimit { room_bytes, .. } => Some(room_bytes),
             Fit::BeyondMemory { left_bytes, .. } => Some(left_bytes),
-            Fit::BeyondMemoryLimit {
-                limit_bytes,
-                wanted_bytes,
-                ..
-            } => Some(
-                planned
-                    .facts
-                    .needed_bytes()
-                    .saturating_sub(wanted_bytes.saturating_sub(limit_bytes)),
-            ),
+            Fit::BeyondMemoryLimit { to_raise_bytes, .. } => {
+                Some(planned.facts.needed_bytes().saturating_sub(to_raise_bytes))
+            }
             Fit::Fits => None,
         };
     };
@@ -183,6 +181,19 @@ fn told_by(machine: &Machine, ways: &[InTheWay]) -> Decision {
         .unwrap_or(Decision::NoSafeWay)
 }
 
+/// Where no file says what the next boot has to set up.
+fn at_boot(aimed: &Machine) -> Decision {
+    let pool = aimed.facts.target_pool();
+    match (&aimed.facts.allowed_nodes, pool) {
+        (AllowedNodes::Only(nodes), Some(pool)) => Decision::NameNodesAtBoot {
+            nodes: nodes.iter().map(|node| node.number).collect(),
+            pages: own_of_next_start(aimed, pool.page_bytes),
+            page_bytes: pool.page_bytes,
+        },
+        _ => Decision::LookAtBootFiles,
+    }
+}
+
 /// The most memory in pages that nobody needs who can be seen, where somebody cannot.
 fn idle(machine: &Machine) -> Option<Decision> {
     unseen(machine)?;
@@ -203,7 +214,7 @@ fn beyond_limit(machine: &Machine) -> Option<Decision> {
     let holds = memory_limit::hold(machine, segment.bytes, machine.is_on_huge_pages()?);
     match holds {
         Holds::Beyond(excess) => Some(Decision::RaiseMemoryLimit {
-            bytes: excess.bytes(),
+            bytes: excess.to_raise_bytes(),
         }),
         Holds::All | Holds::Untold(_) => None,
     }
@@ -241,10 +252,13 @@ fn free_memory(machine: &Machine, bytes: u64) -> Decision {
     }
 }
 
-/// `shared_buffers` less so many bytes, in whole MB. `None`: nothing would be left, or this is a
-/// container that does not show the host's memory.
+/// `shared_buffers` less so many bytes, in whole MB. `None`: nothing would be left, larger ones
+/// wait or are planned, or this is a container that does not show the host's memory.
 fn lowered(machine: &Machine, by_bytes: u64) -> Option<u64> {
     Headroom::now(machine)?;
+    if machine.facts.needed_bytes() > machine.facts.server.shared_memory_bytes {
+        return None;
+    }
     let shared_buffers = machine.around.as_ref()?.shared_buffers_bytes;
     let to_bytes = shared_buffers.checked_sub(by_bytes)?;
     Some(to_bytes >> 20 << 20).filter(|&bytes| bytes > 0)

@@ -17,7 +17,7 @@ use crate::{
         next_boot,
         shares::{self, Share},
         step::{self, By, Decision, Setting, Step, Waits},
-        take::take_all,
+        take::{Trouble, take_all},
     },
     server::{
         facts::{HugePages, Server, SharedMemoryType},
@@ -97,11 +97,8 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
     let asks = planned.facts.asks_for_huge_pages() && planned.facts.target_pool().is_some();
     let parts = Parts::of(&planned, next.clone()).filter(|_| asks);
     let Some(parts) = parts else {
-        let steps: Vec<Step> = changes.into_iter().chain([Step::Restart]).collect();
-        return match take_all(machine, &steps) {
-            Ok(_) => Ok(steps),
-            Err(trouble) => Err(decisions::of_plan(machine, next, &[trouble])),
-        };
+        return off_huge_pages(machine, &planned, changes)
+            .map_err(|troubles| decisions::of_plan(machine, next, &troubles));
     };
     let on_the_way = |steps: Vec<Step>| {
         // The settings last while the server runs: should it come down before, it comes up as it
@@ -140,6 +137,37 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         let troubles: Vec<_> = troubles.flatten().collect();
         decisions::of_plan(machine, next, &troubles)
     })
+}
+
+/// To a configuration that asks for none: by a restart, or with what the pool gives back meanwhile
+/// where memory does not hold both.
+fn off_huge_pages(
+    machine: &Machine,
+    planned: &Machine,
+    changes: Vec<Step>,
+) -> Result<Vec<Step>, Vec<Trouble>> {
+    let way = |steps: Vec<Step>| changes.iter().cloned().chain(steps).collect::<Vec<_>>();
+    let mut ways = vec![way(vec![Step::Restart])];
+    let in_use = machine.facts.lies_on().huge_page_bytes();
+    let pool = in_use.and_then(|page_bytes| machine.pool(page_bytes));
+    if let Some(pool) = pool.filter(|_| unseen(machine).is_none())
+        && let Some(need) = Need::with(planned, pool, 0)
+    {
+        let give_back = Step::SetPool {
+            page_bytes: pool.page_bytes,
+            node: None,
+            pages: need.after_restart(),
+        };
+        ways.push(way(vec![Step::Stop, give_back, Step::Start]));
+    }
+    let mut troubles = Vec::new();
+    for steps in ways {
+        match take_all(machine, &steps) {
+            Ok(_) => return Ok(steps),
+            Err(trouble) => troubles.push(trouble),
+        }
+    }
+    Err(troubles)
 }
 
 /// The pieces of a plan.
@@ -316,6 +344,7 @@ fn by(machine: &Machine, source: Option<&SettingSource>) -> By {
         Some(SettingSource::CommandLine) => By::CommandLine,
         _ if around.is_none_or(|around| around.allows_alter_system) => By::AlterSystem,
         Some(SettingSource::File(Some(line))) => By::File(Some(line.path.clone())),
+        Some(SettingSource::AutoConf) => By::File(Some("postgresql.auto.conf".into())),
         _ => By::File(None),
     }
 }

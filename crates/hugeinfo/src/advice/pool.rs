@@ -25,7 +25,7 @@ pub fn how_to_set(machine: &Machine, pool: &Pool) -> Option<String> {
 /// The same as data.
 pub fn steps_to_set(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let steps = as_far_as_seen(machine, pool)?;
-    Some(decisions::unless_files_are_unseen(machine, steps))
+    Some(decisions::unless_files_are_unseen(machine, false, steps))
 }
 
 fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {

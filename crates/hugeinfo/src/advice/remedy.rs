@@ -68,7 +68,9 @@ impl<'m> Search<'m> {
     /// decide.
     pub(crate) fn remedy(&self, index: usize) -> Vec<Step> {
         let steps = self.as_far_as_seen(index);
-        decisions::unless_files_are_unseen(self.machine, steps)
+        let entry = ALL.get(index);
+        let is_own = entry.is_some_and(|entry| matches!(entry.cure, Cure::Own(_)));
+        decisions::unless_files_are_unseen(self.machine, is_own, steps)
     }
 
     fn as_far_as_seen(&self, index: usize) -> Vec<Step> {

@@ -28,11 +28,20 @@ pub(crate) fn shortest(steps: Vec<Step>, ends_well: impl Fn(&[Step]) -> bool) ->
     Some(steps)
 }
 
+/// Each try costs as much as there are nodes. Of more of their steps than that the first so many
+/// are tried, in halves.
+const MOST_NODES: usize = 16;
+
 /// Without one of them, the last ones first: what is least disruptive comes to its end sooner. To
 /// stop and to start are one step but for their places.
 fn fewer(steps: &[Step]) -> impl Iterator<Item = Vec<Step>> {
     let stops = |step: &Step| matches!(step, Step::Stop | Step::Start);
-    let one_less = (0..steps.len()).rev().map(|at| {
+    let is_of_node = |step: &Step| matches!(step, Step::SetPool { node: Some(_), .. });
+    let of_nodes = steps.iter().filter(|step| is_of_node(step)).count();
+    let are_many = of_nodes > MOST_NODES;
+    let alone = (0..steps.len()).rev();
+    let alone = alone.filter(move |&at| !(are_many && is_of_node(&steps[at])));
+    let one_less = alone.map(|at| {
         let mut fewer = steps.to_vec();
         fewer.remove(at);
         fewer
@@ -42,5 +51,16 @@ fn fewer(steps: &[Step]) -> impl Iterator<Item = Vec<Step>> {
         fewer.retain(|step| !stops(step));
         fewer
     });
-    without_stop.into_iter().chain(one_less)
+    let halves = (0..usize::BITS).map(|power| (1_usize << power) - 1);
+    let halves = halves.take_while(move |&most| are_many && most < of_nodes);
+    let first_nodes = halves.map(move |most| {
+        let mut kept = 0;
+        let mut fewer = steps.to_vec();
+        fewer.retain(|step| {
+            kept += usize::from(is_of_node(step));
+            !is_of_node(step) || kept <= most
+        });
+        fewer
+    });
+    without_stop.into_iter().chain(first_nodes).chain(one_less)
 }

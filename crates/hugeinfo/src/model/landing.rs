@@ -54,6 +54,8 @@ pub enum Fit {
         limit_bytes: u64,
         /// What would be wanted in it, at least.
         wanted_bytes: u64,
+        /// By how much the limit has to be raised, to be sure.
+        to_raise_bytes: u64,
     },
 }
 
@@ -93,6 +95,7 @@ pub fn on_small_pages(machine: &Machine) -> Fit {
                 group: excess.limit.directory.clone(),
                 limit_bytes: excess.limit.limit_bytes,
                 wanted_bytes: excess.wanted_bytes,
+                to_raise_bytes: excess.to_raise_bytes(),
             },
             Holds::All | Holds::Untold(_) | Holds::Beyond(_) => Fit::Fits,
         },

@@ -173,12 +173,15 @@ fn sees_memory_of_host(machine: &Machine) -> bool {
             free.saturating_add(node.free.unwrap_or(0)),
         )
     });
-    // What is free is available but for some that the kernel keeps.
+    // What is free is available but for watermarks and reserves, which the kernel keeps.
     let is_less = |bytes: Option<u64>, least: u64| bytes.is_some_and(|bytes| bytes < least);
     !is_less(
         machine.ram_bytes(),
         machine.pools_bytes().max(of_nodes / 5 * 4),
-    ) && !is_less(machine.available_bytes(), free / 2)
+    ) && !is_less(
+        machine.available_bytes(),
+        (free / 2).saturating_sub(of_nodes / 20),
+    )
 }
 
 fn sum_up(processes: &[ProcessFigures]) -> Vec<ProcessFigures> {

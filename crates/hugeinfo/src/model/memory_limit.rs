@@ -21,14 +21,21 @@ pub struct Excess<'a> {
     pub limit: &'a MemoryLimit,
     /// What is wanted in the group, at least.
     pub wanted_bytes: u64,
+    /// The same, at most.
+    pub most_bytes: u64,
     /// Whether as much as is too much can be swapped out. Huge pages cannot.
     pub can_swap: bool,
 }
 
 impl Excess<'_> {
-    /// By how much.
+    /// By how much, at least.
     pub fn bytes(&self) -> u64 {
         self.wanted_bytes.saturating_sub(self.limit.limit_bytes)
+    }
+
+    /// By how much the limit has to be raised, to be sure.
+    pub fn to_raise_bytes(&self) -> u64 {
+        self.most_bytes.saturating_sub(self.limit.limit_bytes)
     }
 }
 
@@ -52,6 +59,7 @@ pub fn hold(machine: &Machine, bytes: u64, is_on_huge_pages: bool) -> Holds<'_> 
         let excess = Excess {
             limit,
             wanted_bytes: at_best,
+            most_bytes: at_worst,
             can_swap: false,
         };
         let is_locked = is_on_huge_pages && bytes > limit.limit_bytes;

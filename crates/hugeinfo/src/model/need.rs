@@ -128,7 +128,7 @@ fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
 }
 
 /// Pages that the next start takes of the pool of that size, if it asks for huge pages.
-fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
+pub fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
     let aim = machine.aim();
     if machine.facts.huge_page_of(&aim) == Some(page_bytes) {
         pages_of(&aim, page_bytes)

@@ -126,7 +126,8 @@ pub fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
     let parts = parts(machine, page_bytes)?;
     let kept = kept(&parts, machine, page_bytes);
     let allowed: Vec<&Part> = parts.iter().filter(|part| part.is_allowed).collect();
-    let with_floors: Vec<(&Part, u64)> = allowed.iter().map(|part| (*part, kept(part))).collect();
+    let floor = |part: &&Part| kept(part).min(part.persistent());
+    let with_floors: Vec<(&Part, u64)> = allowed.iter().map(|part| (*part, floor(part))).collect();
     let all = allowed.iter().map(|part| part.persistent()).sum();
     let fair = spread(all, &with_floors, page_bytes);
     let shares = allowed.iter().zip(fair).map(|(part, fair)| Share {

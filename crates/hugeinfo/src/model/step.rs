@@ -250,6 +250,16 @@ pub enum Decision {
     },
     /// The planned configuration does not start without huge pages, and they cannot be had.
     PlanWithoutOn,
+    /// The next boot sets up too little on the nodes that the server may use, and files of sysctl
+    /// name no nodes.
+    NameNodesAtBoot {
+        /// Their numbers.
+        nodes: Vec<u32>,
+        /// What the server takes on them.
+        pages: u64,
+        /// Their size.
+        page_bytes: u64,
+    },
     /// No file can say what the next boot sets up: one that comes later, or that cannot be read,
     /// has the last word.
     LookAtBootFiles,

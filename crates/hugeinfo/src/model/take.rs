@@ -230,14 +230,14 @@ impl Machine {
             pool.surplus = counters.surplus;
             pool.overcommit = counters.overcommit;
         }
-        let of_node = |number: u32, page_bytes: u64| {
-            let node = model.nodes.iter().find(|node| node.number == number)?;
-            (page_bytes == model.page_bytes).then_some(NodeCounters {
-                total: node.total,
-                free: node.free,
-                surplus: node.surplus,
-            })
+        let counters = |node: &pools::Node| NodeCounters {
+            total: node.total,
+            free: node.free,
+            surplus: node.surplus,
         };
+        let of_nodes = model.nodes.iter();
+        let of_nodes: BTreeMap<u32, NodeCounters> =
+            of_nodes.map(|node| (node.number, counters(node))).collect();
         let around = self.around.iter_mut().flat_map(|around| &mut around.nodes);
         let all = around.flatten();
         let allowed = match &mut self.facts.allowed_nodes {
@@ -245,10 +245,10 @@ impl Machine {
             AllowedNodes::All | AllowedNodes::Untold(_) => [].iter_mut(),
         };
         for node in all.chain(allowed) {
-            for part in &mut node.pools {
-                if let Some(counters) = of_node(node.number, part.page_bytes) {
-                    part.counters = Some(counters);
-                }
+            let mut parts = node.pools.iter_mut();
+            let part = parts.find(|part| part.page_bytes == model.page_bytes);
+            if let Some((part, counters)) = part.zip(of_nodes.get(&node.number)) {
+                part.counters = Some(*counters);
             }
         }
     }
@@ -350,6 +350,13 @@ impl Machine {
         }
         if planned.by == By::CommandLine {
             self.on_command_line = planned.next.as_ref().ok().cloned();
+            // PostgreSQL has tried it with the files: with the other command line it takes them.
+            if planned.next.is_ok()
+                && let Some(around) = &mut self.around
+                && around.files.stop_a_start()
+            {
+                around.files = Files::NothingWaits;
+            }
             return;
         }
         let files = match &planned.next {
@@ -497,15 +504,8 @@ impl Machine {
                 let bytes = bytes - left_bytes;
                 return Err(Trouble::Harm(Harm::OutOfMemory { bytes }));
             }
-            Landing::SmallPages(
-                _,
-                Fit::BeyondMemoryLimit {
-                    limit_bytes,
-                    wanted_bytes,
-                    ..
-                },
-            ) => {
-                let bytes = wanted_bytes - limit_bytes;
+            Landing::SmallPages(_, Fit::BeyondMemoryLimit { to_raise_bytes, .. }) => {
+                let bytes = to_raise_bytes;
                 return Err(Trouble::Harm(Harm::MemoryLimit { bytes }));
             }
             Landing::SmallPages(_, Fit::BeyondCommitLimit { .. }) | Landing::Fails(..) => {
@@ -558,7 +558,7 @@ impl Machine {
         if let Holds::Beyond(excess) = memory_limit::hold(self, bytes, true)
             && !excess.can_swap
         {
-            let bytes = excess.bytes();
+            let bytes = excess.to_raise_bytes();
             return Err(Trouble::Harm(Harm::MemoryLimit { bytes }));
         }
         let mut model = self.model_of(&pool);

@@ -14,8 +14,9 @@ pub struct Bounds {
 impl Bounds {
     /// Of the present segment. Nothing of one on huge pages, unless the mount says so.
     pub fn of(facts: &Facts, around: &Surroundings) -> Self {
+        let up_to = |most| Self { least: 0, most };
         let Ok(segment) = &facts.segment else {
-            return Self::default();
+            return up_to(facts.server.shared_memory_bytes);
         };
         let page_bytes = segment.page_bytes.unwrap_or(facts.base_page_bytes);
         if page_bytes <= facts.base_page_bytes {
@@ -30,8 +31,11 @@ impl Bounds {
         let mut limits = around.memory_limits.iter().flatten();
         let mut pools = facts.pools.iter().flatten();
         let pool = pools.find(|pool| pool.page_bytes == page_bytes);
-        let Some(pool) = pool.filter(|_| limits.any(|limit| limit.counts_hugetlb)) else {
+        if !limits.any(|limit| limit.counts_hugetlb) {
             return Self::default();
+        }
+        let Some(pool) = pool else {
+            return up_to(segment.bytes);
         };
         // What is promised to nobody any more has been touched; what is free has not.
         let used = pool.total.saturating_sub(pool.free);

@@ -71,5 +71,12 @@ table! { memory_left;
         => "echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096";
     "limits that may not be seen" |m| { m.around.memory_limits = Err(crate::denied("/sys/fs/cgroup/pg/memory.max")) }
         Unknown "/sys/fs/cgroup/pg/memory.max may not be read";
+    "what the kernel keeps of the last free memory makes no container"
+        |m| {
+            m.available = Some(50 * MB);
+            let nodes = m.around.nodes.as_mut().expect("nodes");
+            nodes[0].memory.free = Some(300 * MB);
+        }
+        Ok "leave";
     "more pools than RAM: MemTotal is a container's" |m| { m.ram(GB) } Unknown "not of one host";
 }

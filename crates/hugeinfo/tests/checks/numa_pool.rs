@@ -26,6 +26,17 @@ table! { numa_pool;
             nodes[0].pools[0].counters.as_mut().expect("counters").surplus = 600;
         }
         Ok "537 huge pages of 2 MB lie on 2 nodes";
+    "surplus pages that others use"
+        |m| {
+            over(m, &[1269, 268]);
+            m.pool(0).total += 1000;
+            m.pool(0).surplus = 1000;
+            let nodes = m.around.nodes.as_mut().expect("nodes");
+            let counters = nodes[0].pools[0].counters.as_mut().expect("counters");
+            counters.surplus = 1000;
+            counters.free = 200;
+        }
+        Ok "537 huge pages of 2 MB lie on 2 nodes";
     "nobody asks" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; over(m, &[500, 37]) }
         Ok "asks for no huge pages";
     "even" |m| { over(m, &[269, 268]) } Ok "lie on 2 nodes as these have memory";

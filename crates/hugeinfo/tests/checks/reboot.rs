@@ -1,5 +1,5 @@
 use crate::scene::{GB, denied};
-use hugeinfo::server::facts::HugePages;
+use hugeinfo::server::facts::{AllowedNodes, HugePages};
 
 table! { reboot;
     "as many as are needed" |_| {} Ok "sets up 537 huge pages of 2 MB at the next boot, and 537 are required";
@@ -23,6 +23,14 @@ table! { reboot;
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 are required"
         => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare";
+    "the nodes that the server may use get too few"
+        |m| {
+            m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
+            let nodes = m.around.nodes.clone().expect("nodes");
+            m.facts.allowed_nodes = AllowedNodes::Only(nodes[..1].to_vec());
+        }
+        Warning "537 are required; the NUMA nodes that the server may use get 269 of them, and it takes 537"
+        => "have the next boot set up 537 huge pages of 2 MB on NUMA nodes 0, named on the kernel command line (hugepages=NODE:PAGES,…; Linux 5.16), or let the server use all nodes";
     "more than leaves RAM to work with" |m| { m.asked(31_744) }
         Warning "/etc/sysctl.d/hugepages.conf sets up 31744 huge pages of 2 MB at the next boot, and the pools then leave 2 GB of 64 GB RAM"
         => "sed -i 's/^vm\\.nr_hugepages = 31744$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf";

@@ -11,6 +11,7 @@ use crate::{
     },
     linux::boot::{Doubt, Doubtful, Why},
     model::{boot::PoolAtBoot, headroom::Headroom, machine::Machine, need::Need, next_boot},
+    server::facts::AllowedNodes,
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
@@ -44,7 +45,8 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         pages => format!(", {pages} of them by others"),
     };
     let required_text = format!("{required} are required{of_others}");
-    let status = if asked >= required {
+    let on_allowed = on_allowed(machine, at_boot).filter(|&pages| pages < need.own);
+    let status = if asked >= required && on_allowed.is_none() {
         Status::Ok
     } else {
         Status::Warning
@@ -54,10 +56,18 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         None if at_boot.is_some_and(is_dropped) => format!(
             "with hugetlb_cma= the kernel heeds no hugepages= for huge pages of {size} at the next boot, and {required_text}"
         ),
-        Some(request) => format!(
-            "{} sets up {asked} huge pages of {size} at the next boot, and {required_text}",
-            request.source()
-        ),
+        Some(request) => {
+            let source = request.source();
+            let there = on_allowed.map_or_else(String::new, |pages| {
+                format!(
+                    "; the NUMA nodes that the server may use get {pages} of them, and it takes {}",
+                    need.own
+                )
+            });
+            format!(
+                "{source} sets up {asked} huge pages of {size} at the next boot, and {required_text}{there}"
+            )
+        }
         None => format!(
             "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot, and {required_text}"
         ),
@@ -69,6 +79,18 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         "required_pages": required,
         "source": request.map(PoolAtBoot::source),
     })))
+}
+
+/// Pages that the next boot sets up on the nodes that the server may use. `None`: it may use all,
+/// or nobody can tell.
+fn on_allowed(machine: &Machine, at_boot: Option<&PoolAtBoot>) -> Option<u64> {
+    let AllowedNodes::Only(nodes) = &machine.facts.allowed_nodes else {
+        return None;
+    };
+    let by_node = &at_boot?.by_node;
+    let numbers = nodes.iter().map(|node| node.number);
+    let pages = numbers.filter_map(|number| by_node.get(&number));
+    (!by_node.is_empty()).then(|| pages.sum())
 }
 
 /// What the pools of the next boot leave of RAM, where that is not enough to work with.

@@ -111,6 +111,7 @@ impl fmt::Display for Fit {
                 group,
                 limit_bytes,
                 wanted_bytes,
+                ..
             } => write!(
                 f,
                 "on small pages {} are wanted in control group {}, which may have {} of memory",

@@ -142,7 +142,11 @@ pub fn command(machine: &Machine, step: &Step) -> String {
 }
 
 fn change(name: &str, value: &str, by: &By) -> String {
-    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let value = value.trim();
+    // SQL reads no octal numbers, and settings do.
+    let is_number = value == "0"
+        || value.starts_with(|first: char| matches!(first, '1'..='9'))
+            && value.bytes().all(|byte| byte.is_ascii_digit());
     let value = if is_number {
         value.to_owned()
     } else {
@@ -219,6 +223,14 @@ fn decide(decision: &Decision) -> String {
         Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows".to_owned(),
         Decision::CorrectTheFiles => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines".to_owned(),
         Decision::RaiseSettings(settings) => restored::raise(settings),
+        Decision::NameNodesAtBoot { nodes, pages, page_bytes } => {
+            let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
+            format!(
+                "have the next boot set up {pages} huge pages of {} on NUMA nodes {}, named on the kernel command line (hugepages=NODE:PAGES,…; Linux 5.16), or let the server use all nodes",
+                human(*page_bytes),
+                nodes.join(", ")
+            )
+        }
         Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
         Decision::RaiseMemoryLimit { bytes } => format!(
             "raise the memory limit of the server's control group by {} or lower shared_buffers",
@@ -238,6 +250,14 @@ fn lower(to_bytes: Option<u64>) -> String {
 /// The reason of a step.
 pub fn why(machine: &Machine, step: &Step) -> String {
     match step {
+        Step::SetPool {
+            page_bytes,
+            node: Some(node),
+            pages,
+        } => format!(
+            "node {node} should have {pages} huge pages of {}",
+            human(*page_bytes)
+        ),
         Step::SetPool {
             page_bytes, pages, ..
         } => {

@@ -19,8 +19,9 @@ pub struct MemoryLimit {
     pub limit_bytes: u64,
     /// What the group and those below it have, of files as well.
     pub use_bytes: u64,
-    /// What of that is files, which make way for anything else (`active_file` and `inactive_file`;
-    /// shared memory is in neither). `None`: it doesn't tell.
+    /// What of that is files and what the kernel remembers of them, which make way for anything
+    /// else (`active_file`, `inactive_file` and `slab_reclaimable`; shared memory is in none).
+    /// `None`: it doesn't tell.
     pub file_bytes: Option<u64>,
     /// What of it could be swapped out yet, as far as this group and those above it have a limit on
     /// that. `None`: they have none.
@@ -100,7 +101,10 @@ fn level(
             let files = root.parse(directory.join("memory.stat"), expected, |text| {
                 let active = parse_counter(text, active_file)?;
                 let inactive = parse_counter(text, inactive_file)?;
-                Ok(active.zip(inactive).map(|(a, b)| a.saturating_add(b)))
+                // Of v1 in no line.
+                let slab = parse_counter(text, "slab_reclaimable")?.unwrap_or(0);
+                let files = active.zip(inactive);
+                Ok(files.map(|(a, b)| a.saturating_add(b).saturating_add(slab)))
             });
             (read(usage)?, absent_or(files)?.unwrap_or_default())
         }
