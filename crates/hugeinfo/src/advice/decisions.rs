@@ -214,7 +214,7 @@ fn beyond_limit(machine: &Machine) -> Option<Decision> {
     let holds = memory_limit::hold(machine, segment.bytes, machine.is_on_huge_pages()?);
     match holds {
         Holds::Beyond(excess) => Some(Decision::RaiseMemoryLimit {
-            bytes: excess.to_raise_bytes(),
+            bytes: excess.raise_bytes(),
         }),
         Holds::All | Holds::Untold(_) => None,
     }

@@ -24,7 +24,7 @@ pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
 }
 
 /// Reads the file once for both.
-pub fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError> {
+pub(crate) fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError> {
     root.parse(PATH, EXPECTED, |bytes| {
         Ok((parse(bytes)?, Usage::of(&parse_lines(bytes)?)))
     })

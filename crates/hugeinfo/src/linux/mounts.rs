@@ -35,7 +35,7 @@ pub struct Mount {
 
 impl Mount {
     /// Whether an option stands among those of the file system.
-    pub fn has_option(&self, name: &str) -> bool {
+    pub(crate) fn has_option(&self, name: &str) -> bool {
         self.options().any(|option| option == name.as_bytes())
     }
 
@@ -47,7 +47,7 @@ impl Mount {
     }
 
     /// Whether files can be written that are there after a boot.
-    pub fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         let is_memory = matches!(&*self.filesystem, b"tmpfs" | b"ramfs" | b"rootfs");
         !is_memory && !self.is_read_only
     }
@@ -192,7 +192,7 @@ pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
 impl Hugetlbfs {
     /// What its files take, which the kernel counts only where their size has a limit
     /// (`hugetlbfs_statfs`). `None`: not told.
-    pub fn used_bytes(&self, root: &Root) -> Option<u64> {
+    pub(crate) fn used_bytes(&self, root: &Root) -> Option<u64> {
         self.size_bytes?;
         let room = rustix::fs::statfs(root.path(&self.point)).ok()?;
         let block = u64::try_from(room.f_bsize).ok()?;

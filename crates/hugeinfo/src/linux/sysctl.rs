@@ -36,7 +36,7 @@ pub struct Vm {
 }
 
 /// Reads the files of overcommit alone; what makes up the limit only where there is one.
-pub fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
+pub(crate) fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
     let mode = number(root, "overcommit_memory")?;
     let vm = Vm {
         overcommit_memory: mode,
@@ -80,7 +80,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
 }
 
 /// One setting.
-pub fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
+pub(crate) fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
     read_as(root, name, parse)
 }
 

@@ -37,26 +37,6 @@ pub struct SizeModes {
     pub shmem_enabled: Option<String>,
 }
 
-impl SizeModes {
-    /// The mode that holds for private memory: its own, or that of all sizes where it says
-    /// `inherit`.
-    pub fn enabled_in<'m>(&'m self, modes: &'m Modes) -> Option<&'m str> {
-        inherited(self.enabled.as_deref(), modes.enabled.as_deref())
-    }
-
-    /// The mode that holds for shared memory.
-    pub fn shmem_enabled_in<'m>(&'m self, modes: &'m Modes) -> Option<&'m str> {
-        inherited(
-            self.shmem_enabled.as_deref(),
-            modes.shmem_enabled.as_deref(),
-        )
-    }
-}
-
-fn inherited<'m>(own: Option<&'m str>, general: Option<&'m str>) -> Option<&'m str> {
-    if own == Some("inherit") { general } else { own }
-}
-
 /// Reads the modes.
 ///
 /// Errors: absent where the kernel has no transparent huge pages, or `/sys` is not mounted or
@@ -158,16 +138,16 @@ mod tests {
             .map(|size| {
                 (
                     size.page_bytes,
-                    size.enabled_in(&modes),
-                    size.shmem_enabled_in(&modes),
+                    size.enabled.as_deref(),
+                    size.shmem_enabled.as_deref(),
                 )
             })
             .collect();
         assert_eq!(
             sizes,
             [
-                (64 << 10, Some("never"), None),
-                (2 << 20, Some("madvise"), None)
+                (64 << 10, Some("never"), Some("inherit")),
+                (2 << 20, Some("inherit"), None)
             ]
         );
         write("enabled", "on\n");

@@ -45,7 +45,7 @@ impl PoolAtBoot {
     }
 
     /// What may change its pages, and can't be told.
-    pub fn doubt_of_pages(&self) -> Option<&Doubt> {
+    pub(crate) fn doubt_of_pages(&self) -> Option<&Doubt> {
         self.doubts
             .iter()
             .find(|doubt| doubt.of != What::Overcommit)

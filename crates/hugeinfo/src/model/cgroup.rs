@@ -97,7 +97,7 @@ impl Groups {
     }
 
     /// Charges pages to the group and all above it, or to none (`page_counter_try_charge`).
-    pub fn charge(&mut self, group: usize, kind: Kind, pages: u64) -> Result<(), Refusal> {
+    pub(crate) fn charge(&mut self, group: usize, kind: Kind, pages: u64) -> Result<(), Refusal> {
         let short = |&place: &usize| {
             let counter = self.0[place].counter(kind);
             counter.is_some_and(|counter| counter.room() < pages)
@@ -123,7 +123,7 @@ impl Groups {
     }
 
     /// Takes back what was charged to that group.
-    pub fn uncharge(&mut self, group: usize, kind: Kind, pages: u64) {
+    pub(crate) fn uncharge(&mut self, group: usize, kind: Kind, pages: u64) {
         let path: Vec<usize> = self.path(group).collect();
         for place in path {
             if let Some(counter) = self.0[place].counter_mut(kind) {
@@ -152,7 +152,7 @@ impl Groups {
     }
 
     /// Bytes that the memory controller still gives the group.
-    pub fn memory_room(&self, group: usize) -> u64 {
+    pub(crate) fn memory_room(&self, group: usize) -> u64 {
         let levels = self.path(group).filter_map(|place| self.0[place].memory);
         let room = |level: Memory| match level.limit_bytes {
             Some(limit) => limit.saturating_sub(level.used_bytes),
@@ -163,7 +163,7 @@ impl Groups {
 
     /// Charges bytes to the memory controller's group and all above it, or to none. What is
     /// refused ends in SIGBUS, after the kernel has reclaimed what it could.
-    pub fn charge_memory(&mut self, group: usize, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn charge_memory(&mut self, group: usize, bytes: u64) -> Result<(), Refusal> {
         let short = |&place: &usize| {
             let level = self.0[place].memory.unwrap_or_default();
             level
@@ -178,7 +178,7 @@ impl Groups {
     }
 
     /// Takes back what was charged to that group.
-    pub fn uncharge_memory(&mut self, group: usize, bytes: u64) {
+    pub(crate) fn uncharge_memory(&mut self, group: usize, bytes: u64) {
         self.change_memory(group, |used| used.saturating_sub(bytes));
     }
 

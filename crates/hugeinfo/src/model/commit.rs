@@ -36,12 +36,6 @@ impl Commit {
         let all = allowed.saturating_add(pages(self.swap_bytes));
         all.saturating_mul(self.page_bytes)
     }
-
-    /// By how much the limit falls when the pools grow from the one figure to the other.
-    pub fn lost_bytes(&self, from_huge_bytes: u64, to_huge_bytes: u64) -> u64 {
-        let limit = self.limit_bytes(from_huge_bytes);
-        limit.saturating_sub(self.limit_bytes(to_huge_bytes))
-    }
 }
 
 #[cfg(test)]
@@ -82,17 +76,5 @@ mod tests {
                 "{ram} {rule:?} {huge}"
             );
         }
-    }
-
-    #[test]
-    fn a_pool_takes_its_share() {
-        let commit = Commit {
-            ram_bytes: 16 * GB,
-            swap_bytes: 0,
-            rule: Rule::Ratio(80),
-            page_bytes: 4096,
-        };
-        assert_eq!(commit.lost_bytes(0, 10 * GB) >> 20, 8 << 10);
-        assert_eq!(commit.lost_bytes(10 * GB, 0), 0);
     }
 }

@@ -123,7 +123,7 @@ pub struct Supply {
 
 impl Supply {
     /// Of that pool, for a server that has so many pages of it.
-    pub fn after_restart(pool: &Pool, own: u64) -> Self {
+    pub(crate) fn after_restart(pool: &Pool, own: u64) -> Self {
         let others = pool.committed().saturating_sub(own);
         let surplus_left = pool.surplus.saturating_sub(own);
         let existing = pool.persistent().saturating_add(surplus_left);

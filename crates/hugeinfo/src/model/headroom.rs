@@ -6,7 +6,7 @@ use crate::model::machine::Machine;
 /// At least this share of RAM should stay outside of the pools. PostgreSQL's processes need memory
 /// of their own, and reads that miss shared buffers live on the file cache; a host with less has
 /// ended by the OOM killer's hand.
-pub const LEFT_PERCENT: u64 = 10;
+pub(crate) const LEFT_PERCENT: u64 = 10;
 
 /// RAM, and what is left of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,22 +49,22 @@ impl Headroom {
     }
 
     /// What is left outside of the pools.
-    pub fn left_bytes(&self) -> u64 {
+    pub(crate) fn left_bytes(&self) -> u64 {
         self.ram_bytes.saturating_sub(self.pools_bytes)
     }
 
     /// Whether that is enough to work with.
-    pub fn is_enough(&self) -> bool {
+    pub(crate) fn is_enough(&self) -> bool {
         self.is_enough_beside(0)
     }
 
     /// Whether that is enough beside so many bytes on small pages.
-    pub fn is_enough_beside(&self, bytes: u64) -> bool {
+    pub(crate) fn is_enough_beside(&self, bytes: u64) -> bool {
         self.left_bytes().saturating_sub(bytes) >= self.ram_bytes / 100 * LEFT_PERCENT
     }
 
     /// Bytes that the pools may have more, so that what is left is enough.
-    pub fn room_bytes(&self) -> u64 {
+    pub(crate) fn room_bytes(&self) -> u64 {
         self.left_bytes()
             .saturating_sub(self.ram_bytes / 100 * LEFT_PERCENT)
     }

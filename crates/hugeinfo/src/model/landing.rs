@@ -60,7 +60,7 @@ pub enum Fit {
 }
 
 /// The start that the settings ask for, once the server is stopped.
-pub fn of_next_start(machine: &Machine) -> Landing<'_> {
+pub(crate) fn of_next_start(machine: &Machine) -> Landing<'_> {
     let Some(obstacle) = obstacle::find(machine) else {
         return Landing::HugePages;
     };
@@ -95,7 +95,7 @@ pub fn on_small_pages(machine: &Machine) -> Fit {
                 group: excess.limit.directory.clone(),
                 limit_bytes: excess.limit.limit_bytes,
                 wanted_bytes: excess.wanted_bytes,
-                to_raise_bytes: excess.to_raise_bytes(),
+                to_raise_bytes: excess.raise_bytes(),
             },
             Holds::All | Holds::Untold(_) | Holds::Beyond(_) => Fit::Fits,
         },
@@ -121,7 +121,7 @@ fn commit_room_bytes(machine: &Machine) -> Option<u64> {
 
 /// What of `CommitLimit` is kept for root (mm/util.c `__vm_enough_memory`): a server is never
 /// root's.
-pub fn admin_reserve_bytes(vm: &Vm) -> u64 {
+pub(crate) fn admin_reserve_bytes(vm: &Vm) -> u64 {
     let reserve = vm.admin_reserve_bytes;
     reserve
         .and_then(|bytes| u64::try_from(bytes).ok())
@@ -130,21 +130,9 @@ pub fn admin_reserve_bytes(vm: &Vm) -> u64 {
 
 /// What the main segment adds to `Committed_AS`: huge pages nothing (mm/hugetlb.c: no
 /// `VM_ACCOUNT`).
-pub fn own_committed_bytes(machine: &Machine) -> u64 {
+pub(crate) fn own_committed_bytes(machine: &Machine) -> u64 {
     match (&machine.facts.segment, machine.is_on_huge_pages()) {
         (Ok(segment), Some(false)) => segment.bytes,
         _ => 0,
-    }
-}
-
-impl Landing<'_> {
-    /// What is in the way of huge pages.
-    pub fn obstacle(&self) -> Option<&Obstacle<'_>> {
-        match self {
-            Self::HugePages => None,
-            Self::SmallPages(obstacle, _) | Self::Fails(obstacle, _) | Self::Untold(obstacle) => {
-                Some(obstacle)
-            }
-        }
     }
 }

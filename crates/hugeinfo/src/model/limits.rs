@@ -68,7 +68,7 @@ pub struct LowLimit<'a> {
 
 /// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't
 /// be told.
-pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
+pub(crate) fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
         facts,
         page_bytes,
@@ -81,7 +81,7 @@ pub fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLim
 /// The groups, nearest first, whose limit on faults is lower than what is or would be promised in
 /// them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
 /// told.
-pub fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
+pub(crate) fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
         facts,
         page_bytes,

@@ -152,7 +152,7 @@ impl Machine {
     }
 
     /// The size that the kernel takes where none is named.
-    pub fn default_page_bytes(&self) -> Option<u64> {
+    pub(crate) fn default_page_bytes(&self) -> Option<u64> {
         self.facts.meminfo.as_ref().ok()?.default_huge_page_bytes
     }
 

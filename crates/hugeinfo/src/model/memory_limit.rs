@@ -34,7 +34,7 @@ impl Excess<'_> {
     }
 
     /// By how much the limit has to be raised, to be sure.
-    pub fn to_raise_bytes(&self) -> u64 {
+    pub(crate) fn raise_bytes(&self) -> u64 {
         self.most_bytes.saturating_sub(self.limit.limit_bytes)
     }
 }

@@ -42,7 +42,7 @@ impl Need {
     }
 
     /// With all servers of the host, whether it has memory for them or not.
-    pub fn of_all(machine: &Machine, pool: &Pool) -> Option<Self> {
+    pub(crate) fn of_all(machine: &Machine, pool: &Pool) -> Option<Self> {
         Self::everybodys(machine, pool, own_of_next_start(machine, pool.page_bytes))
     }
 
@@ -57,7 +57,7 @@ impl Need {
     }
 
     /// What the pool has to hold once the server has been restarted.
-    pub fn after_restart(&self) -> u64 {
+    pub(crate) fn after_restart(&self) -> u64 {
         self.others
             .saturating_add(self.own)
             .saturating_add(self.neighbours)
@@ -73,7 +73,7 @@ impl Need {
     }
 
     /// The same without those that ask for nothing yet.
-    pub fn without_neighbours(self) -> Self {
+    pub(crate) fn without_neighbours(self) -> Self {
         Self {
             neighbours: 0,
             ..self
@@ -128,7 +128,7 @@ fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
 }
 
 /// Pages that the next start takes of the pool of that size, if it asks for huge pages.
-pub fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
+pub(crate) fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
     let aim = machine.aim();
     if machine.facts.huge_page_of(&aim) == Some(page_bytes) {
         pages_of(&aim, page_bytes)
@@ -140,7 +140,7 @@ pub fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
 /// Pages of that size that a start with these settings maps. PostgreSQL rounds its need up to the
 /// size that it was told, the kernel to pages that it has (port/sysv_shmem.c
 /// `CreateAnonymousSegment`).
-pub fn pages_of(server: &Server, page_bytes: u64) -> u64 {
+pub(crate) fn pages_of(server: &Server, page_bytes: u64) -> u64 {
     let needed = server.shared_memory_bytes;
     let told = server
         .huge_page_size_bytes

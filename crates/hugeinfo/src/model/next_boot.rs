@@ -84,7 +84,7 @@ pub fn edit(next: &NextBoot, memory: &NodeMemory, page_bytes: u64, pages: u64) -
 }
 
 /// What keeps that part of `CommitLimit` over the next boot. `None`: as [`set`].
-pub fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Option<Edit> {
+pub(crate) fn set_vm(machine: &Machine, name: &'static str, value: u64) -> Option<Edit> {
     let next = machine.around.as_ref()?.asked_at_boot.as_ref().ok()?;
     let set = next.commit_limit().ok()?;
     let is_last = |next: &NextBoot| {

@@ -70,7 +70,7 @@ pub enum Obstacle<'a> {
 
 impl Obstacle<'_> {
     /// Whether this is no obstacle, but a gap in what can be seen.
-    pub fn is_untold(&self) -> bool {
+    pub(crate) fn is_untold(&self) -> bool {
         matches!(
             self,
             Self::Untold(_) | Self::PageSizeUntold | Self::NodesUntold

@@ -180,7 +180,7 @@ impl Pool {
     }
 
     /// The numbers of all nodes: what a process may use that is bound to none.
-    pub fn node_numbers(&self) -> Vec<u32> {
+    pub(crate) fn node_numbers(&self) -> Vec<u32> {
         self.nodes.iter().map(|node| node.number).collect()
     }
 

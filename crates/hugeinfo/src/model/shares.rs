@@ -49,7 +49,7 @@ impl Part {
 }
 
 /// Pages that a node of so much memory can have at most.
-pub fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
+pub(crate) fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
     (memory_bytes / 100 * MOST_PERCENT)
         .checked_div(page_bytes)
         .unwrap_or(0)
@@ -122,7 +122,7 @@ fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
 
 /// Of the persistent pages that there are, over the nodes that the server may use. `None`: nodes
 /// cannot be seen.
-pub fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
+pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
     let parts = parts(machine, page_bytes)?;
     let kept = kept(&parts, machine, page_bytes);
     let allowed: Vec<&Part> = parts.iter().filter(|part| part.is_allowed).collect();
@@ -167,7 +167,7 @@ fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) ->
 /// The pool that is needed, with this server's part on the nodes that it may use, and the rest on
 /// all: the nodes that get more first, then those that get less. `None`: there is one node, or
 /// nodes cannot be seen.
-pub fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
+pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
     let pool: &Pool = machine.pool(page_bytes)?;
     let need = Need::of(&machine.planning(machine.aim()), pool)?;
     let parts = parts(machine, page_bytes)?;
@@ -203,7 +203,7 @@ pub fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
 
 /// Pages that the nodes that the server may use can give it at most, beside what others have there.
 /// `None`: it may use all, or that cannot be told.
-pub fn most_on_allowed(machine: &Machine, page_bytes: u64) -> Option<u64> {
+pub(crate) fn most_on_allowed(machine: &Machine, page_bytes: u64) -> Option<u64> {
     let AllowedNodes::Only(_) = &machine.facts.allowed_nodes else {
         return None;
     };

@@ -274,7 +274,7 @@ pub enum Decision {
 
 impl Decision {
     /// Whether it names figures of the next start.
-    pub fn has_figures(&self) -> bool {
+    pub(crate) fn has_figures(&self) -> bool {
         matches!(
             self,
             Self::LowerSharedBuffers { .. }

@@ -558,7 +558,7 @@ impl Machine {
         if let Holds::Beyond(excess) = memory_limit::hold(self, bytes, true)
             && !excess.can_swap
         {
-            let bytes = excess.to_raise_bytes();
+            let bytes = excess.raise_bytes();
             return Err(Trouble::Harm(Harm::MemoryLimit { bytes }));
         }
         let mut model = self.model_of(&pool);

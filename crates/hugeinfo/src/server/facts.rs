@@ -238,7 +238,7 @@ impl Facts {
     }
 
     /// The same for a start with these settings.
-    pub fn huge_page_of(&self, server: &Server) -> Option<u64> {
+    pub(crate) fn huge_page_of(&self, server: &Server) -> Option<u64> {
         let Some(setting) = server.huge_page_size_bytes else {
             return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
         };

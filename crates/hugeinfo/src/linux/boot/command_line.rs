@@ -35,7 +35,7 @@ impl Parameter<'_> {
 }
 
 /// The parameters up to `--`, behind which they are those of the first process.
-pub fn parameters(line: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
+pub(crate) fn parameters(line: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
     words(line)
         .zip(1..)
         .map(|(word, number)| parameter(word, number))

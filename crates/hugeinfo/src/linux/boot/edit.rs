@@ -64,7 +64,7 @@ impl NextBoot {
 
     /// Lines of sysctl's for `vm.NAME = value`, most welcome first. Not each of them has the last
     /// word. `now` are the lines that set it, or something that it competes with, in their order.
-    pub fn edits_of_sysctl<'p>(
+    pub(crate) fn edits_of_sysctl<'p>(
         &self,
         name: &str,
         value: u64,
@@ -75,7 +75,7 @@ impl NextBoot {
     }
 
     /// The same for the pool of the default size.
-    pub fn edits_of_default_pool(&self, pages: u64) -> Vec<Edit> {
+    pub(crate) fn edits_of_default_pool(&self, pages: u64) -> Vec<Edit> {
         let now = self.asked.iter().filter(|a| {
             a.phase == Phase::Sysctl && a.what == What::Pages && a.page_bytes.is_none()
         });
@@ -83,7 +83,7 @@ impl NextBoot {
     }
 
     /// The same in systemd's tmpfiles.d. None where systemd does not start this machine.
-    pub fn edits_of_tmpfiles(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
+    pub(crate) fn edits_of_tmpfiles(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
         let Some(files) = &self.sources.tmpfiles else {
             return Vec::new();
         };
@@ -96,7 +96,7 @@ impl NextBoot {
     }
 
     /// The same on the kernel's command line.
-    pub fn edits_of_command_line(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
+    pub(crate) fn edits_of_command_line(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
         let now = self.asked.iter().filter(|a| {
             let is_word = a.phase == Phase::CommandLine && a.what != What::Overcommit;
             is_word && self.is_of(a, page_bytes)

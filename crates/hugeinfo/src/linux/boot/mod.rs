@@ -171,7 +171,7 @@ impl NextBoot {
     }
 
     /// Whether each of sysctl's files that come after that one could be read.
-    pub fn is_read_to_the_end_after(&self, path: &str) -> bool {
+    pub(crate) fn is_read_to_the_end_after(&self, path: &str) -> bool {
         let DropIns { files, unread, .. } = &self.sources.sysctl;
         let mut after = files.iter().rev().take_while(|file| file.path != path);
         unread.is_empty() && after.all(|file| file.content != Content::Unread)

@@ -72,12 +72,12 @@ impl Version {
     }
 
     /// The name of the file that holds the limit on faults.
-    pub fn fault_limit_file(self, page_bytes: u64) -> String {
+    pub(crate) fn fault_limit_file(self, page_bytes: u64) -> String {
         self.hugetlb_file(page_bytes, self.files()[0])
     }
 
     /// The name of the file that holds the limit on reservations.
-    pub fn reservation_limit_file(self, page_bytes: u64) -> String {
+    pub(crate) fn reservation_limit_file(self, page_bytes: u64) -> String {
         self.hugetlb_file(page_bytes, self.files()[2])
     }
 

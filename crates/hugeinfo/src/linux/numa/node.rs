@@ -61,7 +61,7 @@ pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>
 }
 
 /// Those that `is_wanted` picks by their numbers.
-pub fn read_among(
+pub(crate) fn read_among(
     root: &Root,
     is_wanted: impl Fn(u32) -> bool,
     mut check_for_interrupts: impl FnMut(),

@@ -28,7 +28,7 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
 ///
 /// Errors: absent as [`read`], or where the kernel doesn't tell (before 4.14, unless it was built
 /// to unplug memory).
-pub fn with_memory(root: &Root) -> Result<List, ReadError> {
+pub(crate) fn with_memory(root: &Root) -> Result<List, ReadError> {
     let path = format!("{DIRECTORY}/has_memory");
     root.parse(&path, "a list of numbers was expected", |bytes| {
         list::parse(bytes).ok_or(1)

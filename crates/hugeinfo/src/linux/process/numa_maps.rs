@@ -73,7 +73,7 @@ pub fn parse(
 ///
 /// Of its first mapping, which is of its program's file and has no policy of its own: no further
 /// page table is walked.
-pub fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
+pub(crate) fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
     const NAME: &str = "numa_maps";
     // The kernel begins another line only where this one leaves room.
     let file = BufReader::with_capacity(64, process.file(NAME)?);

@@ -22,7 +22,7 @@ pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> 
 }
 
 /// The same with field 2, the name of the program.
-pub fn read_with_name(
+pub(crate) fn read_with_name(
     process: &Process,
     buffer: &mut Vec<u8>,
 ) -> Result<(Stat, Vec<u8>), ReadError> {

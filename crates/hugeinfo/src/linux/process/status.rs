@@ -83,7 +83,10 @@ pub struct Identity {
 }
 
 /// Reads who a process is. Errors: absent where it has ended.
-pub fn read_identity(process: &Process, buffer: &mut Vec<u8>) -> Result<Identity, ReadError> {
+pub(crate) fn read_identity(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Identity, ReadError> {
     let expected = "a name and numbers were expected";
     process.parse(NAME, buffer, expected, parse_identity)
 }
@@ -108,7 +111,7 @@ pub fn parse_identity(bytes: &[u8]) -> Result<Identity, usize> {
 /// has no cpusets, which alone restrict it.
 ///
 /// Errors: absent where the process has ended.
-pub fn read_allowed_nodes(
+pub(crate) fn read_allowed_nodes(
     process: &Process,
     buffer: &mut Vec<u8>,
 ) -> Result<Option<List>, ReadError> {

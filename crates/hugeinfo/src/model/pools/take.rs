@@ -37,7 +37,7 @@ impl Pool {
 
     /// Takes back what was promised and not touched; as many free surplus pages cease to exist
     /// (`return_unused_surplus_pages`).
-    pub fn unreserve(&mut self, pages: u64) {
+    pub(crate) fn unreserve(&mut self, pages: u64) {
         self.reserved = self.reserved.saturating_sub(pages);
         let unused = pages.min(self.surplus());
         let most = |node: &super::Node| node.surplus.min(node.free);
