@@ -68,8 +68,9 @@ pub(crate) fn of(machine: &Machine, about: About, ways: &[InTheWay]) -> Vec<Step
     let decision = match (about, refused) {
         (About::Files, Some(refused)) => refused,
         (About::PageTables, _) if on_huge_pages => Decision::FewerConnections,
-        (_, refused) => beyond_limit(machine)
-            .filter(|_| about == About::Memory)
+        (_, refused) => (about == About::Memory)
+            .then(|| beyond_limit(machine))
+            .flatten()
             .or_else(|| beyond_this_host(&aimed))
             .or_else(|| (about == About::NextBoot).then(|| at_boot(&aimed)))
             // Whatever needs a start has to wait for that.

@@ -160,6 +160,16 @@ fn off_huge_pages(
         };
         ways.push(way(vec![Step::Stop, give_back, Step::Start]));
     }
+    first_safe(machine, ways)
+}
+
+/// The first of these ways on which nothing goes wrong.
+///
+/// Errors: what does, on each.
+pub(crate) fn first_safe(
+    machine: &Machine,
+    ways: Vec<Vec<Step>>,
+) -> Result<Vec<Step>, Vec<Trouble>> {
     let mut troubles = Vec::new();
     for steps in ways {
         match take_all(machine, &steps) {

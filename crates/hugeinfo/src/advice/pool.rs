@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         decisions::{self, About, InTheWay},
-        words,
+        plans, words,
     },
     linux::hugepages::Pool,
     model::{
@@ -12,7 +12,6 @@ use crate::{
         need::{Need, unseen},
         next_boot,
         step::{Decision, Step},
-        take::take_all,
     },
 };
 
@@ -66,16 +65,10 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
         ways.push(vec![Step::Compact, set.clone()]);
     }
     ways.push(vec![Step::Stop, Step::Compact, set, Step::Start]);
-    let ways: Vec<Vec<Step>> = ways.into_iter().map(with).collect();
-    let found = ways.iter().find(|steps| take_all(machine, *steps).is_ok());
-    Some(match found {
-        Some(steps) => steps.clone(),
-        None => {
-            let troubles = ways
-                .iter()
-                .filter_map(|steps| take_all(machine, steps).err());
-            let ways: Vec<_> = troubles.map(InTheWay::Trouble).collect();
-            decisions::of(machine, About::Pool, &ways)
-        }
-    })
+    let ways = ways.into_iter().map(with).collect();
+    let safe = plans::first_safe(machine, ways);
+    Some(safe.unwrap_or_else(|troubles| {
+        let ways: Vec<_> = troubles.into_iter().map(InTheWay::Trouble).collect();
+        decisions::of(machine, About::Pool, &ways)
+    }))
 }

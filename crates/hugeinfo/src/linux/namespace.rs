@@ -1,8 +1,9 @@
 //! Namespaces of this process (namespaces(7)).
 
+use std::{fs, path::Path};
+
 use crate::linux::{
     error::{ReadError, absent_or},
-    process::Process,
     root::Root,
 };
 
@@ -25,9 +26,16 @@ impl Kind {
 }
 
 /// Whether this process is in the kernel's first one, and not in that of a container.
-pub(crate) fn is_first(root: &Root, kind: Kind) -> Result<bool, ReadError> {
+///
+/// Errors: absent where the link cannot be seen.
+pub(crate) fn look(root: &Root, kind: Kind) -> Result<bool, ReadError> {
     let (name, number) = kind.name_and_first();
-    let this = Process::this(root);
-    let link = absent_or(this.and_then(|this| this.link(&format!("ns/{name}"))))?;
-    Ok(link.is_ok_and(|link| link == format!("{name}:[{number}]").as_bytes()))
+    let path = root.path(format!("proc/self/ns/{name}"));
+    let link = fs::read_link(&path).map_err(|error| ReadError::from_io(path, error))?;
+    Ok(link == Path::new(&format!("{name}:[{number}]")))
+}
+
+/// The same, and not where that cannot be seen.
+pub(crate) fn is_first(root: &Root, kind: Kind) -> Result<bool, ReadError> {
+    Ok(absent_or(look(root, kind))?.unwrap_or(false))
 }

@@ -56,16 +56,13 @@ pub fn hold(machine: &Machine, bytes: u64, is_on_huge_pages: bool) -> Holds<'_> 
             }
             continue;
         }
+        let is_locked = is_on_huge_pages && bytes > limit.limit_bytes;
+        let too_much = at_best - limit.limit_bytes;
         let excess = Excess {
             limit,
             wanted_bytes: at_best,
             most_bytes: at_worst,
-            can_swap: false,
-        };
-        let is_locked = is_on_huge_pages && bytes > limit.limit_bytes;
-        let excess = Excess {
-            can_swap: !is_locked && excess.bytes() <= swap_room_bytes(machine, limit),
-            ..excess
+            can_swap: !is_locked && too_much <= swap_room_bytes(machine, limit),
         };
         let is_worse = match worst {
             Holds::Beyond(other) => {

@@ -5,13 +5,14 @@
 //! byte makes it walk the first mapping alone, and `smaps_rollup`, where it would walk all, is only
 //! opened: the permission for these is asked for at `open` (fs/proc/task_mmu.c `proc_maps_open`).
 
-use std::{fs, io::Read, path::PathBuf};
+use std::{io::Read, path::PathBuf};
 
 use crate::{
     linux::{
         cgroup,
         error::{Absence, Absent, ReadError},
         hugepages,
+        namespace::{self, Kind},
         numa::nodes,
         process::{Process, segment},
         root::Root,
@@ -166,9 +167,7 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         (
             "PID namespace",
             "/proc/self/ns/pid",
-            fs::read_link(root.path("proc/self/ns/pid"))
-                .map(|_| true)
-                .map_err(|error| ReadError::from_io(root.path("proc/self/ns/pid"), error)),
+            namespace::look(root, Kind::Pid).map(|_| true),
         ),
         (
             "pools",

@@ -6,13 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::linux::{
     error::{Absence, Absent, ReadError, absent_or},
     mounts::{self, Mount},
+    namespace::{self, Kind},
     root::Root,
 };
 
-const NAMESPACE: &str = "proc/self/ns/pid";
-/// The first PID namespace, whose process 1 started the machine (include/linux/proc_ns.h
-/// `PROC_PID_INIT_INO`).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 const OWN_MOUNTS: &str = "proc/self/mountinfo";
 const FIRST_MOUNTS: &str = "proc/1/mountinfo";
 /// What is looked at. Of other files below them it is taken to be the same.
@@ -36,11 +33,10 @@ pub(super) struct Etc {
 
 /// Errors: absent where the files are not those of the host, or that cannot be told.
 pub(super) fn look(root: &Root) -> Result<Result<Etc, Absent>, ReadError> {
-    let namespace = std::fs::read_link(root.path(NAMESPACE))
-        .map_err(|error| ReadError::from_io(root.path(NAMESPACE), error));
-    match absent_or(namespace)? {
-        Ok(namespace) if namespace == Path::new(FIRST_NAMESPACE) => {}
-        Ok(_) => return Ok(Err(elsewhere(LOOKED_AT[0]))),
+    // In the first one process 1 started the machine.
+    match absent_or(namespace::look(root, Kind::Pid))? {
+        Ok(true) => {}
+        Ok(false) => return Ok(Err(elsewhere(LOOKED_AT[0]))),
         Err(absent) => return Ok(Err(absent)),
     }
     let own = match absent_or(origins(root, OWN_MOUNTS))? {
