@@ -12,7 +12,8 @@ use crate::{
     error::Error,
     postgres::{
         jsonb::{Jsonb, LONGEST_SETTINGS},
-        settings::{SIZING, check_setting, default_number, is_defined},
+        settings::{SIZING, check_setting, is_defined},
+        values::default_number,
     },
 };
 

@@ -21,3 +21,4 @@ pub(crate) mod settings;
 pub(crate) mod settings_on_disk;
 pub(crate) mod standing;
 pub(crate) mod text;
+pub(crate) mod values;

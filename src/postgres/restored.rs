@@ -1,13 +1,17 @@
 //! What a start of this server brings back, and the settings that give it room.
 
-use std::{ffi::CStr, io};
+use std::{
+    ffi::{CStr, CString},
+    io,
+};
 
 use hugeinfo::server::restored::{LikePrimary, Recovery, Restored, Room, WalLevel};
 use pgrx::{Spi, pg_sys};
 
 use super::{
     places,
-    settings::{setting, switch, whole_number},
+    settings::setting,
+    values::{switch, whole_number},
 };
 use crate::error::Error;
 
@@ -33,7 +37,10 @@ pub(crate) fn room(setting: impl Fn(&'static CStr) -> String) -> Result<Room, Er
             c"max_active_replication_origins"
         })?,
         wal_level: WalLevel::parse(&setting(c"wal_level")).ok_or_else(|| unknown(c"wal_level"))?,
-        hot_standby: switch(&setting(c"hot_standby")).ok_or_else(|| unknown(c"hot_standby"))?,
+        hot_standby: CString::new(setting(c"hot_standby"))
+            .ok()
+            .and_then(|value| switch(&value))
+            .ok_or_else(|| unknown(c"hot_standby"))?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use hugeinfo::server::facts::{HugePages, Server, SharedMemoryType, Subject};
 use pgrx::pg_sys;
 
-use super::settings::{setting, whole_number};
+use super::{settings::setting, values::whole_number};
 use crate::error::Error;
 
 /// The settings that decide over huge pages.

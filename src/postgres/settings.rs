@@ -1,6 +1,6 @@
 //! The settings of the server.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
@@ -114,33 +114,6 @@ pub(super) fn wait_for_restart() -> bool {
     SIZING.into_iter().any(|name| waits(name).unwrap_or(false))
 }
 
-/// A whole number, by PostgreSQL's own rules, such as `2MB`; `unit` is what it counts in, 0 for
-/// none. `None`: it is none, or below zero.
-pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
-    let value = CString::new(value).ok()?;
-    let mut number = 0;
-    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
-    // wants.
-    let is_understood = unsafe {
-        pg_sys::parse_int(
-            value.as_ptr(),
-            &raw mut number,
-            unit.cast_signed(),
-            std::ptr::null_mut(),
-        )
-    };
-    is_understood.then(|| u64::try_from(number).ok())?
-}
-
-/// A switch, by PostgreSQL's own rules. `None`: it is none.
-pub(super) fn switch(value: &str) -> Option<bool> {
-    let value = CString::new(value).ok()?;
-    let mut is_on = false;
-    // SAFETY: reads a C string, writes a boolean.
-    let is_understood = unsafe { pg_sys::parse_bool(value.as_ptr(), &raw mut is_on) };
-    is_understood.then_some(is_on)
-}
-
 /// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.
 pub(crate) fn check_setting(name: &CStr, value: &CStr) {
     // SAFETY: with `changeVal` false the value is only looked at.
@@ -173,34 +146,11 @@ pub(crate) fn is_from_command_line(name: &CStr) -> bool {
     .unwrap_or(false)
 }
 
-/// What PostgreSQL uses where nobody has set a setting that is a number. `None`: there is no such
-/// setting, or it is no number.
-pub(crate) fn default_number(name: &CStr) -> Option<i32> {
-    let record = find(name)?;
-    // SAFETY: PostgreSQL's own record of a setting, which says itself that it is a number.
-    unsafe {
-        if (*record).vartype != pg_sys::config_type::PGC_INT {
-            return None;
-        }
-        #[cfg(not(feature = "pg19"))]
-        let number = &*record.cast::<pg_sys::config_int>();
-        #[cfg(feature = "pg19")]
-        let number = &(*record).__bindgen_anon_1._int;
-        Some(number.boot_val)
-    }
-}
-
 /// `None`: there is none of that name.
 pub(super) fn with_setting<T>(
     name: &CStr,
     look: impl FnOnce(&pg_sys::config_generic) -> T,
 ) -> Option<T> {
-    // SAFETY: it is never freed.
-    find(name).map(|record| look(unsafe { &*record }))
-}
-
-/// PostgreSQL's own record of a setting, which is never freed.
-fn find(name: &CStr) -> Option<*const pg_sys::config_generic> {
     // SAFETY: an array of as many pointers to what is never freed.
     unsafe {
         #[cfg(feature = "pg15")]
@@ -213,7 +163,8 @@ fn find(name: &CStr) -> Option<*const pg_sys::config_generic> {
         };
         std::slice::from_raw_parts(all, usize::try_from(count).ok()?)
             .iter()
-            .map(|record| record.cast_const())
-            .find(|&record| CStr::from_ptr((*record).name) == name)
+            .map(|&record| &*record)
+            .find(|record| CStr::from_ptr(record.name) == name)
+            .map(look)
     }
 }

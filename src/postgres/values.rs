@@ -1,0 +1,112 @@
+//! Values of settings as PostgreSQL understands them, however they are written.
+
+use std::ffi::{CStr, CString, c_int};
+
+use pgrx::pg_sys;
+
+use super::settings::with_setting;
+
+/// A whole number, such as `2MB`; `unit` is what it counts in, 0 for none. `None`: it is none, or
+/// below zero.
+pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
+    let number = whole(&CString::new(value).ok()?, unit.cast_signed())?;
+    u64::try_from(number).ok()
+}
+
+/// A switch. `None`: it is none.
+pub(super) fn switch(value: &CStr) -> Option<bool> {
+    let mut is_on = false;
+    // SAFETY: reads a C string, writes a boolean.
+    let is_understood = unsafe { pg_sys::parse_bool(value.as_ptr(), &raw mut is_on) };
+    is_understood.then_some(is_on)
+}
+
+/// `flags` of its setting, which have the unit.
+fn whole(value: &CStr, flags: c_int) -> Option<c_int> {
+    let mut number = 0;
+    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
+    // wants.
+    let is_understood =
+        unsafe { pg_sys::parse_int(value.as_ptr(), &raw mut number, flags, std::ptr::null_mut()) };
+    is_understood.then_some(number)
+}
+
+/// What PostgreSQL uses where nobody has set a setting that is a whole number, or a word of a list
+/// by its number. `None`: there is no such setting, or it is neither.
+pub(crate) fn default_number(name: &CStr) -> Option<c_int> {
+    match with_setting(name, default_of)?? {
+        Value::Whole(number) => Some(number),
+        Value::Real(_) => None,
+    }
+}
+
+/// A value as PostgreSQL understands it, however it is written.
+#[derive(Debug, PartialEq)]
+pub(super) enum Value {
+    /// Of a word, its number.
+    Whole(c_int),
+    Real(f64),
+}
+
+/// The variant of a setting that holds what is proper to its type.
+macro_rules! typed {
+    ($record:expr, $kind:ident, $field:ident) => {{
+        let record: *const pg_sys::config_generic = $record;
+        #[cfg(not(feature = "pg19"))]
+        let typed = record.cast::<pg_sys::$kind>();
+        // SAFETY: of a record that lives as long as the server.
+        #[cfg(feature = "pg19")]
+        let typed = unsafe { &raw const (*record).__bindgen_anon_1.$field };
+        typed
+    }};
+}
+
+impl Value {
+    /// `None`: a string, or none that the setting can have.
+    pub(super) fn of(record: &pg_sys::config_generic, value: &CStr) -> Option<Self> {
+        use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
+        let (mut word, mut real) = (0, 0.0);
+        let text = value.as_ptr();
+        // SAFETY: each reads a C string, and writes what it is told to; the record has the type
+        // that it says.
+        unsafe {
+            match record.vartype {
+                PGC_BOOL => Some(Self::Whole(c_int::from(switch(value)?))),
+                PGC_INT => Some(Self::Whole(whole(value, record.flags)?)),
+                PGC_REAL => {
+                    let no_hint = std::ptr::null_mut();
+                    pg_sys::parse_real(text, &raw mut real, record.flags, no_hint)
+                        .then_some(Self::Real(real))
+                }
+                PGC_ENUM => {
+                    let words = typed!(record, config_enum, _enum).cast_mut();
+                    pg_sys::config_enum_lookup_by_name(words, text, &raw mut word)
+                        .then_some(Self::Whole(word))
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+/// What it is where nobody has set it. `None`: a string.
+pub(super) fn default_of(record: &pg_sys::config_generic) -> Option<Value> {
+    use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
+    // SAFETY: the record has the type that it says.
+    unsafe {
+        match record.vartype {
+            PGC_BOOL => Some(Value::Whole(c_int::from(
+                (*typed!(record, config_bool, _bool)).boot_val,
+            ))),
+            PGC_INT => Some(Value::Whole((*typed!(record, config_int, _int)).boot_val)),
+            PGC_REAL => Some(Value::Real((*typed!(record, config_real, _real)).boot_val)),
+            PGC_ENUM => Some(Value::Whole((*typed!(record, config_enum, _enum)).boot_val)),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn is_same(record: &pg_sys::config_generic, one: &CStr, other: &CStr) -> bool {
+    let value = Value::of(record, one);
+    one == other || value.is_some() && value == Value::of(record, other)
+}
