@@ -3,7 +3,8 @@
 BEGIN {
     column = "GB touched, in small pages:"
     base = "status"
-    name["status"] = "`SELECT * FROM hugeinfo_status`, in the server"
+    name["status"] = "`SELECT status, reason FROM hugeinfo_status`, in the server"
+    name["remedy"] = "`SELECT * FROM hugeinfo_status`: with the remedy, as this server is not well"
     name["client"] = "the same, as `psql` with an open connection sees it"
     name["floor"] = "the same system calls, in C"
     name["pmap"] = "`pmap PM \\| grep -E 'anon_hugepage\\|zero'`"

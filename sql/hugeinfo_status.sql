@@ -54,6 +54,9 @@ SELECT status IN ('ok', 'warning', 'critical', 'unknown') AS status,
        in_use <= (reason LIKE '%' || required_huge_pages || ' huge pages%' OR status <> 'ok') AS figures
 FROM hugeinfo_status;
 
+-- The remedy costs more than the rest: who does not select it does not pay for it.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT status, reason FROM hugeinfo_status;
+
 -- in any kind of query
 SELECT count(*) FROM generate_series(1, 3), LATERAL (SELECT status FROM hugeinfo_status()) AS s;
 SELECT (SELECT in_use FROM hugeinfo_status) IS NOT NULL AS as_a_subquery;

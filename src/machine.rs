@@ -48,21 +48,29 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     Ok(Machine::new(facts, Some(around)))
 }
 
-/// Only what tells whether anything is wrong; what decides over a remedy if there is.
-pub(crate) fn as_needed() -> Result<Machine, Error> {
+/// Only what tells how the server stands: no more than the facts, where all is well and nothing
+/// else can change that.
+pub(crate) fn for_status() -> Result<Machine, Error> {
     let facts = facts()?;
     let machine = Machine::new(facts, None);
     let is_well = diagnosis::verdict(&machine).status < Status::Warning;
+    let may_wait = something_may_wait();
     let is_alone = is_alone()?;
-    if is_well && !something_may_wait() && is_alone {
+    if is_well && !may_wait && is_alone {
         return Ok(machine);
     }
     // Of servers in containers the segments tell nothing, and idle pages may be theirs.
-    let mut pools = machine.facts.pools.iter().flatten();
+    let facts = machine.facts;
+    let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let is_alone = is_alone && !is_idle;
-    let around = surroundings::for_remedy(&machine.facts, is_alone, files_if_waiting)?;
-    Ok(Machine::new(machine.facts, Some(around)))
+    let files = waiting(&facts, may_wait);
+    let around = surroundings::for_status(is_alone && !is_idle, files, may_wait)?;
+    Ok(Machine::new(facts, Some(around)))
+}
+
+/// What a remedy for that has to heed as well.
+pub(crate) fn for_remedy() -> Result<Machine, Error> {
+    surroundings::for_remedy(for_status()?)
 }
 
 /// Whether no other server shares our IPC namespace. Each has a System V segment, whatever its
@@ -76,7 +84,11 @@ fn is_alone() -> Result<bool, Error> {
 }
 
 fn files_if_waiting(facts: &Facts) -> Files {
-    if something_may_wait() {
+    waiting(facts, something_may_wait())
+}
+
+fn waiting(facts: &Facts, may_wait: bool) -> Files {
+    if may_wait {
         files::waiting(facts)
     } else {
         files::nothing_waiting()

@@ -1,5 +1,7 @@
 //! What the diagnoses look at beyond the facts of `hugeinfo_status`, read for this server.
 
+use std::collections::BTreeMap;
+
 use hugeinfo::{
     advice::shared_thp_may_be_used,
     linux::{
@@ -12,6 +14,7 @@ use hugeinfo::{
         root::Root,
         uptime, vmstat,
     },
+    model::machine::Machine,
     server::{
         facts::{Facts, LiesOn},
         host::Host,
@@ -96,12 +99,12 @@ pub(crate) fn read(
     })
 }
 
-/// What decides over a remedy for this server, and nothing that grows with its processes: the rest
+/// What decides over how the server stands, and nothing that grows with its processes: the rest
 /// counts as missing. Where there is no other server there are no neighbours to look for.
-pub(crate) fn for_remedy(
-    facts: &Facts,
+pub(crate) fn for_status(
     is_alone: bool,
-    files: impl FnOnce(&Facts) -> Files,
+    files: Files,
+    settings_wait_for_restart: bool,
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
     let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
@@ -109,37 +112,24 @@ pub(crate) fn for_remedy(
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
-    let nodes = absent_or(node::read(&root, check_for_interrupts))?;
-    // What the next boot sets up matters where the server is about to ask for huge pages.
-    let files = files(facts);
-    let next = match &files {
-        Files::Planned(next) => Facts {
-            planned: Some(next.clone()),
-            ..facts.clone()
-        },
-        _ => facts.clone(),
+    // How much of the segment has been touched matters under a limit.
+    let processes = match memory_limits.as_deref() {
+        Ok([_, ..]) => oldest_processes(&root)?,
+        _ => Vec::new(),
     };
     let (neighbours, sight) = match is_alone {
         true => (Ok(Vec::new()), Sight::Host),
         false => neighbours(&root)?,
     };
-    let is_about_to_ask = !next.asks_for_huge_pages() || next.target_pool().is_none();
-    // And where what raises CommitLimit is to outlive it.
-    let host = Host::read_memory(&root)?;
-    let is_strict = host.vm.overcommit_memory == Some(2);
     Ok(Surroundings {
-        host,
+        host: Host::read_memory(&root)?,
         vmstat: Err(Absent::not_looked_at()),
-        free_blocks: absent_or(buddyinfo::read(&root))?,
-        asked_at_boot: if is_about_to_ask || is_strict {
-            NextBoot::read(&root)?
-        } else {
-            Err(Absent::not_looked_at())
-        },
-        nodes,
+        free_blocks: Err(Absent::not_looked_at()),
+        asked_at_boot: Err(Absent::not_looked_at()),
+        nodes: absent_or(node::read(&root, check_for_interrupts))?,
         segment_nodes: None,
         segment_thp_bytes: None,
-        processes: oldest_processes(&root)?,
+        processes,
         oom_score_adj: Err(Absent::not_looked_at()),
         locked_memory: Err(Absent::not_looked_at()),
         memory_limits,
@@ -149,11 +139,35 @@ pub(crate) fn for_remedy(
         uses_io_uring: false,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
-        settings: setting_source::in_effect(),
-        settings_wait_for_restart: reload::something_may_wait(),
+        settings: BTreeMap::new(),
+        settings_wait_for_restart,
         allows_alter_system: settings::allows_alter_system(),
         files,
     })
+}
+
+/// What decides over a remedy beside that.
+pub(crate) fn for_remedy(machine: Machine) -> Result<Machine, Error> {
+    let root = Root::system();
+    let Some(around) = machine.around else {
+        return Ok(machine);
+    };
+    // What the next boot sets up matters where the server is about to ask for huge pages, and
+    // where what raises CommitLimit is to outlive it.
+    let facts = &machine.facts;
+    let is_about_to_ask = !facts.asks_for_huge_pages() || facts.target_pool().is_none();
+    let is_strict = around.host.vm.overcommit_memory == Some(2);
+    let around = Surroundings {
+        free_blocks: absent_or(buddyinfo::read(&root))?,
+        asked_at_boot: if is_about_to_ask || is_strict {
+            NextBoot::read(&root)?
+        } else {
+            Err(Absent::not_looked_at())
+        },
+        settings: setting_source::in_effect(),
+        ..around
+    };
+    Ok(Machine::new(machine.facts, Some(around)))
 }
 
 /// The servers of this host but this one, and whether there may be more.

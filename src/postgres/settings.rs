@@ -151,20 +151,31 @@ pub(super) fn with_setting<T>(
     name: &CStr,
     look: impl FnOnce(&pg_sys::config_generic) -> T,
 ) -> Option<T> {
-    // SAFETY: an array of as many pointers to what is never freed.
+    // SAFETY: null, or a record that is never freed.
+    unsafe { find(name).as_ref() }.map(look)
+}
+
+/// In an array that is sorted by name, without regard to case (utils/misc/guc.c
+/// `guc_name_compare`).
+#[cfg(feature = "pg15")]
+fn find(name: &CStr) -> *const pg_sys::config_generic {
+    let folded = |name: &'static CStr| name.to_bytes().iter().map(u8::to_ascii_lowercase);
+    let wanted = || name.to_bytes().iter().map(u8::to_ascii_lowercase);
+    // SAFETY: as many pointers, to records that are never freed and have names.
     unsafe {
-        #[cfg(feature = "pg15")]
-        let (count, all) = (pg_sys::GetNumConfigOptions(), pg_sys::get_guc_variables());
-        #[cfg(not(feature = "pg15"))]
-        let (count, all) = {
-            let mut count = 0;
-            let all = pg_sys::get_guc_variables(&raw mut count);
-            (count, all)
+        let count = usize::try_from(pg_sys::GetNumConfigOptions()).unwrap_or_default();
+        let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
+        let order = |&record: &*mut pg_sys::config_generic| {
+            folded(CStr::from_ptr((*record).name)).cmp(wanted())
         };
-        std::slice::from_raw_parts(all, usize::try_from(count).ok()?)
-            .iter()
-            .map(|&record| &*record)
-            .find(|record| CStr::from_ptr(record.name) == name)
-            .map(look)
+        all.binary_search_by(order)
+            .map_or(std::ptr::null(), |index| all[index])
     }
+}
+
+/// All of them together would be copied and sorted anew at each call.
+#[cfg(not(feature = "pg15"))]
+fn find(name: &CStr) -> *const pg_sys::config_generic {
+    // SAFETY: nothing is created, and no error raised.
+    unsafe { pg_sys::find_option(name.as_ptr(), false, true, pg_sys::PGERROR.cast_signed()) }
 }

@@ -1,6 +1,10 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::{advice::diagnosis, linux::pages, model::forecast::Forecast};
+use hugeinfo::{
+    advice::{diagnosis, words},
+    linux::pages,
+    model::forecast::Forecast,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -10,8 +14,8 @@ use crate::{
     postgres::{encoding::shown, memory::with_room},
 };
 
-/// One row: whether huge pages back the main segment, whether a restart would get them, what is
-/// wrong and what to type.
+/// One row: whether huge pages back the main segment, whether a restart would get them, and what is
+/// wrong.
 ///
 /// Errors: 58030 where the kernel fails to read a file, 58000 where a file has an unknown form. A
 /// source that is missing or denied is no error: columns are NULL and `status` says so.
@@ -36,13 +40,12 @@ fn hugeinfo_status() -> Result<
             name!(recommended_nr_hugepages, Option<i64>),
             name!(status, &'static str),
             name!(reason, String),
-            name!(remedy, Option<String>),
         ),
     >,
     ErrorReport,
 > {
     let row = || {
-        let machine = machine::as_needed()?;
+        let machine = machine::for_status()?;
         let facts = &machine.facts;
         let verdict = diagnosis::verdict(&machine);
         let segment = facts.segment.as_ref().ok();
@@ -69,10 +72,27 @@ fn hugeinfo_status() -> Result<
             bigint_or_null(target.and_then(|target| target.recommended))?,
             verdict.status.as_str(),
             shown(verdict.reason),
-            verdict.remedy.map(shown),
         ))
     };
     Ok(TableIterator::once(with_room(row)?))
 }
 
-extension_sql_file!("hugeinfo_status.sql", requires = [hugeinfo_status]);
+/// What to type where `hugeinfo_status()` finds something wrong; else NULL. A function of its own,
+/// so that who asks for `status` alone does not pay for it: it looks at the next boot's files.
+/// Stable, as the planner leaves out no volatile function.
+///
+/// Errors: as `hugeinfo_status()`.
+#[pg_extern(stable, parallel_restricted, cost = 10000)]
+fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
+    let remedy = || {
+        let machine = machine::for_remedy()?;
+        let steps = diagnosis::remedy(&machine);
+        Ok::<_, Error>(words::remedy(&machine, &steps).map(shown))
+    };
+    Ok(with_room(remedy)?)
+}
+
+extension_sql_file!(
+    "hugeinfo_status.sql",
+    requires = [hugeinfo_status, hugeinfo_remedy]
+);

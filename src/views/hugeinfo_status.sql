@@ -16,16 +16,20 @@ SELECT huge_pages,
        recommended_nr_hugepages,
        status,
        reason,
-       remedy
+       CASE WHEN status IN ('warning', 'critical') THEN hugeinfo_remedy() END AS remedy
 FROM hugeinfo_status();
 
 REVOKE ALL ON FUNCTION hugeinfo_status() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_remedy() FROM PUBLIC;
 REVOKE ALL ON hugeinfo_status FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_status() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_remedy() TO pg_monitor;
 GRANT SELECT ON hugeinfo_status TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_status() IS
-'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type; the function behind the view of the same name.';
+'Whether huge pages back this server, whether a restart would get them, and what is wrong; the function behind the view of the same name.';
+COMMENT ON FUNCTION hugeinfo_remedy() IS
+'What to type where hugeinfo_status finds something wrong: its column remedy. NULL: nothing.';
 COMMENT ON VIEW hugeinfo_status IS
 'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now, without walking page tables. NULL: the kernel does not report it.';
 COMMENT ON COLUMN hugeinfo_status.huge_pages IS

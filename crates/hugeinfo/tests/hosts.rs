@@ -171,9 +171,6 @@ fn check(directory: &Path) {
 
     let verdict = diagnosis::verdict(&machine);
     println!("{}: {}", verdict.status.as_str(), verdict.reason);
-    if let Some(remedy) = &verdict.remedy {
-        println!("    {remedy}");
-    }
     if let Some(status) = expect.status {
         assert_eq!(verdict.status.as_str(), status, "status");
     }

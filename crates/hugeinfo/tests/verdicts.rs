@@ -15,7 +15,12 @@ use hugeinfo::{
 use scene::*;
 
 #[track_caller]
-fn expect(verdict: &Verdict, status: Status, in_reason: &[&str], remedy: Option<&str>) {
+fn expect(
+    (verdict, typed): &(Verdict, Option<String>),
+    status: Status,
+    in_reason: &[&str],
+    remedy: Option<&str>,
+) {
     assert_eq!(verdict.status, status, "{verdict:?}");
     for part in in_reason {
         assert!(
@@ -24,14 +29,14 @@ fn expect(verdict: &Verdict, status: Status, in_reason: &[&str], remedy: Option<
             verdict.reason
         );
     }
-    assert_eq!(verdict.remedy.as_deref(), remedy);
+    assert_eq!(typed.as_deref(), remedy);
 }
 
 #[test]
 fn on_huge_pages_and_fine() {
-    let answer = verdict(&healthy());
+    let answer = answer(&healthy());
     assert_eq!(
-        answer.reason,
+        answer.0.reason,
         "main segment of 1074 MB lies on 537 huge pages of 2 MB; a restart would get them again; no pool holds more than is needed"
     );
     expect(&answer, Status::Ok, &[], None);
@@ -43,7 +48,7 @@ fn a_few_pages_too_many_are_mentioned() {
     pool(&mut facts, 0).total += 63;
     pool(&mut facts, 0).free += 63;
     expect(
-        &verdict(&facts),
+        &answer(&facts),
         Status::Ok,
         &["63 huge pages of 2 MB (126 MB) are needed by nobody"],
         None,
@@ -89,7 +94,7 @@ fn a_size_between_two_powers_of_two_is_rounded_up() {
     facts.server.huge_page_size_bytes = Some(1536 << 10);
     assert_eq!(facts.huge_page_asked_for(), Some(2 * MB));
     expect(
-        &verdict(&facts),
+        &answer(&facts),
         Status::Ok,
         &["537 huge pages of 2 MB"],
         None,
@@ -106,13 +111,13 @@ fn a_size_between_two_powers_of_two_is_rounded_up() {
 fn of_two_that_are_equally_bad_the_first() {
     let mut facts = fallen_back(500);
     expect(
-        &verdict(&facts),
+        &answer(&facts),
         Status::Warning,
         &["fell back", "37 too few"],
         Some("sysctl -w vm.nr_hugepages=537; then restart PostgreSQL"),
     );
     facts.server.huge_pages = HugePages::Off;
-    let answer = verdict(&facts);
+    let answer = answer(&facts);
     expect(
         &answer,
         Status::Warning,
@@ -121,7 +126,7 @@ fn of_two_that_are_equally_bad_the_first() {
             "ALTER SYSTEM SET huge_pages = 'try'; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL",
         ),
     );
-    assert!(!answer.reason.contains("fell back"));
+    assert!(!answer.0.reason.contains("fell back"));
 }
 
 #[test]
@@ -131,10 +136,10 @@ fn and_the_worst_before_all_others() {
     pool(&mut facts, 0).surplus = 437;
     let remedy = Some("sysctl -w vm.nr_hugepages=537");
     let reason = ["a restart would lose huge pages", "437 too few"];
-    expect(&verdict(&facts), Status::Warning, &reason, remedy);
+    expect(&answer(&facts), Status::Warning, &reason, remedy);
     facts.server.huge_pages = HugePages::On;
     let reason = ["a restart would fail", "437 too few"];
-    expect(&verdict(&facts), Status::Critical, &reason, remedy);
+    expect(&answer(&facts), Status::Critical, &reason, remedy);
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn what_cannot_be_seen_is_unknown_never_ok() {
     for (blind, why) in cases {
         let mut facts = healthy();
         blind(&mut facts);
-        expect(&verdict(&facts), Status::Unknown, &[why], None);
+        expect(&answer(&facts), Status::Unknown, &[why], None);
     }
 }
 
@@ -176,7 +181,7 @@ fn everything_missing_at_once() {
     facts.meminfo = Err(missing("/proc/meminfo"));
     facts.pools = Err(missing("/sys/kernel/mm/hugepages"));
     facts.hugetlb = Err(missing("/proc/1/cgroup"));
-    expect(&verdict(&facts), Status::Unknown, &[], None);
+    expect(&answer(&facts), Status::Unknown, &[], None);
     assert!(Forecast::of_target(&machine(&facts)).is_none());
 }
 

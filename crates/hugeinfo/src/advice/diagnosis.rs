@@ -1,5 +1,7 @@
 //! All checks of a machine, and the answer for the whole server.
 
+use std::cmp::Reverse;
+
 use crate::{
     advice::{
         check::{Check, Finding, Status},
@@ -17,10 +19,6 @@ pub struct Verdict {
     pub status: Status,
     /// The finding of the worst check; if all is well, all findings.
     pub reason: String,
-    /// What to type; `None`: nothing.
-    pub remedy: Option<String>,
-    /// The same as data.
-    pub steps: Vec<Step>,
 }
 
 /// How every check stands, by its name.
@@ -63,43 +61,45 @@ pub fn checks(machine: &Machine) -> Vec<Check> {
         .collect()
 }
 
-/// What the cheap checks say: enough to know whether anything is wrong. For a remedy the whole
-/// machine has to be looked at.
+/// What the cheap checks say: enough to know whether anything is wrong.
 pub fn verdict(machine: &Machine) -> Verdict {
-    let findings: Vec<Finding> = ALL[..CHEAP]
-        .iter()
-        .map(|entry| entry.judge(machine))
-        .collect();
-    let status = findings
-        .iter()
-        .fold(Status::Ok, |worst, finding| worst.max(finding.status));
-    if status == Status::Ok {
+    let mut findings = cheap(machine);
+    let worst = worst(&findings);
+    let status = findings[worst].status;
+    let reason = if status == Status::Ok {
         // Of a limit that limits nothing there is nothing to say.
         let texts: Vec<_> = findings.into_iter().skip(1).map(|f| f.text).collect();
-        return Verdict {
-            status,
-            reason: texts.join("; "),
-            remedy: None,
-            steps: Vec::new(),
-        };
-    }
-    let worst = findings.iter().position(|finding| finding.status == status);
-    let index = worst.unwrap_or_default();
-    let steps = if status >= Status::Warning && machine.around.is_some() {
-        let machine = &machine.summed_up();
-        let before: Vec<_> = remedy::findings(machine)
-            .iter()
-            .map(|finding| finding.status)
-            .collect();
-        Search::new(machine, before).remedy(index)
+        texts.join("; ")
     } else {
-        Vec::new()
+        findings.swap_remove(worst).text
     };
-    let text = findings.into_iter().nth(index).map(|finding| finding.text);
-    Verdict {
-        status,
-        reason: text.unwrap_or_default(),
-        remedy: words::remedy(machine, &steps),
-        steps,
+    Verdict { status, reason }
+}
+
+/// What cures that: nothing where nothing is wrong. The whole machine has to be looked at for it.
+pub fn remedy(machine: &Machine) -> Vec<Step> {
+    let findings = cheap(machine);
+    let worst = worst(&findings);
+    if findings[worst].status < Status::Warning || machine.around.is_none() {
+        return Vec::new();
     }
+    let machine = &machine.summed_up();
+    let before: Vec<_> = remedy::findings(machine)
+        .iter()
+        .map(|finding| finding.status)
+        .collect();
+    Search::new(machine, before).remedy(worst)
+}
+
+fn cheap(machine: &Machine) -> Vec<Finding> {
+    let cheap = ALL[..CHEAP].iter();
+    cheap.map(|entry| entry.judge(machine)).collect()
+}
+
+/// The first of those that are equally bad.
+fn worst(findings: &[Finding]) -> usize {
+    let by_status = |&index: &usize| (findings[index].status, Reverse(index));
+    (0..findings.len())
+        .max_by_key(by_status)
+        .unwrap_or_default()
 }

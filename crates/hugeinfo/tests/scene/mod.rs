@@ -13,6 +13,7 @@ use hugeinfo::{
     advice::{
         check::Check,
         diagnosis::{self, Verdict},
+        words,
     },
     linux::{
         boot::NextBoot,
@@ -264,9 +265,11 @@ pub fn machine(facts: &Facts) -> Machine {
     Scene::of(facts.clone()).machine()
 }
 
-/// The answer for it.
-pub fn verdict(facts: &Facts) -> Verdict {
-    diagnosis::verdict(&machine(facts))
+/// The answer for it, and what to type.
+pub fn answer(facts: &Facts) -> (Verdict, Option<String>) {
+    let machine = machine(facts);
+    let remedy = words::remedy(&machine, &diagnosis::remedy(&machine));
+    (diagnosis::verdict(&machine), remedy)
 }
 
 /// The same server on small pages, with a pool of so many free pages.
