@@ -53,12 +53,12 @@ SELECT planned('{"shared_buffers": "7TB"}') > 7::bigint << 40 AS far_beyond,
 SELECT count(*) FROM pg_settings WHERE pending_restart;
 
 -- Which pages the planned server asks for
-SELECT count(*) FILTER (WHERE is_asked_for) = least(count(page_size_bytes), 1) AS default_size, bool_and(is_asked_for = is_default) IS NOT FALSE AS is_default
+SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS default_size, bool_and(is_requested = is_default) IS NOT FALSE AS is_default
 FROM hugeinfo_plan('{"huge_pages": "try", "huge_page_size": 0}');
-SELECT bool_and(is_asked_for = (page_size_bytes = 1073741824)) IS NOT FALSE AS one_gb
+SELECT bool_and(is_requested = (page_size_bytes = 1073741824)) IS NOT FALSE AS one_gb
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB"}');
-SELECT count(*) FILTER (WHERE is_asked_for) AS off FROM hugeinfo_plan('{"huge_pages": false}');
-SELECT count(*) FILTER (WHERE is_asked_for) AS sysv FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
+SELECT count(*) FILTER (WHERE is_requested) AS off FROM hugeinfo_plan('{"huge_pages": false}');
+SELECT count(*) FILTER (WHERE is_requested) AS sysv FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
 
 SELECT count(*) FROM hugeinfo_plan(NULL);
 

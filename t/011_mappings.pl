@@ -206,7 +206,7 @@ my $sql = HugeInfo::Session->new($node);
 	my $name = 'this backend';
 	my $as_text = sub { my ($row) = @_; return join ' ', map { $row->{$_} // '' } qw(start_address end_address permissions file_offset_bytes device inode path) };
 	my %line = map { $as_text->($_) => 1 } maps_file($sql->pid);
-	for my $from ('hugeinfo_backend_mappings', 'hugeinfo_mappings()', 'hugeinfo_mappings(pg_backend_pid())')
+	for my $from ('hugeinfo_own_mappings', 'hugeinfo_mappings()', 'hugeinfo_mappings(pg_backend_pid())')
 	{
 		my @rows = $sql->rows("SELECT * FROM $from");
 		my @maps = maps_file($sql->pid);

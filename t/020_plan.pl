@@ -61,7 +61,7 @@ sub asked_for
 	my (%settings) = @_;
 	my $argument = $json->encode(\%settings) =~ s/'/''/gr;
 	return $node->safe_psql('postgres',
-		"SELECT page_size_bytes / 1024 FROM hugeinfo_plan('$argument') WHERE is_asked_for");
+		"SELECT page_size_bytes / 1024 FROM hugeinfo_plan('$argument') WHERE is_requested");
 }
 
 # What the running server has: the mapping as the kernel tells it, and PostgreSQL's own figure,
@@ -371,7 +371,7 @@ SKIP:
 	my $name = 'huge pages';
 	needs_host($name);
 	my $pages = $node->safe_psql('postgres',
-		q(SELECT recommended_nr_hugepages FROM hugeinfo_plan('{"huge_pages": "on", "shared_buffers": "40MB"}') WHERE is_asked_for));
+		q(SELECT recommended_nr_hugepages FROM hugeinfo_plan('{"huge_pages": "on", "shared_buffers": "40MB"}') WHERE is_requested));
 	set_mix("huge_pages = on\nshared_buffers = 40MB\n");
 	$node->stop;
 	pools_of_one_size($kb, $pages - 1);
@@ -380,11 +380,11 @@ SKIP:
 	set_pool($kb, $pages);
 	($started) = starts($node);
 	ok($started, "$name: as many as recommended are");
-	my ($row) = HugeInfo::Session->new($node)->rows('SELECT * FROM hugeinfo_plan() WHERE is_asked_for');
+	my ($row) = HugeInfo::Session->new($node)->rows('SELECT * FROM hugeinfo_plan() WHERE is_requested');
 	is_deeply([ @$row{qw(is_used_by_server required_pages own_pages shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
 		[ 't', $pages, $pages, 0, $pages, 't' ], "$name: the running server's pages count as its own");
 	($row) = HugeInfo::Session->new($node)->rows(
-		qq(SELECT * FROM hugeinfo_plan('{"shared_buffers": "60MB"}') WHERE is_asked_for));
+		qq(SELECT * FROM hugeinfo_plan('{"shared_buffers": "60MB"}') WHERE is_requested));
 	is_deeply([ @$row{qw(shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
 		[ $row->{required_pages} - $pages, $row->{required_pages}, 'f' ], "$name: more would have to be added");
 	set_mix('');

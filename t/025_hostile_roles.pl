@@ -219,7 +219,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	my $name = 'SECURITY DEFINER';
 	my $look = q{LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 		SELECT json_build_array(count(start_address) + count(path), (SELECT status <> 'unknown' FROM public.hugeinfo_checks WHERE name = 'restart_with_files'))
-		FROM public.hugeinfo_backend_mappings $$};
+		FROM public.hugeinfo_own_mappings $$};
 	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS json $look");
 	$root->value("CREATE FUNCTION looks_of_root() RETURNS json $look");
 	is($root->value('SELECT public.looks_of_mallory()'), '[0, false]', "$name: hers shows a superuser what she may see");
@@ -266,7 +266,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	is_deeply($hits->($mallory), [], "$name: she sees none");
 	cmp_ok(scalar keys %places, '>', 500, "$name: of many");
 	my %seen = map { s/:.*//sr => 1 } @{ $hits->($root) };
-	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_backend_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
+	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_own_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
 		"$name: which a superuser does");
 }
 
@@ -327,7 +327,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	overload($mallory, 'public', $_, 'x varchar') for @functions, 'hugeinfo_status', 'pg_backend_pid';
 	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
 	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: what is not in the way is not used");
-	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_backend_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
+	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_own_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
 	is(captured($root), '', "$name: nor by the views");
 }
 

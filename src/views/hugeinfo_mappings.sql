@@ -1,7 +1,7 @@
 ALTER FUNCTION hugeinfo_mappings() ROWS 100;
 ALTER FUNCTION hugeinfo_mappings(integer) ROWS 100;
 
-CREATE VIEW hugeinfo_backend_mappings AS
+CREATE VIEW hugeinfo_own_mappings AS
 SELECT pid,
        start_address,
        end_address,
@@ -71,82 +71,82 @@ FROM hugeinfo_mappings(hugeinfo_postmaster_pid());
 
 REVOKE ALL ON FUNCTION hugeinfo_mappings(), hugeinfo_mappings(integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION hugeinfo_postmaster_pid() FROM PUBLIC;
-REVOKE ALL ON hugeinfo_backend_mappings FROM PUBLIC;
+REVOKE ALL ON hugeinfo_own_mappings FROM PUBLIC;
 REVOKE ALL ON hugeinfo_postmaster_mappings FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_mappings(), hugeinfo_mappings(integer) TO pg_monitor;
 GRANT EXECUTE ON FUNCTION hugeinfo_postmaster_pid() TO pg_monitor;
-GRANT SELECT ON hugeinfo_backend_mappings TO pg_monitor;
+GRANT SELECT ON hugeinfo_own_mappings TO pg_monitor;
 GRANT SELECT ON hugeinfo_postmaster_mappings TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_mappings() IS
 'hugeinfo_mappings(integer) of this backend.';
 COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
-'Each mapping of one process of this server, by address; the columns are those of hugeinfo_backend_mappings. Walks its page tables. start_address, end_address and path are NULL without the privileges of pg_read_server_files. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
+'Each mapping of one process of this server, by address; the columns are those of hugeinfo_own_mappings. Walks its page tables. start_address, end_address and path are NULL without the privileges of pg_read_server_files. Without smaps (CONFIG_PROC_PAGE_MONITOR) the figures are NULL. A warning and no row for a pid that is not of this server.';
 COMMENT ON FUNCTION hugeinfo_postmaster_pid() IS
 'Process number of the postmaster; in single-user mode of this process.';
-COMMENT ON VIEW hugeinfo_backend_mappings IS
+COMMENT ON VIEW hugeinfo_own_mappings IS
 'Each mapping of this backend, from /proc/PID/smaps, by address. Walks its page tables.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.pid IS
+COMMENT ON COLUMN hugeinfo_own_mappings.pid IS
 'Process number.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.start_address IS
+COMMENT ON COLUMN hugeinfo_own_mappings.start_address IS
 'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files, who can read that file anyway: it tells where each process of this server has its memory.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.end_address IS
+COMMENT ON COLUMN hugeinfo_own_mappings.end_address IS
 'First address behind it. NULL as start_address.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.size_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.size_bytes IS
 'Bytes of address space.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.permissions IS
+COMMENT ON COLUMN hugeinfo_own_mappings.permissions IS
 'rwx, and p for private or s for shared.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.file_offset_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.file_offset_bytes IS
 'Where in the file it starts.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.device IS
+COMMENT ON COLUMN hugeinfo_own_mappings.device IS
 'Device of the file as major:minor, hexadecimal as in maps.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.inode IS
+COMMENT ON COLUMN hugeinfo_own_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.path IS
+COMMENT ON COLUMN hugeinfo_own_mappings.path IS
 'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory, and as start_address.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.kind IS
+COMMENT ON COLUMN hugeinfo_own_mappings.kind IS
 'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.page_size_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
 'Bytes of a page that backs it (KernelPageSize); transparent huge pages do not count.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.rss_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.rss_bytes IS
 'Bytes resident, huge pages not included (Rss).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.pss_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.pss_bytes IS
 'The same, each page divided by the number of processes that map it (Pss).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.pss_dirty_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.pss_dirty_bytes IS
 'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.shared_clean_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.shared_clean_bytes IS
 'Bytes that others map too, clean (Shared_Clean).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.shared_dirty_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.shared_dirty_bytes IS
 'Bytes that others map too, dirty (Shared_Dirty).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.private_clean_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.private_clean_bytes IS
 'Bytes that nobody else maps, clean (Private_Clean).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.private_dirty_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.private_dirty_bytes IS
 'Bytes that nobody else maps, dirty (Private_Dirty).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.referenced_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.referenced_bytes IS
 'Bytes marked as accessed (Referenced).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.anonymous_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.anonymous_bytes IS
 'Bytes that belong to no file (Anonymous).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.ksm_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.ksm_bytes IS
 'Bytes merged with equal pages (KSM; Linux 6.8).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.lazy_free_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.lazy_free_bytes IS
 'Bytes given back but not taken yet (LazyFree).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.anon_thp_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.anon_thp_bytes IS
 'Bytes of private memory on transparent huge pages (AnonHugePages).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.shmem_thp_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.shmem_thp_bytes IS
 'Bytes of shared memory on transparent huge pages (ShmemPmdMapped).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.file_thp_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.file_thp_bytes IS
 'Bytes of files on transparent huge pages (FilePmdMapped).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.shared_hugetlb_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.shared_hugetlb_bytes IS
 'Bytes of huge pages that others map too (Shared_Hugetlb); in no other figure.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.private_hugetlb_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.private_hugetlb_bytes IS
 'Bytes of huge pages that nobody else maps (Private_Hugetlb); in no other figure.';
-COMMENT ON COLUMN hugeinfo_backend_mappings.swap_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.swap_bytes IS
 'Bytes swapped out (Swap).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.swap_pss_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.swap_pss_bytes IS
 'The same, divided by the number of processes (SwapPss).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.locked_bytes IS
+COMMENT ON COLUMN hugeinfo_own_mappings.locked_bytes IS
 'Bytes locked in memory (Locked).';
-COMMENT ON COLUMN hugeinfo_backend_mappings.vm_flags IS
+COMMENT ON COLUMN hugeinfo_own_mappings.vm_flags IS
 'Flags of the kernel, two letters each, ht for huge pages (VmFlags).';
 COMMENT ON VIEW hugeinfo_postmaster_mappings IS
 'Each mapping of the postmaster, from /proc/PID/smaps, by address. Walks its page tables.';

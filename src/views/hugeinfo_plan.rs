@@ -20,7 +20,7 @@ pool_overloads! {
         name!(segment_percent_of_ram, Option<f64>),
     ],
     [
-        name!(is_asked_for, Option<bool>),
+        name!(is_requested, Option<bool>),
     ];
     /// With the files as they are.
     fn hugeinfo_plan() {
@@ -51,13 +51,13 @@ fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
 
     let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
     let row = |forecast: Option<&Forecast>| {
-        let is_asked_for = forecast.and_then(|f| facts.asks_for(f.pool.page_bytes));
+        let is_requested = forecast.and_then(|f| facts.asks_for(f.pool.page_bytes));
         let segment = bigint(segment_bytes)?;
         Ok(pool_row!(
             &machine,
             forecast,
             [segment, percent],
-            [is_asked_for]
+            [is_requested]
         ))
     };
     if forecasts.is_empty() {

@@ -87,8 +87,8 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let largest = excesses
         .iter()
         .max_by_key(|excess| {
-            let is_asked_for = facts.asks_for(excess.page_bytes) == Some(true);
-            (excess.bytes(), is_asked_for)
+            let is_requested = facts.asks_for(excess.page_bytes) == Some(true);
+            (excess.bytes(), is_requested)
         })
         .ok_or("the kernel has no pools")?;
     if largest.pages == 0 {
