@@ -169,7 +169,7 @@ SKIP:
 	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server looks healthy");
 	my $checks = checks_of($node, $name);
 	my $evidence = { page_size_bytes => $page, cgroup => $directory, cgroup_limit_bytes => $limit, wanted_bytes => $pages * $page };
-	compare_check($checks, 'cgroup_fault_limit', { status => 'critical', finding => qr/will break/, evidence => $evidence }, $name);
+	compare_check($checks, 'cgroup_fault_limit', { status => 'critical', finding => qr/the server crashes/, evidence => $evidence }, $name);
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
 	isnt($exit, 0, "$name: it goes off");
 	like($error, qr/could not read block \d+|connection to server was lost|terminat/, "$name: and looks like this");
@@ -298,14 +298,14 @@ SKIP:
 	my $pages = POSIX::ceil($real->{bytes} / $page);
 	compare_check($checks, 'memory_left', {
 			status => 'warning',
-			finding => qr/would leave .* too large/,
+			finding => qr/would hold .* too large/,
 			remedy => qr/^lower shared_buffers/,
 			evidence => {
 				memory_total_bytes => ram_bytes(),
 				pools_bytes => 0,
 				left_bytes => ram_bytes(),
 				left_with_recommended_bytes => ram_bytes() > $pages * $page ? ram_bytes() - $pages * $page : 0 } }, $name);
-	compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning', remedy => qr/^lower shared_buffers to \d+[kMG]B or add memory: $pages / }, $name);
+	compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning', remedy => qr/^lower shared_buffers to \d+[kMG]B or add memory: this host lacks .* for $pages / }, $name);
 	is_deeply([ map { $_->{name} } grep { ($_->{remedy} // '') =~ /nr_hugepages\s*=\s*\d|echo \d+ > \S*nr_hugepages/ } values %$checks ],
 		[], "$name: no remedy sets a pool that would choke the host");
 	# as they say

@@ -245,8 +245,8 @@ SKIP:
 	my $can_protect = eval { set_oom_score_adj($node->{_pid}, -1); 1 };
 	diag('not tried: the OOM protection of a postmaster, which this root may not set') unless $can_protect;
 	for (
-		[ 'nobody is protected', 0, 0, 'warning', qr/may take the postmaster/ ],
-		[ 'the postmaster is first', 500, 0, 'warning', qr/may take the postmaster/ ],
+		[ 'nobody is protected', 0, 0, 'warning', qr/may end the postmaster/ ],
+		[ 'the postmaster is first', 500, 0, 'warning', qr/may end the postmaster/ ],
 		[ 'all are', -1000, -1000, 'warning', qr/could end none/ ],
 		[ 'all are a little', -900, -900, 'ok', qr/prefers others/ ],
 		[ 'the postmaster alone is', -900, 0, 'ok', qr/prefers others/ ])
@@ -320,7 +320,7 @@ SKIP:
 	is(segment($node->{_pid})->{page_bytes}, $page, "$name: without any locked memory it gets huge pages");
 	like(slurp_file("/proc/$node->{_pid}/limits"), qr/^Max locked memory\s+0\s/m, "$name: none is allowed");
 	compare_check(checks_of($node, $name), 'memlock',
-		{ status => 'ok', finding => qr/^memlock \(0 \S+\) has no part in PostgreSQL's huge pages: nothing to set$/, evidence => { memlock_bytes => 0 } }, $name);
+		{ status => 'ok', finding => qr/^memlock \(0 \S+\) does not affect PostgreSQL's huge pages: nothing to set$/, evidence => { memlock_bytes => 0 } }, $name);
 }
 
 $sql->close;

@@ -138,7 +138,7 @@ compare($primary, undef, 1, $origins => 0);
 	$planner->value('SET ROLE planner');
 	my $decisions = q( WHERE where_to_run = 'decision');
 	like($planner->value('SELECT why FROM ' . question($origins => 5) . $decisions),
-		qr/^the next start may fail: $origins = 5, and how many replication origins there are cannot be told here/, $name);
+		qr/^the next start may fail: $origins = 5, and the number of replication origins cannot be determined here/, $name);
 	is($planner->value(q(SELECT count(*) FROM ) . question($origins => 6) . $decisions . q( AND why LIKE 'the next start%')),
 		0, "$name: as many as now do");
 	set_mix($primary, $origins => 5);

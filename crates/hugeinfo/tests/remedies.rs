@@ -196,7 +196,7 @@ fn n01_a_fallback_that_commit_limit_refuses_is_critical() {
             strict(m, 3 * GB);
         },
         Status::Critical,
-        "a restart would fail: 25600 huge pages of 2 MB are required and the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves 12 GB",
+        "a restart would fail: the main segment needs 25600 huge pages of 2 MB; the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves only 12 GB",
         Some("sysctl -w vm.nr_hugepages=25600"),
     );
 }
@@ -213,10 +213,10 @@ fn n01_what_is_kept_for_root_of_commit_limit_is_no_servers() {
         "restart",
         refused,
         Status::Critical,
-        "on small pages the main segment takes 50 GB, and CommitLimit leaves 10240 MB",
+        "on small pages the main segment takes 50 GB, and CommitLimit leaves only 10240 MB",
         Some("sysctl -w vm.nr_hugepages=25600"),
     );
-    // CommitLimit falls from 40 to 35.5 GB, and 30 GB are promised.
+    // CommitLimit falls from 40 to 35.5 GB, and 30 GB are committed.
     let reserved = |kb: &'static str| {
         let mut machine = scene(|m| {
             m.fall_back(0);
@@ -251,14 +251,14 @@ fn n02_nodes_get_their_share_by_their_memory() {
         "numa_pool",
         |m| unequal(m, 22_756, 2_844),
         Status::Ok,
-        "as these have memory",
+        "in proportion to their memory",
         None,
     );
     expect(
         "numa_pool",
         |m| unequal(m, 25_600, 0),
         Status::Warning,
-        "node 1 has 0 huge pages of 2 MB, and 2845 would be its share of 25600",
+        "node 1 has 0 huge pages of 2 MB, and its share of 25600 would be 2845",
         Some(
             "echo 1 > /proc/sys/vm/compact_memory; echo 2845 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 22755 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
         ),
@@ -386,7 +386,7 @@ fn n05_memory_has_to_be_available() {
         Status::Warning,
         "4096 too few",
         Some(
-            "free 4383 MB of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
+            "free 4383 MB of memory first, or set up the pool at boot: MemAvailable lacks that much now",
         ),
     );
     // It has touched nothing.
@@ -396,7 +396,7 @@ fn n05_memory_has_to_be_available() {
         Status::Warning,
         "4096 too few",
         Some(
-            "free 7455 MB of memory first, or boot the machine with the pool: as much is missing from MemAvailable now",
+            "free 7455 MB of memory first, or set up the pool at boot: MemAvailable lacks that much now",
         ),
     );
 }
@@ -480,7 +480,7 @@ fn n08_a_fallback_beside_a_full_pool_counts() {
     for (name, words) in [
         (
             "restart",
-            "on small pages the main segment takes 50 GB, and the pools leave 14 GB of RAM",
+            "on small pages the main segment takes 50 GB, and the pools leave only 14 GB of RAM",
         ),
         ("memory_left", "after a restart on small pages"),
     ] {
@@ -500,7 +500,7 @@ fn n08_a_fallback_beside_a_full_pool_counts() {
                 m.waits(|next| next.shared_memory_bytes = 52 * GB);
             },
             Status::Critical,
-            "on small pages the main segment takes 52 GB, and the pools leave 14 GB of RAM",
+            "on small pages the main segment takes 52 GB, and the pools leave only 14 GB of RAM",
             Some("sysctl -w vm.nr_hugepages=26624"),
         );
     }
@@ -512,13 +512,25 @@ fn n09_one_result_names_one_number() {
         m.fall_back(537);
         m.facts.server.huge_pages = HugePages::Off;
     };
-    expect("pool_size", off, Status::Ok, "no pool holds more", None);
+    expect(
+        "pool_size",
+        off,
+        Status::Ok,
+        "no pool holds unused pages",
+        None,
+    );
     let wanted = |m: &mut Scene| {
         beside(m, 4 * GB);
         m.pool(0).total += 2048;
         m.pool(0).free += 2048;
     };
-    expect("pool_size", wanted, Status::Ok, "no pool holds more", None);
+    expect(
+        "pool_size",
+        wanted,
+        Status::Ok,
+        "no pool holds unused pages",
+        None,
+    );
     expect("neighbours", wanted, Status::Ok, "need 2585", None);
 
     let waits = |m: &mut Scene| m.waits(|next| next.shared_memory_bytes = 2120 * MB);
@@ -553,7 +565,7 @@ fn n10_the_next_boot_counts_others_and_no_overcommit() {
         "reboot",
         |m| m.pool(0).total = 600,
         Status::Warning,
-        "600 are required, 63 of them by others",
+        "needed: 600, 63 of them by others",
         Some(&typed_instead("sysctl.d/hugepages.conf", 537, 600)),
     );
     expect(
@@ -563,7 +575,7 @@ fn n10_the_next_boot_counts_others_and_no_overcommit() {
             m.pool(0).overcommit = 600;
         },
         Status::Warning,
-        "537 are required",
+        "needed: 537",
         Some(&typed_into("hugepages.conf", 537)),
     );
 }
@@ -717,7 +729,7 @@ fn n10_gigantic_pages_by_tmpfiles_and_beside_cma() {
         m.file("proc/sys/kernel/osrelease", "6.1.0-56-amd64\n");
         m.file("proc/cmdline", "hugetlb_cma=2G hugepagesz=1G hugepages=2");
     };
-    let words = "with hugetlb_cma= the kernel heeds no hugepages= for huge pages of 1 GB";
+    let words = "with hugetlb_cma= the kernel ignores hugepages= for pages of 1 GB";
     expect(
         "reboot",
         |m| {
@@ -737,7 +749,7 @@ fn n10_gigantic_pages_by_tmpfiles_and_beside_cma() {
         Status::Warning,
         words,
         Some(
-            "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word",
+            "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides",
         ),
     );
 }
@@ -764,7 +776,13 @@ fn n11_a_pool_shrinks_after_the_restart() {
             typed_instead("sysctl.d/hugepages.conf", 537, 50)
         )
     );
-    expect("pool_size", waits, Status::Ok, "no pool holds more", None);
+    expect(
+        "pool_size",
+        waits,
+        Status::Ok,
+        "no pool holds unused pages",
+        None,
+    );
 }
 
 #[test]
@@ -777,7 +795,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         "restart",
         by_overcommit,
         Status::Warning,
-        "a restart may not get huge pages: 537 huge pages of 2 MB are required, and the kernel would have to make 537 of them",
+        "a restart may not get huge pages: the main segment needs 537 huge pages of 2 MB; the kernel would have to make 537 of them",
         Some("sysctl -w vm.nr_hugepages=537"),
     );
     let forecast = Forecast::of_target(&scene(by_overcommit).machine()).expect("a pool");
@@ -794,7 +812,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         Status::Warning,
         "31744 of them",
         Some(
-            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare",
+            "lower shared_buffers to 56934MB or add memory: this host lacks 4506 MB for 31744 huge pages of 2 MB",
         ),
     );
 }
@@ -814,7 +832,7 @@ fn n13_the_culprit_is_who_holds_the_pool() {
         Status::Warning,
         "can give 0",
         Some(
-            "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up",
+            "find out who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up",
         ),
     );
     // In a container: nobody knows the host's RAM, and nobody is told to lower anything.
@@ -824,7 +842,7 @@ fn n13_the_culprit_is_who_holds_the_pool() {
         m.available = Some(6 * GB);
     })
     .machine();
-    let holders = "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up";
+    let holders = "find out who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up";
     let remedy = |machine: &Machine| says("huge_pages", machine).remedy;
     assert_eq!(remedy(&machine).as_deref(), Some(holders));
     // The pools would fit into MemTotal or MemAvailable, and are not theirs.
@@ -877,7 +895,7 @@ fn n14_the_word_of_a_size_goes_before_the_general_one() {
             "always inherit [madvise] never\n",
         ),
         Status::Ok,
-        "unasked (enabled = always)",
+        "only on request (enabled = always)",
         None,
     );
     expect(
@@ -910,7 +928,7 @@ fn n15_before_linux_5_7_groups_count_what_was_touched() {
             limits(m).fault_use = Some(1050 * MB);
         },
         Status::Critical,
-        "lets 1200 MB of 2 MB pages be touched, and 2074 MB are mapped",
+        "allows 1200 MB of 2 MB pages, and 2074 MB are mapped",
         Some(
             "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
         ),
@@ -971,7 +989,7 @@ fn n15_a_size_between_two_powers_of_two() {
             m.needs(1024 * MB);
         },
         Status::Warning,
-        "513 huge pages of 2 MB are required and the pool can give 512, 1 too few",
+        "the main segment needs 513 huge pages of 2 MB; the pool can give 512, 1 too few",
         Some("sysctl -w vm.nr_hugepages=513; then restart PostgreSQL"),
     );
 }
@@ -1113,7 +1131,7 @@ fn n17_three_servers_on_small_pages_need_what_all_need() {
             beside(m, 143 * MB);
         },
         Status::Warning,
-        "2 other servers run on this host, and all together need 681 huge pages of 2 MB; the pool has 0",
+        "2 other servers run on this host; all together need 681 huge pages of 2 MB; the pool has 0",
         Some("sysctl -w vm.nr_hugepages=681"),
     );
 }
@@ -1408,7 +1426,7 @@ fn a_plan_that_is_too_large_is_told_what_fits() {
         commands(machine, &plan(&[("shared_buffers", "60GB", Ok(next))]))
     };
     // A tenth of 64 GB stays outside of the pools.
-    let fits = "plan less: a main segment of 62 GB is more than can be had here, and 58982MB fit (segment_bytes of hugeinfo_plan)";
+    let fits = "plan less: a main segment of 62 GB does not fit this host; 58982MB would fit (segment_bytes of hugeinfo_plan)";
     assert_eq!(of(&machine, with(62 * GB, HugePages::Try)), [fits]);
     assert_ne!(of(&machine, with(57 * GB, HugePages::Try)), [fits]);
     let beyond = of(&machine, with(70 * GB, HugePages::Off));
@@ -1424,7 +1442,7 @@ fn a_plan_that_is_too_large_is_told_what_fits() {
     assert_eq!(
         of(&machine, no_size),
         [
-            "plan it with huge_pages = try: with on the server would not start, since its huge pages cannot be had here"
+            "plan with huge_pages = try: with on the server would not start, as this host cannot give it its huge pages"
         ]
     );
 }
@@ -1445,7 +1463,7 @@ fn nodes_that_are_too_small_are_named_with_what_they_can_have() {
     assert_eq!(
         check.remedy.as_deref(),
         Some(
-            "lower shared_buffers to 13516MB or let the server use more NUMA nodes: it takes 10240 huge pages of 2 MB, and its nodes can have 7782 for it"
+            "lower shared_buffers to 13516MB or let the server use more NUMA nodes: it needs 10240 huge pages of 2 MB, and its nodes can give 7782"
         )
     );
 }

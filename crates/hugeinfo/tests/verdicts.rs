@@ -37,7 +37,7 @@ fn on_huge_pages_and_fine() {
     let answer = answer(&healthy());
     assert_eq!(
         answer.0.reason,
-        "main segment of 1074 MB lies on 537 huge pages of 2 MB; a restart would get them again; no pool holds more than is needed"
+        "main segment of 1074 MB lies on 537 huge pages of 2 MB; a restart would get them again; no pool holds unused pages"
     );
     expect(&answer, Status::Ok, &[], None);
 }
@@ -50,7 +50,7 @@ fn a_few_pages_too_many_are_mentioned() {
     expect(
         &answer(&facts),
         Status::Ok,
-        &["63 huge pages of 2 MB (126 MB) are needed by nobody"],
+        &["the pool holds 63 huge pages of 2 MB (126 MB) that nobody uses"],
         None,
     );
 }
@@ -206,7 +206,7 @@ fn another_size_has_its_own_way_to_be_set() {
     assert_eq!(
         how_to_set(&machine(&small_host), &forecasts[0].pool).as_deref(),
         Some(
-            "lower shared_buffers to 45MB or add memory: 537 huge pages of 2 MB are 83 MB more than this host can spare"
+            "lower shared_buffers to 45MB or add memory: this host lacks 83 MB for 537 huge pages of 2 MB"
         )
     );
 }

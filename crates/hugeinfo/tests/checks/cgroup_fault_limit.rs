@@ -5,9 +5,9 @@ fn limits(m: &mut crate::Scene) -> &mut hugeinfo::linux::cgroup::Limits {
 }
 
 table! { cgroup_fault_limit;
-    "no limit" |_| {} Ok "no control group keeps the server from using huge pages of 2 MB";
+    "no limit" |_| {} Ok "no control group keeps the server from huge pages of 2 MB";
     "the time bomb" |m| { limited(&mut m.facts, Some(100), None) }
-        Critical "/sys/fs/cgroup/pg lets 100 MB of 2 MB pages be touched" "1074 MB are mapped" "SIGBUS"
+        Critical "/sys/fs/cgroup/pg allows 100 MB of 2 MB pages" "1074 MB are mapped" "SIGBUS"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "a limit that only the orchestrator can raise"
         |m| {
@@ -22,18 +22,18 @@ table! { cgroup_fault_limit;
         Critical "1100 MB" "1174 MB"
         => "echo 1231028224 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "a restart would arm it" |m| { m.fall_back(537); limited(&mut m.facts, Some(100), None) }
-        Warning "after a restart the server would break"
+        Warning "after a restart the server would crash"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "what waits would arm it, and nothing is mapped beyond the limit yet"
         |m| { m.pool(0).total = 1024; m.pool(0).free = 999; limited(&mut m.facts, Some(1100), None); m.waits(|next| next.shared_memory_bytes = 2048 * MB) }
-        Warning "lets 1100 MB of 2 MB pages be touched, and 2 GB would be mapped"
+        Warning "allows 1100 MB of 2 MB pages, and 2 GB would be mapped"
         => "echo 2147483648 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "less waits: no restart is needed to disarm it"
         |m| { limited(&mut m.facts, Some(300), None); m.waits(|next| next.shared_memory_bytes = 200 * MB) }
         Critical "1074 MB are mapped"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "a restart gets no huge pages to be limited" |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None) }
-        Ok "which a restart would not get";
+        Ok "a restart would not get huge pages anyway";
     "others count where the kernel counts no promises"
         |m| {
             m.fall_back(537);

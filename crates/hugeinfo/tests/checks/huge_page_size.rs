@@ -4,7 +4,7 @@ use hugeinfo::server::facts::HugePages;
 table! { huge_page_size;
     "the kernel has it" |_| {} Ok "has huge pages of 2 MB";
     "a size that the kernel lacks" |m| { m.fall_back(537); m.facts.server.huge_page_size_bytes = Some(16 * MB) }
-        Warning "of 16 MB, and the kernel has 2 MB, 1 GB"
+        Warning "of 16 MB, but the kernel has 2 MB, 1 GB"
         => "ALTER SYSTEM SET huge_page_size = 0";
     "such a size waits, and huge pages are required"
         |m| { m.facts.server.huge_pages = HugePages::On; m.waits(|next| next.huge_page_size_bytes = Some(16 * MB)) }
@@ -14,6 +14,6 @@ table! { huge_page_size;
         Ok "16 MB";
     "between two powers of two" |m| { m.facts.server.huge_page_size_bytes = Some(1536 << 10) } Ok "of 2 MB";
     "of which the kernel has neither" |m| { m.fall_back(537); m.facts.server.huge_page_size_bytes = Some(3 * MB) }
-        Warning "of 3 MB, and the kernel has 2 MB, 1 GB"
+        Warning "of 3 MB, but the kernel has 2 MB, 1 GB"
         => "ALTER SYSTEM SET huge_page_size = 0";
 }

@@ -38,7 +38,7 @@ table! { huge_pages;
         Warning "can give 0, 537 too few"
         => "sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
     "the kernel lacks the size" |m| { m.fall_back(600); m.facts.server.huge_page_size_bytes = Some(16 * MB) }
-        Warning "huge pages of 16 MB are asked for" "the kernel has 2 MB, 1 GB"
+        Warning "asks for huge pages of 16 MB" "the kernel has 2 MB, 1 GB"
         => "ALTER SYSTEM SET huge_page_size = 0; then restart PostgreSQL";
     "sysv cannot" |m| { m.fall_back(0); m.facts.server.shared_memory_type = SharedMemoryType::Sysv }
         Warning "shared_memory_type = sysv"
@@ -47,13 +47,13 @@ table! { huge_pages;
         Warning "1073 MB" "4 kB pages: huge_pages = off"
         => "ALTER SYSTEM SET huge_pages = 'try'; then restart PostgreSQL";
     "a limit on reservations" |m| { m.fall_back(600); limited(&mut m.facts, None, Some(100)) }
-        Warning "/sys/fs/cgroup/pg allows reserving 100 MB" "1074 MB"
+        Warning "/sys/fs/cgroup/pg lets 100 MB of huge pages be reserved" "1074 MB"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
     "both limits: the restart must not arm the other one" |m| { m.fall_back(537); limited(&mut m.facts, Some(100), Some(100)) }
-        Warning "allows reserving 100 MB" "100 MB be touched"
+        Warning "lets 100 MB of huge pages be reserved" "would allow 100 MB"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
     "a short pool, and a limit that the restart must not arm" |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None) }
-        Warning "527 too few" "/sys/fs/cgroup/pg would let 100 MB be touched of 1074 MB"
+        Warning "527 too few" "/sys/fs/cgroup/pg would allow 100 MB of 1074 MB"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
     "the same, switched off"
         |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None); m.facts.server.huge_pages = HugePages::Off }
@@ -67,9 +67,9 @@ table! { huge_pages;
         }
         Warning "no huge pages";
     "the cause has gone" |m| { m.fall_back(537) }
-        Warning "too few huge pages when the server started" => "restart PostgreSQL";
+        Warning "too few huge pages were free when the server started" => "restart PostgreSQL";
     "the files do not let it start again" |m| { m.fall_back(537); m.around.files = hugeinfo::server::surroundings::Files::Refused("syntax error".to_owned()) }
-        Warning "too few huge pages when the server started"
+        Warning "too few huge pages were free when the server started"
         => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines";
     "a cause that cannot be seen" |m| { m.fall_back(0); m.facts.pools = Err(denied("/sys/kernel/mm/hugepages")) }
         Warning "fell back" "may not be read";
@@ -84,5 +84,5 @@ table! { huge_pages;
     "RAM does not hold it with anything else"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 too few"
-        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare";
+        => "lower shared_buffers to 56934MB or add memory: this host lacks 4506 MB for 31744 huge pages of 2 MB";
 }

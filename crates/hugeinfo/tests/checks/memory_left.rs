@@ -29,45 +29,45 @@ fn on_small_pages(m: &mut Scene, touched: u64) {
 }
 
 table! { memory_left;
-    "plenty" |_| {} Ok "huge pages of 1074 MB leave 63 GB of 64 GB RAM";
+    "plenty" |_| {} Ok "the pools hold 1074 MB and leave 63 GB of 64 GB RAM";
     "a pool that leaves too little, and that nobody needs" |m| { m.pool(0).total = 30_000; m.pool(0).free = 29_975 }
         Warning "leave" "of 64 GB RAM" => "sysctl -w vm.nr_hugepages=537";
     "a pool that leaves too little, and somebody who is hidden may need it"
         |m| { m.pool(0).total = 30_000; m.pool(0).free = 29_975; m.around.sight = Sight::Hidden }
         Warning "leave" "of 64 GB RAM"
-        => "ask root, who sees all servers of this host, whether one of them wants the 29463 huge pages of 2 MB that no server seen from here needs: they could be given back";
+        => "ask root, who sees all servers of this host, whether one of them needs 29463 huge pages of 2 MB that no visible server needs: they could be given back";
     "a segment that would" |m| { m.fall_back(0); m.needs(60 * GB); m.around.shared_buffers_bytes = 58 * GB }
-        Warning "would leave 4 GB of 64 GB RAM" "too large for this host"
-        => "lower shared_buffers to 56934MB or add memory: 30720 huge pages of 2 MB are 2458 MB more than this host can spare";
-    "a segment that would not" |m| { m.fall_back(0); m.needs(8 * GB) } Ok "would leave 56 GB of 64 GB RAM";
+        Warning "and leave 4 GB of 64 GB RAM" "too large for this host"
+        => "lower shared_buffers to 56934MB or add memory: this host lacks 2458 MB for 30720 huge pages of 2 MB";
+    "a segment that would not" |m| { m.fall_back(0); m.needs(8 * GB) } Ok "and leave 56 GB of 64 GB RAM";
     "falling back beside a full pool"
         |m| { m.fall_back(25_600); m.pool(0).reserved = 25_600; m.asked(25_600); m.needs(16_000 * MB) }
-        Critical "after a restart on small pages the main segment takes 16 GB, and the pools leave 14 GB of RAM"
-        => "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up";
+        Critical "after a restart on small pages the main segment takes 16 GB, and the pools leave only 14 GB of RAM"
+        => "find out who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up";
     "a group that holds the segment" |m| { on_small_pages(m, 2 * GB); limit(m, 10 * GB, 4 * GB, 0); } Ok;
     "whoever has touched nothing yet has all before it"
         |m| { on_small_pages(m, 2 * GB); limit(m, 6 * GB, 4 * GB, 0); }
-        Critical "control group /sys/fs/cgroup/pg may have 6 GB of memory, and 8 GB are wanted in it" "the OOM killer"
+        Critical "control group /sys/fs/cgroup/pg has a memory limit of 6 GB, and needs 8 GB" "the OOM killer"
         => "restart PostgreSQL";
     "swap holds the rest" |m| { on_small_pages(m, 2 * GB); limit(m, 6 * GB, 4 * GB, 0).swap_room_bytes = None; }
-        Warning "8 GB are wanted in it once all of the main segment is used: it will swap"
+        Warning "needs 8 GB once the whole main segment is in use: it will swap"
         => "restart PostgreSQL";
     "not all of it" |m| { on_small_pages(m, 2 * GB); limit(m, 6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB); }
         Critical "the OOM killer" => "restart PostgreSQL";
     "how much has been touched decides, and lies between 2 and 4 GB"
         |m| { on_small_pages(m, 2 * GB); limit(m, 9 * GB, 4 * GB, 0); }
-        Unknown "can only be narrowed down";
+        Unknown "known only within bounds";
     "files make way" |m| { on_small_pages(m, 2 * GB); limit(m, 9 * GB, 4 * GB, GB); } Ok;
     "any level limits" |m| { on_small_pages(m, 2 * GB); limit(m, 60 * GB, 9 * GB, 0); limit(m, 20 * GB, 30 * GB, 9 * GB); }
-        Critical "may have 20 GB of memory, and 21 GB are wanted" => "restart PostgreSQL";
+        Critical "has a memory limit of 20 GB, and needs 21 GB" => "restart PostgreSQL";
     "huge pages do not count" |m| { limit(m, GB, GB, 0); } Ok;
     "unless the mount says so"
         |m| { limit(m, GB, 100 * MB, 0).counts_hugetlb = true; }
-        Critical "may have 1 GB of memory, and 1124 MB are wanted in it" "since huge pages count there"
+        Critical "has a memory limit of 1 GB, and needs 1124 MB" "huge pages count towards it"
         => "raise the memory limit of the server's control group by 100 MB or lower shared_buffers";
     "a start on small pages is judged by the whole segment"
         |m| { m.waits(|next| next.shared_memory_bytes = 8 * GB); limit(m, 4 * GB, GB, 0); }
-        Critical "after a restart on small pages 9 GB are wanted in control group /sys/fs/cgroup/pg, which may have 4 GB"
+        Critical "after a restart on small pages control group /sys/fs/cgroup/pg would need 9 GB, and its memory limit is 4 GB"
         => "echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096";
     "limits that may not be seen" |m| { m.around.memory_limits = Err(crate::denied("/sys/fs/cgroup/pg/memory.max")) }
         Unknown "/sys/fs/cgroup/pg/memory.max may not be read";

@@ -11,7 +11,7 @@ fn over(m: &mut Scene, pages: &[u64]) {
 table! { numa_pool;
     "one node" |_| {} Ok "one node";
     "uneven" |m| { over(m, &[500, 37]) }
-        Warning "node 1 has 37 huge pages of 2 MB, and 269 would be its share of 537"
+        Warning "node 1 has 37 huge pages of 2 MB, and its share of 537 would be 269"
         => "echo 269 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 268 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
     "a kernel without NUMA" |m| { m.around.nodes = Err(crate::missing("/sys/devices/system/node")) } Ok "one node";
     "nodes that are hidden" |m| { m.around.nodes = Err(crate::denied("/sys/devices/system/node")) }
@@ -25,7 +25,7 @@ table! { numa_pool;
             let nodes = m.around.nodes.as_mut().expect("nodes");
             nodes[0].pools[0].counters.as_mut().expect("counters").surplus = 600;
         }
-        Ok "537 huge pages of 2 MB lie on 2 nodes";
+        Ok "2 nodes hold 537 huge pages of 2 MB";
     "surplus pages that others use"
         |m| {
             over(m, &[1269, 268]);
@@ -36,11 +36,11 @@ table! { numa_pool;
             counters.surplus = 1000;
             counters.free = 200;
         }
-        Ok "537 huge pages of 2 MB lie on 2 nodes";
+        Ok "2 nodes hold 537 huge pages of 2 MB";
     "nobody asks" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; over(m, &[500, 37]) }
         Ok "asks for no huge pages";
-    "even" |m| { over(m, &[269, 268]) } Ok "lie on 2 nodes as these have memory";
-    "uneven as the memory is" |m| { m.nodes(&[(480, 57 * GB), (57, 7 * GB)]) } Ok "as these have memory";
+    "even" |m| { over(m, &[269, 268]) } Ok "in proportion to their memory";
+    "uneven as the memory is" |m| { m.nodes(&[(480, 57 * GB), (57, 7 * GB)]) } Ok "in proportion to their memory";
     "empty" |m| { m.fall_back(0); over(m, &[0, 0]) } Ok "empty";
     "many nodes, one of them without pages"
         |m| {
@@ -55,5 +55,5 @@ table! { numa_pool;
                 node.memory.total = Some(512 * MB);
             }
         }
-        Warning "node 255 has 0 huge pages of 2 MB, and 100 would be its share of 25500" => "echo 100 > /sys/devices/system/node/node255/hugepages/hugepages-2048kB/nr_hugepages";
+        Warning "node 255 has 0 huge pages of 2 MB, and its share of 25500 would be 100" => "echo 100 > /sys/devices/system/node/node255/hugepages/hugepages-2048kB/nr_hugepages";
 }

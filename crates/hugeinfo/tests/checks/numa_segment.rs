@@ -8,7 +8,7 @@ fn over(m: &mut Scene, pages: &[u64]) {
 table! { numa_segment;
     "one node" |_| {} Ok "one node";
     "all on one of two" |m| { over(m, &[0, 530]) }
-        Warning "1060 MB of the main segment lie on node 1"
+        Warning "node 1 holds 1060 MB of the main segment"
         => "start PostgreSQL by numactl --interleave=all; then restart PostgreSQL";
     "on both" |m| { over(m, &[270, 267]) } Ok "several nodes";
     "hardly touched" |m| { over(m, &[25, 0]) } Ok "too little";

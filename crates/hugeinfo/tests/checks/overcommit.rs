@@ -13,27 +13,27 @@ fn strict(m: &mut Scene, promised: u64) {
 
 table! { overcommit;
     "not strict" |_| {} Ok "vm.overcommit_memory = 0";
-    "strict, and little promised" |m| { strict(m, 4 * GB) } Ok "4 GB of 39 GB";
-    "nearly all promised" |m| { strict(m, 38 * GB) }
-        Warning "38 GB of 39 GB are promised" "the pools take 537 MB from the limit"
+    "strict, and little committed" |m| { strict(m, 4 * GB) } Ok "4 GB of 39 GB";
+    "nearly all committed" |m| { strict(m, 38 * GB) }
+        Warning "38 GB of 39 GB are committed" "the pools take 537 MB from the limit"
         => "echo 55 > /proc/sys/vm/overcommit_ratio && (umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/hugepages.conf)";
     "a file sets it" |m| { strict(m, 38 * GB); m.file(CONF, "vm.overcommit_memory=2\nvm.overcommit_ratio=50\n") }
-        Warning "38 GB of 39 GB are promised"
+        Warning "38 GB of 39 GB are committed"
         => "echo 55 > /proc/sys/vm/overcommit_ratio && sed -i 's/^vm\\.overcommit_ratio=50$/vm.overcommit_ratio = 55/' /etc/sysctl.d/m.conf";
     "a file sets it already" |m| { strict(m, 38 * GB); m.file(CONF, "vm.overcommit_ratio=55\n") }
-        Warning "38 GB of 39 GB are promised" => "echo 55 > /proc/sys/vm/overcommit_ratio";
+        Warning "38 GB of 39 GB are committed" => "echo 55 > /proc/sys/vm/overcommit_ratio";
     "a later line in kB would take its place"
         |m| { strict(m, 38 * GB); m.file(CONF, "vm.overcommit_ratio=50\n"); m.file("usr/lib/sysctl.d/n.conf", "vm.overcommit_kbytes=0\n") }
-        Warning "38 GB of 39 GB are promised"
+        Warning "38 GB of 39 GB are committed"
         => "echo 55 > /proc/sys/vm/overcommit_ratio && (umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)";
     "the files of the host cannot be seen" |m| { strict(m, 38 * GB); m.around.asked_at_boot = Err(denied("/etc")) }
-        Warning "38 GB of 39 GB are promised" => "echo 55 > /proc/sys/vm/overcommit_ratio";
+        Warning "38 GB of 39 GB are committed" => "echo 55 > /proc/sys/vm/overcommit_ratio";
     "a limit in kB takes the place of the ratio" |m| { strict(m, 38 * GB); m.file(KBYTES, "33554432\n") }
-        Warning "38 GB of 40 GB are promised"
+        Warning "38 GB of 40 GB are committed"
         => "echo 35987000 > /proc/sys/vm/overcommit_kbytes && (umask 022 && echo 'vm.overcommit_kbytes = 35987000' >> /etc/sysctl.d/hugepages.conf)";
-    "more promised than RAM and swap can hold" |m| { strict(m, 70 * GB); m.file(RATIO, "100\n") }
-        Warning "70 GB of 71 GB are promised"
-        => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows";
+    "more committed than RAM and swap can hold" |m| { strict(m, 70 * GB); m.file(RATIO, "100\n") }
+        Warning "70 GB of 71 GB are committed"
+        => "add swap, or lower what the programs of this host commit: vm.overcommit_ratio is as high as RAM allows";
 }
 
 #[test]

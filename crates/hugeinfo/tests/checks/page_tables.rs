@@ -28,7 +28,7 @@ table! { page_tables;
     "small against RAM, large against the segment" |m| { m.fall_back(537); m.ram(256 * GB); each(m, 3 * MB) }
         Warning "243 MB" => "restart PostgreSQL";
     "on huge pages, where connections are left to save" |m| { m.ram(256 * GB); each(m, 3 * MB) }
-        Warning "243 MB" => "lower max_connections, or let a pooler keep connections few";
+        Warning "243 MB" => "lower max_connections, or put a connection pooler in front";
     "idle connections" |m| { each(m, 500 << 10) } Ok;
     "a tiny server" |m| { m.fall_back(0); m.needs(16 * MB); each(m, 700 << 10) } Ok;
 }

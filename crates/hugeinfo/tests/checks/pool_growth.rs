@@ -10,11 +10,11 @@ fn fragmented(m: &mut Scene) {
 table! { pool_growth;
     "it need not grow" |m| { fragmented(m) } Ok "need not grow";
     "memory in small blocks" |m| { m.fall_back(500); fragmented(m) }
-        Warning "grow by 37 huge pages of 2 MB" "holds only 7 in whole blocks"
+        Warning "grow by 37 huge pages of 2 MB" "has only 7 in blocks of that size"
         => "echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=537";
-    "memory in whole blocks" |m| { m.fall_back(500) } Ok "grow by 37" "holds 2009";
+    "memory in whole blocks" |m| { m.fall_back(500) } Ok "grow by 37" "has 2009";
     "gigantic pages" |m| { m.fall_back(0); m.facts.server.huge_page_size_bytes = Some(GB) }
-        Warning "grow by 2 huge pages of 1 GB" "larger than any block"
+        Warning "grow by 2 huge pages of 1 GB" "larger than any free block"
         => "echo 1 > /proc/sys/vm/compact_memory; echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";
     "nobody asks" |m| { m.fall_back(0); fragmented(m); m.facts.server.huge_pages = HugePages::Off }
         Ok "asks for no huge pages";

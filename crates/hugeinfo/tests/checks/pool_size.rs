@@ -10,14 +10,14 @@ fn more(m: &mut Scene, pages: u64) {
 }
 
 table! { pool_size;
-    "no page too many" |_| {} Ok "no pool holds more than is needed";
+    "no page too many" |_| {} Ok "no pool holds unused pages";
     "a few pages too many are mentioned" |m| { more(m, 63) }
-        Ok "63 huge pages of 2 MB (126 MB) are needed by nobody";
+        Ok "the pool holds 63 huge pages of 2 MB (126 MB) that nobody uses";
     "an oversized pool" |m| { more(m, 1000) }
-        Warning "1000 huge pages of 2 MB (2000 MB) are needed by nobody"
+        Warning "the pool holds 1000 huge pages of 2 MB (2000 MB) that nobody uses"
         => "sysctl -w vm.nr_hugepages=537";
     "somebody who is hidden may want them" |m| { more(m, 1000); m.around.sight = Sight::Hidden }
-        Unknown "1000 huge pages of 2 MB (2000 MB) are needed by nobody that can be seen, and processes of other users";
+        Unknown "the pool holds 1000 huge pages of 2 MB (2000 MB) that nobody uses as far as can be seen; processes of other users";
     "a container sees no more than its own" |m| { more(m, 1000); m.around.sight = Sight::Namespace }
         Warning "1000 huge pages" => "sysctl -w vm.nr_hugepages=537";
     "of another size" |m| { m.pool(1).total = 8; m.pool(1).free = 6 }
@@ -37,7 +37,7 @@ table! { pool_size;
     "RAM of unknown size" |m| { more(m, 10_000); m.facts.meminfo.as_mut().expect("meminfo").total_bytes = None }
         Unknown "MemTotal";
     "settings wait for less than the server has" |m| { more(m, 1511); m.waits(|next| next.shared_memory_bytes = GB) }
-        Ok "1511 huge pages of 2 MB (3022 MB) are needed by nobody, and 25 more after the next restart";
+        Ok "the pool holds 1511 huge pages of 2 MB (3022 MB) that nobody uses, and 25 more after the next restart";
     "for some of it" |m| { more(m, 1511); m.waits(|next| next.shared_memory_bytes = 2 * GB) }
         Warning "1024 huge pages of 2 MB" => "sysctl -w vm.nr_hugepages=1024";
     "for all of it" |m| { more(m, 1511); m.waits(|next| next.shared_memory_bytes = 3 * GB + 900 * MB) }
@@ -46,11 +46,11 @@ table! { pool_size;
         |m| { more(m, 1511); m.around.settings_wait_for_restart = true; m.around.files = Files::Unseen("for superusers".to_owned()) }
         Unknown "1511 huge pages" "settings wait for a restart: for superusers";
     "switched off, and huge_pages wants the pages" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off }
-        Ok "no pool holds more than is needed";
+        Ok "no pool holds unused pages";
     "about to be switched on"
         |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; m.waits(|next| next.huge_pages = HugePages::Try) }
         Ok;
-    "surplus pages are nobody's excess" |m| { m.pool(0).surplus = 100 } Ok "no pool holds more";
+    "surplus pages are nobody's excess" |m| { m.pool(0).surplus = 100 } Ok "no pool holds unused pages";
     "a segment that cannot be seen" |m| { m.facts.segment = Err(crate::denied("/proc/4711/maps")) }
         Unknown "/proc/4711/maps may not be read";
 }

@@ -17,7 +17,7 @@ table! { restart;
         Critical "a restart would fail" "437 too few" => "sysctl -w vm.nr_hugepages=537";
     "pages that the kernel has to make anew"
         |m| { *m.pool(0) = Pool { surplus: 537, overcommit: 600, ..m.pool(0).clone() } }
-        Warning "a restart may not get huge pages" "make 537 of them" "which only a try can tell"
+        Warning "a restart may not get huge pages" "make 537 of them" "only a start shows whether it can"
         => "sysctl -w vm.nr_hugepages=537";
     "huge_pages = off waits while they are in use" |m| { m.waits(|next| next.huge_pages = HugePages::Off) }
         Warning "a restart would lose huge pages: huge_pages = off"
@@ -30,7 +30,7 @@ table! { restart;
     "groups that may not be seen" |m| { m.facts.hugetlb = Err(denied("/proc/4711/cgroup")) }
         Unknown "/proc/4711/cgroup may not be read";
     "a limit on reservations below what is mapped" |m| { limited(&mut m.facts, None, Some(100)) }
-        Warning "a restart would lose huge pages" "allows reserving 100 MB"
+        Warning "a restart would lose huge pages" "lets 100 MB of huge pages be reserved"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "RAM holds the pool only without the segment" |m| { m.fall_back(0); m.needs(40 * GB) }
         Warning "20480 too few"
@@ -38,5 +38,5 @@ table! { restart;
     "RAM does not hold it with anything else"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 too few"
-        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB are 4506 MB more than this host can spare";
+        => "lower shared_buffers to 56934MB or add memory: this host lacks 4506 MB for 31744 huge pages of 2 MB";
 }

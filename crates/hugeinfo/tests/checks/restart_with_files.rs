@@ -73,10 +73,10 @@ fn larger(m: &mut Scene, limit: u64) {
 table! { restart_with_files;
     "nothing waits" |_| {} Ok "nothing that waits";
     "more than the pool has" |m| { m.waits(|next| next.shared_memory_bytes = 2 * GB) }
-        Warning "wait for a restart" "1024 huge pages of 2 MB are required and the pool can give 537"
+        Warning "wait for a restart" "the main segment needs 1024 huge pages of 2 MB; the pool can give 537"
         => "sysctl -w vm.nr_hugepages=1024";
     "the server would start, and break" |m| { larger(m, 1100) }
-        Warning "wait for a restart" "after a restart the server would break"
+        Warning "wait for a restart" "after a restart the server would crash"
         => "echo 2147483648 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "under the limit" |m| { larger(m, 2048) } Ok "would get them again";
     "less" |m| { m.waits(|next| next.shared_memory_bytes = 100 * MB) } Ok "would get them again";
@@ -109,7 +109,7 @@ table! { restart_with_files;
         => "set max_replication_slots to at least 3, or drop those slots of pg_replication_slots that nobody needs; set wal_level to logical, or drop the logical slots of pg_replication_slots";
     "others" |m| { m.around.files = Files::TooLow(others()) }
         Critical
-        "max_prepared_transactions = 0, and there are 2 prepared transactions; hot_standby = off, and there is 1 logical replication slot; max_active_replication_origins = 1, and how many replication origins there are cannot be told here"
+        "max_prepared_transactions = 0, and there are 2 prepared transactions; hot_standby = off, and there is 1 logical replication slot; max_active_replication_origins = 1, and the number of replication origins cannot be determined here"
         => "set max_prepared_transactions to at least 2, or end those transactions of pg_prepared_xacts first; set hot_standby to on, or drop the logical slots of pg_replication_slots; set max_active_replication_origins to at least 10, or count the replication origins first";
     "physical slots" |m| { m.around.files = Files::TooLow(vec![level(WalLevel::Minimal, WalLevel::Replica, Kept::PhysicalSlots)]) }
         Critical "wal_level = minimal, and there is 1 physical replication slot"

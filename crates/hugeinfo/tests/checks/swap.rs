@@ -19,7 +19,7 @@ table! { swap;
     "nothing" |_| {} Ok "0 bytes of private memory";
     "much" |m| { swapped(m, 20 * MB, 300 * MB) }
         Warning "180 MB of private memory" "major faults"
-        => "look for who takes the memory (hugeinfo_memory, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early";
+        => "find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early";
     "little" |m| { swapped(m, MB, 300 * MB) } Ok "9 MB";
     "what the postmaster has swapped out counts once, not again for each fork"
         |m| { swapped(m, 20 * MB, 300 * MB); m.around.processes[0].swap = Some(20 * MB) } Ok "20 MB";

@@ -23,7 +23,7 @@ table! { thp_private;
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "always inherit madvise [never]\n");
         }
-        Warning "unasked (enabled = always)" => "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+        Warning "without a request (enabled = always)" => "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
     "both"
         |m| {
             m.file(ENABLED, "[always] madvise never\n");

@@ -14,13 +14,13 @@ table! { thp_shared;
         Warning "10 MB of the main segment" "shmem_enabled = always" => "restart PostgreSQL";
     "nobody may look how much"
         |m| { mode(m, ALWAYS); m.around.segment_thp_bytes = Some(Err(denied("/proc/1/smaps"))) }
-        Warning "nobody can say" "/proc/1/smaps may not be read" => "restart PostgreSQL";
+        Warning "an unknown part" "/proc/1/smaps may not be read" => "restart PostgreSQL";
     "always, and a pool that is short" |m| { mode(m, ALWAYS); m.fall_back(0) }
         Warning "shmem_enabled = always" => "sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
     "only a hint of the program's would do, and PostgreSQL gives none"
         |m| { mode(m, "always within_size [advise] never deny force\n") } Ok "advise";
     "a server on huge pages of the pool"
-        |m| { m.file("sys/kernel/mm/transparent_hugepage/shmem_enabled", ALWAYS) } Ok "don't concern";
+        |m| { m.file("sys/kernel/mm/transparent_hugepage/shmem_enabled", ALWAYS) } Ok "do not affect";
     "private memory's mode says nothing of it"
         |m| { m.fall_back(537); m.file("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n") }
         Ok "never";

@@ -28,7 +28,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         let running = running.as_ref().unwrap_or(facts);
         if let Some(nearest) = refusals(running, page_bytes)?.first() {
             let finding = Finding::critical(format!(
-                "{} are mapped: the server will break (SIGBUS, or reads that come back short) when the memory is touched",
+                "{} are mapped: the server crashes (SIGBUS, or short reads) when it touches that memory",
                 allows(nearest, page_bytes)
             ));
             return Ok(finding.with(evidence(nearest, page_bytes)));
@@ -43,13 +43,13 @@ pub(super) fn of_next_start(machine: &Machine) -> Answer {
     let Some(page_bytes) = facts.huge_page_asked_for() else {
         facts.meminfo.as_ref()?;
         return Ok(Finding::ok(
-            "there are no huge pages for a control group to limit",
+            "this kernel has no huge pages that a control group could limit",
         ));
     };
     let refusals = refusals(facts, page_bytes)?;
     let Some(nearest) = refusals.first() else {
         return Ok(Finding::ok(format!(
-            "no control group keeps the server from using huge pages of {}",
+            "no control group keeps the server from huge pages of {}",
             human(page_bytes)
         ))
         .with(json!({ "page_size_bytes": page_bytes })));
@@ -57,11 +57,11 @@ pub(super) fn of_next_start(machine: &Machine) -> Answer {
     let allows = allows(nearest, page_bytes);
     let finding = if landing::of_next_start(machine) == Landing::HugePages {
         Finding::warning(format!(
-            "{allows} would be mapped: after a restart the server would break (SIGBUS, or reads that come back short) when the memory is touched"
+            "{allows} would be mapped: after a restart the server would crash (SIGBUS, or short reads) when it touches that memory"
         ))
     } else {
         Finding::ok(format!(
-            "{allows} would be mapped, which a restart would not get"
+            "{allows} would be mapped; a restart would not get huge pages anyway"
         ))
     };
     Ok(finding.with(evidence(nearest, page_bytes)))
@@ -74,7 +74,7 @@ fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold>
 
 fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
     format!(
-        "control group {} lets {} of {} pages be touched, and {}",
+        "control group {} allows {} of {} pages, and {}",
         nearest.group.directory.display(),
         human(nearest.limit),
         human(page_bytes),

@@ -17,7 +17,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let known: Vec<u64> = pools.iter().map(|pool| pool.page_bytes).collect();
     let asked = facts
         .huge_page_asked_for()
-        .ok_or("the kernel names no default size")?;
+        .ok_or("the kernel reports no default huge page size")?;
     let finding = if known.contains(&asked) {
         Finding::ok(format!("the kernel has huge pages of {}", human(asked)))
     } else {
@@ -29,7 +29,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         Finding::new(
             status,
             format!(
-                "huge_page_size asks for huge pages of {}, and the kernel has {}",
+                "huge_page_size asks for huge pages of {}, but the kernel has {}",
                 human(asked),
                 list(&known)
             ),

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Answer, Finding},
-        words::{explain, human},
+        words::{explain, huge_pages, human},
     },
     model::{machine::Machine, obstacle},
     server::facts::{HugePages, LiesOn},
@@ -21,9 +21,8 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             return Err(why.into());
         }
         LiesOn::HugePages(page_bytes) => Finding::ok(format!(
-            "main segment of {size} lies on {} huge pages of {}",
-            segment.bytes / page_bytes,
-            human(page_bytes)
+            "main segment of {size} lies on {}",
+            huge_pages(segment.bytes / page_bytes, page_bytes)
         )),
         LiesOn::SmallPages => {
             let fell_back = match facts.server.huge_pages {
@@ -32,7 +31,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             };
             let why = obstacle::find(machine).map_or_else(
                 || {
-                    "there were too few huge pages when the server started, now it would get them"
+                    "too few huge pages were free when the server started; now there are enough"
                         .to_owned()
                 },
                 |obstacle| explain(machine, &obstacle),

@@ -12,7 +12,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let group = machine.around()?.host.vm.hugetlb_shm_group;
     let group = group.ok_or("the file cannot be read")?;
     Ok(Finding::ok(format!(
-        "vm.hugetlb_shm_group ({group}) has no part in PostgreSQL's huge pages: nothing to set"
+        "vm.hugetlb_shm_group ({group}) does not affect PostgreSQL's huge pages: nothing to set"
     ))
     .with(json!({ "hugetlb_shm_group": group })))
 }

@@ -17,7 +17,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     // The eldest is the postmaster: over its life, those that are there had these.
     let seconds = ages
         .max()
-        .ok_or("/proc/uptime or its processes cannot be seen")?;
+        .ok_or("/proc/uptime or the server's processes cannot be read")?;
     let faults = processes
         .iter()
         .map(|process| process.major_faults)
@@ -31,7 +31,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     };
     Ok(Finding::new(
         status,
-        format!("{faults} major faults of the present processes in {seconds} seconds"),
+        format!("{faults} major faults in {seconds} seconds, by the processes that run now"),
     )
     .with(json!({ "major_faults": faults, "seconds": seconds })))
 }

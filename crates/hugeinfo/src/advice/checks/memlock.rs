@@ -21,11 +21,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let is_low = limit.is_some_and(|bytes| bytes < IO_URING_LOCKED_BYTES);
     let finding = if around.uses_io_uring && is_old && is_low {
         Finding::warning(format!(
-            "io_method = io_uring takes its rings from locked memory on Linux {kernel}, and the limit is {shown}; huge pages do not need it"
+            "io_method = io_uring locks memory for its rings on Linux {kernel}, and the limit is {shown}; huge pages do not need it"
         ))
     } else {
         Finding::ok(format!(
-            "memlock ({shown}) has no part in PostgreSQL's huge pages: nothing to set"
+            "memlock ({shown}) does not affect PostgreSQL's huge pages: nothing to set"
         ))
     };
     Ok(finding.with(json!({

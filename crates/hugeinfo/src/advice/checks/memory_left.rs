@@ -32,7 +32,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
 /// of it has been used. `None`: they hold it.
 fn of_limits(machine: &Machine) -> Option<Finding> {
     if let Some(Err(absent)) = machine.around.as_ref().map(|around| &around.memory_limits) {
-        let text = format!("what control groups leave of memory cannot be told: {absent}");
+        let text = format!("cannot determine the memory limits of the control groups: {absent}");
         return Some(Finding::new(Status::Unknown, text));
     }
     let is_next_huge = match landing::of_next_start(machine) {
@@ -60,7 +60,7 @@ fn of_limits(machine: &Machine) -> Option<Finding> {
 fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
     let group = |limit: &MemoryLimit| {
         format!(
-            "{when}control group {} may have {} of memory",
+            "{when}control group {} has a memory limit of {}",
             limit.directory.display(),
             human(limit.limit_bytes)
         )
@@ -69,7 +69,7 @@ fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
         Holds::All => return None,
         Holds::Untold(limit) => {
             let text = format!(
-                "{}, and whether that holds all of the main segment cannot be told: how much of it has been used so far can only be narrowed down",
+                "{}, and the whole main segment may not fit: how much of it is in use now is known only within bounds",
                 group(limit)
             );
             return Some(Finding::new(Status::Unknown, text));
@@ -77,15 +77,15 @@ fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
         Holds::Beyond(excess) => excess,
     };
     let text = format!(
-        "{}, and {} are wanted in it once all of the main segment is used",
+        "{}, and needs {} once the whole main segment is in use",
         group(excess.limit),
         human(excess.wanted_bytes)
     );
     Some(match (excess.can_swap, is_huge) {
         (true, _) => Finding::warning(format!("{text}: it will swap")),
-        (false, false) => Finding::critical(format!("{text}: the OOM killer will take a process")),
+        (false, false) => Finding::critical(format!("{text}: the OOM killer will end a process")),
         (false, true) => Finding::critical(format!(
-            "{text}, since huge pages count there: who touches more will die"
+            "{text}; huge pages count towards it, and a process that touches more is killed"
         )),
     })
 }
@@ -104,22 +104,22 @@ fn of_pools(machine: &Machine) -> Answer {
             let is_more = pages > pool.total;
             is_more.then(|| Headroom::with(machine, pool.page_bytes, pages))?
         });
-    let describe = |headroom: &Headroom, verb: &str| {
+    let describe = |headroom: &Headroom, hold: &str| {
         format!(
-            "huge pages of {} {verb} {} of {} RAM for processes and the file cache",
+            "the pools {hold} {} and leave {} of {} RAM for processes and the file cache",
             human(headroom.pools_bytes),
             human(headroom.left_bytes()),
             human(headroom.ram_bytes),
         )
     };
     let finding = match then {
-        _ if !now.is_enough() => Finding::warning(describe(&now, "leave")),
+        _ if !now.is_enough() => Finding::warning(describe(&now, "hold")),
         Some(then) if !then.is_enough() => Finding::warning(format!(
             "{}: the segment is too large for this host",
-            describe(&then, "would leave")
+            describe(&then, "would hold")
         )),
-        Some(then) => Finding::ok(describe(&then, "would leave")),
-        None => Finding::ok(describe(&now, "leave")),
+        Some(then) => Finding::ok(describe(&then, "would hold")),
+        None => Finding::ok(describe(&now, "hold")),
     };
     // Beside a full pool, a segment that falls back has to fit into the rest.
     let finding = match landing::of_next_start(machine) {

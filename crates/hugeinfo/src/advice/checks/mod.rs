@@ -72,7 +72,7 @@ impl Entry {
         (self.judge)(machine).unwrap_or_else(|untold| {
             Finding::new(
                 Status::Unknown,
-                format!("{} cannot be told: {}", self.tells, untold.0),
+                format!("cannot determine {}: {}", self.tells, untold.0),
             )
         })
     }
@@ -125,7 +125,7 @@ pub(crate) static ALL: [Entry; 22] = [
     ),
     entry(
         "pool_size",
-        "whether huge pages lie idle",
+        "whether the pools hold unused pages",
         pool_size::judge,
         Cure::Pools,
     ),
@@ -242,7 +242,7 @@ pub(crate) static ALL: [Entry; 22] = [
     ),
     entry(
         "memlock",
-        "the limit on locked memory, which has no part in huge pages,",
+        "the limit on locked memory, which does not affect huge pages",
         memlock::judge,
         Cure::Own(|_| {
             vec![
@@ -253,7 +253,7 @@ pub(crate) static ALL: [Entry; 22] = [
     ),
     entry(
         "hugetlb_shm_group",
-        "vm.hugetlb_shm_group, which has no part in huge pages,",
+        "vm.hugetlb_shm_group, which does not affect huge pages",
         hugetlb_shm_group::judge,
         Cure::None,
     ),

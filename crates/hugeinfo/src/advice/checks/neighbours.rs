@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Answer, Finding, Status, Untold},
-        words::human,
+        words::huge_pages,
     },
     linux::{pages::pages_required, process::segment::Segment},
     model::{
@@ -37,7 +37,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         1 => format!("another server runs {place}"),
         n => format!("{n} other servers run {place}"),
     };
-    let no_pool = || Untold(format!("{servers}, and the pool cannot be seen"));
+    let no_pool = || Untold(format!("{servers}; the pool cannot be seen"));
     let aimed = machine.planning(machine.aim());
     let pool = aimed.facts.target_pool().ok_or_else(no_pool)?;
     let need = Need::of_all(&aimed, pool).ok_or_else(no_pool)?;
@@ -54,20 +54,18 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     // not.
     let of_strangers = need.others.saturating_sub(on_pool);
     let of_others = on_pool.saturating_add(need.neighbours);
-    let needed = need.after_restart();
+    let required = need.after_restart();
     let has = pool.persistent();
-    let size = human(pool.page_bytes);
+    let needed = huge_pages(required, pool.page_bytes);
     let strangers = match of_strangers {
         0 => String::new(),
-        pages => format!(", with the {pages} that other programs have"),
+        pages => format!(", including {pages} that other programs hold"),
     };
-    let sum = format!(
-        "{servers}, and all together need {needed} huge pages of {size}{strangers}; the pool has {has}"
-    );
-    let finding = if needed > has {
-        Finding::warning(format!("{sum}: whichever starts last gets none"))
+    let sum = format!("{servers}; all together need {needed}{strangers}; the pool has {has}");
+    let finding = if required > has {
+        Finding::warning(format!("{sum}: the one that starts last gets none"))
     } else if let Some(unseen) = unseen {
-        Finding::new(Status::Unknown, format!("{servers}, and {unseen}"))
+        Finding::new(Status::Unknown, format!("{servers}; {unseen}"))
     } else {
         Finding::ok(sum)
     };

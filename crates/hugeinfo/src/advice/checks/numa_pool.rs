@@ -6,7 +6,7 @@ use crate::{
     advice::{
         check::{Answer, Finding},
         thresholds::NODE_OF_FAIR_SHARE_PERCENT,
-        words::human,
+        words::huge_pages,
     },
     model::{machine::Machine, shares},
 };
@@ -31,14 +31,13 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .iter()
         .map(|share| json!({ "node": share.node, "total_pages": share.has }))
         .collect();
-    let size = human(page_bytes);
     let is_short = |share: &&shares::Share| {
         let least = share.fair.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT);
         share.has.saturating_mul(100) < least
     };
     let count = shares.len();
     let finding = if count < 2 {
-        Finding::ok("there is one node that the server can have huge pages of")
+        Finding::ok("the server can use huge pages of one node only")
     } else if total == 0 {
         Finding::ok("the pool is empty on all nodes")
     } else if let Some(least) = shares
@@ -47,12 +46,15 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .max_by_key(|share| share.fair - share.has)
     {
         Finding::warning(format!(
-            "node {} has {} huge pages of {size}, and {} would be its share of {total}: the segment lies mostly on other nodes",
-            least.node, least.has, least.fair
+            "node {} has {}, and its share of {total} would be {}: the segment lies mostly on other nodes",
+            least.node,
+            huge_pages(least.has, page_bytes),
+            least.fair
         ))
     } else {
         Finding::ok(format!(
-            "{total} huge pages of {size} lie on {count} nodes as these have memory"
+            "{count} nodes hold {} in proportion to their memory",
+            huge_pages(total, page_bytes)
         ))
     };
     Ok(finding.with(json!({ "page_size_bytes": page_bytes, "nodes": evidence })))

@@ -28,7 +28,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .segment_nodes
         .as_ref()
         .zip(machine.facts.page_bytes())
-        .ok_or("numa_maps of no process can be seen")?;
+        .ok_or("numa_maps cannot be read for any process")?;
     let touched = nodes.values().copied().fold(0, u64::saturating_add);
     let bytes = |pages: u64| human(pages.saturating_mul(page_bytes));
     let is_enough = touched.saturating_mul(page_bytes) >= SEGMENT_TOUCHED_BYTES;
@@ -37,13 +37,13 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     };
     let finding = match nodes.iter().max_by_key(|&(_, pages)| pages) {
         Some((node, &pages)) if is_enough && is_most(pages) => Finding::warning(format!(
-            "{} of the main segment lie on node {node}, of {} that were touched: its memory bus carries the load of all nodes",
+            "node {node} holds {} of the main segment, of {} in use: its memory bus carries the load of all nodes",
             bytes(pages),
             bytes(touched)
         )),
         _ if is_enough => Finding::ok("the main segment lies on several nodes"),
         _ => Finding::ok(format!(
-            "too little of the main segment was touched to tell: {}",
+            "too little of the main segment is in use to judge: {}",
             bytes(touched)
         )),
     };

@@ -25,11 +25,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         ))
     } else if postmaster >= 0 {
         Finding::warning(format!(
-            "the OOM killer may take the postmaster (oom_score_adj = {postmaster}), and with it all sessions"
+            "the OOM killer may end the postmaster (oom_score_adj = {postmaster}), and with it all sessions"
         ))
     } else if least == Some(EXEMPT) {
         Finding::warning(
-            "the OOM killer spares the postmaster, and backends with it: it could end none of them, however large",
+            "the OOM killer spares the postmaster and its backends: it could end none of them, however large",
         )
     } else {
         Finding::ok(format!(

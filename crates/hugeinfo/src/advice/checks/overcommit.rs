@@ -38,7 +38,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             format!("; the pools take {} from the limit", human(bytes))
         });
         let finding = format!(
-            "strict overcommit: {} of {} are promised{pool}",
+            "strict overcommit: {} of {} are committed{pool}",
             human(committed),
             human(limit)
         );
@@ -49,7 +49,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         }
     } else {
         Finding::ok(format!(
-            "no strict overcommit (vm.overcommit_memory = {mode}): the pools take nothing from a limit"
+            "no strict overcommit (vm.overcommit_memory = {mode}): the pools lower no commit limit"
         ))
     };
     Ok(finding.with(json!({

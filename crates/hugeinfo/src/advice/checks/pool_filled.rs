@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Answer, Finding},
-        words::human,
+        words::huge_pages,
     },
     model::{machine::Machine, need::Need, next_boot},
 };
@@ -39,9 +39,9 @@ pub(super) fn judge(machine: &Machine) -> Answer {
                 .is_none_or(|(bytes, _)| *bytes < missing_bytes)
         {
             let text = format!(
-                "{} asked for {asked} huge pages of {}, {} are needed and {has} are there: memory was fragmented, a node had too little, or they were taken away since",
+                "{} asked for {}; needed: {}; in the pool: {has}: memory was fragmented, a node had too little, or the pool was made smaller since",
                 request.source(),
-                human(pool.page_bytes),
+                huge_pages(asked, pool.page_bytes),
                 need.now(),
             );
             worst = Some((missing_bytes, text));
@@ -52,7 +52,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         None if evidence.is_empty() => {
             Finding::ok("neither the kernel command line nor sysctl's files ask for huge pages")
         }
-        None => Finding::ok("the pools hold what was asked for at boot, as far as it is needed"),
+        None => Finding::ok("the pools hold what was asked for at boot, as far as needed"),
     };
     Ok(finding.with(json!({ "pools": evidence })))
 }

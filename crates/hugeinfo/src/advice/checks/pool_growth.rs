@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Answer, Finding},
-        words::human,
+        words::huge_pages,
     },
     model::{forecast::Forecast, machine::Machine},
 };
@@ -26,24 +26,26 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .ok_or("what the server needs cannot be seen")?;
     let free_blocks = around.free_blocks.as_ref()?;
     let page_bytes = target.pool.page_bytes;
-    let size = human(page_bytes);
     let ready = free_blocks.huge_pages(page_bytes, facts.base_page_bytes);
     let failures = around
         .vmstat
         .as_ref()
         .ok()
         .and_then(|vmstat| vmstat.get(FAILURES));
-    let has_to_grow = format!("the pool has to grow by {shortfall} huge pages of {size}");
+    let has_to_grow = format!(
+        "the pool has to grow by {}",
+        huge_pages(shortfall, page_bytes)
+    );
     let finding = match (shortfall, ready) {
         (0, _) => Finding::ok("the pool need not grow"),
         (_, Some(ready)) if ready >= shortfall => Finding::ok(format!(
-            "{has_to_grow}, and free memory holds {ready} in whole blocks"
+            "{has_to_grow}, and free memory has {ready} in blocks of that size"
         )),
         (_, Some(ready)) => Finding::warning(format!(
-            "{has_to_grow}, and free memory holds only {ready} in whole blocks: the kernel has to move other pages and may give fewer than asked"
+            "{has_to_grow}, and free memory has only {ready} in blocks of that size: the kernel has to move other pages and may give fewer than asked"
         )),
         (_, None) => Finding::warning(format!(
-            "{has_to_grow}, larger than any block that the kernel keeps: a running machine may not find them"
+            "{has_to_grow}, larger than any free block that the kernel keeps: a running machine may not find them"
         )),
     };
     Ok(finding.with(json!({

@@ -8,7 +8,7 @@ use crate::{
     advice::{
         check::{Answer, Finding, Untold},
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
-        words::human,
+        words::{huge_pages, human},
     },
     linux::hugepages::Pool,
     model::{
@@ -65,9 +65,8 @@ impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} huge pages of {} ({}) are needed by nobody",
-            self.pages,
-            human(self.page_bytes),
+            "the pool holds {} ({}) that nobody uses",
+            huge_pages(self.pages, self.page_bytes),
             human(self.bytes())
         )
     }
@@ -92,7 +91,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         })
         .ok_or("the kernel has no pools")?;
     if largest.pages == 0 {
-        return Ok(Finding::ok("no pool holds more than is needed").with(largest.evidence()));
+        return Ok(Finding::ok("no pool holds unused pages").with(largest.evidence()));
     }
     let ram_bytes = facts.meminfo.as_ref()?.total_bytes;
     let ram_bytes = ram_bytes.ok_or("/proc/meminfo has no line MemTotal")?;
@@ -102,13 +101,13 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     };
     // A pool may have been set up for servers, or for settings, that nobody may see here.
     if let Some(unseen) = unseen(machine) {
-        return Err(Untold(format!("{large} that can be seen, and {unseen}")));
+        return Err(Untold(format!("{large} as far as can be seen; {unseen}")));
     }
     if let Some(Files::Unseen(why)) = machine.around.as_ref().map(|around| &around.files)
         && machine.may_wait()
     {
         return Err(Untold(format!(
-            "{large} now, and settings wait for a restart: {why}"
+            "{large} now; settings wait for a restart: {why}"
         )));
     }
     // No restart for idle pages alone: one number, once the server takes fewer.

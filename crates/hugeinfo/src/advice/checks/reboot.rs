@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Answer, Finding, Status, Untold},
-        words::human,
+        words::{huge_pages, human},
     },
     linux::boot::{Doubt, Doubtful, Why},
     model::{boot::PoolAtBoot, headroom::Headroom, machine::Machine, need::Need, next_boot},
@@ -44,7 +44,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         0 => String::new(),
         pages => format!(", {pages} of them by others"),
     };
-    let required_text = format!("{required} are required{of_others}");
+    let needed = format!("needed: {required}{of_others}");
     let on_allowed = on_allowed(machine, at_boot).filter(|&pages| pages < need.own);
     let status = if asked >= required && on_allowed.is_none() {
         Status::Ok
@@ -54,22 +54,23 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let is_dropped = |asked: &PoolAtBoot| asked.dropped.iter().any(|word| word.why == Why::Cma);
     let finding = match request {
         None if at_boot.is_some_and(is_dropped) => format!(
-            "with hugetlb_cma= the kernel heeds no hugepages= for huge pages of {size} at the next boot, and {required_text}"
+            "with hugetlb_cma= the kernel ignores hugepages= for pages of {size} at the next boot; {needed}"
         ),
         Some(request) => {
             let source = request.source();
             let there = on_allowed.map_or_else(String::new, |pages| {
                 format!(
-                    "; the NUMA nodes that the server may use get {pages} of them, and it takes {}",
+                    "; the NUMA nodes that the server may use get {pages} of them, and it needs {}",
                     need.own
                 )
             });
             format!(
-                "{source} sets up {asked} huge pages of {size} at the next boot, and {required_text}{there}"
+                "{source} sets up {} at the next boot; {needed}{there}",
+                huge_pages(asked, pool.page_bytes)
             )
         }
         None => format!(
-            "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot, and {required_text}"
+            "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot; {needed}"
         ),
     };
     let finding = too_much.unwrap_or_else(|| Finding::new(status, finding));
@@ -102,10 +103,9 @@ fn too_much(machine: &Machine, pools: &BTreeMap<u64, PoolAtBoot>) -> Option<Find
     let is_sure = pools.values().all(|pool| pool.doubt_of_pages().is_none());
     (is_sure && !headroom.is_enough()).then(|| {
         Finding::warning(format!(
-            "{} sets up {} huge pages of {} at the next boot, and the pools then leave {} of {} RAM for processes and the file cache",
+            "{} sets up {} at the next boot, and the pools then leave {} of {} RAM for processes and the file cache",
             largest.source(),
-            largest.pages,
-            human(largest.page_bytes),
+            huge_pages(largest.pages, largest.page_bytes),
             human(headroom.left_bytes()),
             human(headroom.ram_bytes),
         ))
@@ -118,7 +118,7 @@ fn said(doubt: &Doubt) -> String {
         Doubtful::Unread => format!("{file} may set another number, and cannot be read"),
         Doubtful::Line(line) => format!("{file}:{line} may set another number"),
         Doubtful::Unordered => format!(
-            "{file} sets another number than sysctl's files, and nothing says which comes last"
+            "{file} sets another number than sysctl's files, and which is applied last is not defined"
         ),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             fit @ (Fit::BeyondMemory { .. } | Fit::BeyondMemoryLimit { .. }),
         ) => (
             Status::Critical,
-            format!("a restart would take more memory than there is: {obstacle}; {fit}"),
+            format!("a restart would need more memory than there is: {obstacle}; {fit}"),
         ),
         Landing::SmallPages(obstacle @ (Obstacle::Off | Obstacle::Sysv), _) if !is_in_use => (
             Status::Ok,

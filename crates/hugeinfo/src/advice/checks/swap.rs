@@ -24,7 +24,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let swapped = figures
         .map(|bytes| bytes.saturating_sub(of_postmaster))
         .reduce(u64::saturating_add)
-        .ok_or("the kernel shows it for no process")?
+        .ok_or("the kernel reports it for no process")?
         .saturating_add(of_postmaster);
     let usage = around.host.usage.as_ref().ok();
     let of_host = usage.and_then(|usage| usage.swap_total?.checked_sub(usage.swap_free?));

@@ -29,11 +29,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .collect();
     let finding = if unasked.is_empty() {
         Finding::ok(format!(
-            "private memory gets no transparent huge pages unasked (enabled = {mode}){used}"
+            "private memory gets transparent huge pages only on request (enabled = {mode}){used}"
         ))
     } else {
         Finding::warning(format!(
-            "private memory gets transparent huge pages unasked ({}): processes grow by whole huge pages and wait while the kernel compacts memory{used}",
+            "private memory gets transparent huge pages without a request ({}): processes grow by whole huge pages and wait while the kernel compacts memory{used}",
             unasked.join(", ")
         ))
     };

@@ -74,11 +74,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .collect();
     let finding = if is_on_huge_pages {
         Finding::ok(format!(
-            "the main segment lies on huge pages of the pool, which transparent ones don't concern (shmem_enabled = {mode})"
+            "the main segment lies on huge pages of the pool; transparent huge pages do not affect it (shmem_enabled = {mode})"
         ))
     } else if unasked.is_empty() {
         Finding::ok(format!(
-            "shared memory gets no transparent huge pages unasked (shmem_enabled = {mode})"
+            "shared memory gets transparent huge pages only on request (shmem_enabled = {mode})"
         ))
     } else {
         let share = match (&around.segment_thp_bytes, got) {
@@ -89,12 +89,12 @@ pub(super) fn judge(machine: &Machine) -> Answer {
                 )
             }
             (Some(Err(absent)), None) => {
-                format!("nobody can say how much of the main segment ({absent})")
+                format!("an unknown part of the main segment ({absent})")
             }
-            (_, None) => "nobody can say how much of the main segment".to_owned(),
+            (_, None) => "an unknown part of the main segment".to_owned(),
         };
         Finding::warning(format!(
-            "{share} lie on transparent huge pages ({}): what the kernel happens to have, not what a pool holds ready",
+            "{share} lie on transparent huge pages ({}): the kernel gives what it happens to have, and no pool holds them ready",
             unasked.join(", ")
         ))
     };

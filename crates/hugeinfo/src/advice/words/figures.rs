@@ -21,6 +21,12 @@ pub fn human(bytes: u64) -> String {
         )
 }
 
+/// So many huge pages of a size, for people: `1 huge page of 2 MB`.
+pub fn huge_pages(count: u64, page_bytes: u64) -> String {
+    let noun = if count == 1 { "page" } else { "pages" };
+    format!("{count} huge {noun} of {}", human(page_bytes))
+}
+
 /// Sizes for people: `2 MB, 1 GB`, or `none`.
 pub fn list(sizes: &[u64]) -> String {
     if sizes.is_empty() {
@@ -48,6 +54,17 @@ mod tests {
             (1_126_170_624, "1074 MB"),
         ] {
             assert_eq!(human(bytes), text);
+        }
+    }
+
+    #[test]
+    fn one_page_is_no_pages() {
+        for (count, text) in [
+            (0, "0 huge pages of 2 MB"),
+            (1, "1 huge page of 2 MB"),
+            (2, "2 huge pages of 2 MB"),
+        ] {
+            assert_eq!(huge_pages(count, 2 << 20), text);
         }
     }
 }

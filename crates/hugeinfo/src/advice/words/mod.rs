@@ -6,6 +6,7 @@ mod obstacle;
 mod restored;
 mod steps;
 
+pub(crate) use figures::huge_pages;
 pub use figures::{human, list};
 pub(crate) use obstacle::explain;
 pub use restored::too_low;

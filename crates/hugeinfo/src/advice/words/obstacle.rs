@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{human, list};
+use super::{huge_pages, human, list};
 use crate::model::{
     landing::Fit,
     limits::{LowLimit, fault_refusals},
@@ -15,15 +15,12 @@ impl fmt::Display for Obstacle<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => write!(f, "huge_pages = off"),
-            Self::Sysv => write!(
-                f,
-                "shared_memory_type = sysv, and only mmap can use huge pages"
-            ),
+            Self::Sysv => write!(f, "shared_memory_type = sysv; only mmap can use huge pages"),
             Self::NoHugePages => write!(f, "this kernel or processor has no huge pages"),
             Self::UnknownSize { asked, known } => {
                 write!(
                     f,
-                    "huge pages of {} are asked for (huge_page_size), and the kernel has {}",
+                    "huge_page_size asks for huge pages of {}, but the kernel has {}",
                     human(*asked),
                     list(known),
                 )
@@ -31,7 +28,7 @@ impl fmt::Display for Obstacle<'_> {
             Self::ReservationLimit(refusals) => {
                 let allows = |refusal: &LowLimit<'_>| {
                     format!(
-                        "control group {} allows reserving {} of huge pages, and {} would be reserved in it",
+                        "control group {} lets {} of huge pages be reserved, and the server would reserve {}",
                         refusal.group.directory.display(),
                         human(refusal.limit),
                         human(refusal.wanted),
@@ -48,8 +45,8 @@ impl fmt::Display for Obstacle<'_> {
             } => {
                 write!(
                     f,
-                    "{required} huge pages of {} are required and the pool can give {}, {missing} too few",
-                    human(*page_bytes),
+                    "the main segment needs {}; the pool can give {}, {missing} too few",
+                    huge_pages(*required, *page_bytes),
                     required.saturating_sub(*missing),
                 )?;
                 if !fitting_sizes.is_empty() {
@@ -67,8 +64,8 @@ impl fmt::Display for Obstacle<'_> {
                 let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
                 write!(
                     f,
-                    "{required} huge pages of {} are required, and the NUMA nodes that the server may use ({}) lack {missing} of them",
-                    human(*page_bytes),
+                    "the main segment needs {}; the NUMA nodes that the server may use ({}) lack {missing} of them",
+                    huge_pages(*required, *page_bytes),
                     nodes.join(", "),
                 )
             }
@@ -78,8 +75,8 @@ impl fmt::Display for Obstacle<'_> {
                 to_make,
             } => write!(
                 f,
-                "{required} huge pages of {} are required, and the kernel would have to make {to_make} of them when the server starts (vm.nr_overcommit_hugepages), which only a try can tell",
-                human(*page_bytes),
+                "the main segment needs {}; the kernel would have to make {to_make} of them when the server starts (vm.nr_overcommit_hugepages), and only a start shows whether it can",
+                huge_pages(*required, *page_bytes),
             ),
             Self::Untold(absent) => write!(f, "{absent}"),
             Self::PageSizeUntold => write!(f, "the page size of the main segment cannot be seen"),
@@ -97,13 +94,13 @@ impl fmt::Display for Fit {
             Self::Fits => write!(f, "small pages can hold the main segment"),
             Self::BeyondCommitLimit { bytes, room_bytes } => write!(
                 f,
-                "on small pages the main segment takes {}, and CommitLimit leaves {}",
+                "on small pages the main segment takes {}, and CommitLimit leaves only {}",
                 human(*bytes),
                 human(*room_bytes)
             ),
             Self::BeyondMemory { bytes, left_bytes } => write!(
                 f,
-                "on small pages the main segment takes {}, and the pools leave {} of RAM",
+                "on small pages the main segment takes {}, and the pools leave only {} of RAM",
                 human(*bytes),
                 human(*left_bytes)
             ),
@@ -114,9 +111,9 @@ impl fmt::Display for Fit {
                 ..
             } => write!(
                 f,
-                "on small pages {} are wanted in control group {}, which may have {} of memory",
-                human(*wanted_bytes),
+                "on small pages control group {} would need {}, and its memory limit is {}",
                 group.display(),
+                human(*wanted_bytes),
                 human(*limit_bytes)
             ),
         }
@@ -128,10 +125,10 @@ impl fmt::Display for Unseen {
         match self {
             Self::Processes => write!(
                 f,
-                "processes of other users, which may be servers, are hidden from here"
+                "processes of other users are hidden, and some may be servers"
             ),
-            Self::Servers(1) => write!(f, "what one other server needs may not be seen"),
-            Self::Servers(n) => write!(f, "what {n} other servers need may not be seen"),
+            Self::Servers(1) => write!(f, "the need of one other server is hidden"),
+            Self::Servers(n) => write!(f, "the needs of {n} other servers are hidden"),
         }
     }
 }
@@ -147,7 +144,7 @@ pub(crate) fn explain(machine: &Machine, obstacle: &Obstacle<'_>) -> String {
         .iter()
         .map(|refusal| {
             format!(
-                "; on huge pages control group {} would let {} be touched of {}",
+                "; on huge pages control group {} would allow {} of {}",
                 refusal.group.directory.display(),
                 human(refusal.limit),
                 human(refusal.wanted)

@@ -15,7 +15,7 @@ pub fn too_low(settings: &[TooLow]) -> String {
                 format!("{setting} = {value}, and there are {count} {}s", name(kept))
             }
             Because::Untold(kept) => format!(
-                "{setting} = {value}, and how many {}s there are cannot be told here",
+                "{setting} = {value}, and the number of {}s cannot be determined here",
                 name(kept)
             ),
         }

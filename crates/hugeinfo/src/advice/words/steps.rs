@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{boot::edited, human, restored};
+use super::{boot::edited, huge_pages, human, restored};
 use crate::{
     linux::{boot::Edit, hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
@@ -170,10 +170,10 @@ fn decide(decision: &Decision) -> String {
             pages,
             page_bytes,
         } => format!(
-            "{} or add memory: {pages} huge pages of {} are {} more than this host can spare",
+            "{} or add memory: this host lacks {} for {}",
             lower(*to_bytes),
-            human(*page_bytes),
-            human(*missing_bytes)
+            human(*missing_bytes),
+            huge_pages(*pages, *page_bytes)
         ),
         Decision::BeyondNodes {
             to_bytes,
@@ -181,57 +181,57 @@ fn decide(decision: &Decision) -> String {
             most_pages,
             page_bytes,
         } => format!(
-            "{} or let the server use more NUMA nodes: it takes {pages} huge pages of {}, and its nodes can have {most_pages} for it",
+            "{} or let the server use more NUMA nodes: it needs {}, and its nodes can give {most_pages}",
             lower(*to_bytes),
-            human(*page_bytes)
+            huge_pages(*pages, *page_bytes)
         ),
         Decision::NoRoom { pages, page_bytes } => format!(
-            "free memory on the NUMA nodes (hugeinfo_numa), or boot the machine with the pool: {pages} huge pages of {} have no room there",
-            human(*page_bytes)
+            "free memory on the NUMA nodes (hugeinfo_numa_nodes), or set up the pool at boot: the nodes have no room for {}",
+            huge_pages(*pages, *page_bytes)
         ),
         Decision::WouldBeWorse { check } => format!(
-            "see what hugeinfo_checks says of {check}, which every cure of this would make worse"
+            "see {check} in hugeinfo_checks: each remedy for this finding would make that one worse"
         ),
-        Decision::NoSafeWay => "no step is known that cures this and does no harm: cure what else hugeinfo_checks names, and look again".to_owned(),
-        Decision::LookAtSources => "look for what cannot be read (hugeinfo_sources): without it nobody can tell what is safe".to_owned(),
+        Decision::NoSafeWay => "no safe remedy is known: follow the other remedies of hugeinfo_checks first, then look again".to_owned(),
+        Decision::LookAtSources => "find out why some files cannot be read (hugeinfo_sources): without them no remedy is known to be safe".to_owned(),
         Decision::AskAsSuperuser => "ask as a role that may execute hugeinfo_plan(jsonb): settings wait for a restart, and the figures depend on them".to_owned(),
         Decision::PlanLess { bytes, to_bytes } => {
-            let beyond = format!("a main segment of {} is more than can be had here", human(*bytes));
+            let beyond = format!("a main segment of {} does not fit this host", human(*bytes));
             match to_bytes {
-                Some(fits) => format!("plan less: {beyond}, and {}MB fit (segment_bytes of hugeinfo_plan)", fits >> 20),
+                Some(fits) => format!("plan less: {beyond}; {}MB would fit (segment_bytes of hugeinfo_plan)", fits >> 20),
                 None => format!("plan less, or add memory: {beyond}"),
             }
         }
-        Decision::PlanWithoutOn => "plan it with huge_pages = try: with on the server would not start, since its huge pages cannot be had here".to_owned(),
+        Decision::PlanWithoutOn => "plan with huge_pages = try: with on the server would not start, as this host cannot give it its huge pages".to_owned(),
         Decision::FewerServers { pages, page_bytes } => format!(
-            "lower shared_buffers of one of the servers, or move one to another host: together they need {pages} huge pages of {}, more than this host can spare",
-            human(*page_bytes)
+            "lower shared_buffers of one of the servers, or move one to another host: together they need {}, more than this host can spare",
+            huge_pages(*pages, *page_bytes)
         ),
         Decision::FreeMemory { bytes, to_bytes } => format!(
-            "free {} of memory first, {}or boot the machine with the pool: as much is missing from MemAvailable now",
+            "free {} of memory first, {}or set up the pool at boot: MemAvailable lacks that much now",
             human(*bytes),
             to_bytes.map_or_else(String::new, |bytes| format!("or {}, ", lower(Some(bytes))))
         ),
-        Decision::OthersHoldThePools => "look for who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
+        Decision::OthersHoldThePools => "find out who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
         Decision::LookForHiddenServers { pages, page_bytes } => format!(
-            "ask root, who sees all servers of this host, whether one of them wants the {pages} huge pages of {} that no server seen from here needs: they could be given back",
-            human(*page_bytes)
+            "ask root, who sees all servers of this host, whether one of them needs {} that no visible server needs: they could be given back",
+            huge_pages(*pages, *page_bytes)
         ),
-        Decision::FewerConnections => "lower max_connections, or let a pooler keep connections few".to_owned(),
-        Decision::LookForSwap => "look for who takes the memory (hugeinfo_memory, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early".to_owned(),
+        Decision::FewerConnections => "lower max_connections, or put a connection pooler in front".to_owned(),
+        Decision::LookForSwap => "find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory; sysctl -w vm.swappiness=1 keeps the kernel from swapping early".to_owned(),
         Decision::LookForFaults => "look at the rate now: SELECT * FROM hugeinfo_fault_rates(); then free memory, as for swap".to_owned(),
-        Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host promise themselves: vm.overcommit_ratio is as high as RAM allows".to_owned(),
+        Decision::RaiseCommitLimit => "add swap, or lower what the programs of this host commit: vm.overcommit_ratio is as high as RAM allows".to_owned(),
         Decision::CorrectTheFiles => "correct what the message names; SELECT * FROM pg_file_settings WHERE NOT applied names files and lines".to_owned(),
         Decision::RaiseSettings(settings) => restored::raise(settings),
         Decision::NameNodesAtBoot { nodes, pages, page_bytes } => {
             let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
             format!(
-                "have the next boot set up {pages} huge pages of {} on NUMA nodes {}, named on the kernel command line (hugepages=NODE:PAGES,…; Linux 5.16), or let the server use all nodes",
-                human(*page_bytes),
+                "set up {} at boot on NUMA nodes {} by name on the kernel command line (hugepages=NODE:PAGES,…; Linux 5.16), or let the server use all nodes",
+                huge_pages(*pages, *page_bytes),
                 nodes.join(", ")
             )
         }
-        Decision::LookAtBootFiles => "look for what sets the pool at boot: a file that is read later, or that cannot be read, has the last word".to_owned(),
+        Decision::LookAtBootFiles => "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides".to_owned(),
         Decision::RaiseMemoryLimit { bytes } => format!(
             "raise the memory limit of the server's control group by {} or lower shared_buffers",
             human(*bytes)
@@ -255,8 +255,8 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             node: Some(node),
             pages,
         } => format!(
-            "node {node} should have {pages} huge pages of {}",
-            human(*page_bytes)
+            "node {node} should have {}",
+            huge_pages(*pages, *page_bytes)
         ),
         Step::SetPool {
             page_bytes, pages, ..
@@ -264,41 +264,44 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             let now = machine
                 .pool(*page_bytes)
                 .map_or(0, |pool| pool.persistent());
-            let size = human(*page_bytes);
             if *pages < now {
-                format!("{} huge pages of {size} are needed by nobody", now - pages)
+                let unused = huge_pages(now - pages, *page_bytes);
+                format!("the pool holds {unused} that nobody uses")
             } else {
-                format!("the pool has {now} huge pages of {size}, and {pages} are needed")
+                let needed = huge_pages(*pages, *page_bytes);
+                format!("the servers need {needed}, and the pool has {now}")
             }
         }
         Step::SetPoolAtBoot { .. } => "the next boot would set up another number".to_owned(),
         Step::RaiseLimit {
             counts: Counts::Faults,
             ..
-        } => "the server would die of SIGBUS once it touches more than this limit".to_owned(),
+        } => "a process that touches more than this limit dies of SIGBUS".to_owned(),
         Step::RaiseLimit { .. } => "the limit refuses the main segment".to_owned(),
         Step::Change { setting, .. } => match setting {
             Setting::HugePagesTry => "the server does not ask for huge pages",
             Setting::SharedMemoryMmap => "only mmap can use huge pages",
             Setting::HugePageSize(0) => "the kernel does not have the size that is set",
-            Setting::HugePageSize(_) => "of this size there are enough",
+            Setting::HugePageSize(_) => "there are enough pages of this size",
         }
         .to_owned(),
         Step::Plan(_) => "as planned".to_owned(),
-        Step::Reload => "the server takes it up when it reads its files".to_owned(),
+        Step::Reload => "the server applies it when it reads its files".to_owned(),
         Step::ChangeService(service) => match service {
-            Service::ProtectPostmaster => "the OOM killer may take the postmaster",
-            Service::ExposeBackends => "the OOM killer spares backends with the postmaster",
-            Service::UnlimitedLockedMemory => "io_uring takes its rings from locked memory",
+            Service::ProtectPostmaster => "the OOM killer may end the postmaster",
+            Service::ExposeBackends => "the OOM killer spares the backends, too",
+            Service::UnlimitedLockedMemory => "io_uring locks memory for its rings",
             Service::Interleave => "one node holds the main segment",
         }
         .to_owned(),
-        Step::Stop => "memory does not hold the pool beside the running server".to_owned(),
+        Step::Stop => "memory does not hold the pool while the server runs".to_owned(),
         Step::Start => "the pool is there".to_owned(),
-        Step::Restart => "only a start maps the main segment".to_owned(),
-        Step::Compact => "free memory is in too small blocks".to_owned(),
+        Step::Restart => "the main segment is mapped at start only".to_owned(),
+        Step::Compact => "free memory lies in blocks that are too small".to_owned(),
         Step::SetVm { .. } => "the pools lower CommitLimit".to_owned(),
-        Step::SetThp { .. } => "the kernel gives transparent huge pages unasked".to_owned(),
+        Step::SetThp { .. } => {
+            "the kernel gives transparent huge pages without a request".to_owned()
+        }
         Step::Decide(Decision::RaiseSettings(settings)) => {
             let verb = if settings.iter().any(TooLow::is_certain) {
                 "would"
@@ -308,7 +311,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             let why = restored::too_low(settings);
             format!("the next start {verb} fail: {why}")
         }
-        Step::Decide(_) => "no step that is safe can do it".to_owned(),
+        Step::Decide(_) => "no safe step can do it".to_owned(),
     }
 }
 
