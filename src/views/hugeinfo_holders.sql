@@ -20,11 +20,11 @@ GRANT EXECUTE ON FUNCTION hugeinfo_holders() TO pg_monitor;
 GRANT SELECT ON hugeinfo_holders TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_holders() IS
-'Whoever holds huge pages of this host; the function behind the view of the same name.';
+'Who holds huge pages of this host; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_holders IS
-'Whoever holds huge pages of this host: each process that has touched some, each mount of hugetlbfs, and for each pool the pages in use or promised that none of these explains. What processes share is in the row of each: the sum over processes says nothing. NULL: it may not be read, or there is no such thing. Not seen: processes of other users where /proc is mounted with hidepid, those outside this server''s PID namespace, and mounts outside its mount namespace; what they hold is unexplained.';
+'Who holds huge pages of this host: each process that uses some, each mount of hugetlbfs, and for each pool the pages in use or reserved that none of these explains. Shared pages count in the row of each process, so a sum over processes means nothing. NULL: it may not be read, or there is no such thing. Not seen: processes of other users where /proc is mounted with hidepid, those outside this server''s PID namespace, and mounts outside its mount namespace; what they hold is unexplained.';
 COMMENT ON COLUMN hugeinfo_holders.kind IS
-'process, mount, or unexplained: System V segments that nobody is attached to, files without a process on a mount without size, and all that is not seen from here.';
+'process, mount, or unexplained: System V segments that nobody is attached to, files without a process on a mount without size, and all that cannot be seen from here.';
 COMMENT ON COLUMN hugeinfo_holders.pid IS
 'Number of the process.';
 COMMENT ON COLUMN hugeinfo_holders.name IS
@@ -34,9 +34,9 @@ COMMENT ON COLUMN hugeinfo_holders.owner IS
 COMMENT ON COLUMN hugeinfo_holders.owner_uid IS
 'Number of that user (Uid in /proc/PID/status).';
 COMMENT ON COLUMN hugeinfo_holders.is_of_this_server IS
-'Whether it is a process of the server that is asked. NULL: /proc does not show this server''s own processes by the numbers that it knows.';
+'Whether it is a process of this server. NULL: /proc does not show this server''s own processes by the numbers that it knows.';
 COMMENT ON COLUMN hugeinfo_holders.page_size_bytes IS
-'Bytes of a huge page of it. NULL: of several sizes, or not told.';
+'Bytes of one of its huge pages. NULL: of several sizes, or unknown.';
 COMMENT ON COLUMN hugeinfo_holders.held_bytes IS
 'Bytes of huge pages: of a process those that it has touched (HugetlbPages in /proc/PID/status), of a mount what is reserved for it or, where it has a size, what its files take (statfs), of what is unexplained at least so much.';
 COMMENT ON COLUMN hugeinfo_holders.held_pages IS

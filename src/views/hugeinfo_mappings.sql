@@ -89,9 +89,9 @@ COMMENT ON VIEW hugeinfo_own_mappings IS
 COMMENT ON COLUMN hugeinfo_own_mappings.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_own_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files, who can read that file anyway: it tells where each process of this server has its memory.';
+'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files: addresses help attackers, and that role can read the file anyway.';
 COMMENT ON COLUMN hugeinfo_own_mappings.end_address IS
-'First address behind it. NULL as start_address.';
+'First address after it. NULL as start_address.';
 COMMENT ON COLUMN hugeinfo_own_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_own_mappings.permissions IS
@@ -103,7 +103,7 @@ COMMENT ON COLUMN hugeinfo_own_mappings.device IS
 COMMENT ON COLUMN hugeinfo_own_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_own_mappings.path IS
-'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory, and as start_address.';
+'Name of the file as the kernel writes it, a line feed as \012, with (deleted) after it if it has been removed. Bytes that the encoding of this database lacks are written likewise. NULL: anonymous memory, and as start_address.';
 COMMENT ON COLUMN hugeinfo_own_mappings.kind IS
 'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
@@ -111,13 +111,13 @@ COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.rss_bytes IS
 'Bytes resident, huge pages not included (Rss).';
 COMMENT ON COLUMN hugeinfo_own_mappings.pss_bytes IS
-'The same, each page divided by the number of processes that map it (Pss).';
+'The same, with each page divided by the number of processes that map it (Pss).';
 COMMENT ON COLUMN hugeinfo_own_mappings.pss_dirty_bytes IS
 'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shared_clean_bytes IS
-'Bytes that others map too, clean (Shared_Clean).';
+'Bytes that other processes map too, clean (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shared_dirty_bytes IS
-'Bytes that others map too, dirty (Shared_Dirty).';
+'Bytes that other processes map too, dirty (Shared_Dirty).';
 COMMENT ON COLUMN hugeinfo_own_mappings.private_clean_bytes IS
 'Bytes that nobody else maps, clean (Private_Clean).';
 COMMENT ON COLUMN hugeinfo_own_mappings.private_dirty_bytes IS
@@ -129,7 +129,7 @@ COMMENT ON COLUMN hugeinfo_own_mappings.anonymous_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.ksm_bytes IS
 'Bytes merged with equal pages (KSM; Linux 6.8).';
 COMMENT ON COLUMN hugeinfo_own_mappings.lazy_free_bytes IS
-'Bytes given back but not taken yet (LazyFree).';
+'Bytes that the process gave back and the kernel has not taken yet (LazyFree).';
 COMMENT ON COLUMN hugeinfo_own_mappings.anon_thp_bytes IS
 'Bytes of private memory on transparent huge pages (AnonHugePages).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shmem_thp_bytes IS
@@ -153,9 +153,9 @@ COMMENT ON VIEW hugeinfo_postmaster_mappings IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files, who can read that file anyway: it tells where each process of this server has its memory.';
+'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files: addresses help attackers, and that role can read the file anyway.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.end_address IS
-'First address behind it. NULL as start_address.';
+'First address after it. NULL as start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.permissions IS
@@ -167,7 +167,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.device IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
-'Name of the file as the kernel writes it, a line feed as \012, (deleted) behind it if it has no name any more. Bytes that this database cannot hold are written likewise. NULL: anonymous memory, and as start_address.';
+'Name of the file as the kernel writes it, a line feed as \012, with (deleted) after it if it has been removed. Bytes that the encoding of this database lacks are written likewise. NULL: anonymous memory, and as start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.kind IS
 'What it is for: main segment (known by an address in it, whatever its name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS
@@ -175,13 +175,13 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.rss_bytes IS
 'Bytes resident, huge pages not included (Rss).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_bytes IS
-'The same, each page divided by the number of processes that map it (Pss).';
+'The same, with each page divided by the number of processes that map it (Pss).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_dirty_bytes IS
 'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_clean_bytes IS
-'Bytes that others map too, clean (Shared_Clean).';
+'Bytes that other processes map too, clean (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_dirty_bytes IS
-'Bytes that others map too, dirty (Shared_Dirty).';
+'Bytes that other processes map too, dirty (Shared_Dirty).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_clean_bytes IS
 'Bytes that nobody else maps, clean (Private_Clean).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_dirty_bytes IS
@@ -193,7 +193,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.anonymous_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.ksm_bytes IS
 'Bytes merged with equal pages (KSM; Linux 6.8).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.lazy_free_bytes IS
-'Bytes given back but not taken yet (LazyFree).';
+'Bytes that the process gave back and the kernel has not taken yet (LazyFree).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.anon_thp_bytes IS
 'Bytes of private memory on transparent huge pages (AnonHugePages).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shmem_thp_bytes IS

@@ -17,8 +17,8 @@ COMMENT ON FUNCTION hugeinfo_meminfo() IS
 COMMENT ON VIEW hugeinfo_meminfo IS
 'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others: a sum means nothing. A figure beyond bigint is an error.';
 COMMENT ON COLUMN hugeinfo_meminfo.name IS
-'What the kernel calls it.';
+'Name of the line, as the kernel writes it.';
 COMMENT ON COLUMN hugeinfo_meminfo.bytes IS
-'The figure in bytes; for HugePages_Total and the like, which are counts of pages, that many pages of the default huge page size. NULL: the line has a number of something else, or none, or the kernel doesn''t say how large a huge page is.';
+'The figure in bytes; for HugePages_Total and the like, which are counts of pages, that many pages of the default huge page size. NULL: the line counts something else, or has no number, or the kernel reports no huge page size.';
 COMMENT ON COLUMN hugeinfo_meminfo.huge_pages IS
-'Huge pages of the default size (Hugepagesize) that this would fill, rounded up. NULL: bytes is, or the kernel has no huge pages.';
+'Huge pages of the default size (Hugepagesize) that this would fill, rounded up. NULL: bytes is NULL, or the kernel has no huge pages.';

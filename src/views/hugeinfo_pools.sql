@@ -38,7 +38,7 @@ COMMENT ON VIEW hugeinfo_pools IS
 COMMENT ON COLUMN hugeinfo_pools.page_size_bytes IS
 'Bytes of a page of this pool. From the names in /sys/kernel/mm/hugepages.';
 COMMENT ON COLUMN hugeinfo_pools.is_default IS
-'Whether this is the size that is used where none is asked for: Hugepagesize in /proc/meminfo.';
+'Whether this is the default size, used where a program names none: Hugepagesize in /proc/meminfo.';
 COMMENT ON COLUMN hugeinfo_pools.is_used_by_server IS
 'Whether the main shared memory segment of this server lies in this pool.';
 COMMENT ON COLUMN hugeinfo_pools.required_pages IS
@@ -48,25 +48,25 @@ COMMENT ON COLUMN hugeinfo_pools.tail_waste_bytes IS
 COMMENT ON COLUMN hugeinfo_pools.total_pages IS
 'Pages that exist, surplus ones included (nr_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.free_pages IS
-'Pages that nobody has touched yet, promised or not (free_hugepages). Free is not available.';
+'Pages that nobody has touched yet, reserved or not (free_hugepages). Free pages can be reserved: see available_pages.';
 COMMENT ON COLUMN hugeinfo_pools.reserved_pages IS
-'Pages that are promised to a mapping and not touched yet (resv_hugepages).';
+'Pages that a mapping has reserved and not touched yet (resv_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.surplus_pages IS
-'Pages beyond the persistent ones, which go when they are given back (surplus_hugepages).';
+'Pages beyond the persistent ones; the kernel frees them when they are given back (surplus_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.overcommit_pages IS
 'Surplus pages that the kernel may make on demand, if it finds the memory (nr_overcommit_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.available_pages IS
-'Pages that a new mapping could have now: free, less reserved, plus what overcommit still allows.';
+'Pages that a new mapping could get now: free minus reserved, plus what overcommit still allows.';
 COMMENT ON COLUMN hugeinfo_pools.committed_pages IS
-'Pages in use or promised: total, less free, plus reserved.';
+'Pages in use or reserved: total minus free, plus reserved.';
 COMMENT ON COLUMN hugeinfo_pools.own_pages IS
-'Pages committed to this server''s main segment.';
+'Pages in use or reserved by this server''s main segment.';
 COMMENT ON COLUMN hugeinfo_pools.others_pages IS
-'Pages committed to all others on the host.';
+'Pages in use or reserved by all others on the host.';
 COMMENT ON COLUMN hugeinfo_pools.shortfall_pages IS
 'Pages to add so that a restart on pages of this size gets them; 0 if there are enough, counting those that this server gives back.';
 COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
-'Pages that this pool should have if the server is to use it: what others have committed plus what this server needs.';
+'Pages that this pool should have if the server is to use it: what others use or reserve, plus what this server needs.';
 COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
 'Whether a restart on pages of this size would get them: from the pool, and under the control group''s limit on reservations.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS

@@ -22,7 +22,7 @@ COMMENT ON FUNCTION hugeinfo_runbook() IS
 COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
 'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}: the settings that hugeinfo_plan(jsonb) takes, ALTER SYSTEM included.';
 COMMENT ON FUNCTION hugeinfo_runbook(text) IS
-'hugeinfo_runbook(jsonb) of settings as text, of at most 64 kB: what a quoted literal goes to.';
+'hugeinfo_runbook(jsonb) with the settings as text of at most 64 kB, for quoted literals.';
 COMMENT ON VIEW hugeinfo_runbook IS
 'Each step from here to a healthy server, in order. Every step has been tried on a model of this machine: none does harm, and none can be left out. No row: there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.step IS

@@ -43,7 +43,7 @@ COMMENT ON COLUMN hugeinfo_status.page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_status.segment_bytes IS
 'Bytes of the main shared memory segment, all its mappings added up. From PROCMAP_QUERY or /proc/PID/maps.';
 COMMENT ON COLUMN hugeinfo_status.segment_pages IS
-'Pages of page_size_bytes that the main segment consists of.';
+'Pages of page_size_bytes in the main segment.';
 COMMENT ON COLUMN hugeinfo_status.huge_page_size_bytes IS
 'Bytes of a huge page that the server asks for: setting huge_page_size, else Hugepagesize in /proc/meminfo. NULL: the kernel has none.';
 COMMENT ON COLUMN hugeinfo_status.required_huge_pages IS
@@ -51,13 +51,13 @@ COMMENT ON COLUMN hugeinfo_status.required_huge_pages IS
 COMMENT ON COLUMN hugeinfo_status.pool_total_pages IS
 'Pages in the pool of huge_page_size_bytes, surplus pages included. From nr_hugepages in /sys/kernel/mm/hugepages.';
 COMMENT ON COLUMN hugeinfo_status.pool_available_pages IS
-'Pages of that pool that a new mapping could have now: free, less those reserved, plus what overcommit still allows.';
+'Pages of that pool that a new mapping could get now: free minus reserved, plus what overcommit still allows.';
 COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
 'Pages to add to that pool so that a restart gets huge pages; 0 if the pool has enough, counting those that this server gives back.';
 COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
 'Whether the pool, and the control group''s limit on reservations, hold the main segment after a restart, whatever huge_pages says.';
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
-'Pages that the pool should have: what others have committed plus what this server needs, enough and not too much.';
+'Pages that the pool should have: what others use or reserve, plus what this server needs: enough, and not too much.';
 COMMENT ON COLUMN hugeinfo_status.status IS
 'ok, warning, critical, or unknown where a source that is needed is missing or denied: that of the worst finding.';
 COMMENT ON COLUMN hugeinfo_status.reason IS

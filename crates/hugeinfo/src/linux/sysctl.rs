@@ -1,4 +1,4 @@
-//! `/proc/sys/vm`: how the kernel deals out memory (Documentation/admin-guide/sysctl/vm.rst).
+//! `/proc/sys/vm`: how the kernel hands out memory (Documentation/admin-guide/sysctl/vm.rst).
 
 use crate::linux::{
     error::{ReadError, absent_or},

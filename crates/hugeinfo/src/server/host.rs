@@ -1,4 +1,4 @@
-//! The host: its kernel, its memory, and how the kernel deals it out.
+//! The host: its kernel, its memory and the settings that govern it.
 
 use crate::linux::{
     error::{Absent, ReadError, absent_or},
