@@ -164,7 +164,7 @@ for my $setting (sort keys %of_primary)
 compare($standby, at_least('max_connections', 14), 1, max_connections => 12, max_locks_per_transaction => 11);
 compare($standby, undef, 1, max_connections => 12, hot_standby => 'off');
 like($standby->safe_psql('postgres', 'SELECT why FROM ' . question(max_prepared_transactions => 2, hot_standby => 'off')),
-	qr/^the next start may fail: max_prepared_transactions = 2, and how many/, 'nobody counts prepared transactions there');
+	qr/^the next start may fail: max_prepared_transactions = 2, and the number of/, 'nobody counts prepared transactions there');
 
 SKIP:
 {
