@@ -1,5 +1,5 @@
 # What administrators do by hand, and the query that replaces it: both on one server, on small pages
-# and on huge ones. The README shows them side by side.
+# and on huge ones. docs/by-hand.md shows them side by side.
 use strict;
 use warnings;
 

@@ -1,0 +1,208 @@
+# README.md and docs/ are true: each query that a page shows is run on a real server and has output
+# of the shape that the page shows; objects, columns and links that it names are there.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Pages;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# A comparison that finds nothing wrong is worth nothing.
+{
+	my $shown = " name | size  | note\n------+-------+------\n a    | 41 MB | on…\n b    | 8 kB  |\n";
+	my $other = sub { my ($from, $to) = @_; return $shown =~ s/\Q$from\E/$to/r };
+	is_deeply([ differences($shown, $other->('on…', 'only'), {}) ], [], 'the shape: itself');
+	is_deeply([ differences($shown, $other->('41 MB', '1234 kB'), {}) ], [], 'the shape: other numbers');
+	for ([ 'size ', 'bytes' ], [ ' b ', ' c ' ], [ '41 MB', '' ], [ 'on…', 'no' ], [ " b    | 8 kB  |\n", '' ])
+	{
+		my ($from, $to) = @$_;
+		isnt(scalar(() = differences($shown, $other->($from, $to), {})), 0, "the shape: not \"$to\" for \"$from\"");
+	}
+	isnt(scalar(() = differences($shown, "$shown c    | 1 kB  |\n", {})), 0, 'the shape: not a row more');
+	is_deeply([ differences("$shown …\n", "$shown c    | 1 kB  |\n", {}) ], [], 'the shape: more rows where the page says so');
+	is_deeply([ differences($shown, $other->('41 MB', ''), { size => 1 }) ], [], 'the shape: a column that varies');
+}
+
+my $kb = default_page_kb();
+my $node = PostgreSQL::Test::Cluster->new('docs');
+$node->init;
+$node->start;
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+
+sub install
+{
+	my ($database) = @_;
+	$node->safe_psql($database, <<~'SQL');
+		CREATE SCHEMA hugeinfo;
+		CREATE EXTENSION pg_hugeinfo SCHEMA hugeinfo;
+		GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor;
+		SQL
+	return;
+}
+install('postgres');
+
+sub in_postgres { my ($query) = @_; return $node->safe_psql('postgres', "SET search_path = hugeinfo; $query") }
+
+# What a page says of its server, made true.
+my %MAKE = (
+	'small pages' => sub {
+		if (pool($kb)->{total})
+		{
+			needs_host('a server on small pages beside a pool');
+			pools_of_one_size($kb, 0);
+		}
+		$node->restart;
+		is(in_postgres('SELECT in_use FROM hugeinfo_status'), 'f', 'the server is on small pages');
+	},
+	'pool is set, not restarted' => sub {
+		needs_host('a pool');
+		pools_of_one_size($kb, in_postgres('SELECT recommended_nr_hugepages FROM hugeinfo_plan() WHERE is_requested'));
+	},
+	'huge pages' => sub {
+		needs_host('a server on huge pages');
+		pools_of_one_size($kb, in_postgres('SELECT recommended_nr_hugepages FROM hugeinfo_plan() WHERE is_requested'));
+		$node->restart;
+		is(in_postgres('SELECT in_use FROM hugeinfo_status'), 't', 'the server is on huge pages');
+	});
+my $is = '';
+
+sub make_server
+{
+	my ($server) = @_;
+	my $make = $MAKE{$server} or die "no such server: $server\n";
+	$make->() if $server ne $is;
+	$is = $server;
+	return;
+}
+
+# Output and errors of a block, as psql shows them to somebody who follows the page.
+sub output_of
+{
+	my ($database, $role, $sql) = @_;
+	local %ENV = (%ENV, PGCLIENTENCODING => 'UTF8');
+	my ($out, $error) = ('', '');
+	my @psql = ('psql', '--no-psqlrc', '--quiet', '--pset=footer=off', '--set=ON_ERROR_STOP=1', '--set=VERBOSITY=default');
+	IPC::Run::run([ @psql, '-h', $node->host, '-p', $node->port, '-d', $database, $role ? ('-U', $role) : () ],
+		'<', \$sql, '>', \$out, '2>', \$error);
+	return ($out, $error);
+}
+
+sub compare_query
+{
+	my ($page, $query) = @_;
+	my $name = "$page->{file}:$query->{line}";
+	my $shown = $query->{output};
+	my ($out, $error) = output_of('page', $query->{as}, $query->{text});
+	my $expects_error = defined $shown && $shown =~ /^(?:ERROR|WARNING|NOTICE): /m;
+	is($error, '', "$name: no complaint") unless $expects_error;
+	return if !defined $shown;
+	my @differences = differences($shown, $expects_error ? $error : $out, $query->{varies});
+	is_deeply(\@differences, [], "$name: the output has the shape that the page shows") or diag($out);
+	return;
+}
+
+# A query in a sentence has no output on the page: it works.
+sub compare_span
+{
+	my ($page, $span) = @_;
+	return if $span eq 'SHOW huge_pages_status' && $version < 170000;
+	my (undef, $error) = output_of('page', undef, "$span;");
+	is($error, '', "$page->{file}: $span");
+	return;
+}
+
+for my $page (grep { $_->{file} =~ m{^(?:README|docs/)} } pages())
+{
+	next unless @{ $page->{queries} } || @{ $page->{spans} };
+	$node->safe_psql('postgres', 'CREATE DATABASE page');
+	$node->safe_psql('postgres', 'ALTER DATABASE page SET search_path = hugeinfo, public');
+	# a page that says how to install may show answers before
+	my @installs = grep { $_->{text} =~ /^CREATE EXTENSION /m } @{ $page->{queries} };
+	compare_query($page, $_) for @installs;
+	install('page') unless @installs;
+	for my $query (grep { $_->{text} !~ /^CREATE EXTENSION /m } @{ $page->{queries} })
+	{
+	  SKIP:
+		{
+			make_server($query->{server} // 'huge pages');
+			compare_query($page, $query);
+		}
+	}
+	compare_span($page, $_) for @{ $page->{spans} };
+
+	# as it was, for the next page
+	$node->safe_psql('postgres', 'DROP DATABASE page');
+	my @roles = split /\n/, $node->safe_psql('postgres', q(SELECT rolname FROM pg_roles WHERE oid >= 16384));
+	$node->safe_psql('postgres', qq(DROP ROLE "$_")) for @roles;
+	if ($page->{text} =~ /^ALTER SYSTEM /m)
+	{
+		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+		$is = '';
+	}
+}
+
+my %objects = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', <<'SQL');
+SELECT relname FROM pg_class WHERE relnamespace = 'hugeinfo'::regnamespace
+UNION SELECT proname FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
+SQL
+my %columns = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', <<'SQL');
+SELECT relname || '.' || attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+WHERE relnamespace = 'hugeinfo'::regnamespace
+UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
+SQL
+for my $page (pages())
+{
+	is_deeply($page->{broken_links}, [], "$page->{file}: every link leads somewhere");
+	is_deeply($page->{indented}, [], "$page->{file}: every query is in a block that is run");
+	is_deeply([ grep { !$objects{$_} } @{ $page->{objects} } ], [], "$page->{file}: every object is there");
+	is_deeply([ grep { !$columns{$_} } @{ $page->{columns} } ], [], "$page->{file}: every column is there");
+}
+
+# The other way round: nothing is there that its page does not have.
+my ($readme) = grep { $_->{file} eq 'README.md' } pages();
+my %shown = map { $_ => 1 } @{ $readme->{objects} };
+my @views = split /\n/, in_postgres(q(SELECT viewname FROM pg_views WHERE schemaname = 'hugeinfo' ORDER BY viewname));
+is_deeply([ grep { !$shown{$_} } @views ], [], 'README.md: every view is there');
+my ($checks) = grep { $_->{file} eq 'docs/checks.md' } pages();
+is_deeply([ sort @{ $checks->{sections} } ], [ split /\n/, in_postgres('SELECT name FROM hugeinfo_checks ORDER BY name COLLATE "C"') ],
+	'docs/checks.md: a section for each check');
+
+# docs/server-does-not-start.md, followed.
+SKIP:
+{
+	needs_host('a server that does not start');
+	my ($page) = grep { $_->{file} eq 'docs/server-does-not-start.md' } pages();
+	my $data = $node->data_dir;
+	configure($node, huge_pages => 'on');
+	$node->stop;
+	pools_of_one_size($kb, 0);
+
+	my ($started, $log) = starts($node);
+	ok(!$started, 'huge_pages = on and no pages: no start');
+	my ($fatal) = $log =~ /(FATAL:  .*)\n/;
+	my ($hint) = $log =~ /(HINT:  .*?) To reduce/;
+	my $text = $page->{text} =~ s/\n/ /gr;
+	isnt(index($text, $_), -1, "the page has: $_") for $fatal, $hint;
+
+	my ($pages) = run_command([ 'postgres', '-D', $data, '-C', 'shared_memory_size_in_huge_pages' ]);
+	command_ok([ 'pg_ctl', 'start', '-s', '-w', '-D', $data, '-l', $node->logfile, '-o', '-c huge_pages=try' ], 'a start with -o');
+	is(in_postgres('SELECT required_huge_pages FROM hugeinfo_status'), $pages, 'postgres -C says what the status says');
+	my (undef, $error) = run_command([ 'postgres', '-D', $data, '-C', 'shared_memory_size_in_huge_pages' ]);
+	like($error, qr/lock file "postmaster.pid" already exists/, 'postgres -C on a running server');
+	command_ok([ 'pg_ctl', 'stop', '-s', '-D', $data ], 'a stop');
+
+	my $sql = "ALTER SYSTEM SET huge_pages = 'try'\n";
+	my ($out, $single_error) = ('', '');
+	IPC::Run::run([ 'postgres', '--single', '-D', $data, '-c', 'huge_pages=off', 'postgres' ], '<', \$sql, '>', \$out, '2>', \$single_error);
+	$node->start;
+	is(in_postgres('SHOW huge_pages'), 'try', 'single-user mode changes the setting')
+	  or diag($single_error);
+}
+
+$node->stop;
+done_testing;

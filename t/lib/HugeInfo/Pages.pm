@@ -1,0 +1,216 @@
+# README.md and docs/ as data: the queries that a page shows with their output, its links, and the
+# objects that it names. Loaded before HugeInfo::Host, since the checkout may be closed to the
+# ordinary user that a test becomes.
+#
+# CONTRIBUTING.md has the convention. Texts are bytes here, as psql writes them.
+package HugeInfo::Pages;
+
+use strict;
+use warnings;
+
+use Cwd qw(realpath);
+use Exporter 'import';
+use File::Basename qw(dirname);
+
+our @EXPORT = qw(pages differences);
+
+my $ROOT = realpath(dirname(__FILE__) . '/../../..');
+
+sub _slurp
+{
+	my ($file) = @_;
+	open my $in, '<', $file or die "$file: $!\n";
+	local $/;
+	return scalar <$in>;
+}
+
+# Fenced blocks of a page in their order, each with what the comments above it say.
+sub _blocks
+{
+	my ($text) = @_;
+	my (@blocks, $open, %said, %varies);
+	my $number = 0;
+	for my $line (split /\n/, $text)
+	{
+		$number++;
+		if ($open)
+		{
+			if ($line =~ /^\s*```$/) { push @blocks, $open; $open = undef }
+			else { $open->{text} .= substr($line, $open->{indent}) . "\n" if length $line >= $open->{indent} }
+		}
+		elsif ($line =~ /^(\s*)```(\w*)$/)
+		{
+			my ($indent, $language) = (length $1, $2);
+			$open = { line => $number, indent => $indent, language => $language, text => '', %said };
+			if ($language eq 'sql') { $open->{varies} = {%varies}; %varies = () }
+		}
+		elsif ($line =~ /^\s*<!-- (server|as): (.+) -->$/) { $said{$1} = $2 }
+		elsif ($line =~ /^\s*<!-- varies: (.+) -->$/) { $varies{$_} = 1 for split /, /, $1 }
+	}
+	die "line $open->{line}: a block without an end\n" if $open;
+	return @blocks;
+}
+
+# A query and the output below it are one.
+sub _queries
+{
+	my ($text) = @_;
+	my @queries;
+	my $last = {};
+	for my $block (_blocks($text))
+	{
+		push @queries, $block if $block->{language} eq 'sql';
+		if ($block->{language} eq 'text')
+		{
+			die "line $block->{line}: output without a query\n" if ($last->{language} // '') ne 'sql';
+			$last->{output} = $block->{text};
+		}
+		$last = $block;
+	}
+	return @queries;
+}
+
+# What is written between backquotes in a sentence or a table.
+sub _spans
+{
+	my ($text) = @_;
+	(my $prose = $text) =~ s/^\s*```.*?^\s*```$//gms;
+	return map { s/\\\|/|/gr =~ s/\s+/ /gr } $prose =~ /(?<!`)`([^`]+)`(?!`)/g;
+}
+
+sub _anchors
+{
+	my ($text) = @_;
+	(my $prose = $text) =~ s/^\s*```.*?^\s*```$//gms;
+	return map { my $anchor = lc; $anchor =~ s/[^\w\s-]//g; $anchor =~ s/ /-/g; ($anchor => 1) } $prose =~ /^#+ (.+)$/mg;
+}
+
+sub _broken_links
+{
+	my ($file, $text) = @_;
+	my @broken;
+	for my $link ($text =~ /\]\(([^)\s]+)\)/g)
+	{
+		next if $link =~ /^[a-z]+:/;
+		my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+		my $target = $path eq '' ? "$ROOT/$file" : "$ROOT/" . dirname($file) . "/$path";
+		my %anchors = -f $target && $target =~ /\.md$/ ? _anchors(_slurp($target)) : ();
+		push @broken, $link if !-e $target || $anchor ne '' && !$anchors{$anchor};
+	}
+	return @broken;
+}
+
+# Columns that a page names: hugeinfo_x.column, and the tables that begin with "column of `x`".
+sub _columns
+{
+	my ($text) = @_;
+	my @columns = $text =~ /\b(hugeinfo_[a-z]\w*\.[a-z]\w+)(?!\w*[.(\/])/g;
+	while ($text =~ /^\| column of `(hugeinfo_\w+)` .*\n\|[-|: ]+\n((?:\|.*\n)+)/mg)
+	{
+		my ($relation, $rows) = ($1, $2);
+		push @columns, map { my ($first) = /^\| ([^|]+)/; map { "$relation.$_" } $first =~ /`(\w+)`/g } split /\n/, $rows;
+	}
+	return grep { !/\.(?:rs|sql|pl|md)$/ } @columns;
+}
+
+sub _page
+{
+	my ($file) = @_;
+	my $text = _slurp("$ROOT/$file");
+	my @queries = eval { _queries($text) };
+	die "$file, $@" if $@;
+	return {
+		file => $file,
+		text => $text,
+		queries => \@queries,
+		# queries in a sentence; one with a gap is no query
+		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } _spans($text) ],
+		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
+		broken_links => [ _broken_links($file, $text) ],
+		objects => [ keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
+		columns => [ _columns($text) ],
+		sections => [ $text =~ /^## (\S+)$/mg ] };
+}
+
+my @PAGES = map { _page($_) } map { s{^\Q$ROOT\E/}{}r } glob("$ROOT/*.md $ROOT/docs/*.md $ROOT/bench/*.md");
+
+sub pages { return @PAGES }
+
+# psql's output as columns and rows, aligned or expanded. A row of "…" says that there are more.
+sub _table
+{
+	my ($text) = @_;
+	my @lines = grep { /\S/ } split /\n/, $text;
+	my %table = (columns => [], rows => [], more => scalar(@lines && $lines[-1] =~ /^\s*…\s*$/));
+	pop @lines if $table{more};
+	return \%table unless @lines;
+	if ($lines[0] =~ /^-\[ RECORD/)
+	{
+		for (@lines)
+		{
+			if (/^-\[ RECORD/) { push @{ $table{rows} }, []; next }
+			my ($name, $value) = /^(\S*)\s*\|\s?(.*?)\s*$/ or die "not of psql: $_\n";
+			my $row = $table{rows}[-1];
+			# a long value goes on in the next line
+			if ($name eq '') { $row->[-1] .= " $value"; next }
+			push @$row, $value;
+			push @{ $table{columns} }, $name if @{ $table{rows} } == 1;
+		}
+		pop @{ $table{rows} } unless @{ $table{rows}[-1] };
+	}
+	elsif (@lines > 1 && $lines[1] =~ /^-[-+]*$/)
+	{
+		my $split = sub { return map { s/^\s+|\s+$//gr } split /\|/, $_[0], @_ > 1 ? $_[1] : -1 };
+		$table{columns} = [ $split->(shift @lines) ];
+		shift @lines;
+		$table{rows} = [ map { [ $split->($_, scalar @{ $table{columns} }) ] } @lines ];
+	}
+	else
+	{
+		$table{columns} = ['text'];
+		$table{rows} = [ map { [s/^\s+|\s+$//gr] } @lines ];
+	}
+	return \%table;
+}
+
+# What a value on a page stands for: any number where it has one, any unit of memory, anything
+# where it has "…", and the very words else.
+sub _pattern
+{
+	my ($value) = @_;
+	my $number = qr/-?\d+(?:[.,]\d+)*/;
+	my $unit = qr/(?<![[:alpha:]])(?:bytes|kB|MB|GB|TB)\b/;
+	my $pattern = join '', map {
+		/^…$/ ? '.*' : /^$number$/ ? "$number" : /^$unit$/ ? "$unit" : quotemeta
+	} split /(…|$number|$unit)/, $value =~ s/\s+/ /gr;
+	return qr/^$pattern$/;
+}
+
+# In what an output has not the shape that its page shows: one sentence each, none where it has.
+# A column, or "rows", of %$varies is not the same on every machine.
+sub differences
+{
+	my ($shown, $seen, $varies) = @_;
+	my ($page, $server) = map { _table($_) } $shown, $seen;
+	my ($should, $is) = map { join ', ', @{ $_->{columns} } } $page, $server;
+	return "the page has the columns ($should), the server ($is)" if $should ne $is;
+
+	my @compared = grep { !$varies->{ $page->{columns}[$_] } } 0 .. $#{ $page->{columns} };
+	my @left = @{ $server->{rows} };
+	my (@missing, $found);
+	for my $row (@{ $page->{rows} })
+	{
+		my @patterns = map { _pattern($_) } @$row[@compared];
+		my ($match) = grep {
+			my $candidate = $left[$_];
+			!grep { ($candidate->[ $compared[$_] ] // '') =~ s/\s+/ /gr !~ $patterns[$_] } 0 .. $#compared
+		} 0 .. $#left;
+		if (defined $match) { splice @left, $match, 1; $found = 1 }
+		else { push @missing, 'no row of the server is as ' . join ' | ', @$row }
+	}
+	return $found ? () : @missing if $varies->{rows};
+	push @missing, 'the page does not show ' . join ' | ', @{ $left[0] } if @left && !$page->{more};
+	return @missing;
+}
+
+1;
