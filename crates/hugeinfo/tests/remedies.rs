@@ -196,7 +196,7 @@ fn n01_a_fallback_that_commit_limit_refuses_is_critical() {
             strict(m, 3 * GB);
         },
         Status::Critical,
-        "a restart would fail: the main segment needs 25600 huge pages of 2 MB; the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves only 12 GB",
+        "a restart would fail: the server needs 25600 huge pages of 2 MB; the pool can give 100, 25500 too few; on small pages the main segment takes 50 GB, and CommitLimit leaves only 12 GB",
         Some("sysctl -w vm.nr_hugepages=25600"),
     );
 }
@@ -795,7 +795,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         "restart",
         by_overcommit,
         Status::Warning,
-        "a restart may not get huge pages: the main segment needs 537 huge pages of 2 MB; the kernel would have to make 537 of them",
+        "a restart may not get huge pages: the server needs 537 huge pages of 2 MB; the kernel would have to make 537 of them",
         Some("sysctl -w vm.nr_hugepages=537"),
     );
     let forecast = Forecast::of_target(&scene(by_overcommit).machine()).expect("a pool");
@@ -989,7 +989,7 @@ fn n15_a_size_between_two_powers_of_two() {
             m.needs(1024 * MB);
         },
         Status::Warning,
-        "the main segment needs 513 huge pages of 2 MB; the pool can give 512, 1 too few",
+        "the server needs 513 huge pages of 2 MB; the pool can give 512, 1 too few",
         Some("sysctl -w vm.nr_hugepages=513; then restart PostgreSQL"),
     );
 }

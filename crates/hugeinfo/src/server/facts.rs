@@ -68,7 +68,7 @@ pub struct Server {
     pub shared_memory_type: SharedMemoryType,
     /// `huge_page_size`; `None`: the kernel's default.
     pub huge_page_size_bytes: Option<u64>,
-    /// `shared_memory_size`: what the main segment needs, rounded up to whole MB by PostgreSQL.
+    /// `shared_memory_size`: what the server needs, rounded up to whole MB by PostgreSQL.
     /// Exact in a plan.
     pub shared_memory_bytes: u64,
 }

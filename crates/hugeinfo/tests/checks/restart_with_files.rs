@@ -73,7 +73,7 @@ fn larger(m: &mut Scene, limit: u64) {
 table! { restart_with_files;
     "nothing waits" |_| {} Ok "nothing that waits";
     "more than the pool has" |m| { m.waits(|next| next.shared_memory_bytes = 2 * GB) }
-        Warning "wait for a restart" "the main segment needs 1024 huge pages of 2 MB; the pool can give 537"
+        Warning "wait for a restart" "the server needs 1024 huge pages of 2 MB; the pool can give 537"
         => "sysctl -w vm.nr_hugepages=1024";
     "the server would start, and break" |m| { larger(m, 1100) }
         Warning "wait for a restart" "after a restart the server would crash"

@@ -45,7 +45,7 @@ impl fmt::Display for Obstacle<'_> {
             } => {
                 write!(
                     f,
-                    "the main segment needs {}; the pool can give {}, {missing} too few",
+                    "the server needs {}; the pool can give {}, {missing} too few",
                     huge_pages(*required, *page_bytes),
                     required.saturating_sub(*missing),
                 )?;
@@ -64,7 +64,7 @@ impl fmt::Display for Obstacle<'_> {
                 let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
                 write!(
                     f,
-                    "the main segment needs {}; the NUMA nodes that the server may use ({}) lack {missing} of them",
+                    "the server needs {}; the NUMA nodes that the server may use ({}) lack {missing} of them",
                     huge_pages(*required, *page_bytes),
                     nodes.join(", "),
                 )
@@ -75,7 +75,7 @@ impl fmt::Display for Obstacle<'_> {
                 to_make,
             } => write!(
                 f,
-                "the main segment needs {}; the kernel would have to make {to_make} of them when the server starts (vm.nr_overcommit_hugepages), and only a start shows whether it can",
+                "the server needs {}; the kernel would have to make {to_make} of them when the server starts (vm.nr_overcommit_hugepages), and only a start shows whether it can",
                 huge_pages(*required, *page_bytes),
             ),
             Self::Untold(absent) => write!(f, "{absent}"),
