@@ -48,6 +48,8 @@ SELECT count(*) FROM hugeinfo_runbook;
 SELECT count(*) FROM hugeinfo_runbook();
 SELECT count(*) FROM hugeinfo_runbook('{}');
 SELECT count(*) FROM hugeinfo_runbook('{}'::jsonb);
+SELECT count(*) FROM hugeinfo_next_start;
+SELECT count(*) FROM hugeinfo_next_start();
 SELECT count(*) FROM hugeinfo_plan();
 SELECT count(*) FROM hugeinfo_plan('{}');
 SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
@@ -83,6 +85,8 @@ SELECT count(*) >= 0 AS may_read FROM hugeinfo_holders;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_runbook;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_runbook();
+SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start;
+SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start();
 -- runs a program
 SELECT count(*) FROM hugeinfo_runbook('{}');
 SELECT count(*) FROM hugeinfo_runbook('{}'::jsonb);

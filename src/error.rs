@@ -69,6 +69,11 @@ pub(crate) enum Error {
         /// The settings planned; empty if none.
         planned: String,
     },
+    /// The same with the files alone, for those who may not know what they say.
+    RefusedForOthers {
+        /// Whether a start would be refused, too; else the program failed for another reason.
+        is_of_configuration: bool,
+    },
     /// PostgreSQL's program did not answer in that time.
     TimeLimit(Duration),
 }

@@ -25,27 +25,61 @@ use crate::{
     },
 };
 
-/// A plan costs a child process. It is made only for those who may plan.
-pub(crate) fn waiting(facts: &Facts) -> Files {
+/// What the files mean, and which settings wait in them.
+pub(crate) struct Waiting {
+    pub(crate) files: Files,
+    /// By name.
+    pub(crate) settings: Vec<String>,
+}
+
+impl From<Files> for Waiting {
+    fn from(files: Files) -> Self {
+        Self {
+            files,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// What the next start will use with the files as they are. What they say that stops it is for
+/// those who may plan.
+///
+/// Errors: as [`next_start`], without the words of the files for others.
+pub(crate) fn planned() -> Result<NextStart, Error> {
+    next_start(&Planned::default()).map_err(|error| match error {
+        Error::Refused { refusal, .. } if !may_plan() => Error::RefusedForOthers {
+            is_of_configuration: refusal.is_of_configuration,
+        },
+        error => error,
+    })
+}
+
+/// A plan costs a child process: for those who may not make one for themselves, only where there
+/// may be something to learn.
+pub(crate) fn waiting(facts: &Facts) -> Waiting {
     if subject().postmaster.is_none() {
-        return Files::Unseen("there is no postmaster".to_owned());
+        return Files::Unseen("there is no postmaster".to_owned()).into();
     }
-    if !may_plan() {
-        if !something_may_wait()
-            && let behind @ Files::TooLow(_) = nothing_waiting()
-        {
-            return behind;
+    if !something_may_wait() && !may_plan() {
+        return nothing_waiting().into();
+    }
+    match planned() {
+        Ok(next) => {
+            let settings = next.waiting_settings();
+            let files = of_start(facts, next);
+            Waiting { files, settings }
         }
-        let why = "only a role that may execute hugeinfo_plan(jsonb) is told";
-        return Files::Unseen(why.to_owned());
-    }
-    match next_start(&Planned::default()) {
-        Ok(next) => of_start(facts, next),
         Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
-            Files::Refused(refusal.into_sentence())
+            Files::Refused(refusal.into_sentence()).into()
         }
-        Err(Error::Refused { refusal, .. }) => Files::Unseen(refusal.into_sentence()),
-        Err(error) => unseen(error),
+        Err(Error::Refused { refusal, .. }) => Files::Unseen(refusal.into_sentence()).into(),
+        Err(Error::RefusedForOthers {
+            is_of_configuration: true,
+        }) => {
+            let where_to_look = "a superuser sees why in hugeinfo_checks or pg_file_settings";
+            Files::Refused(where_to_look.to_owned()).into()
+        }
+        Err(error) => Files::Unseen(sentence(error)).into(),
     }
 }
 
@@ -57,14 +91,14 @@ pub(crate) fn nothing_waiting() -> Files {
     }
     match of_primary() {
         Ok(restored) => refused(&restored, &restored.now).unwrap_or(Files::NothingWaits),
-        Err(error) => unseen(error),
+        Err(error) => Files::Unseen(sentence(error)),
     }
 }
 
 fn of_start(facts: &Facts, next: NextStart) -> Files {
     let restored = match restored() {
         Ok(restored) => restored,
-        Err(error) => return unseen(error),
+        Err(error) => return Files::Unseen(sentence(error)),
     };
     if let Some(refused) = refused(&restored, &next.room) {
         refused
@@ -75,9 +109,15 @@ fn of_start(facts: &Facts, next: NextStart) -> Files {
     }
 }
 
-/// `None`: a start has room for what it brings back.
+/// `None`: a start has room for what it brings back. What others have written into the files is for
+/// those who may plan.
 fn refused(restored: &Restored, next: &Room) -> Option<Files> {
-    let too_low = too_low(restored, next);
+    let mut too_low = too_low(restored, next);
+    if *next != restored.now && !may_plan() {
+        for one in &mut too_low {
+            one.value = None;
+        }
+    }
     if too_low.iter().any(TooLow::is_certain) {
         Some(Files::TooLow(too_low))
     } else if too_low.is_empty() {
@@ -87,6 +127,6 @@ fn refused(restored: &Restored, next: &Room) -> Option<Files> {
     }
 }
 
-fn unseen(error: Error) -> Files {
-    Files::Unseen(ErrorReport::from(error).message().to_owned())
+fn sentence(error: Error) -> String {
+    ErrorReport::from(error).message().to_owned()
 }

@@ -12,7 +12,7 @@ use hugeinfo::{
 
 use crate::{
     error::Error,
-    files,
+    files::{self, Waiting},
     postgres::{processes::parent_pid, reload::something_may_wait, server},
     surroundings,
 };
@@ -43,7 +43,7 @@ pub(crate) fn without_files() -> Result<Machine, Error> {
 /// The same with that plan of the next start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
-    let around = surroundings::read(&facts, |_| Files::NothingWaits)?;
+    let around = surroundings::read(&facts, |_| Files::NothingWaits.into())?;
     facts.planned = Some(next);
     Ok(Machine::new(facts, Some(around)))
 }
@@ -63,8 +63,8 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     let facts = machine.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let files = waiting(&facts, may_wait);
-    let around = surroundings::for_status(is_alone && !is_idle, files, may_wait)?;
+    let waiting = waiting(&facts, may_wait);
+    let around = surroundings::for_status(is_alone && !is_idle, waiting, may_wait)?;
     Ok(Machine::new(facts, Some(around)))
 }
 
@@ -83,14 +83,14 @@ fn is_alone() -> Result<bool, Error> {
         .any(|segment| segment.attached > 0 && segment.creator != own))
 }
 
-fn files_if_waiting(facts: &Facts) -> Files {
+fn files_if_waiting(facts: &Facts) -> Waiting {
     waiting(facts, something_may_wait())
 }
 
-fn waiting(facts: &Facts, may_wait: bool) -> Files {
+fn waiting(facts: &Facts, may_wait: bool) -> Waiting {
     if may_wait {
         files::waiting(facts)
     } else {
-        files::nothing_waiting()
+        files::nothing_waiting().into()
     }
 }

@@ -130,6 +130,20 @@ impl From<Error> for ErrorReport {
                 let code = refusal.state.and_then(code_of_state).unwrap_or(own);
                 (code, refusal.message, refusal.hint)
             }
+            Error::RefusedForOthers {
+                is_of_configuration: true,
+            } => (
+                ERRCODE_CONFIG_FILE_ERROR,
+                "the configuration files have an error that stops the next start".to_owned(),
+                Some("A superuser sees it in hugeinfo_checks or pg_file_settings.".to_owned()),
+            ),
+            Error::RefusedForOthers {
+                is_of_configuration: false,
+            } => (
+                ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                "PostgreSQL's program did not compute the size of shared memory; a superuser sees why".to_owned(),
+                Some("SELECT * FROM hugeinfo_plan() as a superuser.".to_owned()),
+            ),
             Error::TimeLimit(limit) => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
                 format!(

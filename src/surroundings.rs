@@ -20,12 +20,13 @@ use hugeinfo::{
         host::Host,
         instances::Instance,
         sight::{self, Sight},
-        surroundings::{Files, ProcessFigures, Surroundings},
+        surroundings::{ProcessFigures, Surroundings},
     },
 };
 
 use crate::{
     error::Error,
+    files::Waiting,
     postgres::{
         self,
         interrupts::check_for_interrupts,
@@ -35,10 +36,10 @@ use crate::{
     processes,
 };
 
-/// `files` says what the configuration files mean for the next start.
+/// `waiting` says what the configuration files mean for the next start.
 pub(crate) fn read(
     facts: &Facts,
-    files: impl FnOnce(&Facts) -> Files,
+    waiting: impl FnOnce(&Facts) -> Waiting,
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
     let host = Host::read(&root)?;
@@ -66,6 +67,7 @@ pub(crate) fn read(
         Err(_) => Vec::new(),
     };
     let (neighbours, sight) = neighbours(&root)?;
+    let waiting = waiting(facts);
     Ok(Surroundings {
         host,
         vmstat: absent_or(vmstat::read(&root))?,
@@ -94,8 +96,9 @@ pub(crate) fn read(
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),
         settings_wait_for_restart: reload::something_may_wait(),
+        waiting_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
-        files: files(facts),
+        files: waiting.files,
     })
 }
 
@@ -103,7 +106,7 @@ pub(crate) fn read(
 /// counts as missing. Where there is no other server there are no neighbours to look for.
 pub(crate) fn for_status(
     is_alone: bool,
-    files: Files,
+    waiting: Waiting,
     settings_wait_for_restart: bool,
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
@@ -141,8 +144,9 @@ pub(crate) fn for_status(
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: BTreeMap::new(),
         settings_wait_for_restart,
+        waiting_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
-        files,
+        files: waiting.files,
     })
 }
 

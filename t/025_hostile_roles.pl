@@ -218,12 +218,11 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 {
 	my $name = 'SECURITY DEFINER';
 	my $look = q{LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-		SELECT json_build_array(count(start_address) + count(path), (SELECT status <> 'unknown' FROM public.hugeinfo_checks WHERE name = 'restart_with_files'))
-		FROM public.hugeinfo_own_mappings $$};
-	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS json $look");
-	$root->value("CREATE FUNCTION looks_of_root() RETURNS json $look");
-	is($root->value('SELECT public.looks_of_mallory()'), '[0, false]', "$name: hers shows a superuser what she may see");
-	like($mallory->value('SELECT public.looks_of_root()'), qr/^\[[1-9]\d*, true\]$/, "$name: a superuser's shows her what its owner may see");
+		SELECT count(start_address) + count(path) FROM public.hugeinfo_own_mappings $$};
+	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS bigint $look");
+	$root->value("CREATE FUNCTION looks_of_root() RETURNS bigint $look");
+	is($root->value('SELECT public.looks_of_mallory()'), 0, "$name: hers shows a superuser what she may see");
+	cmp_ok($mallory->value('SELECT public.looks_of_root()'), '>', 0, "$name: a superuser's shows her what its owner may see");
 	for my $argument ('', q('{}'), q('{}'::jsonb))
 	{
 		is(($mallory->error_of("SELECT public.hugeinfo_plan($argument)"))[0], '42501', "$name: hugeinfo_plan($argument) is not for her");
@@ -344,13 +343,14 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		my ($what) = @_;
 		my $answer = $mallory->value($checks);
 		is(scalar(() = $answer =~ /^\{/mg), 22, "$name: $what answers");
-		ok($answer !~ /$secret/, "$name: and does not tell her") or diag($&, grep { /$secret/ } split /^/, $answer);
+		like($answer, qr/the next start would fail .*a superuser sees why/, "$name: and tells her that it would");
+		ok($answer !~ /$secret/, "$name: and not why") or diag($&, grep { /$secret/ } split /^/, $answer);
 		return;
 	};
 	$is_kept->('the view');
 	# A type of hers is called jsonb where hers come first.
 	$mallory->value($_) for 'CREATE TEMP TABLE jsonb (x integer)', 'CREATE TEMP TABLE text (x integer)', 'CREATE DOMAIN public.jsonb AS integer';
-	for my $type ('pg_temp.jsonb', 'pg_temp.text', 'public.jsonb', 'pg_temp.jsonb[]')
+	for my $type ('integer', 'pg_temp.jsonb', 'pg_temp.text', 'public.jsonb', 'pg_temp.jsonb[]')
 	{
 		is(overload($mallory, 'public', 'hugeinfo_plan', $type), '', "$name: a function of $type");
 		for my $path ('DEFAULT', 'pg_temp, public, pg_catalog', 'public, pg_catalog, pg_temp')

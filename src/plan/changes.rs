@@ -1,9 +1,6 @@
 //! What has to be changed for a configuration that is planned.
 
-use std::{
-    ffi::{CStr, CString},
-    time::Instant,
-};
+use std::ffi::CStr;
 
 use hugeinfo::{
     advice::planned::{Planned, Setting},
@@ -12,27 +9,28 @@ use hugeinfo::{
 };
 
 use super::{
-    held::{Tidy, tidy},
-    next_start::next_start,
-    on_disk::Reader,
-    output, settings,
+    next_start::{NextStart, server_at_next_start},
+    on_disk::OnDisk,
+    settings,
 };
 use crate::{
     error::Error,
-    postgres::{
-        exit,
-        standing::{Standing, standing},
-    },
+    postgres::standing::{Standing, standing},
 };
 
 /// From the files, the command line and the server as they are now; `next` is what the next start
 /// will use with all of them.
 ///
-/// Errors: as [`next_start`].
-pub(crate) fn changes(planned: &settings::Planned, next: Server) -> Result<Planned, Error> {
+/// Errors: as [`next_start`](super::next_start::next_start).
+pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Planned, Error> {
+    let NextStart {
+        server: next,
+        on_disk,
+        ..
+    } = next;
     let mut waits = Waits::ForNothing;
     let mut missing = Vec::new();
-    for (name, value, standing) in standings(planned)? {
+    for (name, value, standing) in standings(planned, &on_disk) {
         let until = match standing {
             Standing {
                 is_in_effect: true, ..
@@ -67,7 +65,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: Server) -> Result<Plann
             next: if is_last {
                 Ok(next.clone())
             } else {
-                on_the_way(&planned.only(&names[..=at]))?
+                on_the_way(&planned.only(&names[..=at]), &on_disk)?
             },
         });
     }
@@ -81,25 +79,24 @@ pub(crate) fn changes(planned: &settings::Planned, next: Server) -> Result<Plann
 }
 
 /// What the next start will use when some of the settings are typed, or why it would fail.
-fn on_the_way(planned: &settings::Planned) -> Result<Result<Server, String>, Error> {
-    match next_start(planned) {
-        Ok(next) => Ok(Ok(next.server)),
+fn on_the_way(
+    planned: &settings::Planned,
+    on_disk: &OnDisk,
+) -> Result<Result<Server, String>, Error> {
+    match server_at_next_start(planned, on_disk) {
+        Ok(next) => Ok(Ok(next)),
         Err(Error::Refused { refusal, .. }) => Ok(Err(refusal.into_sentence())),
         Err(error) => Err(error),
     }
 }
 
-fn standings(planned: &settings::Planned) -> Result<Vec<(&'static CStr, &CStr, Standing)>, Error> {
-    exit::call_at_exit(tidy);
-    let _tidy = Tidy;
-    let deadline = Instant::now() + output::TIME_LIMIT;
-    let names = planned.pairs().map(|(name, _)| name).collect();
-    let on_disk = Reader::start(names)?.finish(deadline)?;
+fn standings<'a>(
+    planned: &'a settings::Planned,
+    on_disk: &OnDisk,
+) -> Vec<(&'static CStr, &'a CStr, Standing)> {
     let stands = |(name, value)| {
-        let on_disk = on_disk
-            .get(name)
-            .and_then(|text| CString::new(text.as_str()).ok());
-        Some((name, value, standing(name, value, on_disk.as_deref())?))
+        let on_disk = on_disk.get(name).map(|text| text.as_c_str());
+        Some((name, value, standing(name, value, on_disk)?))
     };
-    Ok(planned.pairs().filter_map(stands).collect())
+    planned.pairs().filter_map(stands).collect()
 }

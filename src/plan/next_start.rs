@@ -1,7 +1,6 @@
 //! What the server would use if it started now.
 
 use std::{
-    collections::HashMap,
     ffi::{CStr, OsString},
     path::Path,
     time::Instant,
@@ -11,7 +10,8 @@ use hugeinfo::server::{facts::Server, restored::Room};
 
 use super::{
     held::{HELD, Tidy, tidy},
-    on_disk, output, program,
+    on_disk::{OnDisk, Reader},
+    output, program,
     scratch::Scratch,
     settings::{self, Planned},
 };
@@ -21,7 +21,8 @@ use crate::{
         exit, places,
         restored::room,
         server::server_with,
-        settings::{is_from_command_line, setting},
+        settings::{SIZING, is_from_command_line, setting},
+        standing::waits,
     },
 };
 
@@ -30,6 +31,20 @@ pub(crate) struct NextStart {
     pub(crate) server: Server,
     /// For what it brings back. Nobody has looked whether that suffices.
     pub(crate) room: Room,
+    /// What it was computed from, but for what is planned.
+    pub(crate) on_disk: OnDisk,
+}
+
+impl NextStart {
+    /// The settings that the files have changed for it.
+    pub(crate) fn waiting_settings(&self) -> Vec<String> {
+        let waiting = SIZING
+            .into_iter()
+            .filter(|name| waits(name, self.on_disk.get(name).map(|value| value.as_c_str())));
+        waiting
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect()
+    }
 }
 
 /// Errors: PostgreSQL's own where it would not start.
@@ -37,35 +52,43 @@ pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
-    // Those that go before the files.
-    let mut values = HashMap::new();
-    for name in settings::DECIDING {
-        if let Some(value) = planned.value(name) {
-            values.insert(name, value.to_string_lossy().into_owned());
-        } else if is_from_command_line(name) {
-            values.insert(name, setting(name));
-        }
-    }
     // Both children at once. What PostgreSQL itself says of the files goes first.
-    let reader = if values.len() < settings::DECIDING.len() {
-        Some(on_disk::Reader::start(settings::DECIDING.to_vec())?)
-    } else {
-        None
-    };
+    let reader = Reader::start()?;
     let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
-    if let Some(reader) = reader {
-        for (name, value) in reader.finish(deadline)? {
-            values.entry(name).or_insert(value);
+    let on_disk = reader.finish(deadline)?;
+    let server = server_with(in_effect(planned, &on_disk), shared_memory_bytes)?;
+    let room = room(in_effect(planned, &on_disk))?;
+    Ok(NextStart {
+        server,
+        room,
+        on_disk,
+    })
+}
+
+/// The same where somebody has just read the files.
+pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Result<Server, Error> {
+    exit::call_at_exit(tidy);
+    let _tidy = Tidy;
+    let deadline = Instant::now() + output::TIME_LIMIT;
+    let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
+    server_with(in_effect(planned, on_disk), shared_memory_bytes)
+}
+
+/// The value that a start uses: what is planned goes before the command line, that before the
+/// files.
+fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> String {
+    move |name| {
+        let text = |value: &CStr| value.to_string_lossy().into_owned();
+        if let Some(value) = planned.value(name) {
+            text(value)
+        } else if is_from_command_line(name) {
+            setting(name)
+        } else if let Some(value) = on_disk.get(name) {
+            text(value)
+        } else {
+            settings::default(name)
         }
     }
-    let in_effect = |name: &'static CStr| {
-        let value = values.get(name).cloned();
-        value.unwrap_or_else(|| settings::default(name))
-    };
-    Ok(NextStart {
-        server: server_with(in_effect, shared_memory_bytes)?,
-        room: room(in_effect)?,
-    })
 }
 
 /// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.

@@ -1,6 +1,10 @@
-//! Some settings, as the configuration files have them now.
+//! The settings that may be planned, as the configuration files have them now.
 
-use std::{collections::HashMap, ffi::CStr, time::Instant};
+use std::{
+    collections::HashMap,
+    ffi::{CStr, CString},
+    time::Instant,
+};
 
 use super::output::{Place, Running};
 use crate::{
@@ -8,31 +12,30 @@ use crate::{
     postgres::{
         child::{End, start_copy},
         places::config_file,
+        settings::SIZING,
         settings_on_disk::settings_on_disk,
     },
 };
 
+/// Values by name, as they are written; what is in no file is missing.
+pub(crate) type OnDisk = HashMap<&'static CStr, CString>;
+
 /// A copy of this backend that has PostgreSQL's own parser read the files.
-pub(super) struct Reader {
-    running: Running,
-    names: Vec<&'static CStr>,
-}
+pub(super) struct Reader(Running);
 
 impl Reader {
     /// Errors: no copy can be made.
-    pub(super) fn start(names: Vec<&'static CStr>) -> Result<Self, Error> {
-        let started = start_copy(|| settings_on_disk(&names));
+    pub(super) fn start() -> Result<Self, Error> {
+        let started = start_copy(|| settings_on_disk(&SIZING));
         let running = started
             .map_err(Into::into)
             .and_then(|started| Running::new(started, Place::Reader));
-        let running = running.map_err(|e| e.of(&config_file()))?;
-        Ok(Self { running, names })
+        Ok(Self(running.map_err(|e| e.of(&config_file()))?))
     }
 
-    /// Values by name, as they are written; what is in no file is missing.
-    pub(super) fn finish(self, deadline: Instant) -> Result<HashMap<&'static CStr, String>, Error> {
+    pub(super) fn finish(self, deadline: Instant) -> Result<OnDisk, Error> {
         let file = config_file();
-        let output = self.running.wait(deadline).map_err(|e| e.of(&file))?;
+        let output = self.0.wait(deadline).map_err(|e| e.of(&file))?;
         if output.end != End::Exited(0) {
             return Err(Error::NotRead {
                 path: file,
@@ -42,9 +45,9 @@ impl Reader {
         let mut words = output.out.split(|&byte| byte == 0);
         let mut values = HashMap::new();
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
-            let known = self.names.iter().find(|known| known.to_bytes() == name);
-            if let Some(known) = known {
-                values.insert(*known, String::from_utf8_lossy(value).into_owned());
+            let known = SIZING.into_iter().find(|known| known.to_bytes() == name);
+            if let (Some(known), Ok(value)) = (known, CString::new(value)) {
+                values.insert(known, value);
             }
         }
         Ok(values)

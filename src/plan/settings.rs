@@ -22,23 +22,8 @@ fn names() -> String {
     SIZING.map(CStr::to_string_lossy).join(", ")
 }
 
-/// Those that decide over huge pages, and over the room for what a start brings back.
-pub(super) const DECIDING: [&CStr; 12] = [
-    c"hot_standby",
-    c"huge_page_size",
-    c"huge_pages",
-    c"max_active_replication_origins",
-    c"max_connections",
-    c"max_locks_per_transaction",
-    c"max_prepared_transactions",
-    c"max_replication_slots",
-    c"max_wal_senders",
-    c"max_worker_processes",
-    c"shared_memory_type",
-    c"wal_level",
-];
-
-/// What PostgreSQL uses where nobody has set one of [`DECIDING`].
+/// What PostgreSQL uses where nobody has set one that decides over huge pages, or over the room for
+/// what a start brings back.
 pub(super) fn default(name: &CStr) -> String {
     const WORDS: [(&CStr, &str); 4] = [
         (c"hot_standby", "on"),

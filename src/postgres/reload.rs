@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
@@ -14,8 +14,8 @@ use super::{places, setting_source, settings};
 const POSTGRES_EPOCH: Duration = Duration::from_secs(946_684_800);
 
 /// Whether a setting that the size of shared memory or its pages depend on waits for a restart, or
-/// may wait: files have been changed since the last reload. A file that is included for the first
-/// time, by a directory that is included, is not seen.
+/// may wait: files have been changed since the last reload. Not seen is a file that nothing comes
+/// from so far, unless it is new beside one that something comes from, or in `conf.d`.
 pub(crate) fn something_may_wait() -> bool {
     settings::wait_for_restart() || changed_since_reload()
 }
@@ -31,7 +31,19 @@ fn changed_since_reload() -> bool {
         let modified = fs::metadata(file).and_then(|data| data.modified());
         modified.is_ok_and(|modified| modified > read)
     };
-    is_newer(&places::config_file())
+    let config_file = places::config_file();
+    let files = setting_source::files();
+    // Whose changes have other reasons, too.
+    let busy = [places::data_directory(), directory(&config_file)];
+    let included = files.iter().map(|file| directory(file));
+    let included = included.filter(|directory| !busy.contains(directory));
+    is_newer(&config_file)
         || is_newer(&places::auto_conf())
-        || setting_source::files().iter().any(|file| is_newer(file))
+        || is_newer(&directory(&config_file).join("conf.d"))
+        || files.iter().any(|file| is_newer(file))
+        || included.into_iter().any(|directory| is_newer(&directory))
+}
+
+fn directory(file: &Path) -> PathBuf {
+    file.parent().map_or_else(PathBuf::new, Path::to_owned)
 }

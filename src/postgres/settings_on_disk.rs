@@ -9,8 +9,9 @@ use pgrx::pg_sys;
 /// Only for a copy of this backend: a file that is included may be a pipe, which never ends.
 /// `None`: one can't be read, or is no such file.
 pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
-    /// None of those that are asked for has a value as long as that, or it is wrong.
-    const LONGEST: usize = 4096;
+    /// None of those that are asked for has a value as long as that, or it is wrong. All of them
+    /// together are less than what is kept of a child's output.
+    const LONGEST: usize = 256;
     let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
     let mut found = vec![None; names.len()];
     // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of
@@ -44,7 +45,7 @@ pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
             let name = CStr::from_ptr(line.name).to_bytes();
             let is_it = |asked: &&CStr| asked.to_bytes().eq_ignore_ascii_case(name);
             if let Some(place) = names.iter().position(is_it) {
-                found[place] = Some(CStr::from_ptr(line.value).to_bytes());
+                found[place] = Some(CStr::from_ptr(line.value).to_bytes().trim_ascii());
             }
         }
     }

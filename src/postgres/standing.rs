@@ -25,24 +25,48 @@ pub(crate) struct Standing {
 /// Of a value that has been checked, where the files have `on_disk`. `None`: there is no such
 /// setting.
 pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> Option<Standing> {
-    use pg_sys::GucSource::{PGC_S_DYNAMIC_DEFAULT, PGC_S_OVERRIDE};
     let running = CString::new(setting(name)).ok()?;
     with_setting(name, |record| {
-        let is_planned = |value: &CStr| is_same(record, value, planned);
-        let is_default = default_of(record) == Value::of(record, planned);
-        // The server has picked the value by itself.
-        let is_chosen = matches!(record.source, PGC_S_DYNAMIC_DEFAULT | PGC_S_OVERRIDE);
-        let is_in_effect = is_planned(&running) || is_chosen && is_default;
+        let is_in_effect = runs_with(record, &running, planned);
         let source = setting_source::source(record, roles::may_read_all_settings());
         Standing {
             is_in_effect,
             is_set: match on_disk {
                 _ if source == SettingSource::CommandLine => is_in_effect,
-                Some(value) => is_planned(value),
-                None => is_default,
+                Some(value) => is_same(record, value, planned),
+                None => default_of(record) == Value::of(record, planned),
             },
             source,
-            needs_start: record.context == pg_sys::GucContext::PGC_POSTMASTER,
+            needs_start: needs_start(record),
         }
     })
+}
+
+/// Whether the files, which have `on_disk`, give the next start another value than the server runs
+/// with.
+pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
+    use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_FILE};
+    let waits = |record: &pg_sys::config_generic| {
+        let running = CString::new(setting(name)).ok()?;
+        Some(match on_disk {
+            _ if !needs_start(record) || record.source == PGC_S_ARGV => false,
+            Some(value) => !runs_with(record, &running, value),
+            // The line is gone.
+            None => {
+                record.source == PGC_S_FILE && default_of(record) != Value::of(record, &running)
+            }
+        })
+    };
+    with_setting(name, waits).flatten().unwrap_or(false)
+}
+
+/// Whether that value is the one that the server runs with, or has picked a value for by itself.
+fn runs_with(record: &pg_sys::config_generic, running: &CStr, value: &CStr) -> bool {
+    use pg_sys::GucSource::{PGC_S_DYNAMIC_DEFAULT, PGC_S_OVERRIDE};
+    let is_chosen = matches!(record.source, PGC_S_DYNAMIC_DEFAULT | PGC_S_OVERRIDE);
+    is_same(record, running, value) || is_chosen && default_of(record) == Value::of(record, value)
+}
+
+fn needs_start(record: &pg_sys::config_generic) -> bool {
+    record.context == pg_sys::GucContext::PGC_POSTMASTER
 }

@@ -1,10 +1,12 @@
 //! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the
 //! files as they are now.
 
-use hugeinfo::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::pool::{pool_overloads, pool_row};
+use super::{
+    planned::{forecasts, percent_of_ram},
+    pool::{pool_overloads, pool_row},
+};
 use crate::{
     error::Error,
     machine,
@@ -43,27 +45,20 @@ pool_overloads! {
 /// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
     let planned = next_start(&Planned::checked(settings)?)?.server;
-    let segment_bytes = planned.shared_memory_bytes;
     let machine = machine::planning(planned)?;
-    let facts = &machine.facts;
-    let ram = facts.meminfo.as_ref().ok().and_then(|m| m.total_bytes);
-    let percent = ram.map(|ram| segment_bytes as f64 * 100.0 / ram as f64);
-
-    let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
-    let row = |forecast: Option<&Forecast>| {
-        let is_requested = forecast.and_then(|f| facts.asks_for(f.pool.page_bytes));
-        let segment = bigint(segment_bytes)?;
+    let segment = bigint(machine.facts.needed_bytes())?;
+    let percent = percent_of_ram(&machine);
+    let forecasts = forecasts(&machine);
+    let rows = forecasts.iter().map(Option::as_ref).map(|forecast| {
+        let is_requested = forecast.and_then(|f| machine.facts.asks_for(f.pool.page_bytes));
         Ok(pool_row!(
             &machine,
             forecast,
             [segment, percent],
             [is_requested]
         ))
-    };
-    if forecasts.is_empty() {
-        return Ok(vec![row(None)?]);
-    }
-    forecasts.iter().map(Some).map(row).collect()
+    });
+    rows.collect()
 }
 
 extension_sql_file!(

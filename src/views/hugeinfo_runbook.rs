@@ -50,7 +50,7 @@ fn planned(settings: Jsonb) -> Result<Vec<Row>, Error> {
     if !too_low.is_empty() {
         return Ok(numbered(runbook::refused(&machine::whole()?, too_low)));
     }
-    rows(Some(&changes(&planned, next.server)?))
+    rows(Some(&changes(&planned, next)?))
 }
 
 fn rows(planned: Option<&Planned>) -> Result<Vec<Row>, Error> {

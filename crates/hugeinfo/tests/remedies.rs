@@ -1357,7 +1357,7 @@ fn no_remedy_changes_what_is_planned() {
 fn fewer_than_the_primary() -> TooLow {
     TooLow {
         setting: "max_connections",
-        value: Value::Number(20),
+        value: Some(Value::Number(20)),
         least: Value::Number(100),
         because: Because::Primary,
     }

@@ -27,7 +27,10 @@ sub _compare_verdict
 	my ($worst) = sort { $WEIGHT{ $b->{status} } <=> $WEIGHT{ $a->{status} } } $fault_limit, @cheap;
 	my %expected = %$worst{qw(status remedy)};
 	$expected{reason} = $worst->{status} eq 'ok' ? join '; ', map { $_->{finding} } @cheap : $worst->{finding};
-	is_deeply({ map { $_ => $status->{$_} } keys %expected }, \%expected, "$name: hugeinfo_status says the worst of the cheap checks");
+	# and what waits in the files
+	my %said = map { $_ => $status->{$_} } keys %expected;
+	$said{reason} =~ s/; (?:settings wait for a restart(?:, and what they need cannot be told)?|the next start would fail: see \w+ in \w+)$//;
+	is_deeply(\%said, \%expected, "$name: hugeinfo_status says the worst of the cheap checks");
 	return;
 }
 

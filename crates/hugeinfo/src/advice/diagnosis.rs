@@ -10,6 +10,7 @@ use crate::{
         words,
     },
     model::{machine::Machine, step::Step},
+    server::surroundings::Files,
 };
 
 /// The answer for the whole server.
@@ -66,14 +67,31 @@ pub fn verdict(machine: &Machine) -> Verdict {
     let mut findings = cheap(machine);
     let worst = worst(&findings);
     let status = findings[worst].status;
-    let reason = if status == Status::Ok {
+    let mut texts: Vec<_> = if status == Status::Ok {
         // Of a limit that limits nothing there is nothing to say.
-        let texts: Vec<_> = findings.into_iter().skip(1).map(|f| f.text).collect();
-        texts.join("; ")
+        findings.into_iter().skip(1).map(|f| f.text).collect()
     } else {
-        findings.swap_remove(worst).text
+        vec![findings.swap_remove(worst).text]
     };
-    Verdict { status, reason }
+    texts.extend(waiting(machine).map(str::to_owned));
+    Verdict {
+        status,
+        reason: texts.join("; "),
+    }
+}
+
+/// What waits in the configuration files for the next start, where that is known.
+fn waiting(machine: &Machine) -> Option<&'static str> {
+    match machine.around.as_ref()?.files {
+        Files::Planned(_) => Some("settings wait for a restart"),
+        Files::Refused(_) | Files::TooLow(_) => {
+            Some("the next start would fail: see restart_with_files in hugeinfo_checks")
+        }
+        Files::Unseen(_) if machine.may_wait() => {
+            Some("settings wait for a restart, and what they need cannot be told")
+        }
+        Files::NothingWaits | Files::Unseen(_) => None,
+    }
 }
 
 /// What cures that: nothing where nothing is wrong. The whole machine has to be looked at for it.

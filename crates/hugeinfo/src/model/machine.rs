@@ -115,6 +115,11 @@ impl Machine {
         }
     }
 
+    /// The page size that such a start asks for. `None`: the kernel names none.
+    pub fn aimed_page_bytes(&self) -> Option<u64> {
+        self.facts.huge_page_of(&self.aim())
+    }
+
     /// The pool of that page size.
     pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
         let mut pools = self.facts.pools.iter().flatten();

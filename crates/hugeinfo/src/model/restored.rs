@@ -38,7 +38,7 @@ fn lower_than_primary(restored: &Restored, next: &Room) -> Vec<TooLow> {
         .filter(|((_, value), (_, least))| value < least)
         .map(|((setting, value), (_, least))| TooLow {
             setting,
-            value: Value::Number(value),
+            value: Some(Value::Number(value)),
             least: Value::Number(least),
             because: Because::Primary,
         })
@@ -59,7 +59,7 @@ fn number(
     };
     (value < sure && value < least).then_some(TooLow {
         setting,
-        value: Value::Number(value),
+        value: Some(Value::Number(value)),
         least: Value::Number(least),
         because,
     })
@@ -129,7 +129,7 @@ fn wal_level(restored: &Restored, next: &Room) -> Option<TooLow> {
         };
         (level < least).then_some(TooLow {
             setting: "wal_level",
-            value: Value::WalLevel(level),
+            value: Some(Value::WalLevel(level)),
             least: Value::WalLevel(least),
             because,
         })
@@ -156,7 +156,7 @@ fn hot_standby(restored: &Restored, next: &Room) -> Option<TooLow> {
     };
     Some(TooLow {
         setting: "hot_standby",
-        value: Value::Switch(false),
+        value: Some(Value::Switch(false)),
         least: Value::Switch(true),
         because,
     })

@@ -53,7 +53,10 @@ fn says(restored: &Restored, change: Change) -> String {
     let all = too_low(restored, &next);
     let said = all.iter().map(|one| {
         let doubt = if one.is_certain() { "" } else { "?" };
-        format!("{} {} < {}{doubt}", one.setting, one.value, one.least)
+        let value = one
+            .value
+            .map_or_else(String::new, |value| value.to_string());
+        format!("{} {value} < {}{doubt}", one.setting, one.least)
     });
     said.collect::<Vec<_>>().join(", ")
 }

@@ -333,11 +333,16 @@ impl Machine {
         }
         let mut next = in_files;
         set(&mut next, setting);
+        let is_as_now = self.facts.is_as_now(&next);
         // What keeps the server from starting stays in the files.
         if let Some(around) = &mut self.around
             && !around.files.stop_a_start()
         {
-            around.files = Files::Planned(next.clone());
+            around.files = if is_as_now {
+                Files::NothingWaits
+            } else {
+                Files::Planned(next.clone())
+            };
         }
         self.facts.planned = Some(next);
     }
@@ -542,6 +547,7 @@ impl Machine {
         if let Some(around) = &mut self.around {
             around.files = Files::NothingWaits;
             around.settings_wait_for_restart = false;
+            around.waiting_settings.clear();
             start_service(around, &services, is_on_huge_pages);
         }
         Ok(())

@@ -113,8 +113,8 @@ impl WalLevel {
 pub struct TooLow {
     /// Its name.
     pub setting: &'static str,
-    /// What it would be.
-    pub value: Value,
+    /// What it would be. `None`: that is not for the caller to know.
+    pub value: Option<Value>,
     /// The least that will do for certain.
     pub least: Value,
     /// What has to have room in it.

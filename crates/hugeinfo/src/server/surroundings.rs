@@ -62,6 +62,8 @@ pub struct Surroundings {
     /// Whether one of them has been changed in the files, as of the last reload, and takes effect
     /// at the next start.
     pub settings_wait_for_restart: bool,
+    /// Those that wait in the files, by name, as far as somebody has looked.
+    pub waiting_settings: Vec<String>,
     /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
     pub allows_alter_system: bool,
     /// What the configuration files say of the next start.

@@ -577,6 +577,7 @@ impl Draft {
             shared_buffers_bytes: need / 10 * 9,
             settings: self.settings(),
             settings_wait_for_restart: self.waiting != Waiting::Nothing,
+            waiting_settings: Vec::new(),
             allows_alter_system: self.allows_alter_system,
             files: match (&self.waiting, planned) {
                 (Waiting::Planned(_), Some(next)) => Files::Planned(next),
@@ -762,7 +763,7 @@ impl Draft {
 fn too_low() -> TooLow {
     TooLow {
         setting: "max_connections",
-        value: Value::Number(20),
+        value: Some(Value::Number(20)),
         least: Value::Number(100),
         because: Because::Primary,
     }

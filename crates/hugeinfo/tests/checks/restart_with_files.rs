@@ -12,7 +12,7 @@ fn connections() -> TooLow {
 fn number(setting: &'static str, value: u64, least: u64, because: Because) -> TooLow {
     TooLow {
         setting,
-        value: Value::Number(value),
+        value: Some(Value::Number(value)),
         least: Value::Number(least),
         because,
     }
@@ -21,7 +21,7 @@ fn number(setting: &'static str, value: u64, least: u64, because: Because) -> To
 fn level(value: WalLevel, least: WalLevel, kept: Kept) -> TooLow {
     TooLow {
         setting: "wal_level",
-        value: Value::WalLevel(value),
+        value: Some(Value::WalLevel(value)),
         least: Value::WalLevel(least),
         because: Because::Exist(kept, 1),
     }
@@ -49,7 +49,7 @@ fn others() -> Vec<TooLow> {
         ),
         TooLow {
             setting: "hot_standby",
-            value: Value::Switch(false),
+            value: Some(Value::Switch(false)),
             least: Value::Switch(true),
             because: Because::Exist(Kept::LogicalSlots, 1),
         },

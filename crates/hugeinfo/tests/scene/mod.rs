@@ -162,6 +162,7 @@ impl Scene {
         change(&mut next);
         self.around.files = Files::Planned(next);
         self.around.settings_wait_for_restart = true;
+        self.around.waiting_settings = vec!["shared_buffers".to_owned()];
     }
 
     /// The NUMA nodes: pages of 2 MB and memory of each.
@@ -425,6 +426,7 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         shared_buffers_bytes: 128 * MB,
         settings: BTreeMap::new(),
         settings_wait_for_restart: false,
+        waiting_settings: Vec::new(),
         allows_alter_system: true,
         files: Files::NothingWaits,
     }

@@ -1,6 +1,6 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{cgroup_fault_limit, restart};
 use crate::{
@@ -13,7 +13,8 @@ use crate::{
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
-    match &machine.around()?.files {
+    let around = machine.around()?;
+    match &around.files {
         Files::NothingWaits => Ok(Finding::ok(
             "nothing that waits for a restart changes how many pages the main segment takes, or which",
         )
@@ -24,8 +25,16 @@ pub(super) fn judge(machine: &Machine) -> Answer {
                 Some(armed) => armed,
                 None => restart::judge(machine)?,
             };
+            let names = &around.waiting_settings;
+            let which = match names.as_slice() {
+                [] => String::new(),
+                names => format!(" ({})", names.join(", ")),
+            };
+            let mut evidence = finding.evidence;
+            evidence["waiting_settings"] = json!(names);
             Ok(Finding {
-                text: format!("settings wait for a restart: {}", finding.text),
+                text: format!("settings wait for a restart{which}: {}", finding.text),
+                evidence,
                 ..finding
             })
         }
@@ -43,7 +52,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
                 .iter()
                 .map(|one| json!({
                     "setting": one.setting,
-                    "value": one.value.to_string(),
+                    "value": one.value.map_or(Value::Null, |value| json!(value.to_string())),
                     "least": one.least.to_string(),
                 }))
                 .collect::<Vec<_>>(),

@@ -5,17 +5,18 @@ use crate::server::restored::{Because, Kept, TooLow, Value, WalLevel};
 /// What is wrong with these settings.
 pub fn too_low(settings: &[TooLow]) -> String {
     join(settings, |one| {
-        let (setting, value, least) = (one.setting, one.value, one.least);
+        let setting = match one.value {
+            Some(value) => format!("{} = {value}", one.setting),
+            None => format!("{} is too low", one.setting),
+        };
         match one.because {
-            Because::Primary => format!("{setting} = {value}, and the primary has {least}"),
-            Because::Exist(kept, 1) => {
-                format!("{setting} = {value}, and there is 1 {}", name(kept))
-            }
+            Because::Primary => format!("{setting}, and the primary has {}", one.least),
+            Because::Exist(kept, 1) => format!("{setting}, and there is 1 {}", name(kept)),
             Because::Exist(kept, count) => {
-                format!("{setting} = {value}, and there are {count} {}s", name(kept))
+                format!("{setting}, and there are {count} {}s", name(kept))
             }
             Because::Untold(kept) => format!(
-                "{setting} = {value}, and the number of {}s cannot be determined here",
+                "{setting}, and the number of {}s cannot be determined here",
                 name(kept)
             ),
         }

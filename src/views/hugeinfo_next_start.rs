@@ -1,0 +1,58 @@
+//! `hugeinfo_next_start`: what the next start would need with the configuration files as they are.
+
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use super::{
+    planned::{forecasts, is_requested, percent_of_ram},
+    pool::{pool_overloads, pool_row},
+};
+use crate::{error::Error, files, machine, numbers::bigint};
+
+pool_overloads! {
+    "hugeinfo_next_start",
+    [
+        name!(waiting_settings, Vec<String>),
+        name!(huge_pages, &'static str),
+        name!(shared_memory_type, &'static str),
+        name!(segment_bytes, i64),
+        name!(segment_percent_of_ram, Option<f64>),
+    ],
+    [
+        name!(is_requested, Option<bool>),
+    ];
+    fn hugeinfo_next_start() {
+        rows()
+    }
+}
+
+/// As `hugeinfo_plan()`.
+///
+/// Errors: as `hugeinfo_plan()`; those who may not plan are told that PostgreSQL would not start,
+/// and not why.
+fn rows() -> Result<Vec<Row>, Error> {
+    let next = files::planned()?;
+    let waiting = next.waiting_settings();
+    let (huge_pages, kind) = (next.server.huge_pages, next.server.shared_memory_type);
+    let machine = machine::planning(next.server)?;
+    let segment = bigint(machine.facts.needed_bytes())?;
+    let percent = percent_of_ram(&machine);
+    let forecasts = forecasts(&machine);
+    let rows = forecasts.iter().map(Option::as_ref).map(|forecast| {
+        let is_requested = is_requested(&machine, forecast);
+        Ok(pool_row!(
+            &machine,
+            forecast,
+            [
+                waiting.clone(),
+                huge_pages.as_str(),
+                kind.as_str(),
+                segment,
+                percent
+            ],
+            [is_requested]
+        ))
+    });
+    rows.collect()
+}
+
+extension_sql_file!("hugeinfo_next_start.sql", requires = [hugeinfo_next_start]);

@@ -1,0 +1,23 @@
+//! What `hugeinfo_plan` and `hugeinfo_next_start` show of a start that is planned.
+
+use hugeinfo::model::{forecast::Forecast, machine::Machine};
+
+/// Share of the main segment in RAM.
+pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
+    let ram = machine.ram_bytes()?;
+    Some(machine.facts.needed_bytes() as f64 * 100.0 / ram as f64)
+}
+
+/// One for each huge page size, smallest first; else a single `None`.
+pub(super) fn forecasts(machine: &Machine) -> Vec<Option<Forecast>> {
+    match Forecast::of_each_pool(machine) {
+        Ok(forecasts) if !forecasts.is_empty() => forecasts.into_iter().map(Some).collect(),
+        _ => vec![None],
+    }
+}
+
+/// Whether the start asks for pages of that size, or would with `huge_pages = try`.
+pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Option<bool> {
+    let page_bytes = forecast?.pool.page_bytes;
+    Some(machine.aimed_page_bytes()? == page_bytes)
+}

@@ -1,0 +1,167 @@
+# What waits in the files for the next start, as pg_monitor is told of it: the figures that a
+# superuser sees and a restart then has, the names of settings, and nothing of what the files say.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Checks;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('next', huge_pages => 'off');
+my $file = $node->data_dir . '/postgresql.conf';
+my $contents = slurp_file($file);
+sub set_file { my ($text) = @_; open my $fh, '>', $file or die "$file: $!\n"; print $fh $contents, $text; return close $fh }
+
+my $root = HugeInfo::Session->new($node);
+$root->value('CREATE ROLE observer IN ROLE pg_monitor');
+my $observer = HugeInfo::Session->new($node);
+$observer->value('SET ROLE observer');
+
+# All that she can read of the next start
+my @readable = ('hugeinfo_next_start', 'hugeinfo_checks', 'hugeinfo_status', 'hugeinfo_runbook', 'hugeinfo_pools');
+sub told { my ($session) = @_; return join '', map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $out . $error } @readable }
+sub waiting { return $observer->value('SELECT DISTINCT array_to_string(waiting_settings, chr(32)) FROM hugeinfo_next_start') }
+sub finding { return $observer->value(q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'restart_with_files')) }
+sub reason { return $observer->value('SELECT reason FROM hugeinfo_status') }
+
+# Restarts, also the sessions.
+sub restart
+{
+	$_->close for $root, $observer;
+	$node->restart;
+	$_ = HugeInfo::Session->new($node) for $root, $observer;
+	$observer->value('SET ROLE observer');
+	return;
+}
+
+is(waiting(), '', 'nothing waits');
+unlike(reason(), qr/wait for a restart/, 'nothing waits: hugeinfo_status does not say so');
+
+# name => lines, which wait
+my @files = (
+	[ 'buffers' => "shared_buffers = '40MB'\n", 'shared_buffers' ],
+	[ 'several' => "max_connections = 40\nwal_buffers = '9MB'\nhuge_pages = try\n", 'huge_pages max_connections wal_buffers' ],
+	[ 'the same, written otherwise' => "shared_buffers = 16384kB\nwal_buffers = -1\n", '' ],
+	[ 'another kind of setting' => "work_mem = '5MB'\nport = 1\n", '' ]);
+for (@files)
+{
+	my ($name, $text, $names) = @$_;
+	set_file($text);
+	is(waiting(), $names, "$name: waits before a reload");
+	$node->reload;
+	my $pending = q(SELECT string_agg(name, ' ' ORDER BY name) FROM pg_settings WHERE pending_restart AND name <> 'port');
+	ok(until_true(sub { $root->value($pending) eq $names }), "$name: PostgreSQL says so after it");
+	is(waiting(), $names, "$name: and so does the view");
+	my $figures = 'SELECT segment_bytes, page_size_bytes, required_pages, tail_waste_bytes, is_requested FROM ';
+	is_deeply([ $observer->rows($figures . 'hugeinfo_next_start') ], [ $root->rows($figures . 'hugeinfo_plan()') ], "$name: figures as a superuser's plan");
+	if ($names)
+	{
+		my $list = join ', ', split / /, $names;
+		like(finding(), qr/^\w+: settings wait for a restart \(\Q$list\E\): /, "$name: the check names them");
+		like(reason(), qr/; settings wait for a restart$/, "$name: hugeinfo_status says so");
+	}
+	my $bytes = $observer->value('SELECT DISTINCT segment_bytes FROM hugeinfo_next_start');
+	set_file($text =~ s/port = 1\n//r);
+	restart();
+	my $base = base_page();
+	is(segment($node->{_pid})->{bytes}, $base * POSIX::ceil($bytes / $base), "$name: the restart maps as much");
+	is(waiting(), '', "$name: nothing waits after it");
+	set_file('');
+	restart();
+}
+
+{
+	my $name = 'a line is gone';
+	set_file("max_connections = 33\n");
+	restart();
+	set_file('');
+	is(waiting(), 'max_connections', "$name: it waits");
+	restart();
+}
+
+# A poll plans nothing where nothing waits: without a place for it a plan fails.
+{
+	my $name = 'a poll';
+	{
+		local $ENV{TMPDIR} = '/no/such/place';
+		restart();
+	}
+	like(finding(), qr/^ok: /, "$name: plans nothing where nothing waits");
+	is($observer->value('SELECT count(*) FROM hugeinfo_status'), 1, "$name: nor does hugeinfo_status");
+	set_file("shared_buffers = '40MB'\n");
+	like(finding(), qr{^unknown: .*/no/such/place}, "$name: does where something waits");
+	like(reason(), qr/; settings wait for a restart, and what they need cannot be told$/, "$name: hugeinfo_status says so");
+	like(($observer->error_of('SELECT * FROM hugeinfo_next_start'))[1], qr/HINT:.*TMPDIR/, "$name: the hint names TMPDIR");
+	set_file('');
+	restart();
+}
+
+# What files say that stop a start
+for (
+	[ 'a value that is wrong' => "shared_buffers = 'xyzzy'\n" ],
+	[ 'a line that is none' => "work_mem = 1MB xyzzy\n" ],
+	[ 'a setting that does not exist' => "xyzzy = 1\n" ],
+	[ 'a library that is missing' => "shared_preload_libraries = 'xyzzy'\n" ],
+	# of the directory, not of the configuration, as far as can be told
+	[ 'a library that may be there' => "shared_preload_libraries = 'below/xyzzy'\n", 'unknown' ])
+{
+	my ($name, $text, $status) = @$_;
+	$status //= 'critical';
+	set_file($text);
+	like(told($root), qr/xyzzy/, "$name: a superuser is told why");
+	unlike(told($observer), qr/xyzzy/, "$name: pg_monitor is not");
+	like(finding(), qr/^$status: .*a superuser sees why/, "$name: but that it is so");
+	my ($state, $error) = $observer->error_of('SELECT * FROM hugeinfo_next_start');
+	is($state, $status eq 'critical' ? 'F0000' : '38000', "$name: the view is an error");
+	like($error, qr/superuser sees/, "$name: that says who knows more");
+	set_file('');
+}
+
+# A value that would not hold what a start brings back: the setting and the count, not the value.
+{
+	my $name = 'too few prepared transactions';
+	set_file("max_prepared_transactions = 4\n");
+	restart();
+	$root->value("BEGIN; CREATE TABLE $_ (); PREPARE TRANSACTION '$_'") for qw(one two three);
+	set_file("max_prepared_transactions = 2\n");
+	like($root->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'restart_with_files')),
+		qr/max_prepared_transactions = 2, and there are 3 prepared transactions/, "$name: a superuser is told the value");
+	like(finding(), qr/^critical: .*max_prepared_transactions is too low, and there are 3 prepared transactions/,
+		"$name: pg_monitor is told the setting");
+	unlike(told($observer), qr/max_prepared_transactions = 2/, "$name: and not the value");
+	set_file('');
+	$root->value("ROLLBACK PREPARED '$_'") for qw(one two three);
+}
+
+# Pages that were set up for what waits are not idle.
+SKIP:
+{
+	my $name = 'a pool for the next start';
+	needs_host($name);
+	set_file("huge_pages = try\n");
+	restart();
+	my $now = required_pages($node, $kb);
+	set_file("huge_pages = try\nshared_buffers = '1500MB'\n");
+	my $next = $observer->value('SELECT required_pages FROM hugeinfo_next_start WHERE is_requested');
+	cmp_ok($next, '>', 2 * $now, "$name: it takes more");
+	pools_of_one_size($kb, $next);
+	unlike(reason(), qr/needed by nobody/, "$name: hugeinfo_status does not call it idle");
+	is($observer->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pool_size')), 'ok', "$name: nor does the check");
+	restart();
+	is(segment($node->{_pid})->{page_bytes}, 1024 * $kb, "$name: the restart gets its pages");
+	is($observer->value('SELECT segment_pages FROM hugeinfo_status'), $next, "$name: as many as were told");
+	set_file('');
+}
+
+$_->close for $root, $observer;
+$node->stop;
+done_testing;
