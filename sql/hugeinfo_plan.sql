@@ -1,4 +1,5 @@
--- The contract of hugeinfo_plan(settings).
+-- The contract of hugeinfo_plan(settings). With huge_pages = off each plan has a notice.
+SET client_min_messages = warning;
 SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure), ', ')) AS result;
 
 -- Without argument, with jsonb and with text the columns are the same, and the argument has a name.
@@ -57,8 +58,39 @@ SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) A
 FROM hugeinfo_plan('{"huge_pages": "try", "huge_page_size": 0}');
 SELECT bool_and(is_requested = (page_size_bytes = 1073741824)) IS NOT FALSE AS one_gb
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB"}');
-SELECT count(*) FILTER (WHERE is_requested) AS off FROM hugeinfo_plan('{"huge_pages": false}');
-SELECT count(*) FILTER (WHERE is_requested) AS sysv FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
+-- What it would ask for if it did, and a notice that says so
+RESET client_min_messages;
+SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS off FROM hugeinfo_plan('{"huge_pages": false}');
+SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS sysv
+FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
+SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS no_such_size
+FROM hugeinfo_plan('{"huge_pages": "try", "huge_page_size": "4MB"}');
+
+-- For another host: figures of its RAM and its page sizes, and nothing of the pools of this one
+SELECT page_size_bytes, is_default, is_requested, round(segment_percent_of_ram) AS percent_of_ram,
+       required_pages = ceil(segment_bytes / page_size_bytes::numeric) AS required,
+       tail_waste_bytes = required_pages * page_size_bytes - segment_bytes AS tail,
+       recommended_nr_hugepages = required_pages AS recommended,
+       num_nulls(is_used_by_server, total_pages, free_pages, reserved_pages, surplus_pages, overcommit_pages, available_pages, committed_pages,
+           own_pages, others_pages, shortfall_pages, fits_after_restart, cgroup_limit_bytes, cgroup_used_bytes, cgroup_reserved_limit_bytes,
+           cgroup_reserved_bytes) AS nulls,
+       regexp_replace(how_to_set, '[0-9]{2,}', 'N') AS how_to_set
+FROM hugeinfo_plan('{"shared_buffers": "64GB", "huge_pages": "on", "huge_page_size": 0, "host_ram": "256GB", "host_huge_page_sizes": "2MB, 16GB"}');
+SELECT page_size_bytes, is_default, is_requested
+FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "Host_RAM": 17179869184, "host_huge_page_sizes": "512MB,1GB"}');
+SELECT page_size_bytes, is_requested FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "host_huge_page_sizes": 2097152}');
+SELECT DISTINCT segment_percent_of_ram FROM hugeinfo_plan('{"huge_pages": "on", "host_huge_page_sizes": "2MB"}');
+SET client_min_messages = warning;
+SELECT DISTINCT segment_bytes = (SELECT DISTINCT segment_bytes FROM hugeinfo_plan('{"shared_buffers": "64GB"}')) AS same_segment
+FROM hugeinfo_plan('{"shared_buffers": "64GB", "host_ram": "1TB"}');
+SELECT regexp_replace(how_to_set, '[0-9]{2,}', 'N', 'g') AS too_large
+FROM hugeinfo_plan('{"shared_buffers": "64GB", "huge_pages": "on", "host_ram": "64GB", "host_huge_page_sizes": "2MB"}');
+SELECT hugeinfo_plan('{"host_ram": "much"}');
+SELECT hugeinfo_plan('{"host_ram": 0}');
+SELECT hugeinfo_plan('{"host_ram": ["1GB"]}');
+SELECT hugeinfo_plan('{"host_ram": "1GB", "HOST_RAM": "2GB"}');
+SELECT hugeinfo_plan('{"host_huge_page_sizes": "2MB, 3MB"}');
+SELECT hugeinfo_plan('{"host_huge_page_sizes": ""}');
 
 SELECT count(*) FROM hugeinfo_plan(NULL);
 
@@ -116,6 +148,21 @@ FROM unnest(ARRAY[
 ]) AS settings;
 -- What it is like, all of it
 SELECT hugeinfo_plan('{"archive_command": "x"}');
+-- and one that somebody may have meant
+CREATE FUNCTION meant(name text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    PERFORM hugeinfo_plan(jsonb_build_object(name, 1));
+EXCEPTION WHEN invalid_parameter_value THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+    RETURN substring(hint FROM '^Did you mean ".*"[?]');
+END
+$$;
+SELECT name, meant(name)
+FROM unnest(ARRAY['shared_bufers', 'SHARED-BUFFERS', 'shared_buffer', 'max_connection', 'hugepages', 'work_mem', 'x', '', repeat('x', 64)]) AS name;
+DROP FUNCTION meant;
 SELECT hugeinfo_plan('{"shared_buffers": []}');
 SELECT refusal(('{"shared_buffers": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb);
 -- of a long name the beginning is said, a long value is PostgreSQL's to judge, and what is longer

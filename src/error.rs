@@ -33,9 +33,13 @@ pub(crate) enum Error {
     /// A setting that can't be planned.
     NotPlanned {
         name: String,
+        /// One of a similar name that can.
+        near: Option<String>,
         /// Those that can.
         known: String,
     },
+    /// RAM or huge page sizes of another host that are none.
+    NotASize(&'static str, String),
     /// A setting to plan that is there twice, in different cases.
     PlannedTwice(String),
     /// A setting of a library that is not loaded.

@@ -72,10 +72,15 @@ impl From<Error> for ErrorReport {
                 format!("setting \"{name}\" must be a string, a number or a boolean"),
                 Some(VALUES.to_owned()),
             ),
-            Error::NotPlanned { name, known } => (
+            Error::NotASize(name, value) => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("invalid value for \"{name}\": \"{value}\""),
+                Some("Sizes are written as in {\"host_ram\": \"256GB\", \"host_huge_page_sizes\": \"2MB, 1GB\"}; a plain number counts bytes.".to_owned()),
+            ),
+            Error::NotPlanned { name, near, known } => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" cannot be planned"),
-                Some(format!(
+                Some(near.map_or_else(String::new, |near| format!("Did you mean \"{near}\"? ")) + &format!(
                     "Settings that change the size of shared memory, or decide over huge pages, can: {known}."
                 )),
             ),

@@ -10,6 +10,7 @@
 //! * [`next_start`]: the answer.
 //! * [`changes`]: what has to be changed for it.
 //! * [`settings`]: which settings may be planned.
+//! * [`host`]: another host that is planned for.
 //! * [`scratch`]: the directory.
 //! * [`program`]: one run of the program.
 //! * [`on_disk`]: settings as the files have them.
@@ -18,6 +19,7 @@
 
 pub(crate) mod changes;
 mod held;
+pub(crate) mod host;
 pub(crate) mod next_start;
 mod on_disk;
 mod output;

@@ -8,10 +8,12 @@ use std::{
 
 use hugeinfo::server::failed_start::FailedStart;
 
+use super::host::Host;
 use crate::{
     error::Error,
     postgres::{
-        jsonb::{Jsonb, LONGEST_SETTINGS},
+        jsonb::{Jsonb, LONGEST_SETTINGS, Member},
+        near::nearest,
         settings::{SIZING, check_setting, is_defined},
         values::default_number,
     },
@@ -37,6 +39,14 @@ pub(super) fn default(name: &CStr) -> String {
     }
 }
 
+fn members(settings: Jsonb) -> Result<Vec<Member>, Error> {
+    match settings {
+        Jsonb::Object(members) => Ok(members),
+        Jsonb::Other => Err(Error::NotAnObject),
+        Jsonb::TooLong => Err(Error::TooLong(LONGEST_SETTINGS)),
+    }
+}
+
 /// Settings that PostgreSQL has accepted, each by itself.
 #[derive(Default)]
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
@@ -45,19 +55,27 @@ impl Planned {
     /// Errors: not an object, a name that is not in the list or there twice, a value that is none;
     /// PostgreSQL's own for a wrong value.
     pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
+        Self::of(members(settings)?)
+    }
+
+    /// The same of settings for a host, which may be another one.
+    pub(crate) fn checked_for_host(settings: Jsonb) -> Result<(Self, Option<Host>), Error> {
+        let mut members = members(settings)?;
+        let host = Host::take_from(&mut members)?;
+        Ok((Self::of(members)?, host))
+    }
+
+    fn of(members: Vec<Member>) -> Result<Self, Error> {
         let mut planned = Vec::new();
-        let members = match settings {
-            Jsonb::Object(members) => members,
-            Jsonb::Other => return Err(Error::NotAnObject),
-            Jsonb::TooLong => return Err(Error::TooLong(LONGEST_SETTINGS)),
-        };
         for (name, value) in members {
             let lower = name.to_ascii_lowercase();
             let Some(known) = SIZING
                 .into_iter()
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
+                let near = nearest(&lower, &SIZING);
                 return Err(Error::NotPlanned {
+                    near: near.map(|near| near.to_string_lossy().into_owned()),
                     name,
                     known: names(),
                 });

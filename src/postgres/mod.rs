@@ -10,6 +10,7 @@ pub(crate) mod interrupts;
 pub(crate) mod jsonb;
 pub(crate) mod latch;
 pub(crate) mod memory;
+pub(crate) mod near;
 pub(crate) mod places;
 pub(crate) mod processes;
 pub(crate) mod reload;

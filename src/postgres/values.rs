@@ -13,6 +13,25 @@ pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
+/// A size, such as `2MB`; a plain number counts bytes. `None`: it is none, or no whole number of
+/// bytes above zero.
+pub(crate) fn bytes(value: &str) -> Option<u64> {
+    /// Up to here each whole number is exact.
+    const LARGEST: f64 = 9e15;
+    let value = CString::new(value).ok()?;
+    let unit = pg_sys::GUC_UNIT_BYTE.cast_signed();
+    let mut number = 0.0;
+    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
+    // wants.
+    let is_understood = unsafe {
+        let no_hint = std::ptr::null_mut();
+        pg_sys::parse_real(value.as_ptr(), &raw mut number, unit, no_hint)
+    };
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    (is_understood && (1.0..LARGEST).contains(&number) && number.fract() == 0.0)
+        .then_some(number as u64)
+}
+
 /// A switch. `None`: it is none.
 pub(super) fn switch(value: &CStr) -> Option<bool> {
     let mut is_on = false;

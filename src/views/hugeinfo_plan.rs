@@ -1,17 +1,22 @@
 //! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the
 //! files as they are now.
 
+use hugeinfo::{
+    advice::words,
+    model::{another_host, machine::Machine},
+    server::facts::Server,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
-    planned::{forecasts, percent_of_ram},
+    planned::{forecasts, is_requested, percent_of_ram},
     pool::{pool_overloads, pool_row},
 };
 use crate::{
     error::Error,
     machine,
     numbers::bigint,
-    plan::{next_start::next_start, settings::Planned},
+    plan::{host::Host, next_start::next_start, settings::Planned},
     postgres::{jsonb::Jsonb, text::Text},
 };
 
@@ -44,21 +49,69 @@ pool_overloads! {
 /// PostgreSQL's own for what it would not start with, 38000 where its program takes too long, 53100
 /// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
-    let planned = next_start(&Planned::checked(settings)?)?.server;
-    let machine = machine::planning(planned)?;
+    let (planned, host) = Planned::checked_for_host(settings)?;
+    let next = next_start(&planned)?.server;
+    let is_here = host.is_none();
+    let machine = match host {
+        None => machine::planning(next)?,
+        Some(host) => on_another_host(next, &host)?,
+    };
+    if let Some(why) = not_as_planned(&machine) {
+        notice!("{why}");
+    }
     let segment = bigint(machine.facts.needed_bytes())?;
     let percent = percent_of_ram(&machine);
     let forecasts = forecasts(&machine);
     let rows = forecasts.iter().map(Option::as_ref).map(|forecast| {
-        let is_requested = forecast.and_then(|f| machine.facts.asks_for(f.pool.page_bytes));
+        let is_requested = is_requested(&machine, forecast);
         Ok(pool_row!(
             &machine,
             forecast,
+            is_here,
             [segment, percent],
             [is_requested]
         ))
     });
     rows.collect()
+}
+
+/// Its page sizes are those of this kernel unless they are given.
+fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
+    let here = machine::facts()?;
+    let sizes = host.page_sizes_bytes.clone().unwrap_or_else(|| {
+        let default = here
+            .meminfo
+            .iter()
+            .filter_map(|m| m.default_huge_page_bytes);
+        let all = here.pools.iter().flatten().map(|pool| pool.page_bytes);
+        default.chain(all).collect()
+    });
+    Ok(another_host::machine(
+        next,
+        here.base_page_bytes,
+        host.ram_bytes,
+        &sizes,
+    ))
+}
+
+/// Where the figures are not those of a start with these very settings. `None`: they are.
+fn not_as_planned(machine: &Machine) -> Option<String> {
+    let (next, aim) = (machine.facts.next_start(), machine.aim());
+    let has_none = machine.facts.pools.as_ref().is_ok_and(Vec::is_empty);
+    if has_none {
+        Some("the kernel has no huge pages".to_owned())
+    } else if next.shared_memory_type != aim.shared_memory_type {
+        Some("shared_memory_type = sysv uses no huge pages: figures are for mmap".to_owned())
+    } else if next.huge_pages != aim.huge_pages {
+        Some("huge_pages = off: figures are for huge_pages = try".to_owned())
+    } else if next.huge_page_size_bytes != aim.huge_page_size_bytes {
+        let asked_for = next.huge_page_size_bytes.map(words::human)?;
+        Some(format!(
+            "the kernel has no huge pages of {asked_for}, which huge_page_size asks for: is_requested marks its default"
+        ))
+    } else {
+        None
+    }
 }
 
 extension_sql_file!(

@@ -22,7 +22,7 @@ fn rows() -> Result<Vec<Row>, Error> {
     let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
     let rows = forecasts
         .iter()
-        .map(|f| Ok(pool_row!(&machine, Some(f), [], [])));
+        .map(|f| Ok(pool_row!(&machine, Some(f), true, [], [])));
     rows.collect()
 }
 

@@ -36,18 +36,20 @@ macro_rules! pool_overloads {
     };
 }
 
-/// A row for such a function, of the machine and an `Option<&Forecast>`; NULLs without one.
+/// A row for such a function, of the machine and an `Option<&Forecast>`; NULLs without one. `here`:
+/// whether this is the machine that it is about, of which the pools are known.
 macro_rules! pool_row {
-    ($machine:expr, $forecast:expr, [$($first:expr),*], [$($more:expr),*]) => {{
+    ($machine:expr, $forecast:expr, $here:expr, [$($first:expr),*], [$($more:expr),*]) => {{
         let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
-        let pool = forecast.map(|forecast| &forecast.pool);
-        let cgroup = forecast.and_then(|forecast| forecast.cgroup.as_ref().ok());
+        let here: Option<&hugeinfo::model::forecast::Forecast> = forecast.filter(|_| $here);
+        let pool = here.map(|forecast| &forecast.pool);
+        let cgroup = here.and_then(|forecast| forecast.cgroup.as_ref().ok());
         let figure = $crate::numbers::bigint_or_null;
         (
             $($first,)*
-            figure(pool.map(|pool| pool.page_bytes))?,
+            figure(forecast.map(|forecast| forecast.pool.page_bytes))?,
             forecast.and_then(|forecast| forecast.is_default),
-            forecast.and_then(|forecast| forecast.is_used_by_server),
+            here.and_then(|forecast| forecast.is_used_by_server),
             $($more,)*
             figure(forecast.map(|forecast| forecast.required))?,
             figure(forecast.map(|forecast| forecast.tail_waste_bytes))?,
@@ -58,11 +60,11 @@ macro_rules! pool_row {
             figure(pool.map(|pool| pool.overcommit))?,
             figure(pool.map(|pool| pool.available()))?,
             figure(pool.map(|pool| pool.committed()))?,
-            figure(forecast.and_then(|forecast| forecast.own))?,
-            figure(forecast.and_then(|forecast| forecast.others))?,
-            figure(forecast.and_then(|forecast| forecast.shortfall))?,
+            figure(here.and_then(|forecast| forecast.own))?,
+            figure(here.and_then(|forecast| forecast.others))?,
+            figure(here.and_then(|forecast| forecast.shortfall))?,
             figure(forecast.and_then(|forecast| forecast.recommended))?,
-            forecast.and_then(|forecast| forecast.fits_after_restart),
+            here.and_then(|forecast| forecast.fits_after_restart),
             figure(cgroup.and_then(|limits| limits.fault_limit))?,
             figure(cgroup.and_then(|limits| limits.fault_use))?,
             figure(cgroup.and_then(|limits| limits.reservation_limit))?,

@@ -1,6 +1,7 @@
 //! What the kernel and PostgreSQL will do. Nothing here reads a file or changes a machine: a step
 //! is tried on a copy.
 
+pub mod another_host;
 pub mod boot;
 pub mod cgroup;
 pub mod commit;

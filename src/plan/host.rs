@@ -1,0 +1,56 @@
+//! Another host that a configuration is planned for.
+
+use crate::{
+    error::Error,
+    postgres::{jsonb::Member, values::bytes},
+};
+
+/// What is not given is as here; of the pools nothing is known.
+pub(crate) struct Host {
+    pub(crate) ram_bytes: Option<u64>,
+    /// The default first.
+    pub(crate) page_sizes_bytes: Option<Vec<u64>>,
+}
+
+const RAM: &str = "host_ram";
+const PAGE_SIZES: &str = "host_huge_page_sizes";
+
+impl Host {
+    /// What members of that name say, which are taken out. `None`: there are none, so that this
+    /// host is meant.
+    ///
+    /// Errors: no sizes.
+    pub(crate) fn take_from(members: &mut Vec<Member>) -> Result<Option<Self>, Error> {
+        let mut take = |wanted: &str| -> Result<Option<String>, Error> {
+            let is_it = |(name, _): &Member| name.eq_ignore_ascii_case(wanted);
+            let Some(place) = members.iter().position(is_it) else {
+                return Ok(None);
+            };
+            let (name, value) = members.remove(place);
+            if members.iter().any(is_it) {
+                return Err(Error::PlannedTwice(wanted.to_owned()));
+            }
+            let value = value.ok_or(Error::NotAValue(name))?;
+            Ok(Some(value.to_string_lossy().into_owned()))
+        };
+        let (ram, sizes) = (take(RAM)?, take(PAGE_SIZES)?);
+        if ram.is_none() && sizes.is_none() {
+            return Ok(None);
+        }
+        let ram_bytes = ram.map(|text| bytes(&text).ok_or(Error::NotASize(RAM, text)));
+        let page_sizes_bytes = sizes.map(|text| {
+            let each = text.split(',').map(page_size).collect::<Option<Vec<_>>>();
+            each.ok_or(Error::NotASize(PAGE_SIZES, text))
+        });
+        Ok(Some(Self {
+            ram_bytes: ram_bytes.transpose()?,
+            page_sizes_bytes: page_sizes_bytes.transpose()?,
+        }))
+    }
+}
+
+/// More than an ordinary page of any kernel has, and no more than a huge page ever had.
+fn page_size(text: &str) -> Option<u64> {
+    const SIZES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 40;
+    bytes(text.trim()).filter(|size| size.is_power_of_two() && SIZES.contains(size))
+}

@@ -1,0 +1,42 @@
+//! Names that somebody may have meant.
+
+use std::ffi::{CStr, c_int};
+
+use pgrx::pg_sys;
+
+/// The nearest of these, as PostgreSQL itself looks for one (utils/adt/varlena.c
+/// `getClosestMatch`): at most so many letters apart, and at most half of those that were typed.
+pub(crate) fn nearest<'a>(typed: &str, names: &[&'a CStr]) -> Option<&'a CStr> {
+    const FARTHEST: usize = 4;
+    const LONGEST: usize = 63;
+    if typed.is_empty() || typed.len() > LONGEST || !typed.is_ascii() {
+        return None;
+    }
+    let farthest = FARTHEST.min(typed.len() / 2);
+    let near = names.iter().filter_map(|name| {
+        let distance = usize::try_from(distance(typed, name, farthest)).ok()?;
+        (distance <= farthest).then_some((distance, *name))
+    });
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Letters to insert, leave out or replace; more than `farthest` is as far as any.
+fn distance(one: &str, other: &CStr, farthest: usize) -> c_int {
+    let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
+    let other = other.to_bytes();
+    // SAFETY: reads as many bytes of either as it is told, all of them letters of one byte.
+    unsafe {
+        pg_sys::varstr_levenshtein_less_equal(
+            one.as_ptr().cast(),
+            length(one.as_bytes()),
+            other.as_ptr().cast(),
+            length(other),
+            1,
+            1,
+            1,
+            c_int::try_from(farthest).unwrap_or(0),
+            true,
+        )
+    }
+}
