@@ -99,7 +99,7 @@ for (@files)
 	is($observer->value('SELECT count(*) FROM hugeinfo_status'), 1, "$name: nor does hugeinfo_status");
 	set_file("shared_buffers = '40MB'\n");
 	like(finding(), qr{^unknown: .*/no/such/place}, "$name: does where something waits");
-	like(reason(), qr/; settings wait for a restart, and what they need cannot be told$/, "$name: hugeinfo_status says so");
+	like(reason(), qr/; settings wait for a restart; what they need cannot be determined$/, "$name: hugeinfo_status says so");
 	like(($observer->error_of('SELECT * FROM hugeinfo_next_start'))[1], qr/HINT:.*TMPDIR/, "$name: the hint names TMPDIR");
 	set_file('');
 	restart();

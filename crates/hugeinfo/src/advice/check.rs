@@ -31,6 +31,16 @@ impl Status {
             Self::Critical => "critical",
         }
     }
+
+    /// For sorting and thresholds: 0 ok, 1 unknown, 2 warning, 3 critical.
+    pub fn severity(self) -> i32 {
+        match self {
+            Self::Ok => 0,
+            Self::Unknown => 1,
+            Self::Warning => 2,
+            Self::Critical => 3,
+        }
+    }
 }
 
 /// What a check says where it could look.
@@ -96,6 +106,8 @@ pub struct Check {
     pub name: &'static str,
     /// How bad it is.
     pub status: Status,
+    /// Whether it is to alert nobody.
+    pub is_muted: bool,
     /// What was found.
     pub finding: String,
     /// The figures that it rests on: an object, empty where a source is missing.

@@ -9,16 +9,20 @@ use crate::{
         remedy::{self, Search},
         words,
     },
-    model::{machine::Machine, step::Step},
+    model::{
+        landing::{self, Landing},
+        machine::Machine,
+        step::Step,
+    },
     server::surroundings::Files,
 };
 
 /// The answer for the whole server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// That of the worst check.
+    /// That of the worst check that is not muted.
     pub status: Status,
-    /// The finding of the worst check; if all is well, all findings.
+    /// The finding of that check; if all is well, all findings, and what muted checks would say.
     pub reason: String,
 }
 
@@ -53,6 +57,7 @@ pub fn checks(machine: &Machine) -> Vec<Check> {
             Check {
                 name: entry.name,
                 status,
+                is_muted: machine.muted.contains(entry.name),
                 finding: text,
                 evidence,
                 remedy: words::remedy(machine, &steps),
@@ -65,13 +70,12 @@ pub fn checks(machine: &Machine) -> Vec<Check> {
 /// What the cheap checks say: enough to know whether anything is wrong.
 pub fn verdict(machine: &Machine) -> Verdict {
     let mut findings = cheap(machine);
-    let worst = worst(&findings);
-    let status = findings[worst].status;
-    let mut texts: Vec<_> = if status == Status::Ok {
-        // Of a limit that limits nothing there is nothing to say.
-        findings.into_iter().skip(1).map(|f| f.text).collect()
-    } else {
-        vec![findings.swap_remove(worst).text]
+    let (status, mut texts) = match worst(machine, &findings) {
+        Some(worst) if findings[worst].status > Status::Ok => {
+            let worst = findings.swap_remove(worst);
+            (worst.status, vec![worst.text])
+        }
+        _ => (Status::Ok, all_well(findings)),
     };
     texts.extend(waiting(machine).map(str::to_owned));
     Verdict {
@@ -82,25 +86,53 @@ pub fn verdict(machine: &Machine) -> Verdict {
 
 /// What waits in the configuration files for the next start, where that is known.
 fn waiting(machine: &Machine) -> Option<&'static str> {
+    if machine.muted.contains("restart_with_files") {
+        return None;
+    }
     match machine.around.as_ref()?.files {
         Files::Planned(_) => Some("settings wait for a restart"),
         Files::Refused(_) | Files::TooLow(_) => {
             Some("the next start would fail: see restart_with_files in hugeinfo_checks")
         }
         Files::Unseen(_) if machine.may_wait() => {
-            Some("settings wait for a restart, and what they need cannot be told")
+            Some("settings wait for a restart; what they need cannot be determined")
         }
         Files::NothingWaits | Files::Unseen(_) => None,
     }
 }
 
+/// What is not well here is muted.
+fn all_well(findings: Vec<Finding>) -> Vec<String> {
+    let (well, muted): (Vec<_>, Vec<_>) = ALL
+        .iter()
+        .zip(findings)
+        // Of a limit that limits nothing there is nothing to say.
+        .filter(|(entry, finding)| finding.status > Status::Ok || entry.name != ALL[0].name)
+        .partition(|(_, finding)| finding.status == Status::Ok);
+    let well = well.into_iter().map(|(_, finding)| finding.text);
+    let muted = muted.into_iter().map(|(entry, finding)| {
+        let status = finding.status.as_str();
+        format!("muted: {} ({status}: {})", entry.name, finding.text)
+    });
+    well.chain(muted).collect()
+}
+
+/// Whether all is well as far as the facts go, and no surroundings can change that, but for
+/// settings that wait and other servers. Whether small pages can hold the segment of the next start
+/// depends on them.
+pub fn is_well_by_facts(machine: &Machine) -> bool {
+    let is_on_small_pages = || matches!(landing::of_next_start(machine), Landing::SmallPages(..));
+    verdict(machine).status < Status::Warning
+        && (machine.muted.contains("restart") || !is_on_small_pages())
+}
+
 /// What cures that: nothing where nothing is wrong. The whole machine has to be looked at for it.
 pub fn remedy(machine: &Machine) -> Vec<Step> {
     let findings = cheap(machine);
-    let worst = worst(&findings);
-    if findings[worst].status < Status::Warning || machine.around.is_none() {
+    let ill = worst(machine, &findings).filter(|&worst| findings[worst].status >= Status::Warning);
+    let Some(worst) = ill.filter(|_| machine.around.is_some()) else {
         return Vec::new();
-    }
+    };
     let machine = &machine.summed_up();
     let before: Vec<_> = remedy::findings(machine)
         .iter()
@@ -114,10 +146,10 @@ fn cheap(machine: &Machine) -> Vec<Finding> {
     cheap.map(|entry| entry.judge(machine)).collect()
 }
 
-/// The first of those that are equally bad.
-fn worst(findings: &[Finding]) -> usize {
+/// Of those that are not muted, and the first of those that are equally bad.
+fn worst(machine: &Machine, findings: &[Finding]) -> Option<usize> {
     let by_status = |&index: &usize| (findings[index].status, Reverse(index));
     (0..findings.len())
+        .filter(|&index| !machine.muted.contains(ALL[index].name))
         .max_by_key(by_status)
-        .unwrap_or_default()
 }

@@ -4,6 +4,7 @@ pub mod check;
 mod checks;
 mod decisions;
 pub mod diagnosis;
+pub mod muted;
 pub mod planned;
 mod plans;
 mod pool;

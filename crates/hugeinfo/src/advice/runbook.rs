@@ -1,8 +1,11 @@
 //! The way from a machine to a healthy one, or to a planned configuration, step by step.
 
+use std::collections::BTreeSet;
+
 use crate::{
     advice::{
         check::Status,
+        checks::ALL,
         diagnosis,
         planned::Planned,
         plans,
@@ -38,10 +41,15 @@ pub struct Row {
     pub is_disruptive: bool,
 }
 
-/// The steps, in order. None where all is well and nothing is planned.
+/// The steps, in order. None where all is well and nothing is planned. What is muted is left as it
+/// is, unless something is planned.
 pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
     let mut machine = machine.summed_up();
     let mut changes = Vec::new();
+    let muted = match planned {
+        None => machine.muted.clone(),
+        Some(_) => BTreeSet::new(),
+    };
     if let Some(planned) = planned {
         machine.waits = planned.waits;
         let aimed = machine.planning(planned.next.clone());
@@ -63,8 +71,13 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
             Err(decision) => return rows(machine, vec![Step::Decide(decision)]),
         }
     }
-    let decisions = heal(&mut at, &mut steps, planned);
-    let goal: Vec<Status> = statuses(&at);
+    let decisions = heal(&mut at, &mut steps, planned, &muted);
+    let mut goal = statuses(&at);
+    for (index, before) in statuses(machine).into_iter().enumerate() {
+        if muted.contains(ALL[index].name) {
+            goal[index] = before;
+        }
+    }
     let needed = shortest(steps.clone(), |steps| {
         let Ok(after) = take_all(machine, steps) else {
             return false;
@@ -102,7 +115,12 @@ fn statuses(machine: &Machine) -> Vec<Status> {
 
 /// Cures what can be cured, the worst first, and tells what a person has to decide. Settings stay
 /// as they are planned.
-fn heal(at: &mut Machine, steps: &mut Vec<Step>, planned: Option<&Planned>) -> Vec<Step> {
+fn heal(
+    at: &mut Machine,
+    steps: &mut Vec<Step>,
+    planned: Option<&Planned>,
+    muted: &BTreeSet<&str>,
+) -> Vec<Step> {
     let is_planned = |step: &Step| {
         let mut names = planned.iter().flat_map(|planned| &planned.names);
         matches!(step, Step::Change { setting, .. } if names.any(|name| name == setting.name()))
@@ -111,6 +129,7 @@ fn heal(at: &mut Machine, steps: &mut Vec<Step>, planned: Option<&Planned>) -> V
         let before = statuses(at);
         let mut ill: Vec<usize> = (0..before.len())
             .filter(|&index| before[index] >= Status::Warning)
+            .filter(|&index| !muted.contains(ALL[index].name))
             .collect();
         // The sort is stable: of two that are equally bad the earlier one.
         ill.sort_by_key(|&index| std::cmp::Reverse(before[index]));

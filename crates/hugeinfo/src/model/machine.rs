@@ -1,5 +1,7 @@
 //! A server and its machine, as they are or as they would be after some steps.
 
+use std::collections::BTreeSet;
+
 use crate::{
     linux::{
         error::{Absence, Absent},
@@ -44,6 +46,8 @@ pub struct Machine {
     /// Of what counts in the server's control groups, its main segment; once it is stopped, what
     /// may have gone with it.
     pub touched: Bounds,
+    /// Names of checks that are to alert nobody.
+    pub muted: BTreeSet<&'static str>,
 }
 
 impl Machine {
@@ -67,6 +71,7 @@ impl Machine {
             waits: Waits::ForNothing,
             has_to_come_back: false,
             is_given_up: false,
+            muted: BTreeSet::new(),
         };
         machine.sees_memory_of_host = sees_memory_of_host(&machine);
         machine
@@ -94,6 +99,7 @@ impl Machine {
             around: Some(around),
             service: self.service.clone(),
             on_command_line: self.on_command_line.clone(),
+            muted: self.muted.clone(),
             ..*self
         }
     }

@@ -59,6 +59,7 @@ pub fn all(machine: &Machine, next: Option<Next>) -> Judged {
         }
     }
     healed(machine, &before, &checks, &runbook)?;
+    muted(machine, &before, &checks)?;
     if let Some(next) = next {
         planned(machine, next)?;
     }
@@ -470,7 +471,10 @@ fn healed(
     checks: &[Check],
     steps: &[Step],
 ) -> Judged {
-    let is_well = before.iter().all(|(_, status)| *status < Status::Warning);
+    let is_muted = |name: &str| machine.muted.contains(name);
+    let is_well = before
+        .iter()
+        .all(|(name, status)| *status < Status::Warning || is_muted(name));
     ensure!(
         !is_well || steps.is_empty(),
         "the runbook has steps for nothing: {steps:?}"
@@ -491,20 +495,67 @@ fn healed(
     for ((name, status), check) in then.iter().zip(checks) {
         let is_open = *status >= Status::Warning && !check.steps.is_empty() && !decides;
         ensure!(
-            !is_open,
+            !is_open || is_muted(name),
             "the runbook leaves {name} {}: {steps:?}",
             status.as_str()
         );
     }
+    let wanted: Vec<_> = then
+        .iter()
+        .zip(before)
+        .map(|(then, before)| *if is_muted(then.0) { before } else { then })
+        .collect();
     for left_out in 0..taken.len() {
         let mut fewer = taken.clone();
         let step = fewer.remove(left_out);
         if let Ok(other) = take_all(machine, &fewer) {
-            let does = is_worse(&statuses(&other), &then).is_none();
+            let does = is_worse(&statuses(&other), &wanted).is_none();
             ensure!(!does, "the runbook has too much: {step:?} of {steps:?}");
         }
     }
     Ok(())
+}
+
+/// What is muted is judged as before, and alerts nobody.
+fn muted(machine: &Machine, before: &[(&'static str, Status)], checks: &[Check]) -> Judged {
+    let ill: Vec<_> = before
+        .iter()
+        .filter(|(_, status)| *status >= Status::Warning)
+        .map(|(name, _)| *name)
+        .collect();
+    let muting = |names: &[&'static str]| Machine {
+        muted: names.iter().copied().collect(),
+        ..machine.clone()
+    };
+    let quiet = muting(&ill);
+    ensure!(
+        statuses(&quiet) == before,
+        "what is muted is judged otherwise"
+    );
+    let verdict = diagnosis::verdict(&quiet);
+    ensure!(
+        verdict.status < Status::Warning,
+        "all is muted, and status is not: {verdict:?}"
+    );
+    let steps = diagnosis::remedy(&quiet);
+    ensure!(steps.is_empty(), "all is muted but the remedy: {steps:?}");
+    let rows = runbook::of(&quiet, None);
+    ensure!(rows.is_empty(), "all is muted but the runbook: {rows:?}");
+    let [first, _, ..] = ill[..] else {
+        return Ok(());
+    };
+    let quiet = muting(&[first]);
+    let verdict = diagnosis::verdict(&quiet);
+    // The first four are those that cost little.
+    let cheap = before[..4].iter().filter(|(name, _)| *name != first);
+    let worst = cheap.map(|(_, status)| *status).max();
+    ensure!(
+        Some(verdict.status) == worst,
+        "status counts what is muted, {first}: {verdict:?}"
+    );
+    let rows = runbook::of(&quiet, None);
+    let runbook: Vec<Step> = rows.into_iter().map(|row| row.step).collect();
+    healed(&quiet, before, checks, &runbook).map_err(|why| format!("{why}; {first} is muted"))
 }
 
 /// From here to what is planned.
