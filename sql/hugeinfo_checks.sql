@@ -10,6 +10,30 @@ SELECT bool_and(status IN ('ok', 'warning', 'critical', 'unknown')) AS statuses,
        coalesce(bool_and(status IN ('warning', 'critical')) FILTER (WHERE remedy IS NOT NULL), true) AS remedies_where_needed
 FROM hugeinfo_checks;
 
+-- In the order of their severity.
+SELECT bool_and(severity = array_position(ARRAY['ok', 'unknown', 'warning', 'critical'], status) - 1) AS severities
+FROM hugeinfo_checks;
+
+-- What is muted says the same, and the status and the runbook leave it out. A list as PostgreSQL's
+-- own; a name that is none gets a warning.
+SHOW pg_hugeinfo.muted_checks;
+SELECT name, status, finding, remedy FROM hugeinfo_checks WHERE is_muted;
+CREATE TEMPORARY TABLE loud AS SELECT name, status, severity FROM hugeinfo_checks;
+SET pg_hugeinfo.muted_checks = cgroup_fault_limit, 'Huge_Pages', ' restart , "pool_size"';
+SHOW pg_hugeinfo.muted_checks;
+SELECT name FROM hugeinfo_checks WHERE is_muted;
+SELECT name, status, severity FROM hugeinfo_checks WHERE is_muted EXCEPT TABLE loud;
+SELECT status, remedy, reason ~ 'muted: ' = EXISTS (SELECT FROM hugeinfo_checks WHERE is_muted AND severity > 0) AS reason
+FROM hugeinfo_status;
+SELECT coalesce(string_agg(name, ', '), '') AS ill FROM loud WHERE severity >= 2 \gset
+SELECT set_config('pg_hugeinfo.muted_checks', :'ill', false) = :'ill' AS muted;
+SELECT count(*) FROM hugeinfo_runbook;
+SET pg_hugeinfo.muted_checks = hugepages, swap;
+SELECT name FROM hugeinfo_checks WHERE is_muted;
+SET pg_hugeinfo.muted_check = swap;
+RESET pg_hugeinfo.muted_checks;
+DROP TABLE loud;
+
 -- One reasoning, two faces: hugeinfo_status tells the worst of the cheap ones.
 WITH cheap AS (
     SELECT c.*, array_position(ARRAY['critical', 'warning', 'unknown', 'ok'], c.status) AS rank

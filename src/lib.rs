@@ -32,4 +32,5 @@ pgrx::pg_module_magic!(name, version);
 #[pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     postgres::memory::prepare();
+    postgres::muted_checks::define();
 }

@@ -1,19 +1,21 @@
 //! This server and its machine, looked at as closely as a question needs.
 
 use hugeinfo::{
-    advice::{check::Status, diagnosis},
+    advice::diagnosis,
     linux::{error::absent_or, root::Root, sysvipc},
     model::machine::Machine,
     server::{
         facts::{Facts, Server},
-        surroundings::Files,
+        surroundings::{Files, Surroundings},
     },
 };
 
 use crate::{
     error::Error,
     files::{self, Waiting},
-    postgres::{processes::parent_pid, reload::something_may_wait, server},
+    postgres::{
+        muted_checks::muted_checks, processes::parent_pid, reload::something_may_wait, server,
+    },
     surroundings,
 };
 
@@ -30,14 +32,14 @@ pub(crate) fn facts() -> Result<Facts, Error> {
 pub(crate) fn whole() -> Result<Machine, Error> {
     let facts = facts()?;
     let around = surroundings::read(&facts, files::waiting)?;
-    Ok(Machine::new(facts, Some(around)))
+    Ok(machine(facts, Some(around)))
 }
 
 /// The same, but for the files where the server knows of nothing in them that waits.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
     let around = surroundings::read(&facts, files_if_waiting)?;
-    Ok(Machine::new(facts, Some(around)))
+    Ok(machine(facts, Some(around)))
 }
 
 /// The same with that plan of the next start.
@@ -45,32 +47,40 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
     let around = surroundings::read(&facts, |_| Files::NothingWaits.into())?;
     facts.planned = Some(next);
-    Ok(Machine::new(facts, Some(around)))
+    Ok(machine(facts, Some(around)))
 }
 
 /// Only what tells how the server stands: no more than the facts, where all is well and nothing
 /// else can change that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
-    let facts = facts()?;
-    let machine = Machine::new(facts, None);
-    let is_well = diagnosis::verdict(&machine).status < Status::Warning;
+    let at_a_glance = machine(facts()?, None);
+    let is_well = diagnosis::is_well_by_facts(&at_a_glance);
     let may_wait = something_may_wait();
     let is_alone = is_alone()?;
     if is_well && !may_wait && is_alone {
-        return Ok(machine);
+        return Ok(at_a_glance);
     }
     // Of servers in containers the segments tell nothing, and idle pages may be theirs.
-    let facts = machine.facts;
+    let facts = at_a_glance.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
     let waiting = waiting(&facts, may_wait);
     let around = surroundings::for_status(is_alone && !is_idle, waiting, may_wait)?;
-    Ok(Machine::new(facts, Some(around)))
+    Ok(machine(facts, Some(around)))
 }
 
 /// What a remedy for that has to heed as well.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
-    surroundings::for_remedy(for_status()?)
+    let Machine { facts, around, .. } = for_status()?;
+    let around = around.map(|around| surroundings::for_remedy(&facts, around));
+    Ok(machine(facts, around.transpose()?))
+}
+
+fn machine(facts: Facts, around: Option<Surroundings>) -> Machine {
+    Machine {
+        muted: muted_checks(),
+        ..Machine::new(facts, around)
+    }
 }
 
 /// Whether no other server shares our IPC namespace. Each has a System V segment, whatever its

@@ -14,7 +14,6 @@ use hugeinfo::{
         root::Root,
         uptime, vmstat,
     },
-    model::machine::Machine,
     server::{
         facts::{Facts, LiesOn},
         host::Host,
@@ -151,17 +150,13 @@ pub(crate) fn for_status(
 }
 
 /// What decides over a remedy beside that.
-pub(crate) fn for_remedy(machine: Machine) -> Result<Machine, Error> {
+pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surroundings, Error> {
     let root = Root::system();
-    let Some(around) = machine.around else {
-        return Ok(machine);
-    };
     // What the next boot sets up matters where the server is about to ask for huge pages, and
     // where what raises CommitLimit is to outlive it.
-    let facts = &machine.facts;
     let is_about_to_ask = !facts.asks_for_huge_pages() || facts.target_pool().is_none();
     let is_strict = around.host.vm.overcommit_memory == Some(2);
-    let around = Surroundings {
+    Ok(Surroundings {
         free_blocks: absent_or(buddyinfo::read(&root))?,
         asked_at_boot: if is_about_to_ask || is_strict {
             NextBoot::read(&root)?
@@ -170,8 +165,7 @@ pub(crate) fn for_remedy(machine: Machine) -> Result<Machine, Error> {
         },
         settings: setting_source::in_effect(),
         ..around
-    };
-    Ok(Machine::new(machine.facts, Some(around)))
+    })
 }
 
 /// The servers of this host but this one, and whether there may be more.

@@ -10,6 +10,7 @@ pub(crate) mod interrupts;
 pub(crate) mod jsonb;
 pub(crate) mod latch;
 pub(crate) mod memory;
+pub(crate) mod muted_checks;
 pub(crate) mod near;
 pub(crate) mod places;
 pub(crate) mod processes;

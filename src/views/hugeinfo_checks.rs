@@ -26,6 +26,8 @@ fn hugeinfo_checks() -> Result<
         (
             name!(name, &'static str),
             name!(status, &'static str),
+            name!(severity, i32),
+            name!(is_muted, bool),
             name!(finding, String),
             name!(evidence, JsonB),
             name!(remedy, Option<String>),
@@ -45,6 +47,8 @@ fn hugeinfo_checks() -> Result<
             (
                 check.name,
                 check.status.as_str(),
+                check.status.severity(),
+                check.is_muted,
                 shown(check.finding),
                 JsonB(check.evidence),
                 check.remedy.map(shown),

@@ -24,7 +24,7 @@ COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
 COMMENT ON FUNCTION hugeinfo_runbook(text) IS
 'hugeinfo_runbook(jsonb) with the settings as text of at most 64 kB, for quoted literals.';
 COMMENT ON VIEW hugeinfo_runbook IS
-'Each step from here to a healthy server, in order. Every step has been tried on a model of this machine: none does harm, and none can be left out. No row: there is nothing to do.';
+'Each step from here to a healthy server, in order. Every step has been tried on a model of this machine: none does harm, and none can be left out. Checks that the setting pg_hugeinfo.muted_checks names are left out. No row: there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.step IS
 'Its number, from 1.';
 COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS

@@ -59,8 +59,8 @@ COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
 'Pages that the pool should have: what others use or reserve, plus what this server needs: enough, and not too much.';
 COMMENT ON COLUMN hugeinfo_status.status IS
-'ok, warning, critical, or unknown where a source that is needed is missing or denied: that of the worst finding.';
+'ok, warning, critical, or unknown where a source that is needed is missing or denied: that of the worst finding. Checks that the setting pg_hugeinfo.muted_checks names do not count.';
 COMMENT ON COLUMN hugeinfo_status.reason IS
-'The worst finding with its figures; if all is well, all findings.';
+'The worst finding with its figures; if all is well, all findings, and what muted checks would say.';
 COMMENT ON COLUMN hugeinfo_status.remedy IS
 'What to type. NULL: nothing.';

@@ -1,0 +1,78 @@
+//! The setting `pg_hugeinfo.muted_checks`.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{CStr, CString, c_char, c_void},
+};
+
+use hugeinfo::advice::muted::{self, Muted};
+use pgrx::{
+    GucContext, GucFlags, GucRegistry, GucSetting, PgLogLevel, PgSqlErrorCode, pg_guard, pg_sys,
+    pg_sys::panic::ErrorReport,
+};
+
+use super::encoding::shown;
+
+static LIST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
+
+/// Tells PostgreSQL of it, once, as the library is loaded. What has been set before then is taken
+/// over. Any other setting of our prefix is a typing error, and PostgreSQL says so.
+///
+/// For superusers, and those with `GRANT SET ON PARAMETER`: by `ALTER DATABASE` and `ALTER ROLE` it
+/// reaches the sessions of others, and whoever owns a database could silence its alerts.
+pub(crate) fn define() {
+    // SAFETY: the hook is guarded. The prefix is ours.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"pg_hugeinfo.muted_checks",
+            c"Checks of pg_hugeinfo that alert nobody.",
+            c"A list of names as in hugeinfo_checks, which still shows what they find. hugeinfo_status and hugeinfo_runbook leave them out.",
+            &LIST,
+            GucContext::Suset,
+            GucFlags::from_bits_retain(pg_sys::GUC_LIST_INPUT.cast_signed()),
+            Some(warn_of_unknown),
+            None,
+            None,
+        );
+        pg_sys::MarkGUCPrefixReserved(c"pg_hugeinfo".as_ptr());
+    }
+}
+
+/// The checks that are muted in this session.
+pub(crate) fn muted_checks() -> BTreeSet<&'static str> {
+    let list = LIST.get().unwrap_or_default();
+    Muted::of(&list.to_string_lossy()).names
+}
+
+/// A check of a later version, or a typing error, must stop no server and no session: a warning
+/// to who sets it and, where that could not know the names yet, to who first uses them. Of a
+/// reload the postmaster speaks for all.
+#[pg_guard]
+unsafe extern "C-unwind" fn warn_of_unknown(
+    list: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: PostgreSQL hands over a C string, or a null pointer; the rest are variables of this
+    // process.
+    let (list, is_heard) = unsafe {
+        let list = (!(*list).is_null()).then(|| CStr::from_ptr(*list).to_string_lossy());
+        let is_reload = pg_sys::IsUnderPostmaster && !pg_sys::IsTransactionState();
+        (list, !is_reload && !pg_sys::InitializingParallelWorker)
+    };
+    let unknown = list.map_or_else(Vec::new, |list| Muted::of(&list).unknown);
+    if is_heard && !unknown.is_empty() {
+        let known = muted::known().collect::<Vec<_>>().join(", ");
+        ErrorReport::new(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            shown(format!(
+                "pg_hugeinfo.muted_checks names no check: \"{}\"",
+                unknown.join("\", \"")
+            )),
+            "pg_hugeinfo",
+        )
+        .set_hint(format!("The checks are: {known}."))
+        .report(PgLogLevel::WARNING);
+    }
+    true
+}

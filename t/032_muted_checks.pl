@@ -1,0 +1,162 @@
+# pg_hugeinfo.muted_checks: what is muted still says what it finds, and alerts nobody. It works
+# wherever settings can be set, without preloading, and a name that is none stops nothing.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $node = new_server('muted', huge_pages => 'off');
+$node->safe_psql('postgres', $_) for 'CREATE DATABASE other', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor',
+  'CREATE ROLE owner LOGIN', 'ALTER DATABASE other OWNER TO owner';
+$node->safe_psql('other', 'CREATE EXTENSION pg_hugeinfo');
+
+# In a new session, which has not loaded the library.
+sub status_in
+{
+	my ($database, $role) = @_;
+	return $node->safe_psql($database, 'SELECT status FROM hugeinfo_status', $role ? (extra_params => [ '-U', $role ]) : ());
+}
+
+sub says
+{
+	my ($sql, %options) = @_;
+	my ($exit, $out, $error) = $node->psql($options{in} // 'postgres', $sql, on_error_stop => 0);
+	return { exit => $exit, out => $out, error => $error };
+}
+
+# The server is well but for what it is asked to be: on small pages. Pages of the host that nobody
+# uses are no concern of this test.
+my $muted = 'huge_pages, pool_size';
+my $finding = $node->safe_psql('postgres', q(SELECT finding FROM hugeinfo_checks WHERE name = 'huge_pages'));
+my $plain = status_of($node);
+is($plain->{status}, 'warning', 'on small pages on purpose: a warning');
+is($plain->{reason}, $finding, 'and its reason');
+
+{
+	my $name = 'muted in a session';
+	my $sql = HugeInfo::Session->new($node);
+	my $before = $sql->value(q(SELECT json_agg(c ORDER BY name) FROM (SELECT name, status, severity, remedy FROM hugeinfo_checks) AS c));
+	$sql->value("SET pg_hugeinfo.muted_checks = '$muted'");
+	my ($status) = $sql->rows('SELECT status, reason, remedy FROM hugeinfo_status');
+	is($status->{status}, 'ok', "$name: the status");
+	like($status->{reason}, qr/; muted: huge_pages \(warning: \Q$finding\E\)/, "$name: the reason says what is muted");
+	is($status->{remedy}, undef, "$name: nothing to type");
+	is($sql->value('SELECT hugeinfo_remedy() IS NULL'), 't', "$name: nor by the function");
+	is_deeply([ map { $_->{name} } $sql->rows('SELECT name FROM hugeinfo_checks WHERE is_muted') ], [qw(huge_pages pool_size)], "$name: is_muted");
+	is($sql->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'huge_pages')), $finding, "$name: its finding stays");
+	is($sql->value(q(SELECT json_agg(c ORDER BY name) FROM (SELECT name, status, severity, remedy FROM hugeinfo_checks) AS c)),
+		$before, "$name: so do status and remedy of all");
+	is($sql->value(q(SELECT count(*) FROM hugeinfo_runbook WHERE command ~ 'huge_pages')), 0, "$name: the runbook leaves huge pages out");
+	my @ill = map { $_->{name} } $sql->rows(q(SELECT name FROM hugeinfo_checks WHERE severity >= 2));
+	$sql->value('SET pg_hugeinfo.muted_checks = ' . join ', ', map { uc } @ill);
+	is($sql->value('SELECT count(*) FROM hugeinfo_runbook'), 0, "$name: all that is wrong, in upper case, as a list");
+	cmp_ok($sql->value(q(SELECT count(*) FROM hugeinfo_runbook('{"huge_pages": "try"}'))), '>', 0, "$name: but for a plan");
+	is($sql->value('SELECT count(*) FROM hugeinfo_checks WHERE severity >= 2 AND NOT is_muted'), 0, "$name: the alert of a fleet");
+	$sql->value('RESET pg_hugeinfo.muted_checks');
+	is($sql->value('SELECT status FROM hugeinfo_status'), 'warning', "$name: and back");
+	$sql->close;
+}
+
+{
+	my $name = 'ALTER SYSTEM';
+	is(says("LOAD 'pg_hugeinfo'; ALTER SYSTEM SET pg_hugeinfo.muted_checks = $muted")->{error}, '', "$name: is taken");
+	my $open = HugeInfo::Session->new($node);
+	is($open->value('SELECT status FROM hugeinfo_status'), 'warning', "$name: not before a reload");
+	$node->reload;
+	ok($node->poll_query_until('postgres', q(SELECT status = 'ok' FROM hugeinfo_status)), "$name: after it");
+	ok(until_ok($open), "$name: in open sessions, too");
+	is(status_in('other'), 'ok', "$name: in all databases");
+	is(status_in('postgres', 'monitor'), 'ok', "$name: for all roles");
+	$open->close;
+	$node->restart;
+	is(status_in('postgres'), 'ok', "$name: after a restart");
+	says(q(LOAD 'pg_hugeinfo'; ALTER SYSTEM RESET pg_hugeinfo.muted_checks));
+	$node->restart;
+	is(status_in('postgres'), 'warning', "$name: and back");
+}
+
+sub until_ok
+{
+	my ($sql) = @_;
+	for (1 .. 600)
+	{
+		return 1 if $sql->value('SELECT status FROM hugeinfo_status') eq 'ok';
+		sleep 0.1;
+	}
+	return 0;
+}
+
+for my $set ([ 'ALTER DATABASE other', 'other', 'postgres' ], [ 'ALTER ROLE monitor', 'postgres', undef ],
+	[ 'ALTER ROLE monitor IN DATABASE other', 'other', 'postgres' ])
+{
+	my ($what, $in, $elsewhere) = @$set;
+	# In a session that has not loaded the library, the setting is but a name and a text.
+	is(says("$what SET pg_hugeinfo.muted_checks = '$muted'")->{error}, '', "$what: is taken");
+	is(status_in($in, 'monitor'), 'ok', "$what: a role without privileges gets it");
+	is(status_in($elsewhere, 'monitor'), 'warning', "$what: not elsewhere") if $elsewhere;
+	is(status_in('postgres'), 'warning', "$what: nor for others");
+	says("$what RESET pg_hugeinfo.muted_checks");
+	is(status_in($in, 'monitor'), 'warning', "$what: and back");
+}
+
+{
+	my $name = 'a name that is none';
+	my $warning = qr/WARNING:  pg_hugeinfo\.muted_checks names no check: "hugepages", "o'clock"\n.*HINT:  The checks are: cgroup_fault_limit, huge_pages, /s;
+	my $list = "'hugepages, o''clock, $muted'";
+	my $answer = says("LOAD 'pg_hugeinfo'; SET pg_hugeinfo.muted_checks = $list; SELECT status FROM hugeinfo_status");
+	like($answer->{error}, $warning, "$name: a warning to who sets it");
+	is($answer->{out}, 'ok', "$name: the others count");
+	$answer = says("LOAD 'pg_hugeinfo'; ALTER SYSTEM SET pg_hugeinfo.muted_checks = $list");
+	like($answer->{error}, $warning, "$name: by ALTER SYSTEM, too");
+	is($answer->{exit}, 0, "$name: it is set");
+	$node->restart;
+	is(says('SELECT 1')->{error}, '', "$name: no word to who does not use the library");
+	$answer = says('SELECT status FROM hugeinfo_status');
+	like($answer->{error}, $warning, "$name: a warning to who first does");
+	is($answer->{out}, 'ok', "$name: the server has started, and the others count");
+	configure($node, shared_preload_libraries => 'pg_hugeinfo');
+	$node->restart;
+	is(says('SELECT status FROM hugeinfo_status')->{out}, 'ok', "$name: preloaded");
+	like(slurp_file($node->logfile), $warning, "$name: the server's log has it");
+	configure($node, shared_preload_libraries => '');
+	says(q(LOAD 'pg_hugeinfo'; ALTER SYSTEM RESET pg_hugeinfo.muted_checks));
+	$node->restart;
+	$answer = says("ALTER DATABASE other SET pg_hugeinfo.muted_checks = $list");
+	is($answer->{exit}, 0, "$name: by ALTER DATABASE");
+	$answer = says('SELECT status FROM hugeinfo_status', in => 'other');
+	like($answer->{error}, $warning, "$name: a warning there");
+	is($answer->{out}, 'ok', "$name: and the others count");
+	says('ALTER DATABASE other RESET pg_hugeinfo.muted_checks');
+	like(says(q(SET pg_hugeinfo.mute_checks = 'swap'; SELECT status FROM hugeinfo_status))->{error},
+		qr/WARNING:  invalid configuration parameter name "pg_hugeinfo.mute_checks"/, "a setting that is none");
+}
+
+# Who owns a database must not silence the alerts of those who watch it.
+{
+	my $name = 'no superuser';
+	my $sql = "SET pg_hugeinfo.muted_checks = '$muted'; SELECT status FROM hugeinfo_status";
+	my $as = sub { my ($role, $text) = @_; return says("SET SESSION AUTHORIZATION $role; $text", in => 'other') };
+	my $answer = $as->('monitor', $sql);
+	like($answer->{error}, qr/permission denied to set parameter "pg_hugeinfo.muted_checks"/, "$name: may not set it");
+	is($answer->{out}, 'warning', "$name: which changes nothing");
+	# with and without the library in its session
+	says('GRANT pg_monitor TO owner', in => 'other');
+	for my $before ('', 'SELECT status FROM hugeinfo_status; ')
+	{
+		$answer = $as->('owner', "${before}ALTER DATABASE other SET pg_hugeinfo.muted_checks = '$muted'");
+		like($answer->{error}, qr/permission denied to set parameter/, "$name: nor for its own database: $before");
+		is(status_in('other', 'monitor'), 'warning', "$name: where all stays as it is");
+	}
+	says('GRANT SET ON PARAMETER pg_hugeinfo.muted_checks TO monitor');
+	is($as->('monitor', $sql)->{out}, 'ok', "$name: until granted");
+}
+
+$node->stop;
+done_testing;
