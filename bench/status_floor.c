@@ -4,7 +4,7 @@
  *
  *     status_floor PID ADDRESS TIMES    PID: the postmaster; ADDRESS: inside its main segment, hexadecimal
  *
- * Prints what floor.h says. To be kept in step with crates/hugeinfo/src/facts.rs: bench/status compares the reads. Needs
+ * Prints what floor.h says. To be kept in step with for_status in src/machine.rs: bench/status compares the reads. Needs
  * PROCMAP_QUERY (Linux 6.11).
  */
 #include "floor.h"
@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 /* From include/uapi/linux/fs.h: the headers installed may be older than the kernel. */
 struct procmap_query
@@ -25,6 +26,8 @@ struct procmap_query
 #define POOLS "/sys/kernel/mm/hugepages"
 
 static const char *const counters[] = {"nr", "free", "resv", "surplus", "nr_overcommit"};
+/* The file itself, what ALTER SYSTEM writes, and the files that settings come from: that file. */
+static const char *const configuration[] = {"postgresql.conf", "postgresql.auto.conf", "postgresql.conf"};
 static const char *const limits[2][4] = {
 	{"limit_in_bytes", "usage_in_bytes", "rsvd.limit_in_bytes", "rsvd.usage_in_bytes"},
 	{"max", "current", "rsvd.max", "rsvd.current"},
@@ -111,6 +114,7 @@ status(const char *pid, uint64_t address)
 	char		of_group[sizeof group];
 	struct dirent *entry;
 	struct procmap_query segment;
+	struct stat file;
 	DIR		   *directory = opendir(POOLS);
 
 	if (!directory)
@@ -135,6 +139,10 @@ status(const char *pid, uint64_t address)
 	close(maps);
 
 	slurp("/proc/meminfo", 4096);
+	slurp("/sys/devices/system/node/has_memory", 4096);
+	for (int i = 0; i < 3; i++)
+		stat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
+	slurp("/proc/sysvipc/shm", 4096);
 	slurp(named("/proc/%s/cgroup", pid), 4096);
 	slurp_up_to(*mount ? mount : NULL, "/proc/self/mountinfo", 4096);
 	if (!*group)

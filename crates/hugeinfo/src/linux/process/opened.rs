@@ -123,6 +123,7 @@ impl Process {
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
+        buffer.try_reserve(ROOM)?;
         read_all(&self.file(name)?, limit, || self.path.join(name), buffer)?;
         Ok(buffer)
     }
