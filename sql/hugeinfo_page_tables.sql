@@ -12,6 +12,7 @@ SELECT bool_and(t.one_backend_bytes = 8 * ceil(need::numeric / t.page_size_bytes
        bool_and(t.present_backends_bytes % t.one_backend_bytes = 0
                 AND t.present_backends_bytes / t.one_backend_bytes >= 4) AS present_backends_bytes,
        bool_and(t.max_connections_bytes = t.one_backend_bytes * current_setting('max_connections')::bigint) AS max_connections_bytes,
-       bool_and(t.saving_bytes = t.now_bytes - t.present_backends_bytes) AS saving_bytes
+       bool_and(t.saving_bytes < t.now_bytes
+                AND sign(t.saving_bytes) = sign(t.page_size_bytes - s.page_size_bytes)) AS saving_bytes
 FROM hugeinfo_page_tables AS t, hugeinfo_status AS s,
      LATERAL least(s.segment_bytes, pg_size_bytes(current_setting('shared_memory_size'))) AS need;

@@ -11,6 +11,7 @@ use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
+use List::Util qw(min sum);
 use POSIX ();
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -35,14 +36,16 @@ sub page_tables { my ($pid) = @_; return status_file($pid)->{page_table_bytes} }
 sub compare_view
 {
 	my ($sql, $name) = @_;
-	my ($processes, $now, @rows);
+	my (@each, @rows);
 	my $still = until_true(sub {
-		my $read = sub { my @pids = family($node->{_pid}); return (scalar @pids, sum_of('page_table_bytes', map { status_file($_) } @pids)) };
+		my $read = sub { return map { page_tables($_) // () } sort { $a <=> $b } family($node->{_pid}) };
 		my @before = $read->();
 		@rows = $sql->rows('SELECT * FROM hugeinfo_page_tables');
-		($processes, $now) = $read->();
-		"@before" eq "$processes $now";
+		@each = $read->();
+		"@before" eq "@each";
 	});
+	my ($processes, $now, $own) = (scalar @each, sum(@each), min(@each));
+	my ($in_use) = map { $_->{one_backend_bytes} } grep { $_->{is_used_by_server} eq 't' } @rows;
 	ok($still, "$name: the processes stand still");
 
 	my $real = segment($node->{_pid});
@@ -67,7 +70,8 @@ sub compare_view
 				present_backends_bytes => $one * $processes,
 				max_connections_bytes => $one * 20,
 				now_bytes => $now,
-				saving_bytes => $now - $one * $processes,
+				# of what each has beyond the one with the fewest
+				saving_bytes => sum(map { my $part = min($_ - $own, $in_use); $part - POSIX::ceil($part * $one / $in_use) } @each),
 			},
 			"$name, $page: all columns");
 	}
@@ -108,6 +112,11 @@ sub growth
 		# a little more for what else it touched, and the levels above
 		cmp_ok($grown, '>=', $least, "$name: 8 bytes for each page that it touched");
 		cmp_ok($grown, '<=', 1.05 * $foretold, "$name: and no more than foretold");
+
+		cmp_ok($row{ $kb * 1024 }{saving_bytes}, '>=', 0.9 * $least, "$name: huge ones would save nearly all of it") if $kb;
+		is($row{ base_page() }{saving_bytes}, 0, "$name: and these nothing");
+		like($sql->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'page_tables')),
+			qr/^page tables of \d+ processes take \d+ [kM]B, on huge pages of \d+ \wB they would take \d+ [kM]B; /, "$name: the finding has both");
 
 		# another one, and the sum grows by as much
 		my ($again, $second) = growth($sql, "$name, another backend");

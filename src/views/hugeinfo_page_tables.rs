@@ -2,7 +2,7 @@
 
 use hugeinfo::{
     linux::{error::absent_or, process::status},
-    model::page_tables::bytes_of_one,
+    model::page_tables::{bytes_of_one, on_other_pages},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -42,23 +42,27 @@ fn hugeinfo_page_tables() -> Result<
                 .map(|memory| memory.page_tables))
         })?;
         let processes = u64::try_from(present.len()).unwrap_or(u64::MAX);
-        let now: Option<u64> = present.into_iter().flatten().reduce(u64::saturating_add);
-        let now = bigint_or_null(now)?;
+        let each: Vec<u64> = present.into_iter().flatten().collect();
+        let now = bigint_or_null(each.iter().copied().reduce(u64::saturating_add))?;
+        let lies_on = facts.page_bytes();
 
         let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
         let rows = std::iter::once(facts.base_page_bytes)
             .chain(huge)
             .map(|page_bytes| {
-                let one = bytes_of_one(facts.needed_bytes(), page_bytes);
-                let present = bigint(one.saturating_mul(processes))?;
+                let segment = facts.needed_bytes();
+                let one = bytes_of_one(segment, page_bytes);
+                let then =
+                    lies_on.map(|lies_on| on_other_pages(&each, segment, lies_on, page_bytes));
+                let then = bigint_or_null(then)?;
                 Ok::<_, Error>((
                     bigint(page_bytes)?,
-                    facts.page_bytes().map(|lies_on| lies_on == page_bytes),
+                    lies_on.map(|lies_on| lies_on == page_bytes),
                     bigint(one)?,
-                    present,
+                    bigint(one.saturating_mul(processes))?,
                     bigint(one.saturating_mul(max_connections()))?,
                     now,
-                    now.map(|now| now - present),
+                    now.zip(then).map(|(now, then)| now - then),
                 ))
             });
         rows.collect::<Result<Vec<_>, Error>>()

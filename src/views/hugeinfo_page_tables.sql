@@ -33,4 +33,4 @@ COMMENT ON COLUMN hugeinfo_page_tables.max_connections_bytes IS
 COMMENT ON COLUMN hugeinfo_page_tables.now_bytes IS
 'Bytes of page tables that all processes of this server have now, private memory included (VmPTE). Tables that processes share count for each of them.';
 COMMENT ON COLUMN hugeinfo_page_tables.saving_bytes IS
-'now_bytes less present_backends_bytes: an estimate of what such pages would save now. now_bytes has the page tables of private memory in it, too, and present_backends_bytes takes every process to have touched the whole segment. Negative: it would cost more.';
+'Bytes that these processes would have less in page tables if the main segment lay on such pages: an estimate. The process with the fewest page tables has them for private memory, and each of the others as much; what is beyond, up to one_backend_bytes of the present page size, is for the segment. 0 for the size in use. Negative for smaller pages: it would cost more. NULL: the size in use cannot be seen, or the kernel shows no page tables.';

@@ -20,3 +20,32 @@ const ENTRY_BYTES: u64 = 8;
 pub fn bytes_of_one(segment_bytes: u64, page_bytes: u64) -> u64 {
     pages_required(segment_bytes, page_bytes).saturating_mul(ENTRY_BYTES)
 }
+
+/// Bytes of page tables that these processes would have if the segment lay on pages of another
+/// size: an estimate, from those that each has now.
+///
+/// The process with the fewest has them for memory of its own, and none of the others needs less
+/// for that. What is beyond, up to the whole segment, is for the segment, and grows and shrinks
+/// with the number of its pages.
+///
+/// ```
+/// use hugeinfo::model::page_tables::on_other_pages;
+///
+/// const MB: u64 = 1 << 20;
+/// // 64 GB in small pages: a process that has touched half of it, and one that has touched nothing.
+/// let now = [65 * MB, MB];
+/// assert_eq!(on_other_pages(&now, 64 << 30, 4 << 10, 2 << 20), 2 * MB + MB / 8);
+/// assert_eq!(on_other_pages(&now, 64 << 30, 4 << 10, 4 << 10), 66 * MB);
+/// ```
+pub fn on_other_pages(now: &[u64], segment_bytes: u64, page_bytes: u64, other_bytes: u64) -> u64 {
+    let own = now.iter().copied().min().unwrap_or(0);
+    let most = bytes_of_one(segment_bytes, page_bytes);
+    let most_then = bytes_of_one(segment_bytes, other_bytes);
+    let then = now.iter().map(|&now| {
+        let of_segment = (now - own).min(most);
+        let scaled = u128::from(of_segment) * u128::from(most_then);
+        let scaled = scaled.div_ceil(u128::from(most.max(1)));
+        (now - of_segment).saturating_add(u64::try_from(scaled).unwrap_or(u64::MAX))
+    });
+    then.fold(0, u64::saturating_add)
+}
