@@ -19,13 +19,11 @@ use crate::{
     surroundings,
 };
 
-/// The facts about the server itself: some small files.
+/// The facts about the server itself: some small files, and the environment that the postmaster
+/// handed down.
 pub(crate) fn facts() -> Result<Facts, Error> {
-    Ok(Facts::read(
-        &Root::system(),
-        server::server()?,
-        &server::subject(),
-    )?)
+    let facts = Facts::read(&Root::system(), server::server()?, &server::subject())?;
+    Ok(facts.with_pod_limits(|name| std::env::var_os(name)))
 }
 
 /// All that the checks look at. What the configuration files say costs a child process.

@@ -108,6 +108,35 @@ SKIP:
 	compare_group($seen->{pools}{$kb}, 'free', undef, undef, $name);
 	compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
 
+	# As in a pod, whose own limit is enforced above the container's group.
+	{
+		my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'Gi' : $kb >= 1 << 10 ? ($kb >> 10) . 'Mi' : "${kb}Ki";
+		my $variable = "PG_HUGEINFO_LIMIT_HUGEPAGES_$size";
+		my $check = q(SELECT status, finding FROM hugeinfo_checks WHERE name = 'cgroup_fault_limit');
+		$name = "the pod's limit, which the server is told";
+		local $ENV{$variable} = 6 * $page;
+		restart_in($node, 'wide');
+		$seen = observe($node);
+		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name);
+		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
+		like($seen->{status}{reason}, qr/^the pod's limit \(environment variable $variable\) lets /, "$name: where it comes from");
+		like($seen->{status}{remedy}, qr/limit on huge pages of the pod/, "$name: the remedy");
+
+		$name = "the pod's limit, higher than that of the container";
+		local $ENV{$variable} = ($need + 10) * $page;
+		restart_in($node, 'wide');
+		$seen = observe($node);
+		compare_group($seen->{pools}{$kb}, 'wide', $need * $page, undef, $name);
+		compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
+
+		$name = "the pod's limit in other words";
+		local $ENV{$variable} = '1100Mi';
+		restart_in($node, 'wide');
+		is($node->safe_psql('postgres', $check),
+			qq(unknown|whether a control group limits the huge pages of the server cannot be told: a number of bytes was expected in the server's environment variable $variable, and it is "1100Mi"),
+			"$name: the check says so");
+	}
+
 	$name = 'the bomb, one page below';
 	group('tight', fault => ($need - 1) * $page);
 	restart_in($node, 'tight');

@@ -379,6 +379,7 @@ mod restarts {
             }),
             pools: Ok(pools),
             allowed_nodes: AllowedNodes::All,
+            misread_limits: Vec::new(),
             hugetlb: Ok(Hugetlb {
                 version: Version::V2,
                 groups: Vec::new(),
@@ -489,9 +490,10 @@ mod restarts {
                 meminfo: Ok(Meminfo { total_bytes, default_huge_page_bytes: Some(target) }),
                 pools: if pools.is_empty() { Err(absent()) } else { Ok(pools) },
                 allowed_nodes: AllowedNodes::All,
+                misread_limits: Vec::new(),
                 hugetlb: Ok(Hugetlb {
                     version: Version::V1,
-                    groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits, is_set_outside: false }],
+                    groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits, is_told: false, is_set_outside: false }],
                 }),
             }
         }

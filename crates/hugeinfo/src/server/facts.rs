@@ -100,8 +100,21 @@ pub struct Facts {
     pub pools: Result<Vec<Pool>, Absent>,
     /// The control group's limits.
     pub hugetlb: Result<Hugetlb, Absent>,
+    /// Limits that the server was told of in words that nobody understands.
+    pub misread_limits: Vec<MisreadLimit>,
     /// The NUMA nodes that it may take memory from.
     pub allowed_nodes: AllowedNodes,
+}
+
+/// An environment variable that should hold a limit on huge pages, and holds something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MisreadLimit {
+    /// The page size that it is about.
+    pub page_bytes: u64,
+    /// Its name.
+    pub variable: String,
+    /// What it holds.
+    pub value: String,
 }
 
 /// The NUMA nodes that a server may take memory from: its control group says which
@@ -200,6 +213,7 @@ impl Facts {
         Ok(Self {
             server,
             planned: None,
+            misread_limits: Vec::new(),
             base_page_bytes: pages::base_page_bytes(),
             segment,
             meminfo: absent_or(meminfo::read(root))?,

@@ -7,6 +7,7 @@ pub mod holders;
 pub mod host;
 pub mod instances;
 pub mod mapping_kind;
+pub mod pod_limits;
 pub mod postmaster_pid;
 pub mod restored;
 pub mod setting;

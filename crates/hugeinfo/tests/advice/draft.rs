@@ -459,6 +459,7 @@ impl Draft {
                 default_huge_page_bytes: Some(default),
             }),
             pools: Ok(pools.clone()),
+            misread_limits: Vec::new(),
             hugetlb: Ok(Hugetlb {
                 version: if self.is_v1 { Version::V1 } else { Version::V2 },
                 groups,
@@ -608,6 +609,7 @@ impl Draft {
                 directory.push(format!("level{deeper}"));
             }
             groups.push(Group {
+                is_told: false,
                 directory,
                 limits: vec![Limits {
                     page_bytes: page,

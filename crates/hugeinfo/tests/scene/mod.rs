@@ -78,6 +78,7 @@ pub fn healthy() -> Facts {
                 overcommit: 0,
             },
         ]),
+        misread_limits: Vec::new(),
         hugetlb: Ok(Hugetlb {
             version: Version::V2,
             groups: vec![],
@@ -307,6 +308,7 @@ pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<
                 reservation_use: Some(0),
             }],
             is_set_outside: false,
+            is_told: false,
         }],
     });
 }

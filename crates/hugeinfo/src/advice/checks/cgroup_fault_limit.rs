@@ -69,13 +69,27 @@ pub(super) fn of_next_start(machine: &Machine) -> Answer {
 
 fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold> {
     facts.hugetlb.as_ref()?;
-    fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))
+    let refusals =
+        fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))?;
+    let mut misread = facts.misread_limits.iter();
+    match misread.find(|misread| misread.page_bytes == page_bytes) {
+        Some(misread) if refusals.is_empty() => Err(Untold(format!(
+            "a number of bytes was expected in the server's environment variable {}, and it is {:?}",
+            misread.variable, misread.value
+        ))),
+        _ => Ok(refusals),
+    }
 }
 
 fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
+    let name = nearest.group.directory.display();
+    let group = if nearest.group.is_told {
+        format!("the pod's limit (environment variable {name})")
+    } else {
+        format!("control group {name}")
+    };
     format!(
-        "control group {} allows {} of {} pages, and {}",
-        nearest.group.directory.display(),
+        "{group} allows {} of {} pages, and {}",
         human(nearest.limit),
         human(page_bytes),
         human(nearest.wanted),
@@ -83,9 +97,12 @@ fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
 }
 
 fn evidence(nearest: &LowLimit<'_>, page_bytes: u64) -> Value {
+    let name = nearest.group.directory.display().to_string();
+    let is_told = nearest.group.is_told;
     json!({
         "page_size_bytes": page_bytes,
-        "cgroup": nearest.group.directory.display().to_string(),
+        "cgroup": (!is_told).then_some(&name),
+        "environment_variable": is_told.then_some(&name),
         "cgroup_limit_bytes": nearest.limit,
         "wanted_bytes": nearest.wanted,
     })

@@ -32,13 +32,15 @@ pub struct Limits {
 /// One group on the way from the process to the root of what we can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its directory.
+    /// Its directory; of one that the server was told of, what told it.
     pub directory: PathBuf,
     /// A page size each; empty where the controller isn't enabled for the group.
     pub limits: Vec<Limits>,
     /// Whether these can be set from outside alone: it is the outermost group of a container, whose
     /// limits are not its to set, or the container may only read.
     pub is_set_outside: bool,
+    /// Whether it cannot be seen, and the server was told of its limits.
+    pub is_told: bool,
 }
 
 /// The group of a process and its ancestors, nearest first. A limit holds for all below it.
@@ -103,6 +105,7 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
             directory,
             limits,
             is_set_outside: false,
+            is_told: false,
         });
     }
     let has_limit =
@@ -144,7 +147,7 @@ pub struct Refused {
 /// Errors: a file that is malformed or fails to be read; never one that is absent.
 pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError> {
     let mut all = Vec::new();
-    for group in &hugetlb.groups {
+    for group in hugetlb.groups.iter().filter(|group| !group.is_told) {
         for &Limits { page_bytes, .. } in &group.limits {
             let file = |name| {
                 let name = hugetlb.version.hugetlb_file(page_bytes, name);

@@ -1,0 +1,93 @@
+//! What a container was told of its pod's limits on huge pages.
+//!
+//! Kubernetes limits a pod in a control group above those of its containers, which cannot be seen
+//! from inside (kubernetes issue 85938). The downward API puts the limit into an environment
+//! variable: `resourceFieldRef: limits.hugepages-2Mi`, a number of bytes.
+
+use std::ffi::{OsStr, OsString};
+
+use crate::{
+    linux::{
+        cgroup::{Group, Limits},
+        text::parse_number,
+    },
+    server::facts::{Facts, MisreadLimit},
+};
+
+impl Facts {
+    /// The same with the limits in the environment, as groups above all others. An empty variable
+    /// is none.
+    #[must_use]
+    pub fn with_pod_limits(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
+        let Ok(hugetlb) = &mut self.hugetlb else {
+            return self;
+        };
+        for pool in self.pools.iter().flatten() {
+            let page_bytes = pool.page_bytes;
+            let variable = variable(page_bytes);
+            let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let Some(bytes) = bytes(&value) else {
+                self.misread_limits.push(MisreadLimit {
+                    page_bytes,
+                    variable,
+                    value: value.to_string_lossy().into_owned(),
+                });
+                continue;
+            };
+            // At least what the container uses.
+            let mut all = hugetlb.groups.iter().flat_map(|group| &group.limits);
+            let of_container = all.rfind(|limits| limits.page_bytes == page_bytes);
+            let limits = Limits {
+                page_bytes,
+                fault_limit: Some(bytes),
+                fault_use: of_container.and_then(|limits| limits.fault_use),
+                reservation_limit: None,
+                reservation_use: of_container.and_then(|limits| limits.reservation_use),
+            };
+            hugetlb.groups.push(Group {
+                directory: variable.into(),
+                limits: vec![limits],
+                is_set_outside: true,
+                is_told: true,
+            });
+        }
+        self
+    }
+}
+
+/// `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi`, as Kubernetes names the resource `hugepages-2Mi`.
+fn variable(page_bytes: u64) -> String {
+    let kilobytes = page_bytes >> 10;
+    let size = if kilobytes >= 1 << 20 {
+        format!("{}Gi", kilobytes >> 20)
+    } else if kilobytes >= 1 << 10 {
+        format!("{}Mi", kilobytes >> 10)
+    } else {
+        format!("{kilobytes}Ki")
+    };
+    format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
+}
+
+fn bytes(value: &OsStr) -> Option<u64> {
+    parse_number(value.as_encoded_bytes().trim_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_named_as_kubernetes_names_page_sizes() {
+        for (page_bytes, size) in [
+            (64 << 10, "64Ki"),
+            (2 << 20, "2Mi"),
+            (512 << 20, "512Mi"),
+            (1 << 30, "1Gi"),
+        ] {
+            let name = format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}");
+            assert_eq!(variable(page_bytes), name);
+        }
+    }
+}
