@@ -73,7 +73,10 @@ SELECT hugeinfo_fault_rates('NaN'::numeric);
 SELECT hugeinfo_fault_rates('Infinity'::numeric);
 SELECT hugeinfo_fault_rates('-Infinity'::numeric);
 \set VERBOSITY default
+-- NULL: no row, and no sleep
 SELECT count(*) FROM hugeinfo_fault_rates(NULL);
+SELECT count(*) FROM hugeinfo_fault_rates(NULL::interval);
+SELECT count(*) FROM hugeinfo_fault_rates(NULL::integer);
 
 -- a cancel ends the wait, and the next call is right
 SET statement_timeout = '100ms';

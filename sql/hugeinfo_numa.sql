@@ -5,21 +5,19 @@
 -- a row for each node and page size
 SELECT count(*) = (SELECT count(*) FROM pg_ls_dir('/sys/devices/system/node', true, false) AS name WHERE name ~ '^node[0-9]+$')
                 * (SELECT count(*) + 1 FROM hugeinfo_pools) AS rows,
-       count(DISTINCT (node, page_size_bytes)) = count(*) AS no_row_twice
+       count(DISTINCT (numa_node, page_size_bytes)) = count(*) AS no_row_twice
 FROM hugeinfo_numa;
-SELECT (SELECT array_agg((node, page_size_bytes)) FROM hugeinfo_numa)
-     IS NOT DISTINCT FROM (SELECT array_agg((node, page_size_bytes) ORDER BY node, page_size_bytes) FROM hugeinfo_numa) AS in_order;
+SELECT (SELECT array_agg((numa_node, page_size_bytes)) FROM hugeinfo_numa)
+     IS NOT DISTINCT FROM (SELECT array_agg((numa_node, page_size_bytes) ORDER BY numa_node, page_size_bytes) FROM hugeinfo_numa) AS in_order;
 
 -- the node's files
 SELECT count(*) AS differences
 FROM hugeinfo_numa AS n,
-     LATERAL (SELECT '/sys/devices/system/node/node' || node AS dir) AS d,
+     LATERAL (SELECT '/sys/devices/system/node/node' || numa_node AS dir) AS d,
      LATERAL (SELECT format('%s/hugepages/hugepages-%skB/', dir, page_size_bytes / 1024) AS pool) AS p
 WHERE n.total_pages IS DISTINCT FROM pg_read_file(pool || 'nr_hugepages', 0, 100, true)::bigint
    OR (n.free_pages BETWEEN 0 AND n.total_pages) IS NOT DISTINCT FROM false
-   OR n.surplus_pages IS DISTINCT FROM pg_read_file(pool || 'surplus_hugepages', 0, 100, true)::bigint
-   OR n.memory_total_bytes IS DISTINCT FROM 1024 * substring(pg_read_file(dir || '/meminfo') from 'MemTotal: *([0-9]+) kB')::bigint
-   OR n.memory_free_bytes NOT BETWEEN 0 AND n.memory_total_bytes;
+   OR n.surplus_pages IS DISTINCT FROM pg_read_file(pool || 'surplus_hugepages', 0, 100, true)::bigint;
 
 -- the nodes together are the pool
 SELECT p.page_size_bytes
@@ -31,9 +29,9 @@ HAVING sum(n.total_pages) <> p.total_pages OR sum(n.surplus_pages) <> p.surplus_
 -- the segment: on its own page size alone, and never more than there is of it
 SELECT count(*) FILTER (WHERE n.is_used_by_server <> (n.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
        count(*) FILTER (WHERE n.segment_pages > 0 AND NOT n.is_used_by_server) AS elsewhere,
-       count(*) FILTER (WHERE n.total_pages IS NULL AND n.page_size_bytes > b.page_size_bytes AND n.memory_total_bytes > 0) AS without_pool,
+       count(*) FILTER (WHERE n.total_pages IS NULL AND n.page_size_bytes > b.page_size_bytes AND m.memory_total_bytes > 0) AS without_pool,
        bool_and(n.total_pages IS NULL OR n.page_size_bytes > b.page_size_bytes) AS small_pages_have_none
-FROM hugeinfo_numa AS n, hugeinfo_status AS s, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
+FROM hugeinfo_numa AS n JOIN hugeinfo_numa_nodes AS m USING (numa_node), hugeinfo_status AS s, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
 SELECT (SELECT coalesce(sum(segment_pages) BETWEEN 1 AND s.segment_pages, false) FROM hugeinfo_numa)
      = (pg_read_file('/proc/self/numa_maps', 0, 1, true) IS NOT NULL) AS segment_pages
 FROM hugeinfo_status AS s;

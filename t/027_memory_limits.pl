@@ -60,6 +60,7 @@ my %queries = (
 	hugeinfo_meminfo => 'SELECT count(*) FROM hugeinfo_meminfo',
 	hugeinfo_vmstat => 'SELECT count(*) FROM hugeinfo_vmstat',
 	hugeinfo_numa => 'SELECT count(*) FROM hugeinfo_numa',
+	hugeinfo_numa_nodes => 'SELECT count(*) FROM hugeinfo_numa_nodes',
 	hugeinfo_holders => 'SELECT count(*) FROM hugeinfo_holders',
 	hugeinfo_sources => 'SELECT count(*) FROM hugeinfo_sources',
 	hugeinfo_instances => 'SELECT count(*) FROM hugeinfo_instances',

@@ -14,6 +14,7 @@ use crate::{
 
 overloads! {
     "hugeinfo_memory", (
+        name!(pid, i32),
         name!(rss_bytes, Option<i64>),
         name!(pss_bytes, Option<i64>),
         name!(pss_anon_bytes, Option<i64>),
@@ -51,6 +52,7 @@ fn row(pid: i32) -> Result<Option<Row>, Error> {
     }
     let figures = total.unwrap_or_default();
     Ok(Some((
+        pid,
         bigint_or_null(figures.rss)?,
         bigint_or_null(figures.pss)?,
         bigint_or_null(figures.pss_anon)?,

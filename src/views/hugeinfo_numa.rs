@@ -1,5 +1,5 @@
-//! `hugeinfo_numa`: a row for each NUMA node and page size: its memory, its part of the pool, and
-//! its part of the main segment.
+//! `hugeinfo_numa`: a row for each NUMA node and page size: its part of the pool, and its part of
+//! the main segment. What belongs to a node as a whole is in `hugeinfo_numa_nodes`.
 
 use hugeinfo::linux::{
     error::absent_or,
@@ -27,14 +27,12 @@ fn hugeinfo_numa() -> Result<
     TableIterator<
         'static,
         (
-            name!(node, i64),
+            name!(numa_node, i64),
             name!(page_size_bytes, i64),
             name!(is_used_by_server, Option<bool>),
             name!(total_pages, Option<i64>),
             name!(free_pages, Option<i64>),
             name!(surplus_pages, Option<i64>),
-            name!(memory_total_bytes, Option<i64>),
-            name!(memory_free_bytes, Option<i64>),
             name!(segment_pages, Option<i64>),
         ),
     >,
@@ -70,8 +68,6 @@ fn hugeinfo_numa() -> Result<
                     count(|counters| counters.total)?,
                     count(|counters| counters.free)?,
                     count(|counters| counters.surplus)?,
-                    bigint_or_null(node.memory.total)?,
-                    bigint_or_null(node.memory.free)?,
                     bigint_or_null(segment_pages)?,
                 ));
             }

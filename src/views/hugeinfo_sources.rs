@@ -97,6 +97,7 @@ const SMAPS: &[&str] = &[
 ];
 const NUMA_MAPS: &[&str] = &[
     "hugeinfo_numa",
+    "hugeinfo_numa_nodes",
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
@@ -111,6 +112,7 @@ const STATUS: &[&str] = &[
     "hugeinfo_backends",
     "hugeinfo_page_tables",
     "hugeinfo_numa",
+    "hugeinfo_numa_nodes",
     "hugeinfo_instances",
     "hugeinfo_checks",
 ];
@@ -155,6 +157,7 @@ const POOLS: &[&str] = &[
 ];
 const NODES: &[&str] = &[
     "hugeinfo_numa",
+    "hugeinfo_numa_nodes",
     "hugeinfo_host",
     "hugeinfo_status",
     "hugeinfo_pools",

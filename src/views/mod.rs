@@ -11,6 +11,7 @@ mod hugeinfo_meminfo;
 mod hugeinfo_memory;
 mod hugeinfo_next_start;
 mod hugeinfo_numa;
+mod hugeinfo_numa_nodes;
 mod hugeinfo_page_tables;
 mod hugeinfo_plan;
 mod hugeinfo_pools;

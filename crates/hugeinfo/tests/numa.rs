@@ -210,6 +210,31 @@ fn nodes_that_a_server_may_use() {
 }
 
 #[test]
+fn whether_a_node_may_be_used() {
+    let allows = |allowed: &AllowedNodes| [0, 1, 3].map(|node| allowed.allows(node));
+    let some = allowed("Mems_allowed_list:\t1-2\n", Some("default"));
+    assert_eq!(allows(&some), [Some(false), Some(true), Some(false)]);
+    assert_eq!(allows(&AllowedNodes::All), [Some(true); 3]);
+    let untold = allowed("Mems_allowed_list:\t0-3\n", None);
+    assert_eq!(allows(&untold), [None; 3]);
+}
+
+#[test]
+fn processors_of_a_node() {
+    let host = Host::new(&[]);
+    let root = Root::at(host.0.path());
+    let count = |text: &str| {
+        host.write("sys/devices/system/node/node1/cpulist", text);
+        node::read_processors(&root, 1).map(|list| list.count())
+    };
+    assert_eq!(count("0-3,8\n").expect("a list"), 5);
+    assert_eq!(count("\n").expect("a list"), 0);
+    assert!(matches!(count("x\n"), Err(ReadError::Malformed { .. })));
+    let other = node::read_processors(&root, 2).expect_err("no such node");
+    assert!(matches!(other, ReadError::Absent(_)), "{other}");
+}
+
+#[test]
 fn nodes_that_nobody_tells() {
     let untold = allowed("Mems_allowed_list:\t0-3\n", None);
     assert!(matches!(untold, AllowedNodes::Untold(_)), "{untold:?}");

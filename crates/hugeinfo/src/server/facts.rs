@@ -133,6 +133,15 @@ pub enum AllowedNodes {
 }
 
 impl AllowedNodes {
+    /// Whether it may take memory from that node. `None`: the kernel doesn't tell.
+    pub fn allows(&self, number: u32) -> Option<bool> {
+        match self {
+            Self::All => Some(true),
+            Self::Only(nodes) => Some(nodes.iter().any(|node| node.number == number)),
+            Self::Untold(_) => None,
+        }
+    }
+
     /// The counters of nodes are read only where it matters: most hosts have one node, and most
     /// servers may use all.
     fn read(root: &Root, process: &Result<Process, Absent>) -> Result<Self, ReadError> {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::linux::{
     error::{ReadError, absent_or},
     hugepages,
+    list::{self, List},
     numa::nodes,
     root::Root,
     text::{lines, parse_kilobytes, split_once, words},
@@ -114,7 +115,18 @@ fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<NodeCounters
     })
 }
 
-fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
+/// Its processors that run; none: it has memory or devices alone.
+///
+/// Errors: absent where there is no such node.
+pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
+    let path = format!("{}/cpulist", nodes::directory(node));
+    root.parse(&path, "a list of numbers was expected", |bytes| {
+        list::parse(bytes).ok_or(1)
+    })
+}
+
+/// Its memory. Errors: absent where there is no such node.
+pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     let path = format!("{}/meminfo", nodes::directory(node));
     root.parse(
         &path,
