@@ -56,6 +56,7 @@ my %queries = (
 	hugeinfo_own_mappings => 'SELECT count(*) FROM hugeinfo_mappings()',
 	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 ms')),
 	hugeinfo_page_tables => 'SELECT count(*) FROM hugeinfo_page_tables',
+	hugeinfo_footprint => 'SELECT count(*) FROM hugeinfo_footprint',
 	hugeinfo_host => 'SELECT count(*) FROM hugeinfo_host',
 	hugeinfo_meminfo => 'SELECT count(*) FROM hugeinfo_meminfo',
 	hugeinfo_vmstat => 'SELECT count(*) FROM hugeinfo_vmstat',

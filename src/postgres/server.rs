@@ -62,6 +62,30 @@ pub(crate) fn subject() -> Subject {
     }
 }
 
+/// The key of the server's System V segment: the main one, or that which guards the data directory.
+pub(crate) fn system_v_key() -> i32 {
+    // SAFETY: set by the postmaster before it forks, and never changed after. It is a key, widened
+    // (port/sysv_shmem.c `PGSharedMemoryCreate`).
+    let widened = unsafe { pg_sys::UsedShmemSegID };
+    u32::try_from(widened & u64::from(u32::MAX))
+        .unwrap_or_default()
+        .cast_signed()
+}
+
+/// The number of the list of this server's dynamic shared memory. `None`: it has none.
+pub(crate) fn dynamic_control() -> Option<u32> {
+    // SAFETY: the segment begins with this header, and is attached for as long as the server runs.
+    // The number is set before the first backend starts.
+    let header = unsafe {
+        pg_sys::UsedShmemSegAddr
+            .cast::<pg_sys::PGShmemHeader>()
+            .as_ref()
+    };
+    header
+        .map(|header| header.dsm_control)
+        .filter(|&control| control != 0)
+}
+
 /// An address inside the System V segment that guards the data directory.
 pub(crate) fn shim_address() -> u64 {
     // SAFETY: set by the postmaster before it forks, and never changed after.

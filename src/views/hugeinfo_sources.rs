@@ -62,6 +62,7 @@ fn used_for(source: &str) -> &'static [&'static str] {
 }
 
 const SEGMENT_QUERY: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
@@ -73,6 +74,7 @@ const SEGMENT_QUERY: &[&str] = &[
     "hugeinfo_checks",
 ];
 const MAPS: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
@@ -86,6 +88,7 @@ const MAPS: &[&str] = &[
     "hugeinfo_checks",
 ];
 const SMAPS: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_page_tables",
@@ -96,6 +99,7 @@ const SMAPS: &[&str] = &[
     "hugeinfo_checks",
 ];
 const NUMA_MAPS: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_numa",
     "hugeinfo_numa_nodes",
     "hugeinfo_status",
@@ -106,6 +110,7 @@ const NUMA_MAPS: &[&str] = &[
     "hugeinfo_checks",
 ];
 const STATUS: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_plan",
@@ -117,6 +122,7 @@ const STATUS: &[&str] = &[
     "hugeinfo_checks",
 ];
 const PROCESSES: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_backends",
     "hugeinfo_fault_rates",
     "hugeinfo_memory",
@@ -126,6 +132,7 @@ const PROCESSES: &[&str] = &[
     "hugeinfo_checks",
 ];
 const COMMAND_LINES: &[&str] = &[
+    "hugeinfo_footprint",
     "hugeinfo_backends",
     "hugeinfo_fault_rates",
     "hugeinfo_instances",

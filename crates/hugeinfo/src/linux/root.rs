@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -51,6 +51,16 @@ impl Root {
         let mut bytes = Vec::with_capacity(FIRST_READ);
         read_all(&self.open(path)?, LARGEST, || self.path(path), &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Bytes that a file takes where it lies: of one in memory, what it has of it, swapped out or
+    /// not.
+    pub(crate) fn allocated(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
+        let path = self.path(path);
+        match fs::metadata(&path) {
+            Ok(file) => Ok(file.blocks().saturating_mul(512)),
+            Err(error) => Err(ReadError::from_io(path, error)),
+        }
     }
 
     /// Reads a file and makes facts of it. Parsers of whole files say in which line they failed.

@@ -1,8 +1,10 @@
 //! One PostgreSQL server and its machine, as facts. What the kernel doesn't tell is absent, never a
 //! default.
 
+pub mod dynamic_shared_memory;
 pub mod facts;
 pub mod failed_start;
+pub mod footprint;
 pub mod holders;
 pub mod host;
 pub mod instances;

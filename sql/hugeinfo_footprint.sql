@@ -1,0 +1,22 @@
+-- The contract of hugeinfo_footprint.
+\d hugeinfo_footprint
+
+SELECT count(*) AS rows,
+       bool_and(f.in_use = s.in_use) AS in_use,
+       bool_and(f.processes >= 4) AS processes,
+       bool_and(f.segment_bytes = s.segment_bytes) AS segment_bytes,
+       bool_and(f.segment_backed_bytes BETWEEN 1 AND f.segment_bytes) AS segment_backed_bytes,
+       bool_and(f.segment_backed_bytes = f.segment_bytes OR NOT f.in_use) AS all_of_it_on_huge_pages,
+       bool_and(f.other_shared_bytes > 0) AS other_shared_bytes,
+       bool_and(f.total_bytes = f.private_bytes + f.segment_backed_bytes + f.other_shared_bytes + f.page_table_bytes + f.swap_bytes)
+           AS total_bytes,
+       bool_and(f.full_total_bytes - f.total_bytes = f.segment_bytes - f.segment_backed_bytes) AS full_total_bytes
+FROM hugeinfo_footprint AS f, hugeinfo_status AS s;
+
+-- sums of what hugeinfo_backends has process by process, read beside it; they move a little
+SELECT abs(f.private_bytes - b.private_bytes) < 8 << 20 AS private_bytes,
+       abs(f.page_table_bytes - b.page_table_bytes) < 2 << 20 AS page_table_bytes,
+       f.segment_backed_bytes >= least(b.rss_shmem_bytes - f.other_shared_bytes, f.segment_bytes) - (2 << 20) AS segment_backed_bytes
+FROM hugeinfo_footprint AS f,
+     (SELECT sum(rss_anon_bytes) AS private_bytes, sum(page_table_bytes) AS page_table_bytes, max(rss_shmem_bytes) AS rss_shmem_bytes
+      FROM hugeinfo_backends) AS b;
