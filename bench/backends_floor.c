@@ -1,7 +1,8 @@
 /*
- * The least that the kernel takes for one hugeinfo_backends(): the same files of the same processes.
+ * The least that the kernel takes for hugeinfo_backends: the same files of the same processes, the first so many of the four
+ * below. The function reads two; the view two, and all four where its OOM columns are selected.
  *
- *     backends_floor POSTMASTER TIMES
+ *     backends_floor POSTMASTER TIMES FILES
  *
  * To be kept in step with crates/hugeinfo/src/process.rs: bench/backends compares the reads.
  */
@@ -12,7 +13,7 @@ static const char *const files[] = {"stat", "status", "oom_score", "oom_score_ad
 enum {
 	/* stat alone tells whose child a process is */
 	PARENT = 1,
-	ALL = sizeof files / sizeof *files
+	MOST = sizeof files / sizeof *files
 };
 
 static char pids[1 << 17];
@@ -46,9 +47,10 @@ main(int count, char **words)
 {
 	double		start;
 	long		times;
+	size_t		wanted;
 
-	if (count != 3)
-		errx(2, "usage: backends_floor POSTMASTER TIMES");
+	if (count != 4 || (wanted = strtoul(words[3], NULL, 10)) < PARENT || wanted > MOST)
+		errx(2, "usage: backends_floor POSTMASTER TIMES FILES");
 	times = atol(words[2]);
 	start = now();
 	for (long i = 0; i < times; i++)
@@ -59,10 +61,10 @@ main(int count, char **words)
 		process("self", PARENT);
 		slurp(named("/proc/%s/task/%s/children", words[1], words[1]), 4096);
 		memcpy(pids, buffer, sizeof pids);
-		process(words[1], ALL);
+		process(words[1], wanted);
 		while ((pid = strsep(&rest, " ")))
 			if (*pid)
-				process(pid, ALL);
+				process(pid, wanted);
 	}
 	print_cost(start, times);
 	return 0;

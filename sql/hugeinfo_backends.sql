@@ -20,6 +20,33 @@ FROM hugeinfo_backends AS b
 JOIN pg_stat_activity AS a USING (pid)
 WHERE b.pid = pg_backend_pid();
 
+-- Scores are those of the process that was meant: not of one that has its number since, nor of one
+-- of another server.
+SELECT bool_and(hugeinfo_oom_scores(pid, start_ticks) IS NOT NULL) AS same,
+       bool_or(hugeinfo_oom_scores(pid, start_ticks + 1) IS NOT NULL) AS started_later,
+       bool_or(hugeinfo_oom_scores(pid, -start_ticks) IS NOT NULL) AS negative
+FROM hugeinfo_backends()
+WHERE pid IN (pg_backend_pid(), hugeinfo_postmaster_pid());
+SELECT hugeinfo_oom_scores(1, split_part(substring(pg_read_file('/proc/1/stat') from '\) (.*)'), ' ', 20)::bigint) AS of_process_1,
+       hugeinfo_oom_scores(-1, 0) AS no_number, hugeinfo_oom_scores(NULL, 0) AS nobody;
+
+-- What is not selected costs nothing: no call for scores, and no join.
+CREATE FUNCTION pg_temp.plan(query text) RETURNS TABLE (has_scores boolean, has_activity boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    has_scores := false;
+    has_activity := false;
+    FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+        has_scores := has_scores OR line ~ 'hugeinfo_oom_scores';
+        has_activity := has_activity OR line ~ 'pg_stat_get_activity';
+    END LOOP;
+    RETURN NEXT;
+END
+$$;
+SELECT columns, (pg_temp.plan('SELECT ' || columns || ' FROM hugeinfo_backends')).*
+FROM unnest(ARRAY['pid, page_table_bytes, minor_faults, major_faults', 'pid, state', 'pid, oom_score_adj', '*']) AS columns;
+
 -- what the kernel knows of it, read beside it: what can grow meanwhile lies between two reads
 CREATE FUNCTION pg_temp.kb(name text) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT 1024 * substring(pg_read_file('/proc/self/status') from name || ':\s*([0-9]+) kB')::bigint $$;

@@ -10,6 +10,7 @@ SELECT count(*) FROM hugeinfo_pools;
 SELECT count(*) FROM hugeinfo_pools();
 SELECT count(*) FROM hugeinfo_backends;
 SELECT count(*) FROM hugeinfo_backends();
+SELECT hugeinfo_oom_scores(pg_backend_pid(), 0);
 SELECT count(*) FROM hugeinfo_memory();
 SELECT count(*) FROM hugeinfo_memory(pg_backend_pid());
 SELECT count(*) FROM hugeinfo_mappings();

@@ -50,7 +50,7 @@ impl Member {
 }
 
 /// Tells the server's processes from others.
-struct Server {
+pub(crate) struct Server {
     root: Root,
     parent: u32,
     with_slot: HashSet<u32>,
@@ -58,7 +58,7 @@ struct Server {
 
 impl Server {
     /// `None`: `/proc` is of another PID namespace, where our numbers are somebody else's.
-    fn new() -> Result<Option<Self>, Error> {
+    pub(crate) fn new() -> Result<Option<Self>, Error> {
         let root = Root::system();
         let Some(parent) = postmaster(&root)? else {
             return Ok(None);
@@ -93,6 +93,19 @@ impl Server {
             stat,
             has_slot,
         }))
+    }
+
+    /// The process that has that number and has started then, if it is of this server: never
+    /// another that has the number by now.
+    pub(crate) fn born(
+        &self,
+        pid: u32,
+        start_ticks: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Process>, Error> {
+        let member = self.member(pid, buffer)?;
+        let same = member.filter(|member| member.stat.start_ticks == start_ticks);
+        Ok(same.map(|member| member.process))
     }
 
     /// Whether our main segment is mapped in a process: it has it from the postmaster, since a

@@ -137,7 +137,7 @@ SKIP:
 
 	# The asking backend is stopped, wherever it may be in its reading; meanwhile a number goes from a
 	# backend to a stranger. What was found to be the server's before must not be read as the
-	# stranger's after. Backends have four files read each, so that one stop of ten or so comes between
+	# stranger's after. Backends have five files read each, so that one stop of ten or so comes between
 	# two of them.
 	{
 		my $name = 'a number that went to a stranger while it was being read';
@@ -151,7 +151,7 @@ SKIP:
 			BEGIN
 				-- until the lock is given up
 				WHILE NOT pg_try_advisory_lock(1) LOOP
-					SELECT count(*) FROM hugeinfo_backends() WHERE oom_score_adj = $HugeInfo::Namespace::STRANGER_ADJ
+					SELECT count(*) FROM hugeinfo_backends WHERE oom_score_adj = $HugeInfo::Namespace::STRANGER_ADJ
 						OR rss_bytes > $HugeInfo::Namespace::STRANGER_BYTES * 0.9 INTO of_pass;
 					leaked := leaked + of_pass;
 				END LOOP;

@@ -2,6 +2,7 @@
 //! it talks about.
 
 mod c_string;
+pub(crate) mod call;
 pub(crate) mod catalogue;
 pub(crate) mod child;
 pub(crate) mod encoding;

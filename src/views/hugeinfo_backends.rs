@@ -9,12 +9,16 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     numbers::{bigint, bigint_or_null, pid_or_error},
-    postgres::memory::with_room,
-    processes::{self, Member},
+    postgres::{
+        call::{Call, kept},
+        interrupts::check_for_interrupts,
+        memory::with_room,
+    },
+    processes::{self, Member, Server},
 };
 
-/// A row for each process: the postmaster, the logger and all others. Four small reads each, of
-/// `stat`, `status`, `oom_score` and `oom_score_adj`; no walk of page tables.
+/// A row for each process: the postmaster, the logger and all others. Two small reads each, of
+/// `stat` and `status`; no walk of page tables.
 ///
 /// Errors: as `hugeinfo_status`. A process that ends meanwhile is left out.
 #[pg_extern(parallel_restricted, cost = 1000000)]
@@ -36,8 +40,7 @@ fn hugeinfo_backends() -> Result<
             name!(swap_bytes, Option<i64>),
             name!(minor_faults, i64),
             name!(major_faults, i64),
-            name!(oom_score, Option<i32>),
-            name!(oom_score_adj, Option<i32>),
+            name!(start_ticks, i64),
         ),
     >,
     ErrorReport,
@@ -47,8 +50,6 @@ fn hugeinfo_backends() -> Result<
         let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
-        let oom_score = absent_or(oom_score::score(process, buffer))?.ok();
-        let oom_score_adj = absent_or(oom_score::score_adj(process, buffer))?.ok();
         let backend_type = member.type_beyond_activity(buffer);
         Ok::<_, Error>(Some((
             pid_or_error(process.pid())?,
@@ -64,11 +65,43 @@ fn hugeinfo_backends() -> Result<
             bigint_or_null(memory.swap)?,
             bigint(member.stat.minor_faults)?,
             bigint(member.stat.major_faults)?,
-            oom_score,
-            oom_score_adj,
+            bigint(member.stat.start_ticks)?,
         )))
     };
     Ok(TableIterator::new(with_room(|| processes::all(row))?))
 }
 
-extension_sql_file!("hugeinfo_backends.sql", requires = [hugeinfo_backends]);
+/// `oom_score` and `oom_score_adj` of the process that has that number and has started then; NULL
+/// where there is none of this server. Both at once, since each takes the proof of who it is. Stable,
+/// so that the planner leaves it out where neither is selected.
+///
+/// Errors: as `hugeinfo_status`.
+#[pg_extern(stable, parallel_restricted, cost = 10000)]
+fn hugeinfo_oom_scores(
+    pid: i32,
+    start_ticks: i64,
+    call: Call,
+) -> Result<Option<Vec<Option<i32>>>, ErrorReport> {
+    let scores = || {
+        let Some(server) = kept(call, Server::new)? else {
+            return Ok(None);
+        };
+        let (Ok(pid), Ok(start_ticks)) = (u32::try_from(pid), u64::try_from(start_ticks)) else {
+            return Ok(None);
+        };
+        check_for_interrupts();
+        let buffer = &mut Vec::new();
+        let Some(process) = server.born(pid, start_ticks, buffer)? else {
+            return Ok(None);
+        };
+        let score = absent_or(oom_score::score(&process, buffer))?.ok();
+        let score_adj = absent_or(oom_score::score_adj(&process, buffer))?.ok();
+        Ok::<_, Error>(Some(vec![score, score_adj]))
+    };
+    Ok(with_room(scores)?)
+}
+
+extension_sql_file!(
+    "hugeinfo_backends.sql",
+    requires = [hugeinfo_backends, hugeinfo_oom_scores]
+);

@@ -19,20 +19,34 @@ SELECT b.pid,
        b.swap_bytes,
        b.minor_faults,
        b.major_faults,
-       b.oom_score,
-       b.oom_score_adj
-FROM hugeinfo_backends() AS b
-LEFT JOIN pg_catalog.pg_stat_activity AS a ON a.pid = b.pid;
+       b.oom_scores[1] AS oom_score,
+       b.oom_scores[2] AS oom_score_adj
+FROM (
+    -- Kept apart, so that both scores come from one call, and none is made where neither is selected.
+    SELECT f.*, hugeinfo_oom_scores(f.pid, f.start_ticks) AS oom_scores
+    FROM hugeinfo_backends() AS f
+    OFFSET 0
+) AS b
+LEFT JOIN (
+    -- One row for each process, which lets the planner leave out the join where nothing of it is
+    -- selected.
+    SELECT DISTINCT ON (pid) pid, backend_type, datname, usename, application_name, state, backend_start
+    FROM pg_catalog.pg_stat_activity
+) AS a ON a.pid = b.pid;
 
 REVOKE ALL ON FUNCTION hugeinfo_backends() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_oom_scores(integer, bigint) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_backends FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_backends() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_oom_scores(integer, bigint) TO pg_monitor;
 GRANT SELECT ON hugeinfo_backends TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_backends() IS
-'Each process of this server as the kernel sees it; the function behind the view of the same name. backend_type is NULL for those that only pg_stat_activity describes.';
+'Each process of this server as the kernel sees it; the function behind the view of the same name. backend_type is NULL for those that only pg_stat_activity describes. start_ticks: when it started, in clock ticks since boot (field 22 of /proc/PID/stat); with the pid it names a process for good.';
+COMMENT ON FUNCTION hugeinfo_oom_scores(integer, bigint) IS
+'oom_score and oom_score_adj of the process of this server that has this pid and these start_ticks: columns of the view hugeinfo_backends. NULL: there is no such process, so that a pid that was reused never gives the scores of another.';
 COMMENT ON VIEW hugeinfo_backends IS
-'Each process of this server, postmaster and logger included: page tables, memory by kind, faults and OOM score, without walking page tables. Processes are read one after the other: sums over them are not of one moment. NULL: the kernel does not report it, as for a process that has ended and is not waited for yet.';
+'Each process of this server, postmaster and logger included: page tables, memory by kind, faults and OOM score, without walking page tables. Two small files a process; the OOM columns cost three more where one of them is selected, and the columns from pg_stat_activity are looked up only where selected. Processes are read one after the other: sums over them are not of one moment. NULL: the kernel does not report it, as for a process that has ended and is not waited for yet.';
 COMMENT ON COLUMN hugeinfo_backends.pid IS
 'Process number.';
 COMMENT ON COLUMN hugeinfo_backends.backend_type IS
