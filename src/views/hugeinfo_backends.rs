@@ -72,8 +72,8 @@ fn hugeinfo_backends() -> Result<
 }
 
 /// `oom_score` and `oom_score_adj` of the process that has that number and has started then; NULL
-/// where there is none of this server. Both at once, since each takes the proof of who it is. Stable,
-/// so that the planner leaves it out where neither is selected.
+/// where there is none of this server. Both at once, since each takes the proof of who it is.
+/// Stable, so that the planner leaves it out where neither is selected.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]

@@ -22,7 +22,8 @@ SELECT b.pid,
        b.oom_scores[1] AS oom_score,
        b.oom_scores[2] AS oom_score_adj
 FROM (
-    -- Kept apart, so that both scores come from one call, and none is made where neither is selected.
+    -- Kept apart, so that both scores come from one call, and none is made where neither is
+    -- selected.
     SELECT f.*, hugeinfo_oom_scores(f.pid, f.start_ticks) AS oom_scores
     FROM hugeinfo_backends() AS f
     OFFSET 0
