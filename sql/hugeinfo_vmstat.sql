@@ -11,6 +11,13 @@ SELECT split_part(text, ' ', 1) AS name, split_part(text, ' ', 2)::bigint AS val
 FROM regexp_split_to_table(rtrim(pg_read_file('/proc/vmstat'), E'\n'), '\n') AS text;
 SELECT (SELECT array_agg(name) FROM seen) = (SELECT array_agg(name ORDER BY n) FROM before) AS names;
 
+-- by topic
+SELECT bool_and(topic IN ('thp', 'huge_pages', 'compaction', 'swap', 'numa', 'reclaim', 'faults', 'other')) AS topics,
+       bool_and((topic = 'thp') = (name ~ '^(thp_|nr_anon_transparent|nr_(shmem|file)_(hugepages|pmdmapped))')) AS thp,
+       bool_and(topic = 'faults') FILTER (WHERE name IN ('pgfault', 'pgmajfault')) AS faults,
+       bool_and(topic = 'reclaim') FILTER (WHERE name ~ '^(allocstall_|pgsteal_|pgscan_)') AS reclaim
+FROM seen;
+
 -- what only grows lies between two reads of the file
 SELECT bool_and(s.value BETWEEN b.value AND l.value) AS counts, count(*) > 10 AS many
 FROM seen AS s

@@ -14,14 +14,22 @@ use crate::{
 /// Errors: as `hugeinfo_status`, and 22003 where a number is beyond `bigint`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
-fn hugeinfo_vmstat()
--> Result<TableIterator<'static, (name!(name, String), name!(value, i64))>, ErrorReport> {
+fn hugeinfo_vmstat() -> Result<
+    TableIterator<
+        'static,
+        (
+            name!(name, String),
+            name!(value, i64),
+            name!(topic, &'static str),
+        ),
+    >,
+    ErrorReport,
+> {
     let rows = || {
         let vmstat = absent_or(vmstat::read(&Root::system()))?.unwrap_or_default();
-        let rows = vmstat
-            .counters()
-            .iter()
-            .map(|(name, value)| Ok::<_, Error>((shown(name.clone()), bigint(*value)?)));
+        let rows = vmstat.counters().iter().map(|(name, value)| {
+            Ok::<_, Error>((shown(name.clone()), bigint(*value)?, vmstat::topic(name)))
+        });
         rows.collect::<Result<Vec<_>, Error>>()
     };
     Ok(TableIterator::new(with_room(rows)?))

@@ -3,7 +3,8 @@ ALTER FUNCTION hugeinfo_vmstat() ROWS 200;
 
 CREATE VIEW hugeinfo_vmstat AS
 SELECT name,
-       value
+       value,
+       topic
 FROM hugeinfo_vmstat();
 
 REVOKE ALL ON FUNCTION hugeinfo_vmstat() FROM PUBLIC;
@@ -19,3 +20,5 @@ COMMENT ON COLUMN hugeinfo_vmstat.name IS
 'What the kernel calls it: a name with nr_ in front is an amount of now in pages or others of the kernel''s units, most others are counts of events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
 'The number.';
+COMMENT ON COLUMN hugeinfo_vmstat.topic IS
+'What it is about: thp (transparent huge pages), huge_pages (the pools), compaction (making room for huge pages; compact_stall counts processes that waited for it), swap, numa, reclaim (taking pages back; allocstall_* counts processes that waited for it, oom_kill what the OOM killer ended), faults, or other. By the name: not told by the kernel.';

@@ -26,6 +26,65 @@ impl Vmstat {
     }
 }
 
+/// What a counter is about, by its name: `thp`, `huge_pages`, `compaction`, `swap`, `numa`,
+/// `reclaim`, `faults`, or `other`, which newer kernels' new counters may be, too.
+pub fn topic(name: &str) -> &'static str {
+    const TOPICS: [(&str, &[&str]); 7] = [
+        (
+            "thp",
+            &[
+                "thp_",
+                "nr_anon_transparent_hugepages",
+                "nr_file_hugepages",
+                "nr_file_pmdmapped",
+                "nr_shmem_hugepages",
+                "nr_shmem_pmdmapped",
+            ],
+        ),
+        ("huge_pages", &["htlb_", "cma_"]),
+        ("compaction", &["compact_", "pgmigrate_"]),
+        (
+            "swap",
+            &[
+                "pswp",
+                "swap_",
+                "swpin_",
+                "swpout_",
+                "zswp",
+                "nr_swapcached",
+            ],
+        ),
+        ("numa", &["numa_", "pgpromote_", "pgdemote_"]),
+        ("faults", &["pgfault", "pgmajfault"]),
+        (
+            "reclaim",
+            &[
+                "allocstall_",
+                "drop_",
+                "kswapd_",
+                "nr_vmscan_",
+                "oom_kill",
+                "pageoutrun",
+                "pgactivate",
+                "pgdeactivate",
+                "pginodesteal",
+                "pglazyfree",
+                "pgrefill",
+                "pgrotated",
+                "pgscan_",
+                "pgskip_",
+                "pgsteal_",
+                "slabs_scanned",
+                "workingset_",
+                "zone_reclaim_",
+            ],
+        ),
+    ];
+    let is_about = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+    let found = TOPICS.iter().find(|(_, starts)| is_about(starts));
+    found.map_or("other", |(topic, _)| topic)
+}
+
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
     const PATH: &str = "proc/vmstat";
@@ -65,6 +124,30 @@ mod tests {
         assert_eq!(vmstat.get("htlb_buddy_alloc_fail"), Some(7));
         assert_eq!(vmstat.get("pgmajfault"), Some(u64::MAX));
         assert_eq!(vmstat.get("thp_fault_alloc"), None);
+    }
+
+    #[test]
+    fn each_counter_has_a_topic() {
+        for (name, expected) in [
+            ("thp_fault_fallback", "thp"),
+            ("nr_anon_transparent_hugepages", "thp"),
+            ("htlb_buddy_alloc_fail", "huge_pages"),
+            ("compact_stall", "compaction"),
+            ("pgmigrate_success", "compaction"),
+            ("pswpin", "swap"),
+            ("swap_ra_hit", "swap"),
+            ("numa_foreign", "numa"),
+            ("pgpromote_success", "numa"),
+            ("allocstall_movable", "reclaim"),
+            ("pgscan_direct", "reclaim"),
+            ("oom_kill", "reclaim"),
+            ("pgmajfault", "faults"),
+            ("nr_dirty", "other"),
+            ("", "other"),
+            ("xthp_", "other"),
+        ] {
+            assert_eq!(topic(name), expected, "{name}");
+        }
     }
 
     #[test]
