@@ -25,6 +25,7 @@ fn facts(shared_memory_type: SharedMemoryType, page_bytes: Option<u64>) -> Facts
             shared_memory_bytes: 1000 * MB,
         },
         planned: None,
+        misread_limits: Vec::new(),
         base_page_bytes: 4096,
         segment: Ok(Segment {
             bytes: 1000 * MB,

@@ -40,6 +40,7 @@ pub fn machine(
         }),
         pools: Ok(sizes.into_iter().map(pool).collect()),
         hugetlb: Err(Absent::not_looked_at()),
+        misread_limits: Vec::new(),
         allowed_nodes: AllowedNodes::All,
     };
     Machine::new(facts, None)
