@@ -305,7 +305,7 @@ SKIP:
 				pools_bytes => 0,
 				left_bytes => ram_bytes(),
 				left_with_recommended_bytes => ram_bytes() > $pages * $page ? ram_bytes() - $pages * $page : 0 } }, $name);
-	compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning', remedy => qr/^lower shared_buffers to \d+[kMG]B or add memory: this host lacks .* for $pages / }, $name);
+	compare_restart($node, $checks, $kb, { status => 'warning' }, { status => 'warning', remedy => qr/^lower shared_buffers to \d+[kMG]B or add memory: $pages huge pages / }, $name);
 	is_deeply([ map { $_->{name} } grep { ($_->{remedy} // '') =~ /nr_hugepages\s*=\s*\d|echo \d+ > \S*nr_hugepages/ } values %$checks ],
 		[], "$name: no remedy sets a pool that would choke the host");
 	# as they say

@@ -812,7 +812,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         Status::Warning,
         "31744 of them",
         Some(
-            "lower shared_buffers to 56934MB or add memory: this host lacks 4506 MB for 31744 huge pages of 2 MB",
+            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB need 4506 MB more than there is",
         ),
     );
 }
@@ -1012,7 +1012,7 @@ fn n15_a_tiny_server_and_forks_of_a_swapped_postmaster() {
             figures(m, each);
         },
         Status::Ok,
-        "of 16 MB",
+        "the main segment has 16 MB",
         None,
     );
     expect(

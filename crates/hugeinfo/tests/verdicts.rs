@@ -206,7 +206,7 @@ fn another_size_has_its_own_way_to_be_set() {
     assert_eq!(
         how_to_set(&machine(&small_host), &forecasts[0].pool).as_deref(),
         Some(
-            "lower shared_buffers to 45MB or add memory: this host lacks 83 MB for 537 huge pages of 2 MB"
+            "lower shared_buffers to 45MB or add memory: 537 huge pages of 2 MB need 83 MB more than there is"
         )
     );
 }

@@ -51,18 +51,18 @@ table! { cgroup_fault_limit;
         Warning "1200 MB" "2074 MB"
         => "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "the limit of a pod, above what can be seen" |m| { told(m, "104857600") }
-        Critical "the pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) lets 100 MB of 2 MB pages be touched, and 1074 MB are mapped"
+        Critical "the pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, and 1074 MB are mapped"
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "a pod without a limit has none to use" |m| { m.fall_back(537); told(m, "0") }
-        Warning "lets 0 bytes of 2 MB pages be touched, and 1074 MB would be mapped"
+        Warning "allows 0 bytes of 2 MB pages, and 1074 MB would be mapped"
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "a pod's limit that suffices" |m| { told(m, "1126170624") } Ok;
     "the container's is the lower one" |m| { limited(&mut m.facts, Some(100), None); told(m, "1126170624") }
-        Critical "control group /sys/fs/cgroup/pg lets 100 MB"
+        Critical "control group /sys/fs/cgroup/pg allows 100 MB"
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "others in the container count against the pod's"
         |m| { limited(&mut m.facts, None, None); limits(m).reservation_use = Some(1174 * MB); told(m, "1126170624") }
-        Critical "lets 1074 MB of 2 MB pages be touched, and 1174 MB are mapped"
+        Critical "allows 1074 MB of 2 MB pages, and 1174 MB are mapped"
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "not a number of bytes" |m| { told(m, "1100Mi") }
         Unknown "in the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, and it is \"1100Mi\"";

@@ -170,10 +170,10 @@ fn decide(decision: &Decision) -> String {
             pages,
             page_bytes,
         } => format!(
-            "{} or add memory: this host lacks {} for {}",
+            "{} or add memory: {} need {} more than there is",
             lower(*to_bytes),
-            human(*missing_bytes),
-            huge_pages(*pages, *page_bytes)
+            huge_pages(*pages, *page_bytes),
+            human(*missing_bytes)
         ),
         Decision::BeyondNodes {
             to_bytes,
