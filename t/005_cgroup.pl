@@ -133,7 +133,7 @@ SKIP:
 		local $ENV{$variable} = '1100Mi';
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', $check),
-			qq(unknown|whether a control group limits the huge pages of the server cannot be told: a number of bytes was expected in the server's environment variable $variable, and it is "1100Mi"),
+			qq(unknown|cannot determine whether a control group limits the huge pages of the server: a number of bytes was expected in the server's environment variable $variable, and it is "1100Mi"),
 			"$name: the check says so");
 	}
 

@@ -154,7 +154,7 @@ SKIP:
 	my $next = $observer->value('SELECT required_pages FROM hugeinfo_next_start WHERE is_requested');
 	cmp_ok($next, '>', 2 * $now, "$name: it takes more");
 	pools_of_one_size($kb, $next);
-	unlike(reason(), qr/needed by nobody/, "$name: hugeinfo_status does not call it idle");
+	unlike(reason(), qr/that nobody uses/, "$name: hugeinfo_status does not call it idle");
 	is($observer->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pool_size')), 'ok', "$name: nor does the check");
 	restart();
 	is(segment($node->{_pid})->{page_bytes}, 1024 * $kb, "$name: the restart gets its pages");

@@ -44,6 +44,8 @@ fn off_on_purpose_is_well() {
         "a restart would not ask for huge pages: huge_pages = off; no pool holds unused pages; muted: huge_pages (warning: main segment of 1073 MB lies on 4 kB pages: huge_pages = off)"
     );
     assert_eq!(diagnosis::remedy(&machine), []);
+    // The next boot's files ask for a pool that is not there.
+    let machine = muting(&without_huge_pages(), "huge_pages, pool_filled");
     assert_eq!(runbook::of(&machine, None), []);
 }
 
