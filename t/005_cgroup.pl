@@ -119,7 +119,7 @@ SKIP:
 		$seen = observe($node);
 		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name);
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
-		like($seen->{status}{reason}, qr/^the pod's limit \(environment variable $variable\) lets /, "$name: where it comes from");
+		like($seen->{status}{reason}, qr/^the pod's limit \(environment variable $variable\) allows /, "$name: where it comes from");
 		like($seen->{status}{remedy}, qr/limit on huge pages of the pod/, "$name: the remedy");
 
 		$name = "the pod's limit, higher than that of the container";
