@@ -73,9 +73,8 @@ macro_rules! typed {
         let record: *const pg_sys::config_generic = $record;
         #[cfg(not(feature = "pg19"))]
         let typed = record.cast::<pg_sys::$kind>();
-        // SAFETY: of a record that lives as long as the server.
         #[cfg(feature = "pg19")]
-        let typed = unsafe { &raw const (*record).__bindgen_anon_1.$field };
+        let typed = &raw const (*record).__bindgen_anon_1.$field;
         typed
     }};
 }

@@ -21,7 +21,7 @@ GRANT SELECT ON hugeinfo_footprint TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_footprint() IS
 'What this server costs the host, in one row; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_footprint IS
-'What this server costs the host, in one row: private memory, shared memory, page tables and swap. Nothing counts twice. Reads two small files for each process and walks no page tables. Processes are read one after the other, not at one moment. Programs, libraries and cached files are not in it: the kernel can give their memory to others. To compare before and after a switch to huge pages, save this row and compare full_total_bytes. NULL: the kernel does not report it.';
+'What this server costs the host, in one row: private memory, shared memory, page tables and swap. Shared memory counts once. Reads two small files for each process and walks no page tables. Processes are read one after the other, not at one moment. Programs, libraries and cached files are not in it: the kernel can give their memory to others. To compare before and after a switch to huge pages, save this row and compare full_total_bytes. NULL: the kernel does not report it.';
 COMMENT ON COLUMN hugeinfo_footprint.in_use IS
 'Whether huge pages back the main shared memory segment, as hugeinfo_status.in_use.';
 COMMENT ON COLUMN hugeinfo_footprint.processes IS

@@ -31,7 +31,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     };
     Ok(Finding::new(
         status,
-        format!("{faults} major faults in {seconds} seconds, by the processes that run now"),
+        format!("{faults} major faults in {seconds} s, by the processes that run now"),
     )
     .with(json!({ "major_faults": faults, "seconds": seconds })))
 }
