@@ -150,7 +150,18 @@ pub(crate) fn prepare() {
             ));
         });
     }
+    keep_some_ready();
 }
+
+/// Has the C library keep some memory ready for what pgrx asks PostgreSQL for around the body of a
+/// function: the state of one that returns rows, and each row. An error there has no room.
+fn keep_some_ready() {
+    // SAFETY: given back at once; less than what the C library would return to the kernel.
+    unsafe { pg_sys::pfree(pg_sys::palloc(READY)) };
+}
+
+/// More than a row takes, and less than `M_TRIM_THRESHOLD` of the C library.
+const READY: usize = 96 << 10;
 
 /// More than PostgreSQL's report of an error takes.
 const FIRST_ROOM: usize = 16 << 10;
@@ -179,5 +190,7 @@ pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> T {
         pg_sys::CurrentMemoryContext = room;
         former
     };
-    body()
+    let answer = body();
+    keep_some_ready();
+    answer
 }
