@@ -44,7 +44,7 @@ use HugeInfo::Session ();
 use HugeInfo::User;
 
 our @ISA = qw(Exporter);
-our @EXPORT = qw(set_pool set_overcommit make_group limit_group in_group needs_host cannot pools_of_one_size
+our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group needs_host cannot pools_of_one_size
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks);
 
 sub import
@@ -137,20 +137,24 @@ sub pools_of_one_size
 	return;
 }
 
-# A hugetlb cgroup; returns the version of the controller and the directory.
-sub make_group { my ($name) = @_; return split / /, _ask("group $name"), 2 }
+# A cgroup of the controller hugetlb or memory; returns the version of the controller and the
+# directory.
+sub make_group { my ($name, $controller) = @_; return split / /, _ask('group ' . ($controller // 'hugetlb') . " $name"), 2 }
 
 # kind: fault or reservation; bytes may be max
 sub limit_group { my ($name, $kind, $kb, $bytes) = @_; return _ask("limit $name $kind $kb $bytes") }
 
+sub limit_memory { my ($name, $bytes) = @_; return _ask("limit_memory $name $bytes") }
+
 # Run code with this process, and so what it starts, in a group.
 sub in_group
 {
-	my ($name, $code) = @_;
-	_ask("enter $name");
+	my ($name, $code, $controller) = @_;
+	$controller //= 'hugetlb';
+	_ask("enter $controller $name");
 	my $done = eval { $code->(); 1 };
 	my $error = $@;
-	_ask('leave');
+	_ask("leave $controller");
 	die $error unless $done;
 	return;
 }
