@@ -21,7 +21,7 @@ SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postm
        bool_and(path ~ '^/(proc|sys|etc)/') AS below,
        bool_and(path = rtrim(path, '/')) AS paths
 FROM hugeinfo_sources
-WHERE source NOT IN ('hugetlb control group', 'mountinfo of process 1');
+WHERE source NOT IN ('hugetlb control group', 'memory control group', 'mountinfo of process 1');
 
 -- ok is what the server's own functions can read, or list
 SELECT s.source

@@ -57,6 +57,7 @@ my %queries = (
 	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 ms')),
 	hugeinfo_page_tables => 'SELECT count(*) FROM hugeinfo_page_tables',
 	hugeinfo_footprint => 'SELECT count(*) FROM hugeinfo_footprint',
+	hugeinfo_pressure => 'SELECT count(*) FROM hugeinfo_pressure',
 	hugeinfo_host => 'SELECT count(*) FROM hugeinfo_host',
 	hugeinfo_meminfo => 'SELECT count(*) FROM hugeinfo_meminfo',
 	hugeinfo_vmstat => 'SELECT count(*) FROM hugeinfo_vmstat',

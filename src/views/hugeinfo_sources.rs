@@ -49,9 +49,11 @@ fn used_for(source: &str) -> &'static [&'static str] {
         "stat" | "children" | "exe" => PROCESSES,
         "oom_score" | "oom_score_adj" => &["hugeinfo_backends", "hugeinfo_checks"],
         "cmdline" | "cwd" => COMMAND_LINES,
-        "cgroup" | "mountinfo" | "hugetlb control group" => CGROUP,
+        "cgroup" | "mountinfo" => CGROUPS,
+        "hugetlb control group" => HUGETLB_CGROUP,
+        "memory control group" | "memory pressure" => &["hugeinfo_pressure"],
         "meminfo" => MEMINFO,
-        "vmstat" => &["hugeinfo_vmstat", "hugeinfo_checks"],
+        "vmstat" => &["hugeinfo_vmstat", "hugeinfo_pressure", "hugeinfo_checks"],
         "vm settings" | "transparent huge pages" => &["hugeinfo_host", "hugeinfo_checks"],
         "pools" => POOLS,
         "nodes" => NODES,
@@ -139,7 +141,14 @@ const COMMAND_LINES: &[&str] = &[
     "hugeinfo_plan",
     "hugeinfo_checks",
 ];
-const CGROUP: &[&str] = &[
+const CGROUPS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_pressure",
+    "hugeinfo_checks",
+];
+const HUGETLB_CGROUP: &[&str] = &[
     "hugeinfo_status",
     "hugeinfo_pools",
     "hugeinfo_plan",

@@ -24,7 +24,8 @@ impl Absent {
 /// The ways in which a source can be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// The kernel has no such file (`ENOENT`), or the process has ended (`ESRCH`).
+    /// The kernel has no such file (`ENOENT`), or doesn't fill it (`EOPNOTSUPP`, as with `psi=0`),
+    /// or the process has ended (`ESRCH`).
     Missing,
     /// The file may not be read (`EACCES`, `EPERM`).
     Denied,
@@ -120,15 +121,18 @@ impl ParseError {
 
 impl ReadError {
     pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
-        // ESRCH and ENODEV have no ErrorKind: a process or a cgroup that ended while we looked.
-        let ended = |code| {
-            code == rustix::io::Errno::SRCH.raw_os_error()
-                || code == rustix::io::Errno::NODEV.raw_os_error()
+        // These have no ErrorKind of their own: a process or a cgroup that ended while we looked,
+        // and a file of pressure where the kernel was told not to count it.
+        let is_missing = |code| {
+            use rustix::io::Errno;
+            [Errno::SRCH, Errno::NODEV, Errno::OPNOTSUPP]
+                .iter()
+                .any(|errno| code == errno.raw_os_error())
         };
         let why = match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Absence::Missing,
             io::ErrorKind::PermissionDenied => Absence::Denied,
-            _ if source.raw_os_error().is_some_and(ended) => Absence::Missing,
+            _ if source.raw_os_error().is_some_and(is_missing) => Absence::Missing,
             _ => return Self::Io { path, source },
         };
         Self::Absent(Absent { path, why })

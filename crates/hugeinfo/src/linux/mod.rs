@@ -24,6 +24,7 @@ pub(crate) mod namespace;
 pub mod numa;
 pub mod pages;
 pub mod passwd;
+pub mod pressure;
 pub mod process;
 pub mod processors;
 pub mod root;

@@ -9,6 +9,7 @@ pub mod holders;
 pub mod host;
 pub mod instances;
 pub mod mapping_kind;
+pub mod memory_pressure;
 pub mod pod_limits;
 pub mod postmaster_pid;
 pub mod restored;

@@ -5,15 +5,19 @@
 //! byte makes it walk the first mapping alone, and `smaps_rollup`, where it would walk all, is only
 //! opened: the permission for these is asked for at `open` (fs/proc/task_mmu.c `proc_maps_open`).
 
-use std::{io::Read, path::PathBuf};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     linux::{
-        cgroup,
+        cgroup::{self, memory_events},
         error::{Absence, Absent, ReadError},
         hugepages,
         namespace::{self, Kind},
         numa::nodes,
+        pressure,
         process::{Process, segment},
         root::Root,
         sysctl, transparent_hugepage,
@@ -119,11 +123,12 @@ const OUTSIDE: [Entry; 10] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 9] = [
+const OF_HOST: [(&str, &str); 10] = [
     ("mountinfo", "proc/self/mountinfo"),
     ("mountinfo of process 1", "proc/1/mountinfo"),
     ("meminfo", "proc/meminfo"),
     ("vmstat", "proc/vmstat"),
+    ("memory pressure", pressure::OF_HOST),
     ("buddyinfo", "proc/buddyinfo"),
     ("kernel command line", "proc/cmdline"),
     ("uptime", "proc/uptime"),
@@ -152,7 +157,7 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
     }
     let page_sizes = page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
-    let first_byte_in = |directory, file| first_byte(root, &format!("{directory}/{file}"));
+    let first_byte_in = |directory, file| first_byte(root, format!("{directory}/{file}"));
     for (name, path, result) in [
         (
             "vm settings",
@@ -184,6 +189,7 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
         sources.push(of_host(root, name, path, result));
     }
     sources.push(limits(root, &postmaster, &sizes));
+    sources.push(memory_group(root, &postmaster));
     sources
 }
 
@@ -228,7 +234,8 @@ impl Way {
     }
 }
 
-fn first_byte(root: &Root, path: &str) -> Result<bool, ReadError> {
+fn first_byte(root: &Root, path: impl AsRef<Path>) -> Result<bool, ReadError> {
+    let path = path.as_ref();
     let read = root.open(path)?.read(&mut [0]);
     read.map(|bytes| bytes > 0)
         .map_err(|error| ReadError::from_io(root.path(path), error))
@@ -271,6 +278,33 @@ fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     }
 }
 
+/// What the control group that the process is in counts of its memory, or the nearest above it that
+/// does.
+fn memory_group(root: &Root, (pid, process): &Opened) -> Source {
+    let files = match process {
+        Ok(process) => memory_events::files(root, process),
+        Err(_) => Err(ReadError::missing(root.path(format!("proc/{pid}")))),
+    };
+    let (path, status) = match files {
+        Ok(files) => {
+            let tried = |file: PathBuf| {
+                let status = Availability::of(first_byte(root, &file));
+                (Some(file), status)
+            };
+            let tried: Vec<_> = files.into_iter().map(tried).collect();
+            let is_there = |(_, status): &&(_, Availability)| *status != Availability::Missing;
+            let shown = tried.iter().find(is_there).or_else(|| tried.first());
+            shown.cloned().unwrap_or((None, Availability::Missing))
+        }
+        Err(error) => (None, Availability::of_error(&error)),
+    };
+    Source {
+        name: "memory control group",
+        path: path.unwrap_or_else(|| root.path(format!("proc/{pid}/cgroup"))),
+        status,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -291,6 +325,7 @@ mod tests {
             (rustix::io::Errno::PERM, Availability::Denied),
             (rustix::io::Errno::NOENT, Availability::Missing),
             (rustix::io::Errno::SRCH, Availability::Missing),
+            (rustix::io::Errno::OPNOTSUPP, Availability::Missing),
             (rustix::io::Errno::IO, Availability::Failed),
         ] {
             assert_eq!(answer(code.raw_os_error()), status, "{code}");

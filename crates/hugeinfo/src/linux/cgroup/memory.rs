@@ -38,7 +38,7 @@ impl MemoryLimit {
 }
 
 /// No counter of v1 is larger, whatever the page size.
-const UNLIMITED_FROM: u64 = 64 << 10;
+pub(super) const UNLIMITED_FROM: u64 = 64 << 10;
 
 /// The limits on the memory of the process, nearest first. Empty: nothing limits it, as far as can
 /// be seen.

@@ -4,6 +4,7 @@
 mod hugetlb;
 pub mod membership;
 pub mod memory;
+pub mod memory_events;
 pub mod mount;
 
 use std::path::Path;
