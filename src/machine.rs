@@ -54,15 +54,15 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     let at_a_glance = machine(facts()?, None);
     let is_well = diagnosis::is_well_by_facts(&at_a_glance);
     let may_wait = something_may_wait();
+    let waiting = waiting(&at_a_glance.facts, may_wait);
     let is_alone = is_alone()?;
-    if is_well && !may_wait && is_alone {
+    if is_well && !may_wait && is_alone && waiting.files == Files::NothingWaits {
         return Ok(at_a_glance);
     }
     // Of servers in containers the segments tell nothing, and idle pages may be theirs.
     let facts = at_a_glance.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let waiting = waiting(&facts, may_wait);
     let around = surroundings::for_status(is_alone && !is_idle, waiting, may_wait)?;
     Ok(machine(facts, Some(around)))
 }

@@ -71,7 +71,7 @@ sub compare_view
 				max_connections_bytes => $one * 20,
 				now_bytes => $now,
 				# of what each has beyond the one with the fewest
-				saving_bytes => sum(map { my $part = min($_ - $own, $in_use); $part - POSIX::ceil($part * $one / $in_use) } @each),
+				saving_bytes => $page < $real->{page_bytes} ? undef : sum(map { my $part = min($_ - $own, $in_use); $part - POSIX::ceil($part * $one / $in_use) } @each),
 			},
 			"$name, $page: all columns");
 	}

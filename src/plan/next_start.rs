@@ -21,7 +21,7 @@ use crate::{
         exit, places,
         restored::room,
         server::server_with,
-        settings::{SIZING, is_from_command_line, setting},
+        settings::{LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart},
         standing::waits,
     },
 };
@@ -41,7 +41,11 @@ impl NextStart {
         let waiting = SIZING
             .into_iter()
             .filter(|name| waits(name, self.on_disk.get(name).map(|value| value.as_c_str())));
+        let libraries = [LIBRARIES]
+            .into_iter()
+            .filter(|name| waits_for_restart(name));
         waiting
+            .chain(libraries)
             .map(|name| name.to_string_lossy().into_owned())
             .collect()
     }

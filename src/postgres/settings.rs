@@ -106,12 +106,20 @@ pub(crate) fn allows_alter_system() -> bool {
     shown(c"allow_alter_system").is_none_or(|value| value == "on")
 }
 
-/// Whether one of [`SIZING`] has been changed in the files, as of the last reload, and takes
-/// effect at the next start.
+/// A library takes shared memory for itself.
+pub(crate) const LIBRARIES: &CStr = c"shared_preload_libraries";
+
+/// Whether one of [`SIZING`], or the libraries, has been changed in the files, as of the last
+/// reload, and takes effect at the next start.
 pub(super) fn wait_for_restart() -> bool {
+    let mut all = SIZING.into_iter().chain([LIBRARIES]);
+    all.any(waits_for_restart)
+}
+
+/// As of the last reload.
+pub(crate) fn waits_for_restart(name: &CStr) -> bool {
     let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
-    let waits = |name| with_setting(name, |record| record.status & waits != 0);
-    SIZING.into_iter().any(|name| waits(name).unwrap_or(false))
+    with_setting(name, |record| record.status & waits != 0).unwrap_or(false)
 }
 
 /// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.

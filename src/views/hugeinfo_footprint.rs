@@ -76,9 +76,9 @@ fn hugeinfo_footprint() -> Result<
 /// `pids` are the server's processes.
 fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
     let root = Root::system();
-    let segments = absent_or(sysvipc::read(&root))?.unwrap_or_default();
+    let segments = absent_or(sysvipc::read(&root))?.ok();
     let is_own = |segment: &&sysvipc::Segment| segment.key == system_v_key();
-    let system_v = segments.iter().find(is_own);
+    let system_v = segments.iter().flatten().find(is_own);
     let in_files = |prefix: &str| {
         let read = |control| dynamic_shared_memory::read(&root, prefix, control);
         Ok::<_, Error>(match dynamic_control().map(read) {
@@ -93,11 +93,12 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
             in_files(&prefix.to_string_lossy())?
         }
         // The list cannot be read as a file: those that a process of ours has made.
-        "sysv" => {
+        "sysv" => segments.as_ref().and_then(|segments| {
             let others = segments.iter().filter(|segment| !is_own(segment));
             let of_ours = others.filter(|segment| pids.contains(&segment.creator));
-            of_ours.map(|segment| segment.resident).sum()
-        }
+            let bytes = of_ours.map(|segment| Some(segment.resident? + segment.swapped?));
+            bytes.sum()
+        }),
         _ => None,
     };
     Ok(Shared {

@@ -52,8 +52,10 @@ fn hugeinfo_page_tables() -> Result<
             .map(|page_bytes| {
                 let segment = facts.needed_bytes();
                 let one = bytes_of_one(segment, page_bytes);
-                let then =
-                    lies_on.map(|lies_on| on_other_pages(&each, segment, lies_on, page_bytes));
+                // Smaller pages would make much of what is only near to nothing.
+                let then = lies_on
+                    .filter(|&lies_on| lies_on <= page_bytes)
+                    .map(|lies_on| on_other_pages(&each, segment, lies_on, page_bytes));
                 let then = bigint_or_null(then)?;
                 Ok::<_, Error>((
                     bigint(page_bytes)?,

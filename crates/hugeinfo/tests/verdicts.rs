@@ -6,10 +6,17 @@
 mod scene;
 
 use hugeinfo::{
-    advice::{check::Status, diagnosis::Verdict, how_to_set},
+    advice::{
+        check::Status,
+        diagnosis::{self, Verdict},
+        how_to_set,
+    },
     linux::{hugepages::Pool, process::segment::Segment},
     model::forecast::Forecast,
-    server::facts::{Facts, HugePages, Server},
+    server::{
+        facts::{Facts, HugePages, Server},
+        surroundings::Files,
+    },
 };
 
 use scene::*;
@@ -256,4 +263,16 @@ fn a_plan_counts_for_the_next_start_and_not_for_what_runs() {
     let forecast = Forecast::of_target(&machine(&facts)).expect("a pool");
     assert_eq!((forecast.pool.page_bytes, forecast.required), (GB, 2));
     assert_eq!(facts.lies_on().huge_page_bytes(), Some(2 * MB));
+}
+
+#[test]
+fn files_that_stop_the_next_start_are_critical() {
+    let mut scene = Scene::of(healthy());
+    scene.around.files = Files::Refused("invalid value".to_owned());
+    let verdict = diagnosis::verdict(&scene.machine());
+    assert_eq!(verdict.status, Status::Critical);
+    assert!(
+        verdict.reason.starts_with("the next start would fail"),
+        "{verdict:?}"
+    );
 }

@@ -91,13 +91,11 @@ fn waiting(machine: &Machine) -> Option<&'static str> {
     }
     match machine.around.as_ref()?.files {
         Files::Planned(_) => Some("settings wait for a restart"),
-        Files::Refused(_) | Files::TooLow(_) => {
-            Some("the next start would fail: see restart_with_files in hugeinfo_checks")
-        }
         Files::Unseen(_) if machine.may_wait() => {
             Some("settings wait for a restart; what they need cannot be determined")
         }
-        Files::NothingWaits | Files::Unseen(_) => None,
+        // Those that stop a start are a finding.
+        Files::NothingWaits | Files::Refused(_) | Files::TooLow(_) | Files::Unseen(_) => None,
     }
 }
 
@@ -141,8 +139,11 @@ pub fn remedy(machine: &Machine) -> Vec<Step> {
     Search::new(machine, before).remedy(worst)
 }
 
+/// And what the files say, where they stop the next start.
 fn cheap(machine: &Machine) -> Vec<Finding> {
-    let cheap = ALL[..CHEAP].iter();
+    let files = machine.around.as_ref().map(|around| &around.files);
+    let with_files = usize::from(files.is_some_and(Files::stop_a_start));
+    let cheap = ALL[..CHEAP + with_files].iter();
     cheap.map(|entry| entry.judge(machine)).collect()
 }
 

@@ -47,6 +47,7 @@ impl Footprint {
     pub fn new(facts: &Facts, processes: &[Memory], shared: &Shared) -> Self {
         let living = || processes.iter().filter(|one| one.virtual_size.is_some());
         let sum = |figure: fn(&Memory) -> Option<u64>| {
+            living().next()?;
             living()
                 .map(figure)
                 .try_fold(0_u64, |sum, one| Some(sum.saturating_add(one?)))

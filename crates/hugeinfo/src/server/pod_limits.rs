@@ -28,7 +28,9 @@ impl Facts {
             let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
-            let Some(bytes) = bytes(&value) else {
+            // Kubernetes has no limit of half a page: a divisor has made it another unit.
+            let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
+            let Some(bytes) = bytes(&value).filter(is_whole) else {
                 self.misread_limits.push(MisreadLimit {
                     page_bytes,
                     variable,

@@ -546,8 +546,10 @@ fn muted(machine: &Machine, before: &[(&'static str, Status)], checks: &[Check])
     };
     let quiet = muting(&[first]);
     let verdict = diagnosis::verdict(&quiet);
-    // The first four are those that cost little.
-    let cheap = before[..4].iter().filter(|(name, _)| *name != first);
+    // The first four are those that cost little; the fifth says where files stop the next start.
+    let files = machine.around.as_ref().map(|around| &around.files);
+    let counted = 4 + usize::from(files.is_some_and(Files::stop_a_start));
+    let cheap = before[..counted].iter().filter(|(name, _)| *name != first);
     let worst = cheap.map(|(_, status)| *status).max();
     ensure!(
         Some(verdict.status) == worst,

@@ -66,6 +66,7 @@ table! { cgroup_fault_limit;
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "not a number of bytes" |m| { told(m, "1100Mi") }
         Unknown "in the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, and it is \"1100Mi\"";
+    "a divisor has made it megabytes" |m| { told(m, "1100") } Unknown "and it is \"1100\"";
     "nothing in it" |m| { told(m, "") } Ok;
     "groups that may not be seen" |m| { m.facts.hugetlb = Err(crate::denied("/proc/4711/cgroup")) }
         Unknown "/proc/4711/cgroup may not be read";

@@ -20,6 +20,9 @@ table! { pool_size;
         Unknown "the pool holds 1000 huge pages of 2 MB (2000 MB) that nobody uses as far as can be seen; processes of other users";
     "a container sees no more than its own" |m| { more(m, 1000); m.around.sight = Sight::Namespace }
         Warning "1000 huge pages" => "sysctl -w vm.nr_hugepages=537";
+    "what stops the next start says nothing of what it needs"
+        |m| { more(m, 1000); m.around.files = Files::Refused("invalid value".to_owned()) }
+        Unknown "1000 huge pages of 2 MB (2000 MB) that nobody uses now; settings wait for a restart: invalid value";
     "of another size" |m| { m.pool(1).total = 8; m.pool(1).free = 6 }
         Warning "6 huge pages of 1 GB (6 GB)"
         => "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages";

@@ -8,7 +8,7 @@ use crate::{
     advice::{
         check::{Answer, Finding, Untold},
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
-        words::{huge_pages, human},
+        words::{huge_pages, human, too_low},
     },
     linux::hugepages::Pool,
     model::{
@@ -103,9 +103,13 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     if let Some(unseen) = unseen(machine) {
         return Err(Untold(format!("{large} as far as can be seen; {unseen}")));
     }
-    if let Some(Files::Unseen(why)) = machine.around.as_ref().map(|around| &around.files)
-        && machine.may_wait()
-    {
+    let why = match machine.around.as_ref().map(|around| &around.files) {
+        Some(Files::Unseen(why)) if machine.may_wait() => Some(why.clone()),
+        Some(Files::TooLow(settings)) if machine.may_wait() => Some(too_low(settings)),
+        Some(Files::Refused(why)) => Some(why.clone()),
+        _ => None,
+    };
+    if let Some(why) = why {
         return Err(Untold(format!(
             "{large} now; settings wait for a restart: {why}"
         )));
