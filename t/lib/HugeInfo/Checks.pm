@@ -19,8 +19,8 @@ my @NAMES = qw(cgroup_fault_limit huge_pages restart pool_size restart_with_file
   hugetlb_shm_group);
 my %WEIGHT = (ok => 0, unknown => 1, warning => 2, critical => 3);
 
-# The verdict of hugeinfo_status is that of the first four, and of files that stop the next start: the
-# worst, of these the first.
+# The verdict of hugeinfo_status is that of the first four, and of files that stop the next start:
+# the worst, of these the first.
 sub _compare_verdict
 {
 	my ($status, $checks, $name) = @_;
