@@ -161,7 +161,7 @@ fn keep_some_ready() {
 }
 
 /// More than a row takes, and less than `M_TRIM_THRESHOLD` of the C library.
-const READY: usize = 96 << 10;
+const READY: usize = 32 << 10;
 
 /// More than PostgreSQL's report of an error takes.
 const FIRST_ROOM: usize = 16 << 10;
