@@ -39,7 +39,7 @@ sub start
 	my ($version, @directories);
 	for (@GROUPS)
 	{
-		($version, my $directory) = split / /, HugeInfo::Cgroups::group($_), 2;
+		($version, my $directory) = split / /, HugeInfo::Cgroups::group('hugetlb', $_), 2;
 		push @directories, $directory;
 	}
 	# the test reads it already: it sees an end when we and the walks have closed it
