@@ -19,7 +19,6 @@ use crate::{
     },
     postgres::{
         catalogue::may_plan,
-        reload::something_may_wait,
         restored::{is_in_recovery, of_primary, restored},
         server::subject,
     },
@@ -54,14 +53,10 @@ pub(crate) fn planned() -> Result<NextStart, Error> {
     })
 }
 
-/// A plan costs a child process: for those who may not make one for themselves, only where there
-/// may be something to learn.
+/// It costs a child process.
 pub(crate) fn waiting(facts: &Facts) -> Waiting {
     if subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned()).into();
-    }
-    if !something_may_wait() && !may_plan() {
-        return nothing_waiting().into();
     }
     match planned() {
         Ok(next) => {

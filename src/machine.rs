@@ -14,7 +14,8 @@ use crate::{
     error::Error,
     files::{self, Waiting},
     postgres::{
-        muted_checks::muted_checks, processes::parent_pid, reload::something_may_wait, server,
+        catalogue::may_plan, muted_checks::muted_checks, processes::parent_pid,
+        reload::something_may_wait, server,
     },
     surroundings,
 };
@@ -29,14 +30,16 @@ pub(crate) fn facts() -> Result<Facts, Error> {
 /// All that the checks look at. What the configuration files say costs a child process.
 pub(crate) fn whole() -> Result<Machine, Error> {
     let facts = facts()?;
-    let around = surroundings::read(&facts, files::waiting)?;
+    let around = surroundings::read(&facts, |facts| {
+        waiting(facts, something_may_wait() || may_plan())
+    })?;
     Ok(machine(facts, Some(around)))
 }
 
 /// The same, but for the files where the server knows of nothing in them that waits.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
-    let around = surroundings::read(&facts, files_if_waiting)?;
+    let around = surroundings::read(&facts, |facts| waiting(facts, something_may_wait()))?;
     Ok(machine(facts, Some(around)))
 }
 
@@ -91,12 +94,10 @@ fn is_alone() -> Result<bool, Error> {
         .any(|segment| segment.attached > 0 && segment.creator != own))
 }
 
-fn files_if_waiting(facts: &Facts) -> Waiting {
-    waiting(facts, something_may_wait())
-}
-
-fn waiting(facts: &Facts, may_wait: bool) -> Waiting {
-    if may_wait {
+/// A plan costs a child process: for those who may not make one for themselves, only where there
+/// may be something to learn.
+fn waiting(facts: &Facts, is_worth_a_plan: bool) -> Waiting {
+    if is_worth_a_plan {
         files::waiting(facts)
     } else {
         files::nothing_waiting().into()

@@ -18,18 +18,12 @@ pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
 pub(crate) fn bytes(value: &str) -> Option<u64> {
     /// Up to here each whole number is exact.
     const LARGEST: f64 = 9e15;
-    let value = CString::new(value).ok()?;
-    let unit = pg_sys::GUC_UNIT_BYTE.cast_signed();
-    let mut number = 0.0;
-    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
-    // wants.
-    let is_understood = unsafe {
-        let no_hint = std::ptr::null_mut();
-        pg_sys::parse_real(value.as_ptr(), &raw mut number, unit, no_hint)
-    };
+    let number = real(
+        &CString::new(value).ok()?,
+        pg_sys::GUC_UNIT_BYTE.cast_signed(),
+    )?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    (is_understood && (1.0..LARGEST).contains(&number) && number.fract() == 0.0)
-        .then_some(number as u64)
+    ((1.0..LARGEST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// A switch. `None`: it is none.
@@ -47,6 +41,15 @@ fn whole(value: &CStr, flags: c_int) -> Option<c_int> {
     // wants.
     let is_understood =
         unsafe { pg_sys::parse_int(value.as_ptr(), &raw mut number, flags, std::ptr::null_mut()) };
+    is_understood.then_some(number)
+}
+
+/// As [`whole`], with a fraction.
+fn real(value: &CStr, flags: c_int) -> Option<f64> {
+    let mut number = 0.0;
+    // SAFETY: as in `whole`.
+    let is_understood =
+        unsafe { pg_sys::parse_real(value.as_ptr(), &raw mut number, flags, std::ptr::null_mut()) };
     is_understood.then_some(number)
 }
 
@@ -83,22 +86,16 @@ impl Value {
     /// `None`: a string, or none that the setting can have.
     pub(super) fn of(record: &pg_sys::config_generic, value: &CStr) -> Option<Self> {
         use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
-        let (mut word, mut real) = (0, 0.0);
-        let text = value.as_ptr();
-        // SAFETY: each reads a C string, and writes what it is told to; the record has the type
-        // that it says.
+        // SAFETY: reads a C string, and writes a number; the record has the type that it says.
         unsafe {
             match record.vartype {
                 PGC_BOOL => Some(Self::Whole(c_int::from(switch(value)?))),
                 PGC_INT => Some(Self::Whole(whole(value, record.flags)?)),
-                PGC_REAL => {
-                    let no_hint = std::ptr::null_mut();
-                    pg_sys::parse_real(text, &raw mut real, record.flags, no_hint)
-                        .then_some(Self::Real(real))
-                }
+                PGC_REAL => Some(Self::Real(real(value, record.flags)?)),
                 PGC_ENUM => {
+                    let mut word = 0;
                     let words = typed!(record, config_enum, _enum).cast_mut();
-                    pg_sys::config_enum_lookup_by_name(words, text, &raw mut word)
+                    pg_sys::config_enum_lookup_by_name(words, value.as_ptr(), &raw mut word)
                         .then_some(Self::Whole(word))
                 }
                 _ => None,
