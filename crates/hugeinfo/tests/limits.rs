@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used)]
 
+mod tree;
+
 use std::{fs, path::PathBuf};
 
 use hugeinfo::linux::{
@@ -11,11 +13,8 @@ use hugeinfo::linux::{
     },
     error::{Absence, ReadError},
     process::Process,
-    root::Root,
 };
-use tempfile::TempDir;
-
-struct Host(TempDir);
+use tree::Host;
 
 const V2: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate";
 const V1: &str = "\
@@ -23,19 +22,6 @@ const V1: &str = "\
     32 23 0:28 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n";
 
 impl Host {
-    fn new(groups: &str, mounts: &str) -> Self {
-        let host = Self(tempfile::tempdir().expect("a directory"));
-        host.write("proc/10/cgroup", groups);
-        host.write("proc/self/mountinfo", mounts);
-        host
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.0.path().join(file);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
-        fs::write(path, text).expect("write");
-    }
-
     /// A group of v2 with its memory in MB: all of it, and what of it is files.
     fn memory(&self, group: &str, limit: &str, usage: u64, files: u64) {
         let file = |name| format!("sys/fs/cgroup{group}/memory.{name}");
@@ -51,10 +37,6 @@ impl Host {
         let file = |name| format!("sys/fs/cgroup{group}/memory.swap.{name}");
         self.write(&file("max"), &format!("{limit}\n"));
         self.write(&file("current"), &format!("{}\n", usage << 20));
-    }
-
-    fn root(&self) -> Root {
-        Root::at(self.0.path())
     }
 
     fn process(&self) -> Process {

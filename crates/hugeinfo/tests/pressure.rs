@@ -2,13 +2,14 @@
 
 #![allow(clippy::expect_used)]
 
+mod tree;
+
 use std::{fs, path::Path};
 
 use hugeinfo::{
     linux::{
         cgroup::memory_events::Shortage,
         pressure::{Pressure, Stalls},
-        root::Root,
     },
     server::{
         facts::Subject,
@@ -16,32 +17,13 @@ use hugeinfo::{
         sources::{self, Availability},
     },
 };
-use tempfile::TempDir;
+use tree::Host;
 
 const PID: u32 = 10;
 const V1: &str = "31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
 const V2: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
 
-struct Host(TempDir);
-
 impl Host {
-    fn new(groups: &str, mounts: &str) -> Self {
-        let host = Self(tempfile::tempdir().expect("a directory"));
-        host.write("proc/10/cgroup", groups);
-        host.write("proc/self/mountinfo", mounts);
-        host
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.0.path().join(file);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
-        fs::write(path, text).expect("write");
-    }
-
-    fn root(&self) -> Root {
-        Root::at(self.0.path())
-    }
-
     fn levels(&self) -> Vec<Level> {
         memory_pressure::read(&self.root(), PID).expect("readable")
     }

@@ -11,18 +11,11 @@ use warnings;
 use Cwd qw(realpath);
 use Exporter 'import';
 use File::Basename qw(dirname);
+use PostgreSQL::Test::Utils qw(slurp_file);
 
 our @EXPORT = qw(pages differences);
 
 my $ROOT = realpath(dirname(__FILE__) . '/../../..');
-
-sub _slurp
-{
-	my ($file) = @_;
-	open my $in, '<', $file or die "$file: $!\n";
-	local $/;
-	return scalar <$in>;
-}
 
 # Fenced blocks of a page in their order, each with what the comments above it say.
 sub _blocks
@@ -94,7 +87,7 @@ sub _broken_links
 		next if $link =~ /^[a-z]+:/;
 		my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
 		my $target = $path eq '' ? "$ROOT/$file" : "$ROOT/" . dirname($file) . "/$path";
-		my %anchors = -f $target && $target =~ /\.md$/ ? _anchors(_slurp($target)) : ();
+		my %anchors = -f $target && $target =~ /\.md$/ ? _anchors(slurp_file($target)) : ();
 		push @broken, $link if !-e $target || $anchor ne '' && !$anchors{$anchor};
 	}
 	return @broken;
@@ -116,7 +109,7 @@ sub _columns
 sub _page
 {
 	my ($file) = @_;
-	my $text = _slurp("$ROOT/$file");
+	my $text = slurp_file("$ROOT/$file");
 	my @queries = eval { _queries($text) };
 	die "$file, $@" if $@;
 	return {

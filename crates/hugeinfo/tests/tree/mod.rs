@@ -1,0 +1,30 @@
+//! A host with a process in control groups, as a tree of files.
+
+#![allow(clippy::expect_used)]
+
+use std::fs;
+
+use hugeinfo::linux::root::Root;
+use tempfile::TempDir;
+
+pub struct Host(pub TempDir);
+
+impl Host {
+    /// Of process 10: its `cgroup`, and the mounts.
+    pub fn new(groups: &str, mounts: &str) -> Self {
+        let host = Self(tempfile::tempdir().expect("a directory"));
+        host.write("proc/10/cgroup", groups);
+        host.write("proc/self/mountinfo", mounts);
+        host
+    }
+
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.0.path().join(file);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("mkdir");
+        fs::write(path, text).expect("write");
+    }
+
+    pub fn root(&self) -> Root {
+        Root::at(self.0.path())
+    }
+}
