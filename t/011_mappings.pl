@@ -201,11 +201,11 @@ my $sql = HugeInfo::Session->new($node);
 	$idle->close;
 }
 
-# A session's own mappings. What is there before and after was there meanwhile, if perhaps as a part of
-# something larger: a query makes the heap grow, and what follows it lets it shrink.
+# A session's own mappings. What is there before and after was there meanwhile, if perhaps as a part
+# of something larger: a query makes the heap grow, and what follows it lets it shrink.
 {
 	my $name = 'this backend';
-	my $object = sub { my ($row) = @_; return join ' ', map { $row->{$_} // '' } qw(permissions device inode path) };
+	my $object = sub { my ($row) = @_; return join ' ', map { $_ // '' } @$row{qw(permissions device inode path)} };
 	my $as_text = sub { my ($row) = @_; return join ' ', @$row{qw(start_address end_address)}, $object->($row) };
 	my $lies_in = sub {
 		my ($line, $row) = @_;

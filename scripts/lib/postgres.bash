@@ -33,6 +33,19 @@ postgres_copy() {
     bin=$workspace$bindir
 }
 
+# What tests hand to other programs, and those programs: in $sources, a copy where the user of the
+# servers may not read this checkout.
+sources_for_owner() {
+    sources=$PWD
+    ((${#as_owner[@]})) && ! "${as_owner[@]}" test -r "$PWD/README.md" || return 0
+    sources=$workspace/sources
+    mkdir -p "$sources/target"
+    local path
+    for path in monitoring fleet experiment target/tools; do
+        [ ! -e "$path" ] || run_job cp -a "$path" "$sources/$path"
+    done
+}
+
 # Another call makes another server; what is done next is done to the last one.
 server_create() { # SETTING…
     local home=$workspace/server$((++servers))

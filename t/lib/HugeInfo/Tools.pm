@@ -1,25 +1,21 @@
-# Programs of others, which only tests use: in PATH, or below target/tools, where `scripts/setup tests`
-# unpacks them.
+# Programs of others, which only tests use: in PATH, or where `scripts/setup tests` unpacks them.
 package HugeInfo::Tools;
 
 use strict;
 use warnings;
 
-use Cwd qw(abs_path);
 use Exporter 'import';
-use File::Basename qw(dirname);
 
-use HugeInfo::Host;
+our @EXPORT = qw(source tool needs_tools);
 
-our @EXPORT = qw(tool needs_tools);
-
-my $unpacked = abs_path(dirname(__FILE__) . '/../../..') . '/target/tools';
+# A file or folder of this project.
+sub source { my ($path) = @_; return "$ENV{HUGEINFO_SOURCES}/$path" }
 
 # Where it is, if it is.
 sub tool
 {
 	my ($name) = @_;
-	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), glob "$unpacked/*/usr/{bin,sbin}";
+	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), glob source('target/tools/*/usr/{bin,sbin}');
 	return $path;
 }
 
@@ -28,7 +24,7 @@ sub needs_tools
 {
 	my ($scenario, @names) = @_;
 	my @missing = grep { !tool($_) } @names;
-	cannot("$scenario: there is no @missing: scripts/setup tests") if @missing;
+	HugeInfo::Host::cannot("$scenario: there is no @missing: scripts/setup tests") if @missing;
 	return;
 }
 
