@@ -45,12 +45,14 @@ sub use_files
 # all its ancestors.
 sub compare_group
 {
-	my ($row, $where, $fault, $reservation, $name) = @_;
+	my ($row, $where, $fault, $reservation, $name, $source) = @_;
+	$source //= $directory{$where} if defined $fault;
 	my ($used, $reserved) = map { in_file($where, $_) } use_files();
 	is_deeply(
 		{ map { $_ => $row->{$_} } grep { /^cgroup_/ } keys %$row },
 		{
 			cgroup_limit_bytes => $fault,
+			cgroup_limit_source => $source,
 			cgroup_used_bytes => $used,
 			cgroup_reserved_limit_bytes => $reservation,
 			cgroup_reserved_bytes => $reserved,
@@ -117,7 +119,7 @@ SKIP:
 		local $ENV{$variable} = 6 * $page;
 		restart_in($node, 'wide');
 		$seen = observe($node);
-		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name);
+		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name, $variable);
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
 		like($seen->{status}{reason}, qr/^the pod's limit \(environment variable $variable\) allows /, "$name: where it comes from");
 		like($seen->{status}{remedy}, qr/limit on huge pages of the pod/, "$name: the remedy");
@@ -183,7 +185,7 @@ SKIP:
 	group('outer/inner', fault => ($need + 5) * $page, reservation => ($need + 30) * $page);
 	restart_in($node, 'outer/inner');
 	$seen = observe($node);
-	compare_group($seen->{pools}{$kb}, 'outer/inner', $limit, ($need + 20) * $page, $name);
+	compare_group($seen->{pools}{$kb}, 'outer/inner', $limit, ($need + 20) * $page, $name, $directory{outer});
 	compare_status($seen->{status}, { in_use => 't', status => 'critical' }, $name);
 	names_limit($seen->{status}{reason}, 'outer', $limit, $name);
 

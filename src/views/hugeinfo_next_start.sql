@@ -26,6 +26,7 @@ SELECT waiting_settings,
        recommended_nr_hugepages,
        fits_after_restart,
        cgroup_limit_bytes,
+       cgroup_limit_source,
        cgroup_used_bytes,
        cgroup_reserved_limit_bytes,
        cgroup_reserved_bytes,
@@ -89,6 +90,8 @@ COMMENT ON COLUMN hugeinfo_next_start.fits_after_restart IS
 'Whether a restart on pages of this size would get them: from the pool, and under the control group''s limit on reservations.';
 COMMENT ON COLUMN hugeinfo_next_start.cgroup_limit_bytes IS
 'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max). NULL: unlimited, or none.';
+COMMENT ON COLUMN hugeinfo_next_start.cgroup_limit_source IS
+'Where cgroup_limit_bytes comes from: the directory of the control group, or the environment variable that told the server its pod''s limit. NULL: there is no limit.';
 COMMENT ON COLUMN hugeinfo_next_start.cgroup_used_bytes IS
 'Bytes touched in the group that has this limit, or in the server''s own group where there is none (v1 usage_in_bytes, v2 current).';
 COMMENT ON COLUMN hugeinfo_next_start.cgroup_reserved_limit_bytes IS

@@ -20,6 +20,7 @@ SELECT page_size_bytes,
        recommended_nr_hugepages,
        fits_after_restart,
        cgroup_limit_bytes,
+       cgroup_limit_source,
        cgroup_used_bytes,
        cgroup_reserved_limit_bytes,
        cgroup_reserved_bytes,
@@ -70,7 +71,9 @@ COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
 COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
 'Whether a restart on pages of this size would get them: from the pool, and under the control group''s limit on reservations.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS
-'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max), and of the limit that the server was told in its environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, _1Gi and so on. The check cgroup_fault_limit says which. NULL: unlimited, or none.';
+'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max), and of the limit that the server was told in its environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, _1Gi and so on. NULL: unlimited, or none.';
+COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_source IS
+'Where cgroup_limit_bytes comes from: the directory of the control group, or the environment variable that told the server its pod''s limit. NULL: there is no limit.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_used_bytes IS
 'Bytes touched in the group that has this limit, or in the server''s own group where there is none (v1 usage_in_bytes, v2 current).';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_limit_bytes IS

@@ -26,6 +26,7 @@ macro_rules! pool_overloads {
                 name!(recommended_nr_hugepages, Option<i64>),
                 name!(fits_after_restart, Option<bool>),
                 name!(cgroup_limit_bytes, Option<i64>),
+                name!(cgroup_limit_source, Option<String>),
                 name!(cgroup_used_bytes, Option<i64>),
                 name!(cgroup_reserved_limit_bytes, Option<i64>),
                 name!(cgroup_reserved_bytes, Option<i64>),
@@ -66,6 +67,9 @@ macro_rules! pool_row {
             figure(forecast.and_then(|forecast| forecast.recommended))?,
             here.and_then(|forecast| forecast.fits_after_restart),
             figure(cgroup.and_then(|limits| limits.fault_limit))?,
+            cgroup
+                .and_then(|limits| limits.fault_limit_source.as_ref())
+                .map(|source| $crate::postgres::encoding::shown(source.display().to_string())),
             figure(cgroup.and_then(|limits| limits.fault_use))?,
             figure(cgroup.and_then(|limits| limits.reservation_limit))?,
             figure(cgroup.and_then(|limits| limits.reservation_use))?,

@@ -74,6 +74,7 @@ impl From<Forecast> for Pool {
             fault_use,
             reservation_limit,
             reservation_use,
+            fault_limit_source: _,
         } = forecast.cgroup.unwrap_or_default();
         Self {
             page_size_bytes: pool.page_bytes,

@@ -1,6 +1,6 @@
 //! Limits of control groups on huge pages, and whom they would refuse.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{
     linux::{
@@ -19,6 +19,8 @@ use crate::{
 pub struct CgroupLimits {
     /// On pages touched. `None`: unlimited.
     pub fault_limit: Option<u64>,
+    /// What has this limit: the directory of a group, or the environment variable that told it.
+    pub fault_limit_source: Option<PathBuf>,
     /// Pages touched, in the group that has this limit, else in the server's own.
     pub fault_use: Option<u64>,
     /// On pages promised. `None`: unlimited.
@@ -32,23 +34,24 @@ impl CgroupLimits {
     ///
     /// Errors: absent where the groups cannot be seen.
     pub fn of(facts: &Facts, page_bytes: u64) -> Result<Self, Absent> {
-        let levels: Vec<_> = levels(facts, page_bytes)?
-            .map(|(_, limits)| limits)
-            .collect();
+        let levels: Vec<_> = levels(facts, page_bytes)?.collect();
         let tightest = |limit: fn(&Limits) -> Option<u64>| {
-            let limited = levels.iter().filter(|level| limit(level).is_some());
+            let limited = levels.iter().filter(|(_, level)| limit(level).is_some());
             limited
-                .min_by_key(|level| limit(level))
+                .min_by_key(|(_, level)| limit(level))
                 .or(levels.first())
                 .copied()
         };
         let fault = tightest(|level| level.fault_limit);
         let reservation = tightest(|level| level.reservation_limit);
+        let fault_limit = fault.and_then(|(_, level)| level.fault_limit);
+        let source = fault.map(|(group, _)| group.directory.clone());
         Ok(Self {
-            fault_limit: fault.and_then(|level| level.fault_limit),
-            fault_use: fault.and_then(|level| level.fault_use),
-            reservation_limit: reservation.and_then(|level| level.reservation_limit),
-            reservation_use: reservation.and_then(|level| level.reservation_use),
+            fault_limit,
+            fault_limit_source: source.filter(|_| fault_limit.is_some()),
+            fault_use: fault.and_then(|(_, level)| level.fault_use),
+            reservation_limit: reservation.and_then(|(_, level)| level.reservation_limit),
+            reservation_use: reservation.and_then(|(_, level)| level.reservation_use),
         })
     }
 }
