@@ -55,8 +55,8 @@ declare -A backend=() to=() from=() rss=()
 # A psql that stays connected.
 session_open() { # CASE
     mkfifo "$private/to.$1" "$private/from.$1"
-    PGOPTIONS="-c client_min_messages=warning" "$bin/psql" --no-psqlrc --dbname=postgres --quiet --no-align --tuples-only --set=ON_ERROR_STOP=1 \
-        <"$private/to.$1" >"$private/from.$1" &
+    PGOPTIONS='-c client_min_messages=warning' "$bin/psql" --no-psqlrc --dbname=postgres --quiet \
+        --no-align --tuples-only --set=ON_ERROR_STOP=1 <"$private/to.$1" >"$private/from.$1" &
     local in out
     exec {in}>"$private/to.$1" {out}<"$private/from.$1"
     to[$1]=$in from[$1]=$out
