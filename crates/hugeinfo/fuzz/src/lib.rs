@@ -13,7 +13,7 @@ use hugeinfo::{
         cgroup::{self, Limit, Version, membership, mount, parse_limit},
         hugepages, list, meminfo, mounts,
         numa::{node, nodes},
-        passwd,
+        passwd, pressure,
         process::{
             children, limits,
             maps::{self, Device, Extent, Mapping},
@@ -21,7 +21,7 @@ use hugeinfo::{
         },
         sysctl, transparent_hugepage, vmstat,
     },
-    server::{instances, mapping_kind::Landmarks, postmaster_pid},
+    server::{dynamic_shared_memory, instances, mapping_kind::Landmarks, postmaster_pid},
 };
 
 /// Takes any bytes, and panics where a parser is wrong.
@@ -35,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("cgroup_limit", cgroup_limit),
     ("children", children),
     ("cmdline", cmdline),
+    ("dynamic_shared_memory", dynamic_shared_memory),
     ("hugepages", hugepages),
     ("kernel_command_line", kernel_command_line),
     ("limits", limits),
@@ -47,6 +48,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("oom_score", oom_score),
     ("passwd", passwd),
     ("postmaster_pid", postmaster_pid),
+    ("pressure", pressure),
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
@@ -102,6 +104,12 @@ pub fn cmdline(bytes: &[u8]) {
     // One that looks like its parent is never a server.
     let postmasters = instances::postmasters(&[candidate(1, 0), candidate(2, 1)]);
     assert!(postmasters.is_ok_and(|pids| !pids.contains(&2)));
+}
+
+/// PostgreSQL's list of its segments of dynamic shared memory.
+pub fn dynamic_shared_memory(bytes: &[u8]) {
+    let segments = dynamic_shared_memory::parse(bytes).unwrap_or_default();
+    assert!(segments.len() <= bytes.len() / 40);
 }
 
 /// A directory and a file of `/sys/kernel/mm/hugepages`.
@@ -216,6 +224,18 @@ pub fn passwd(bytes: &[u8]) {
 /// `postmaster.pid`.
 pub fn postmaster_pid(bytes: &[u8]) {
     let _ = postmaster_pid::parse(bytes);
+}
+
+/// `/proc/pressure/memory` and `memory.pressure`.
+pub fn pressure(bytes: &[u8]) {
+    let Ok(pressure) = pressure::parse(bytes) else {
+        return;
+    };
+    for stalls in [pressure.some, pressure.full].into_iter().flatten() {
+        for percent in [stalls.avg10, stalls.avg60, stalls.avg300] {
+            assert!(percent.is_finite() && percent >= 0.0);
+        }
+    }
 }
 
 /// `/proc/PID/smaps` and `smaps_rollup`.
