@@ -17,22 +17,22 @@ GRANT EXECUTE ON FUNCTION hugeinfo_checks() TO pg_monitor;
 GRANT SELECT ON hugeinfo_checks TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_checks() IS
-'Each diagnosis of this server and its host, also the healthy ones; the function behind the view of the same name.';
+'Every check of this server and its host, healthy ones too; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_checks IS
-'Each diagnosis of this server and its host, also the healthy ones: what was found, the figures that it rests on, what to type. hugeinfo_status gives the worst of the first four that are not muted: these are cheap.';
+'Every check of this server and its host, healthy ones too: what was found, with which figures, and what to type. The first four checks are cheap; hugeinfo_status shows the worst of them that is not muted.';
 COMMENT ON COLUMN hugeinfo_checks.name IS
-'Which diagnosis; the documentation has a section of that name.';
+'Name of the check; docs/checks.md has a section of that name.';
 COMMENT ON COLUMN hugeinfo_checks.status IS
-'ok, warning, critical, or unknown where a source that is needed is missing or denied.';
+'ok, warning, critical, or unknown: a source that the check needs is missing or may not be read.';
 COMMENT ON COLUMN hugeinfo_checks.severity IS
 'The status as a number, for sorting and thresholds: 0 ok, 1 unknown, 2 warning, 3 critical.';
 COMMENT ON COLUMN hugeinfo_checks.is_muted IS
-'Whether the setting pg_hugeinfo.muted_checks names this check. It still says what it finds; hugeinfo_status and hugeinfo_runbook leave it out.';
+'Whether the setting pg_hugeinfo.muted_checks names this check. A muted check still runs; hugeinfo_status and hugeinfo_runbook leave it out.';
 COMMENT ON COLUMN hugeinfo_checks.finding IS
 'What was found, with the figures.';
 COMMENT ON COLUMN hugeinfo_checks.evidence IS
-'The figures by name: bytes end in _bytes, counts of pages in _pages. Those that the kernel does not report are null.';
+'The figures by name. Names of bytes end in _bytes, names of counts of pages in _pages. null: the kernel does not report it.';
 COMMENT ON COLUMN hugeinfo_checks.remedy IS
-'What to type. NULL: nothing.';
+'What to type. NULL: there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_checks.steps IS
-'The remedy for programs: an array of objects with where_to_run, command and is_disruptive, in order. NULL: nothing.';
+'The remedy for programs: an array of objects with where_to_run, command and is_disruptive, in order. NULL: there is nothing to do.';

@@ -20,18 +20,18 @@ GRANT EXECUTE ON FUNCTION hugeinfo_fault_rates(), hugeinfo_fault_rates(interval)
 COMMENT ON FUNCTION hugeinfo_fault_rates() IS
 'hugeinfo_fault_rates(interval) of one second.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(interval) IS
-'Page faults of each process of this server over a sample, as sar -B and pidstat -r show them: sleeps for the duration, at most an hour, and holds the snapshot of its query as long. presence: stayed, came (faults since it started) or went (NULL). seconds: the real length of the sample. minor_faults, major_faults: in the sample, without and with reading from disk. minor_faults_per_second, major_faults_per_second: the same as rates. From fields 10 and 12 of /proc/PID/stat. A duration that is NULL: no row, and no sleep.';
+'Page faults of each process of this server in a sample, as sar -B and pidstat -r show them. Sleeps for the duration, at most one hour; the snapshot of the query is held that long. presence: stayed; came: the process started in the sample, and its faults count from its start; went: it ended, and its faults are NULL. seconds: real length of the sample. minor_faults: faults in the sample that read nothing from disk. major_faults: faults that read from disk. minor_faults_per_second, major_faults_per_second: the same as rates. From fields 10 and 12 of /proc/PID/stat. With a NULL duration there is no row and no sleep.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(text) IS
 'hugeinfo_fault_rates(interval) with the interval as text, for quoted literals.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(smallint) IS
-'hugeinfo_fault_rates(interval) of so many seconds.';
+'hugeinfo_fault_rates(interval) of this many seconds.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(integer) IS
-'hugeinfo_fault_rates(interval) of so many seconds.';
+'hugeinfo_fault_rates(interval) of this many seconds.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(bigint) IS
-'hugeinfo_fault_rates(interval) of so many seconds.';
+'hugeinfo_fault_rates(interval) of this many seconds.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(real) IS
-'hugeinfo_fault_rates(interval) of so many seconds and parts of one.';
+'hugeinfo_fault_rates(interval) of this many seconds, fractions included.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(double precision) IS
-'hugeinfo_fault_rates(interval) of so many seconds and parts of one.';
+'hugeinfo_fault_rates(interval) of this many seconds, fractions included.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(numeric) IS
-'hugeinfo_fault_rates(interval) of so many seconds and parts of one, rounded to microseconds.';
+'hugeinfo_fault_rates(interval) of this many seconds, fractions included, rounded to microseconds.';

@@ -15,10 +15,10 @@ GRANT SELECT ON hugeinfo_meminfo TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_meminfo() IS
 'Each line of /proc/meminfo, in the kernel''s order; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_meminfo IS
-'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others: a sum means nothing. A figure beyond bigint is an error.';
+'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is an error.';
 COMMENT ON COLUMN hugeinfo_meminfo.name IS
 'Name of the line, as the kernel writes it.';
 COMMENT ON COLUMN hugeinfo_meminfo.bytes IS
-'The figure in bytes; for HugePages_Total and the like, which are counts of pages, that many pages of the default huge page size. NULL: the line counts something else, or has no number, or the kernel reports no huge page size.';
+'The figure in bytes. HugePages_Total and the like count pages: here times the default huge page size. NULL: the line counts something else or has no number, or the kernel reports no huge page size.';
 COMMENT ON COLUMN hugeinfo_meminfo.huge_pages IS
-'Huge pages of the default size (Hugepagesize) that this would fill, rounded up. NULL: bytes is NULL, or the kernel has no huge pages.';
+'Huge pages of the default size (Hugepagesize) that these bytes would fill, rounded up. NULL: bytes is NULL, or the kernel has no huge pages.';

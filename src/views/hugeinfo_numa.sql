@@ -1,4 +1,4 @@
--- Small pages and two sizes of huge ones, on two nodes.
+-- Small pages and two sizes of huge pages, on two nodes.
 ALTER FUNCTION hugeinfo_numa() ROWS 6;
 
 CREATE VIEW hugeinfo_numa AS
@@ -19,18 +19,18 @@ GRANT SELECT ON hugeinfo_numa TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_numa() IS
 'Each NUMA node and page size; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_numa IS
-'Each NUMA node and page size: its part of the pool, and its part of the main segment. Touches no page of the segment, but walks the page tables of the process that has touched most of it: the kernel''s work grows with that. NULL: the kernel does not report it. No row: the kernel knows no NUMA, or /sys cannot be read.';
+'Each NUMA node and page size: its part of the pool, and its part of the main segment. Touches no page of the segment. Walks the page tables of the process that has touched most of it: the more that is, the longer it takes. NULL: the kernel does not report it. No row: the kernel has no NUMA support, or /sys cannot be read.';
 COMMENT ON COLUMN hugeinfo_numa.numa_node IS
-'Number of the node. There can be holes between numbers. What the node has as a whole: hugeinfo_numa_nodes.';
+'Number of the node; numbers can have gaps. hugeinfo_numa_nodes has the figures of the whole node.';
 COMMENT ON COLUMN hugeinfo_numa.page_size_bytes IS
 'Bytes of a page: small pages, then each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_numa.is_used_by_server IS
-'Whether the main shared memory segment lies on such pages.';
+'Whether the main shared memory segment is on pages of this size.';
 COMMENT ON COLUMN hugeinfo_numa.total_pages IS
-'Pages of this size that the pool has on this node, surplus ones included (nr_hugepages in /sys/devices/system/node/nodeN/hugepages). NULL for small pages, which have no pool, and on a node without memory.';
+'Pages of the pool on this node, surplus pages included (nr_hugepages in /sys/devices/system/node/nodeN/hugepages). NULL for small pages, which have no pool, and on a node without memory.';
 COMMENT ON COLUMN hugeinfo_numa.free_pages IS
-'Pages of them that nobody has touched yet, promised or not (free_hugepages). What is promised is not known by node.';
+'Pages of total_pages that nobody has touched yet, reserved or not (free_hugepages). The kernel does not count reserved pages by node.';
 COMMENT ON COLUMN hugeinfo_numa.surplus_pages IS
-'Pages of them beyond the persistent ones (surplus_hugepages).';
+'Pages of total_pages beyond the persistent ones (surplus_hugepages).';
 COMMENT ON COLUMN hugeinfo_numa.segment_pages IS
-'Pages of page_size_bytes of the main segment that lie on this node, as far as one process has touched them: that which has touched most, by RssShmem and HugetlbPages in /proc/PID/status. A lower bound: of pages that only others have touched that process knows nothing. From N0=, N1= and so on in its numa_maps; no page is touched for it. NULL: numa_maps is missing or denied.';
+'Pages of the main segment on this node that one process has touched: the process that has touched most (RssShmem and HugetlbPages in /proc/PID/status). A lower bound: pages that only other processes have touched do not count. From N0=, N1= and so on in its numa_maps; this touches no page. NULL: numa_maps is missing or may not be read.';

@@ -1,4 +1,4 @@
--- Small pages, and on most machines two sizes of huge ones.
+-- Small pages, and on most machines two sizes of huge pages.
 ALTER FUNCTION hugeinfo_page_tables() ROWS 3;
 
 CREATE VIEW hugeinfo_page_tables AS
@@ -17,20 +17,20 @@ GRANT EXECUTE ON FUNCTION hugeinfo_page_tables() TO pg_monitor;
 GRANT SELECT ON hugeinfo_page_tables TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_page_tables() IS
-'What page tables cost now, and would cost on pages of each size; the function behind the view of the same name.';
+'What page tables cost now, and what they would cost on pages of each size; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_page_tables IS
-'What page tables for the main shared memory segment would cost on pages of each size, beside what all page tables cost now.';
+'What page tables for the main shared memory segment would cost on pages of each size, and what all page tables cost now.';
 COMMENT ON COLUMN hugeinfo_page_tables.page_size_bytes IS
 'Bytes of a page: small pages, then each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_page_tables.is_used_by_server IS
-'Whether the main shared memory segment lies on such pages now.';
+'Whether the main shared memory segment is on pages of this size now.';
 COMMENT ON COLUMN hugeinfo_page_tables.one_backend_bytes IS
-'Bytes of page tables of one process that has touched the whole segment on such pages: 8 for each page. The levels above add less than 1 %.';
+'Bytes of page tables of one process that has touched the whole main segment on pages of this size: 8 bytes for each page. The upper levels of page tables add less than 1 %.';
 COMMENT ON COLUMN hugeinfo_page_tables.present_backends_bytes IS
-'The same for all processes that the server has now.';
+'one_backend_bytes times the number of processes that the server has now.';
 COMMENT ON COLUMN hugeinfo_page_tables.max_connections_bytes IS
-'The same for max_connections processes.';
+'one_backend_bytes times max_connections.';
 COMMENT ON COLUMN hugeinfo_page_tables.now_bytes IS
-'Bytes of page tables that all processes of this server have now, private memory included (VmPTE). Tables that processes share count for each of them.';
+'Bytes of page tables that all processes of this server have now, also for private memory (VmPTE). Page tables that processes share count for each of them.';
 COMMENT ON COLUMN hugeinfo_page_tables.saving_bytes IS
-'Bytes that these processes would have less in page tables if the main segment lay on such pages: an estimate. The process with the fewest page tables has them for private memory, and each of the others as much; what is beyond, up to one_backend_bytes of the present page size, is for the segment. 0 for the size in use. NULL for smaller pages, which the kernel''s figures say too little about; also where the size in use cannot be seen, or the kernel shows no page tables.';
+'Bytes of page tables that these processes would save if the main segment were on pages of this size. An estimate: the process with the fewest page tables is taken to have them for private memory only, and every other process to have as many for private memory. What a process has beyond that counts for the segment, up to one_backend_bytes of the present page size. 0 for the size in use. NULL for smaller pages, since the kernel''s figures do not tell enough. Also NULL if the size in use is unknown or the kernel does not report page tables.';

@@ -33,21 +33,21 @@ GRANT EXECUTE ON FUNCTION hugeinfo_pools() TO pg_monitor;
 GRANT SELECT ON hugeinfo_pools TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_pools() IS
-'Each huge page size of the kernel: its pool, and what this server needs of it; the function behind the view of the same name.';
+'Each huge page size of the kernel: its pool, and how many pages this server needs; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_pools IS
-'Each huge page size of the kernel: its pool, and what this server would need of it. Counts are pages of page_size_bytes, of the whole host. NULL: the kernel does not report it. No row: the kernel has no huge pages, or /sys cannot be read.';
+'Each huge page size of the kernel: its pool, and how many pages this server would need. Counts are pages of page_size_bytes, of the whole host. NULL: the kernel does not report it. No row: the kernel has no huge pages, or /sys cannot be read.';
 COMMENT ON COLUMN hugeinfo_pools.page_size_bytes IS
 'Bytes of a page of this pool. From the names in /sys/kernel/mm/hugepages.';
 COMMENT ON COLUMN hugeinfo_pools.is_default IS
 'Whether this is the default size, used where a program names none: Hugepagesize in /proc/meminfo.';
 COMMENT ON COLUMN hugeinfo_pools.is_used_by_server IS
-'Whether the main shared memory segment of this server lies in this pool.';
+'Whether the main shared memory segment of this server is on pages of this pool.';
 COMMENT ON COLUMN hugeinfo_pools.required_pages IS
 'Pages that the main segment takes, rounded up.';
 COMMENT ON COLUMN hugeinfo_pools.tail_waste_bytes IS
-'Bytes of the last required page that stay unused. On huge pages known to the MB only, from setting shared_memory_size.';
+'Unused bytes in the last required page. On huge pages exact to 1 MB only, from the setting shared_memory_size.';
 COMMENT ON COLUMN hugeinfo_pools.total_pages IS
-'Pages that exist, surplus ones included (nr_hugepages).';
+'Pages in the pool, surplus pages included (nr_hugepages).';
 COMMENT ON COLUMN hugeinfo_pools.free_pages IS
 'Pages that nobody has touched yet, reserved or not (free_hugepages). Free pages can be reserved: see available_pages.';
 COMMENT ON COLUMN hugeinfo_pools.reserved_pages IS
@@ -65,20 +65,20 @@ COMMENT ON COLUMN hugeinfo_pools.own_pages IS
 COMMENT ON COLUMN hugeinfo_pools.others_pages IS
 'Pages in use or reserved by all others on the host.';
 COMMENT ON COLUMN hugeinfo_pools.shortfall_pages IS
-'Pages to add so that a restart on pages of this size gets them; 0 if there are enough, counting those that this server gives back.';
+'Pages to add so that a restart on pages of this size gets them; 0 if there are enough. Pages that this server gives back count.';
 COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
 'Pages that this pool should have if the server is to use it: what others use or reserve, plus what this server needs.';
 COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
-'Whether a restart on pages of this size would get them: from the pool, and under the control group''s limit on reservations.';
+'Whether a restart on pages of this size would get them: the pool has enough, and the control group''s limit on reservations allows it.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS
-'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max), and of the limit that the server was told in its environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, _1Gi and so on. NULL: unlimited, or none.';
+'Bytes of huge pages of this size that may be touched: the lowest limit of the postmaster''s control group and those above it (v1 hugetlb.SIZE.limit_in_bytes, v2 hugetlb.SIZE.max), and the limit in the server''s environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, _1Gi and so on. NULL: no limit.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_source IS
-'Where cgroup_limit_bytes comes from: the directory of the control group, or the environment variable that told the server its pod''s limit. NULL: there is no limit.';
+'Where cgroup_limit_bytes comes from: the directory of the control group, or the environment variable with the pod''s limit. NULL: no limit.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_used_bytes IS
-'Bytes touched in the group that has this limit, or in the server''s own group where there is none (v1 usage_in_bytes, v2 current).';
+'Bytes touched in the group with this limit; without a limit, in the server''s own group (v1 usage_in_bytes, v2 current).';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_limit_bytes IS
-'Bytes of huge pages of this size that may be reserved by mmap: the lowest limit, as above (v1 rsvd.limit_in_bytes, v2 rsvd.max; Linux 5.7). NULL: unlimited, or none.';
+'Bytes of huge pages of this size that mmap may reserve: the lowest limit of the postmaster''s control group and those above it (v1 rsvd.limit_in_bytes, v2 rsvd.max; Linux 5.7). NULL: no limit.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_bytes IS
-'Bytes reserved in the group that has this limit, or in the server''s own group where there is none (v1 rsvd.usage_in_bytes, v2 rsvd.current).';
+'Bytes reserved in the group with this limit; without a limit, in the server''s own group (v1 rsvd.usage_in_bytes, v2 rsvd.current).';
 COMMENT ON COLUMN hugeinfo_pools.how_to_set IS
-'What to type for recommended_nr_hugepages pages: now, and for the next boot.';
+'What to type to set the pool to recommended_nr_hugepages pages: now, and for the next boot.';

@@ -1,4 +1,4 @@
--- The host, a group, and those above it.
+-- The host, a control group, and the groups above it.
 ALTER FUNCTION hugeinfo_pressure() ROWS 4;
 
 CREATE VIEW hugeinfo_pressure AS
@@ -33,28 +33,28 @@ COMMENT ON COLUMN hugeinfo_pressure.scope IS
 COMMENT ON COLUMN hugeinfo_pressure.path IS
 'Directory of the control group. NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_limit_bytes IS
-'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max). NULL: unlimited, or the host; for its RAM see hugeinfo_host.';
+'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max). NULL: no limit, or the row is the host; for its RAM see hugeinfo_host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_used_bytes IS
 'Bytes that the group and those below it use, cached files included (v1 memory.usage_in_bytes, v2 memory.current). NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.limit_hits IS
-'How often memory_limit_bytes was hit and the kernel had to free memory of the group first. v1: memory.failcnt and, for the limit on memory and swap together, memory.memsw.failcnt (not counted by new kernels, such as 6.18), of this group alone. v2: max in memory.events, with groups below it. Cached files alone can cause hits: harmless without stalls and OOM kills.';
+'How often memory_limit_bytes was hit, so that the kernel had to free memory of the group first. v1: memory.failcnt and, for the limit on memory and swap together, memory.memsw.failcnt (not counted by new kernels, such as 6.18), of this group alone. v2: max in memory.events, with groups below it. Cached files alone can cause hits: harmless without stalls and OOM kills.';
 COMMENT ON COLUMN hugeinfo_pressure.high_hits IS
 'How often processes were slowed down because the group was above memory.high (v2, high in memory.events, with groups below it). NULL on v1, which has no such limit.';
 COMMENT ON COLUMN hugeinfo_pressure.oom_kills IS
-'Processes that the OOM killer ended, whatever limit ran out. Host: all of them (oom_kill in /proc/vmstat). v1: those of this group alone (memory.oom_control). v2: those of groups below it, too (memory.events), unless the groups are mounted with memory_localevents. Linux 4.13.';
+'Processes that the OOM killer ended, for lack of host memory or because of a limit. Host: all (oom_kill in /proc/vmstat). v1: of this group alone (memory.oom_control). v2: of groups below it, too (memory.events), unless cgroup2 is mounted with memory_localevents. Linux 4.13.';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg10_percent IS
 'Percent of the last 10 seconds in which at least one process waited for memory: avg10 of some in /proc/pressure/memory, and in memory.pressure of the group (v2 only). Linux 4.20; NULL if the kernel was started with psi=0.';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg60_percent IS
-'The same for the last 60 seconds: avg60.';
+'The same for the last 60 seconds (avg60).';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg300_percent IS
-'The same for the last 300 seconds: avg300.';
+'The same for the last 300 seconds (avg300).';
 COMMENT ON COLUMN hugeinfo_pressure.some_stall_microseconds IS
-'Microseconds in which at least one process waited for memory, in all: total of some.';
+'Microseconds in which at least one process waited for memory, in total (total of some).';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg10_percent IS
-'Percent of the last 10 seconds in which all processes that had work waited for memory, so that nothing was done: avg10 of full.';
+'Percent of the last 10 seconds in which all processes with work to do waited for memory, so that no work was done (avg10 of full).';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg60_percent IS
-'The same for the last 60 seconds: avg60.';
+'The same for the last 60 seconds (avg60).';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg300_percent IS
-'The same for the last 300 seconds: avg300.';
+'The same for the last 300 seconds (avg300).';
 COMMENT ON COLUMN hugeinfo_pressure.full_stall_microseconds IS
-'Microseconds in which all processes that had work waited for memory, in all: total of full.';
+'Microseconds in which all processes with work to do waited for memory, in total (total of full).';

@@ -13,27 +13,27 @@ FROM hugeinfo_runbook();
 
 REVOKE ALL ON FUNCTION hugeinfo_runbook(), hugeinfo_runbook(jsonb), hugeinfo_runbook(text) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_runbook FROM PUBLIC;
--- With settings it runs a program: for superusers until granted, as hugeinfo_plan.
+-- With settings it runs a program: superusers only until granted, as hugeinfo_plan.
 GRANT EXECUTE ON FUNCTION hugeinfo_runbook() TO pg_monitor;
 GRANT SELECT ON hugeinfo_runbook TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_runbook() IS
 'Each step from here to a healthy server, in order; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
-'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}: the settings that hugeinfo_plan(jsonb) takes, ALTER SYSTEM included.';
+'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}, in order. ALTER SYSTEM is one of the steps. Takes the settings that hugeinfo_plan(jsonb) takes.';
 COMMENT ON FUNCTION hugeinfo_runbook(text) IS
 'hugeinfo_runbook(jsonb) with the settings as text of at most 64 kB, for quoted literals.';
 COMMENT ON VIEW hugeinfo_runbook IS
-'Each step from here to a healthy server, in order. Every step has been tried on a model of this machine: none does harm, and none can be left out. Checks that the setting pg_hugeinfo.muted_checks names are left out. No row: there is nothing to do.';
+'Each step from here to a healthy server, in order. The steps were tried on a model of this machine: no step does harm, and none can be left out. There is no step for muted checks (setting pg_hugeinfo.muted_checks). No row: there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.step IS
-'Its number, from 1.';
+'Number of the step, from 1.';
 COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
-'root shell: on the host. SQL: as a superuser. service: whatever starts PostgreSQL. orchestrator: whatever sets the limits of containers. boot loader: its configuration, for words on the kernel''s command line. decision: a person has to decide.';
+'root shell: on the host. SQL: as a superuser. service: where PostgreSQL is started, such as systemd. orchestrator: where limits of containers are set, such as Kubernetes. boot loader: its configuration, for the kernel command line. decision: a person has to decide.';
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'What to type, or what to do.';
 COMMENT ON COLUMN hugeinfo_runbook.why IS
-'The reason of this step.';
+'Reason for the step.';
 COMMENT ON COLUMN hugeinfo_runbook.expected IS
-'What hugeinfo_status will say after it, as the model computes it: status and reason. NULL: that depends on a decision.';
+'What hugeinfo_status will say after this step, computed on the model: status and reason. NULL: it depends on a decision.';
 COMMENT ON COLUMN hugeinfo_runbook.is_disruptive IS
-'Whether this step ends all sessions.';
+'Whether the step ends all sessions.';

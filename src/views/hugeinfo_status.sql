@@ -29,19 +29,19 @@ GRANT SELECT ON hugeinfo_status TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_status() IS
 'Whether huge pages back this server, whether a restart would get them, and what is wrong; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_remedy() IS
-'What to type where hugeinfo_status finds something wrong: its column remedy. NULL: nothing.';
+'What to type if hugeinfo_status finds something wrong: its column remedy. NULL: there is nothing to do.';
 COMMENT ON VIEW hugeinfo_status IS
-'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now, without walking page tables. NULL: the kernel does not report it.';
+'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables. NULL: the kernel does not report it.';
 COMMENT ON COLUMN hugeinfo_status.huge_pages IS
 'Setting huge_pages that the server runs with: off, on or try.';
 COMMENT ON COLUMN hugeinfo_status.shared_memory_type IS
 'Setting shared_memory_type that the server runs with. Only mmap can use huge pages.';
 COMMENT ON COLUMN hugeinfo_status.in_use IS
-'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). From the mapping itself: PROCMAP_QUERY, else KernelPageSize in /proc/PID/smaps or kernelpagesize_kB in numa_maps.';
+'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). Read from the mapping itself: PROCMAP_QUERY, else KernelPageSize in /proc/PID/smaps or kernelpagesize_kB in numa_maps.';
 COMMENT ON COLUMN hugeinfo_status.page_size_bytes IS
-'Bytes of a page that really backs the main segment, huge or not. Source as in_use.';
+'Bytes of a page that really backs the main segment, huge or not. Same source as in_use.';
 COMMENT ON COLUMN hugeinfo_status.segment_bytes IS
-'Bytes of the main shared memory segment, all its mappings added up. From PROCMAP_QUERY or /proc/PID/maps.';
+'Bytes of the main shared memory segment, the sum of its mappings. From PROCMAP_QUERY or /proc/PID/maps.';
 COMMENT ON COLUMN hugeinfo_status.segment_pages IS
 'Pages of page_size_bytes in the main segment.';
 COMMENT ON COLUMN hugeinfo_status.huge_page_size_bytes IS
@@ -53,14 +53,14 @@ COMMENT ON COLUMN hugeinfo_status.pool_total_pages IS
 COMMENT ON COLUMN hugeinfo_status.pool_available_pages IS
 'Pages of that pool that a new mapping could get now: free minus reserved, plus what overcommit still allows.';
 COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
-'Pages to add to that pool so that a restart gets huge pages; 0 if the pool has enough, counting those that this server gives back.';
+'Pages to add to that pool so that a restart gets huge pages; 0 if the pool has enough. Pages that this server gives back count.';
 COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
-'Whether the pool, and the control group''s limit on reservations, hold the main segment after a restart, whatever huge_pages says.';
+'Whether the main segment would get its huge pages after a restart: the pool has enough, and the control group''s limit on reservations allows it. The setting huge_pages does not matter here.';
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
-'Pages that the pool should have: what others use or reserve, plus what this server needs: enough, and not too much.';
+'Pages that the pool should have, neither too few nor too many: what others use or reserve, plus what this server needs.';
 COMMENT ON COLUMN hugeinfo_status.status IS
-'ok, warning, critical, or unknown where a source that is needed is missing or denied: that of the worst finding. Checks that the setting pg_hugeinfo.muted_checks names do not count.';
+'ok, warning, critical, or unknown (a source that is needed is missing or may not be read): status of the worst finding. Muted checks do not count (setting pg_hugeinfo.muted_checks).';
 COMMENT ON COLUMN hugeinfo_status.reason IS
-'The worst finding with its figures; if all is well, all findings, and what muted checks would say.';
+'The worst finding with its figures. If all is well: all findings, and what muted checks would say.';
 COMMENT ON COLUMN hugeinfo_status.remedy IS
-'What to type. NULL: nothing.';
+'What to type. NULL: there is nothing to do.';

@@ -1,7 +1,7 @@
--- hugeinfo_plan('{}') and its like would be a conversion if there were a type of that name,
--- whatever functions there are: whoever may create in this schema could make a domain whose check
--- runs a function of his. Nothing is converted in this way to a composite type: these keep the
--- names.
+-- If a type of that name exists, PostgreSQL reads hugeinfo_plan('{}') as a conversion, even though
+-- there are functions of that name. Whoever may create objects in this schema could make a domain
+-- whose check runs his own function. A composite type is never the target of such a conversion:
+-- these types occupy the names.
 CREATE TYPE hugeinfo_fault_rates AS ();
 COMMENT ON TYPE hugeinfo_fault_rates IS
 'Reserves the name of the function, so that no type can capture calls of it.';
