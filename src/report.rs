@@ -16,8 +16,8 @@ impl From<Error> for ErrorReport {
             ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
             ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
         };
-        const REPORT: &str = "This kernel writes the file in a form that pg_hugeinfo does not know. Please report it with the file's text and the kernel's version.";
-        const VALUES: &str = "Write it as in {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
+        const REPORT: &str = "pg_hugeinfo does not know this format of the file. Please report it with the text of the file and the kernel version.";
+        const VALUES: &str = "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
         let mut detail = None;
         let (code, message, hint) = match error {
             Error::Read(read) => {
@@ -47,13 +47,13 @@ impl From<Error> for ErrorReport {
             Error::Setting(name) => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
-                Some("Update pg_hugeinfo to a version made for this PostgreSQL.".to_owned()),
+                Some("Update pg_hugeinfo to a version that supports this PostgreSQL release.".to_owned()),
             ),
             Error::SampleLength => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 "duration must be longer than zero and at most one hour".to_owned(),
                 Some(
-                    "For a longer sample, take the difference of two reads of hugeinfo_backends."
+                    "For a longer sample, read hugeinfo_backends twice and subtract."
                         .to_owned(),
                 ),
             ),
@@ -75,29 +75,29 @@ impl From<Error> for ErrorReport {
             Error::NotASize(name, value) => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("invalid value for \"{name}\": \"{value}\""),
-                Some("Sizes are written as in {\"host_ram\": \"256GB\", \"host_huge_page_sizes\": \"2MB, 1GB\"}; a plain number counts bytes.".to_owned()),
+                Some("Example: {\"host_ram\": \"256GB\", \"host_huge_page_sizes\": \"2MB, 1GB\"}. A number without a unit means bytes.".to_owned()),
             ),
             Error::NotPlanned { name, near, known } => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" cannot be planned"),
                 Some(near.map_or_else(String::new, |near| format!("Did you mean \"{near}\"? ")) + &format!(
-                    "Settings that change the size of shared memory, or decide over huge pages, can: {known}."
+                    "These settings can be planned: {known}."
                 )),
             ),
             Error::PlannedTwice(name) => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" is given more than once"),
-                Some("Upper and lower case are the same in the name of a setting.".to_owned()),
+                Some("Names of settings are not case-sensitive.".to_owned()),
             ),
             Error::UnknownSetting(name) => (
                 ERRCODE_UNDEFINED_OBJECT,
                 format!("unrecognized configuration parameter \"{name}\""),
-                Some("It exists once its library is in shared_preload_libraries and the server has been restarted.".to_owned()),
+                Some("Add the library of this setting to shared_preload_libraries and restart the server.".to_owned()),
             ),
             Error::NoPostmaster => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
-                "a plan needs a postmaster, whose command line it keeps".to_owned(),
-                Some("Start the server; in single-user mode there is none.".to_owned()),
+                "a plan needs a postmaster, since it uses its command line".to_owned(),
+                Some("Start the server normally; single-user mode has no postmaster.".to_owned()),
             ),
             Error::File {
                 action,
@@ -114,11 +114,11 @@ impl From<Error> for ErrorReport {
             } => (
                 code_of(&source),
                 format!("could not {action} \"{}\": {source}", path.display()),
-                Some("A plan needs some 12 kB for a moment, in the directory that TMPDIR names in the server's environment, else in /tmp.".to_owned()),
+                Some("A plan needs about 12 kB for a moment: in the directory TMPDIR of the server's environment, or in /tmp.".to_owned()),
             ),
             Error::NotRead { path, end } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
-                format!("could not read \"{}\" and what it includes: {end}", path.display()),
+                format!("could not read \"{}\" and the files that it includes: {end}", path.display()),
                 None,
             ),
             Error::Refused { refusal, planned } => {
@@ -147,7 +147,7 @@ impl From<Error> for ErrorReport {
             } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
                 "PostgreSQL's program did not compute the size of shared memory; a superuser sees why".to_owned(),
-                Some("SELECT * FROM hugeinfo_plan() as a superuser.".to_owned()),
+                Some("Run SELECT * FROM hugeinfo_plan() as a superuser.".to_owned()),
             ),
             Error::TimeLimit(limit) => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
@@ -155,7 +155,7 @@ impl From<Error> for ErrorReport {
                     "PostgreSQL's program did not compute the size of shared memory within {} seconds",
                     limit.as_secs()
                 ),
-                Some("It may wait for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
+                Some("It may be waiting for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
             ),
         };
         let mut report = Self::new(code, shown(message), "pg_hugeinfo");

@@ -83,7 +83,7 @@ SKIP:
 			}, $name);
 		# Its files are those of the host here, which nobody can tell from within.
 		is($node->safe_psql('postgres', q{SELECT status, finding FROM hugeinfo_checks WHERE name = 'reboot'}),
-			'unknown|cannot determine what the next boot sets up: /etc seen from here is not that of the host, as in a container',
+			'unknown|cannot determine what the next boot sets up: /etc is not the host\'s own here, as in a container',
 			"$name: the next boot");
 	});
 }

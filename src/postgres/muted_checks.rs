@@ -25,8 +25,8 @@ pub(crate) fn define() {
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
             c"pg_hugeinfo.muted_checks",
-            c"Checks of pg_hugeinfo that alert nobody.",
-            c"A list of names as in hugeinfo_checks, which still shows what they find. hugeinfo_status and hugeinfo_runbook leave them out.",
+            c"Muted checks of pg_hugeinfo, which alert nobody.",
+            c"A list of names from hugeinfo_checks. That view still shows their findings; hugeinfo_status and hugeinfo_runbook leave them out.",
             &LIST,
             GucContext::Suset,
             GucFlags::from_bits_retain(pg_sys::GUC_LIST_INPUT.cast_signed()),
@@ -66,7 +66,7 @@ unsafe extern "C-unwind" fn warn_of_unknown(
         ErrorReport::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             shown(format!(
-                "pg_hugeinfo.muted_checks names no check: \"{}\"",
+                "pg_hugeinfo.muted_checks has unknown names: \"{}\"",
                 unknown.join("\", \"")
             )),
             "pg_hugeinfo",

@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::{settings::setting, values::whole_number};
 use crate::error::Error;
 
-/// The settings that decide over huge pages.
+/// The settings that affect huge pages.
 pub(crate) fn server() -> Result<Server, Error> {
     let shared_memory_mb: u64 = setting(c"shared_memory_size")
         .parse()

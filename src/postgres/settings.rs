@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 
 use super::c_string;
 
-/// Those that decide over the main segment and its pages, and whose place advice has to know.
+/// Those that affect the main segment and its pages. Advice has to know where each was set.
 pub(super) const WATCHED: [&CStr; 6] = [
     c"huge_page_size",
     c"huge_pages",
@@ -17,7 +17,7 @@ pub(super) const WATCHED: [&CStr; 6] = [
 ];
 
 /// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
-/// that decide over huge pages. All are numbers or words of a list: none names a file, a library or
+/// that affect huge pages. All are numbers or words of a list: none names a file, a library or
 /// a command. A test varies every other setting of the server to show that none is missing.
 pub(crate) const SIZING: [&CStr; 36] = [
     c"autovacuum_max_workers",

@@ -17,7 +17,7 @@ use crate::{
     processes,
 };
 
-/// Longer samples are better taken as the difference of two reads of `hugeinfo_backends`.
+/// For longer samples, users can read `hugeinfo_backends` twice and subtract.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// The faults of each process, by what names it for good: its number and its start.

@@ -107,7 +107,7 @@ fn not_as_planned(machine: &Machine) -> Option<String> {
     } else if next.huge_page_size_bytes != aim.huge_page_size_bytes {
         let asked_for = next.huge_page_size_bytes.map(words::human)?;
         Some(format!(
-            "the kernel has no huge pages of {asked_for}, which huge_page_size asks for: is_requested marks its default"
+            "huge_page_size asks for huge pages of {asked_for}, which the kernel lacks: is_requested marks its default size"
         ))
     } else {
         None

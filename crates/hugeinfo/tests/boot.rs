@@ -302,7 +302,7 @@ fn files_that_are_not_the_hosts() {
     let absent = NextBoot::read(&Root::at(host.0.path())).expect("read");
     assert_eq!(
         absent.expect_err("a container").to_string(),
-        "/etc seen from here is not that of the host, as in a container"
+        "/etc is not the host's own here, as in a container"
     );
     let host = Host::with(&[]);
     fs::remove_dir_all(host.path("proc/1")).expect("rm");

@@ -40,10 +40,7 @@ impl fmt::Display for Absent {
             Absence::Missing => write!(f, "{path} is missing"),
             Absence::Denied => write!(f, "{path} may not be read"),
             Absence::OfAnotherRoot => {
-                write!(
-                    f,
-                    "{path} seen from here is not that of the host, as in a container"
-                )
+                write!(f, "{path} is not the host's own here, as in a container")
             }
         }
     }

@@ -57,7 +57,7 @@ pub struct Surroundings {
     pub max_connections: u64,
     /// `shared_buffers`, in bytes.
     pub shared_buffers_bytes: u64,
-    /// The settings that decide over the main segment and its pages, by name.
+    /// The settings that affect the main segment and its pages, by name.
     pub settings: BTreeMap<&'static str, Setting>,
     /// Whether one of them has been changed in the files, as of the last reload, and takes effect
     /// at the next start.
