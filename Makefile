@@ -1,12 +1,12 @@
-# The one entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so
-# that the toolchain and its environment are always the same: another environment makes cargo
-# rebuild every dependency.
+# The entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so that
+# toolchain and environment are always the same: in another environment, cargo rebuilds every
+# dependency.
 
 ifneq ($(shell uname -s),Linux)
 $(error pg_hugeinfo reads the /proc and /sys of Linux: it builds and runs on Linux only)
 endif
 
-# Also for the scripts, which find it themselves when PostgreSQL is only about to be installed.
+# Exported for the scripts, too. They look again if PostgreSQL is not installed yet.
 ifeq ($(PG_CONFIG),)
 PG_CONFIG := $(shell scripts/pg-config)
 endif
@@ -30,10 +30,10 @@ ifneq ($(wildcard $(PGXS)),)
 PG_VERSION := $(shell $(PG_CONFIG) --version)
 PG_MAJOR := $(shell echo '$(PG_VERSION)' | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 ifeq ($(filter $(PG_MAJOR),15 16 17 18 19),)
-$(error pg_hugeinfo needs PostgreSQL 15 to 19, and $(PG_CONFIG) is of "$(PG_VERSION)": name another, as in make PG_CONFIG=/path/to/pg_config)
+$(error pg_hugeinfo needs PostgreSQL 15 to 19, but $(PG_CONFIG) is of "$(PG_VERSION)". To choose another one: make PG_CONFIG=/path/to/pg_config)
 endif
 
-# cargo pgrx lays the files out below target/package-NN as they will lie below /, so that two
+# cargo pgrx puts the files below target/package-NN in the layout that they have below /, so two
 # installations of one major version never share a build.
 PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
@@ -43,14 +43,14 @@ SOURCES := Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.t
 
 build: $(LIBRARY)
 
-# Emptied first: a file that a newer version no longer has must not be installed.
+# Emptied first, so that no file of an older version is installed.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
 	scripts/cargo pgrx package --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
 	@touch $@
 
-# EXTENSION and MODULES stay unset and install has a recipe of its own: PGXS would install the
-# control file of the sources, in which the version is still to be filled in.
+# EXTENSION and MODULES stay unset and install has its own recipe: PGXS would install the control
+# file of the sources, in which the version is not filled in.
 NO_INSTALL = 1
 REGRESS = extension hugeinfo_status hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
 	hugeinfo_page_tables hugeinfo_footprint hugeinfo_pressure hugeinfo_plan hugeinfo_next_start hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host \

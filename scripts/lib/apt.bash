@@ -1,7 +1,7 @@
-# Packages, where there is apt.
+# Packages, by apt.
 
-# Debian's postgresql packages create a server, "main", and start it. Nobody asked for one here: a
-# drop-in, there just as long as apt runs, keeps them from it.
+# Debian's postgresql packages create a server, "main", and start it. A drop-in that exists only
+# while apt runs prevents that.
 no_server=/etc/postgresql-common/createcluster.d/pg_hugeinfo.conf
 
 may_install() {
@@ -9,7 +9,7 @@ may_install() {
 }
 
 update_lists() {
-    apt-get update -qq || say "the package lists could not be brought up to date"
+    apt-get update -qq || say "could not update the package lists"
 }
 
 offered() { # PACKAGE
@@ -24,9 +24,9 @@ apt_install() { # PACKAGES…
     trap 'exit 1' INT TERM HUP
     echo 'create_main_cluster = false' >"$no_server"
 
-    # --no-remove: what is here already is worth more than our tests. The timeout: a new machine is
-    # often still busy with its own updates. No needrestart: it would restart servers whose
-    # libraries have become newer.
+    # --no-remove: never remove a package for our tests. The timeout: a new machine is often still
+    # busy with its own updates. No needrestart: it would restart servers whose libraries were
+    # updated.
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
         --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
 

@@ -1,4 +1,4 @@
-# What every script here starts with: strict, in the root of the sources, with a voice.
+# Every script here starts with this: strict mode, the root of the sources, say and die.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -9,6 +9,5 @@ die() {
     exit 1
 }
 
-# Of the make that may have called: its job server is not open to us, and cargo and make would
-# complain.
+# A calling make sets these, but its job server is not open to us: cargo and make would complain.
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -1,24 +1,22 @@
-# However a script ends, be it by kill -9, scripts/janitor undoes what it has done to the host: it
-# ends the programs in $workspace, runs the commands that `undo` has told it, and removes
-# $workspace.
+# However a script ends, also by kill -9, scripts/janitor undoes its changes to the host: it ends
+# the programs in $workspace, runs the commands given to `undo`, and removes $workspace.
 
 # shellcheck disable=SC2120 # a script that changes no pool needs no lock
 janitor_start() { # [LOCK FILE]
-    # Of a coprocess no child inherits the pipe: a server that outlives the script must not hold it
-    # open. In a session of its own, so that nothing that ends the script's process group ends the
-    # janitor.
+    # A coprocess, since no child inherits its pipe: a server that outlives the script must not keep
+    # it open. In its own session, so that a signal to the script's process group does not end it.
     coproc JANITOR { exec setsid scripts/janitor "$@"; }
     janitor=$JANITOR_PID janitor_out=${JANITOR[0]} janitor_in=${JANITOR[1]}
     read -r workspace <&"$janitor_out" || die "scripts/janitor did not start"
-    # For the user that the server runs as.
+    # The server's user has to get in.
     chmod 755 "$workspace"
 }
 
-# To be said before the deed.
+# Call this before the change.
 undo() { # COMMAND…
     printf '%q ' "$@" >&"$janitor_in"
     echo >&"$janitor_in"
-    read -r <&"$janitor_out" || die "scripts/janitor has gone: nothing more is changed"
+    read -r <&"$janitor_out" || die "scripts/janitor has ended: nothing more is changed"
 }
 
 # Everything is undone when this returns. A signal may interrupt it: then the trap calls it again.
@@ -31,9 +29,9 @@ janitor_finish() {
     return "$status"
 }
 
-# Runs a long command so that a signal to the script, which bash would otherwise only heed
-# afterwards, ends it at once: in a process group of its own, so that all of its children are
-# reached, and with a signal for it should the script be killed.
+# Runs a long command that a signal to the script ends at once; otherwise bash would handle the
+# signal only after the command. It has its own process group, so that its children get the signal,
+# too. If the script is killed, the kernel signals the command.
 run_job() { # COMMAND…
     set -m
     setpriv --pdeathsig TERM -- "$@" </dev/null &
@@ -54,7 +52,7 @@ end_job() {
 
 on_exit() {
     local status=$?
-    # From here on a second Ctrl-C changes nothing: all that is left is to put things back.
+    # From here on a second Ctrl-C has no effect: things are being put back.
     trap '' HUP INT TERM
     end_job
     janitor_finish || status=$((status ? status : 1))

@@ -1,4 +1,4 @@
-# The pools of huge pages of the host, above all that of the default size.
+# The host's pools of huge pages, mostly that of the default size.
 
 # One run at a time changes the pools of a host; the tests in t/ take turns by the same file.
 # shellcheck disable=SC2034 # the scripts use it
@@ -6,13 +6,12 @@ host_lock=/run/lock/pg_hugeinfo-host.lock
 
 pool=/sys/kernel/mm/hugepages/hugepages-$(awk '/^Hugepagesize:/ {print $2}' /proc/meminfo)kB
 
-# The pages that were asked for. nr_hugepages also counts those that overcommit has lent, while what
-# is written to it does not.
+# The persistent pages. Reading nr_hugepages includes surplus pages; writing to it does not.
 pool_size() { # DIRECTORY
     echo $(($(<"$1/nr_hugepages") - $(<"$1/surplus_hugepages")))
 }
 
-# What a server that starts now can have.
+# What a server that starts now can get.
 pool_available() {
     local lendable=$(($(<"$pool/nr_overcommit_hugepages") - $(<"$pool/surplus_hugepages")))
     echo $(($(<"$pool/free_hugepages") - $(<"$pool/resv_hugepages") + (lendable > 0 ? lendable : 0)))
@@ -22,19 +21,19 @@ pool_settable() {
     [ -w "$pool/nr_hugepages" ]
 }
 
-# Never smaller: other servers may count on what is there.
+# Never shrinks the pool: other servers may need its pages.
 pool_grow_to() { # PAGES
     (($1 > $(pool_size "$pool"))) || return 0
     undo_pool
 
     echo "$1" >"$pool/nr_hugepages"
     if (($(pool_size "$pool") < $1)); then
-        # Free memory in small pieces is the usual cause.
+        # Fragmented memory is the usual cause.
         echo 1 >/proc/sys/vm/compact_memory 2>/dev/null || true
         echo "$1" >"$pool/nr_hugepages"
     fi
     (($(pool_size "$pool") >= $1)) ||
-        die "the kernel gave $(pool_size "$pool") of $1 huge pages: too little memory is free in one piece"
+        die "the kernel gave $(pool_size "$pool") of $1 huge pages: free memory is fragmented or too small"
 }
 
 # The janitor puts the present size back.
@@ -45,8 +44,8 @@ undo_pool() {
     done < <(pool_as_it_is "$pool")
 }
 
-# The commands that put it back: on each node, where there are several, since the kernel would share
-# out the sum anew.
+# The commands that put it back. On several nodes, one for each: otherwise the kernel would spread
+# the sum over the nodes in its own way.
 pool_as_it_is() { # DIRECTORY
     local place
     for place in "$1" /sys/devices/system/node/node*/hugepages/"${1##*/}"; do
@@ -58,8 +57,7 @@ pool_grow_by() { # PAGES
     pool_grow_to $(($(pool_size "$pool") + $1))
 }
 
-# Exactly so many. The kernel gives fewer pages than asked without an error: ask again after making
-# room.
+# Exactly this many. The kernel can give fewer pages without an error: make room and ask again.
 pool_set() { # DIRECTORY PAGES
     local try
     for try in {1..60}; do
@@ -72,9 +70,8 @@ pool_set() { # DIRECTORY PAGES
     return 1
 }
 
-# Gives free memory back in large pieces: a page of 1 GB needs a whole one, and a single object of
-# the kernel's in it is enough to deny it. Slabs whose objects have all gone are kept until they are
-# asked for.
+# Frees memory in large blocks: a page of 1 GB needs a whole block, and a single kernel object in it
+# prevents that. The kernel keeps empty slabs until it is told to shrink them.
 make_room() {
     local slab
     echo 3 >/proc/sys/vm/drop_caches

@@ -1,27 +1,26 @@
-# A private copy of PostgreSQL with this extension installed into it, and a throwaway server of it.
-# All of it lies in $workspace. Nothing is installed into the host's PostgreSQL, so that neither
-# root is needed nor a server of the host affected, and user postgres need not be able to read the
-# sources.
+# A private copy of PostgreSQL with this extension installed, and a throwaway server. All of it is
+# in $workspace. Nothing is installed into the host's PostgreSQL: this needs no root, affects no
+# server of the host, and user postgres need not be able to read the sources.
 
-# A server does not run as root.
+# PostgreSQL refuses to run as root.
 as_owner=()
 if [ "$(id -u)" = 0 ]; then
     as_owner=(env -C / setpriv --reuid=postgres --regid=postgres --init-groups --)
 fi
 
-# Settings for psql that are meant for other servers.
+# The user's settings for psql are meant for other servers.
 for name in $(compgen -e | grep '^PG' | grep -v '^PG_CONFIG$'); do
     unset "$name"
 done
 
-# Programs look for their files relative to themselves, so that a copy in the same layout is a whole
+# Programs find their files relative to themselves: a copy in the same layout is a complete
 # installation.
 postgres_copy() {
     PG_CONFIG=$(scripts/pg-config)
     local bindir directory
     bindir=$("$PG_CONFIG" --bindir)
     mkdir -p "$workspace$bindir"
-    # By name, since some distributions keep them in /usr/bin.
+    # One by one, since some distributions keep them in /usr/bin.
     for program in postgres initdb pg_ctl pg_config psql pg_basebackup pg_controldata pg_isready pg_waldump pgbench; do
         cp -L "$bindir/$program" "$workspace$bindir/"
     done
@@ -33,8 +32,8 @@ postgres_copy() {
     bin=$workspace$bindir
 }
 
-# What tests hand to other programs, and those programs: in $sources, a copy where the user of the
-# servers may not read this checkout.
+# Files that tests give to other programs, and these programs, are in $sources: a copy if the user
+# of the servers may not read this checkout.
 sources_for_owner() {
     sources=$PWD
     ((${#as_owner[@]})) && ! "${as_owner[@]}" test -r "$PWD/README.md" || return 0
@@ -46,7 +45,7 @@ sources_for_owner() {
     done
 }
 
-# Another call makes another server; what is done next is done to the last one.
+# Each call makes another server; the functions below work on the last one.
 server_create() { # SETTING…
     local home=$workspace/server$((++servers))
     data=$home/data
@@ -61,7 +60,7 @@ server_create() { # SETTING…
 }
 servers=0
 
-# How many huge pages of the default size it asks for.
+# Huge pages of the default size that the server asks for.
 server_pages() {
     "${as_owner[@]}" "$bin/postgres" -D "$data" -C shared_memory_size_in_huge_pages 2>/dev/null
 }

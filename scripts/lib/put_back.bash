@@ -1,5 +1,5 @@
-# What scripts/janitor is told to do with what has been changed on a host. Each does nothing where
-# there is nothing to undo: it is told before the deed.
+# Commands for scripts/janitor that undo changes to the host. Each is registered before its change,
+# so it does nothing if there is nothing to undo.
 
 put_back() { # FILE OF THE KERNEL, CONTENTS
     [ -e "$1" ] && echo "$2" >"$1" && return
@@ -11,7 +11,7 @@ move_back() { # PROCESS, CONTROL GROUP
     [ ! -d "/proc/$1" ] || put_back "$2/cgroup.procs" "$1"
 }
 
-# It is busy until its last process has been waited for.
+# A group is busy until its last process has been reaped.
 remove_group() { # CONTROL GROUP
     local try
     for try in {1..100}; do

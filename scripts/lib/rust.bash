@@ -1,24 +1,24 @@
 # Chooses a Rust toolchain and a cargo-pgrx and puts them into the environment. The choice is made
-# afresh each time: it takes a fraction of a second, and a remembered one goes stale.
+# each time: it takes a fraction of a second, and a stored one would become outdated.
 
 required_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 required_pgrx=$(sed -n 's/^pgrx = .*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 
-# At the end of PATH, so that a user's order stays. cargo looks into its own bin first only where
-# PATH lacks it.
+# At the end of PATH, which keeps the user's order. cargo looks into its own bin first only if PATH
+# lacks it.
 HOME=~
 export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
 pgrx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-pgrx-$required_pgrx
 
-# Where scripts/setup puts a Rust that only rustup could give, apart from the user's own.
+# Where scripts/setup puts a Rust from rustup, apart from the user's own.
 rust_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/rust
 
 at_least() { # VERSION MINIMUM
     [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }
 
-# Leaves the version in $rust_version.
+# Sets $rust_version.
 rust_will_do() {
     cargo --version >/dev/null 2>&1 || return
     rust_version=$(rustc --version 2>/dev/null) || return
@@ -27,7 +27,7 @@ rust_will_do() {
     at_least "$rust_version" "$required_rust"
 }
 
-# Leaves the choice and its reason in $rust_choice.
+# Sets $rust_choice to the choice and its reason.
 # shellcheck disable=SC2034 # scripts/setup prints it
 choose_rust() {
     [ -z "${rust_choice:-}" ] || return 0
@@ -38,13 +38,13 @@ choose_rust() {
     fi
     too_old="the default is $rust_version and $required_rust is needed"
 
-    # A nightly is taken only where nothing else will do.
+    # A nightly only if nothing else will do.
     mapfile -t toolchains < <(rustup toolchain list 2>/dev/null | sed '/^nightly/d; s/ .*//' | sort -V)
     mapfile -t nightlies < <(rustup toolchain list 2>/dev/null | sed '/^nightly/!d; s/ .*//' | sort -V)
     ! choose_toolchain "${toolchains[@]}" || return 0
 
-    # Where the packages of Debian and Ubuntu put theirs, which a rustup in PATH may hide, and our
-    # own. The toolchain's programs themselves: rustup's would look into the user's home.
+    # The packages of Debian and Ubuntu, which a rustup in PATH may hide, and our own. Programs of
+    # the toolchain itself: those of rustup would look into the user's home.
     for directory in /usr/bin /usr/lib/rust-*/bin "$rust_home"/rustup/toolchains/*/bin; do
         if PATH=$directory:$PATH rust_will_do; then
             PATH=$directory:$PATH

@@ -1,12 +1,11 @@
-# The programs that only tests use: what others monitor servers with, and what looks at pages as
-# people do.
+# Programs that only tests use: for monitoring, and for looking at web pages as people do.
 
-# Debian's packages of these start a service, on this boot and the next. They are unpacked, not
-# installed: for ordinary users, too, and `make clean` takes them away.
+# Debian's packages of these start a service, now and at each boot. So they are unpacked, not
+# installed. Ordinary users can do that, too, and `make clean` removes them.
 unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2)
 tools=$PWD/target/tools
 
-# What may be installed; adds to what is missing, as set-up's own list does.
+# Packages that may be installed; adds to $missing, as check() in scripts/setup does.
 check_tools() {
     need python3 command -v python3
 }
@@ -19,7 +18,7 @@ unpack_tools() {
         say "unpacking $package below target/tools"
         directory=$(mktemp -d)
         (cd "$directory" && apt-get download -qq "$package" 2>/dev/null && dpkg-deb --extract ./*.deb root) ||
-            die "setup: the package $package could not be had"
+            die "setup: could not download the package $package"
         mkdir -p "$tools"
         mv "$directory/root" "$tools/$package"
         rm -rf "$directory"

@@ -31,7 +31,7 @@ sub undo
 {
 	my (@command) = @_;
 	print $to join(' ', map { "'" . s/'/'\\''/gr . "'" } @command), "\n";
-	defined <$from> or die "scripts/janitor has gone: nothing more is changed\n";
+	defined <$from> or die "scripts/janitor has ended: nothing more is changed\n";
 	return;
 }
 
