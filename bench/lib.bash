@@ -10,7 +10,7 @@ bench_start() { # MEGABYTES
     bin=$("${PG_CONFIG:?is not set. Run: scripts/with-postgres $0}" --bindir)
     [ -e "$("$PG_CONFIG" --sharedir)/extension/pg_hugeinfo.control" ] ||
         die "$PG_CONFIG is of a PostgreSQL without pg_hugeinfo. Run: scripts/with-postgres $0"
-    # Some more for the processes; the file cache gives way.
+    # Some more for the processes. The file cache can be dropped.
     (($(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo) > $1 + 512)) ||
         die "this takes $1 MB of free memory. For less: bench/README.md"
 
@@ -21,10 +21,10 @@ bench_start() { # MEGABYTES
     chmod 755 "$private"
 }
 
-# On small pages. The one started last is the one that sessions and queries go to.
+# On small pages. Sessions and queries go to the server started last.
 bench_server() { # MEGABYTES SETTING…
     local settings=("shared_buffers = ${1}MB" 'huge_pages = off' 'autovacuum = off' "${@:2}")
-    # Or another process would read, and so touch, what a backend asks for.
+    # Otherwise another process would read, and so touch, what a backend asks for.
     [[ $("$PG_CONFIG" --version) =~ ^PostgreSQL\ 1[5-7] ]] || settings+=('io_method = sync')
     server_create "${settings[@]}"
     server_start
@@ -34,7 +34,7 @@ bench_server() { # MEGABYTES SETTING…
     sql --quiet --command='CREATE EXTENSION pg_hugeinfo' --command='CREATE EXTENSION pg_prewarm'
 }
 
-# Makes a function of SQL that runs a query so many times, and says how many microseconds each took.
+# Makes an SQL function that runs a query this many times, and returns the microseconds for one.
 timer() { # NAME QUERY, WITHOUT ITS SELECT
     sql --quiet --file=- <<SQL
 CREATE FUNCTION $1(times integer) RETURNS numeric LANGUAGE plpgsql AS \$\$
@@ -49,7 +49,7 @@ END \$\$;
 SQL
 }
 
-# Of each session. What a case has touched of the main segment, in MB.
+# MB of the main segment that the session of each case has touched.
 declare -A backend=() to=() from=() rss=()
 
 # A psql that stays connected.
@@ -77,7 +77,7 @@ connect() { # NUMBER QUERY
     script=$(mktemp "$private/connect.XXXXXX")
     printf '%s\n' "$2;" '\sleep 1000 s' >"$script"
     "$bin/pgbench" --no-vacuum --client="$1" --file="$script" postgres </dev/null >"$private/pgbench.log" 2>&1 &
-    # Its end, with the server, is no news.
+    # It ends with the server: no message.
     disown
 }
 
@@ -90,9 +90,9 @@ await_idle() { # SESSION NUMBER
     die "there are not $2 connections: $(cat "$private/pgbench.log")"
 }
 
-# A page of zeros is a valid page: the file of the table is one large hole, which takes no disk. Of
-# one table a backend touches the buffers that it fills itself; another that finds them filled
-# touches them only as it looks into them.
+# A page of zeros is valid: the file of the table is one large hole, which takes no disk. A backend
+# touches the buffers that it fills itself. A backend that finds them filled touches them only when
+# it looks into them.
 touch_1gb() { # CASE TABLE
     local file
     file=$(ask "$1" "CREATE TABLE $2 (); SELECT pg_relation_filepath('$2');")
@@ -101,7 +101,7 @@ touch_1gb() { # CASE TABLE
         die "pg_prewarm did not read 1 GB"
 }
 
-# Fails unless that process has touched so much of the main segment.
+# Fails unless that process has touched this much of the main segment.
 expect_touched() { # CASE PID GB
     rss[$1]=$(awk -v start="$address-" '/^[0-9a-f]+-/ {inside = index($1, start) == 1} inside && /^Rss:/ {print int($2 / 1024)}' \
         "/proc/$2/smaps")
@@ -125,15 +125,14 @@ floor_build() { # NAME…
     done
 }
 
-# As the server's user, as which the server itself reads. Prints microseconds, and how many reads it
-# made.
+# As the server's user, like the server itself. Prints microseconds and the number of reads.
 floor_run() { # NAME ARGUMENT…
     "${as_owner[@]}" "$private/$1" "${@:2}"
 }
 
-# All methods for all cases in turn, in many short samples, so that all meet the same noise.
-# sample_METHOD takes the case and how often, and prints microseconds; times_of says how often, 0 to
-# leave the method out of this round.
+# All methods for all cases in turn, in many short samples, so that noise affects all alike.
+# sample_METHOD takes the case and a number of times, and prints microseconds. times_of gives that
+# number; 0 leaves the method out of this round.
 measure() {
     local round method case times i sample
     say "$rounds rounds, all methods in turn"
@@ -169,8 +168,7 @@ machine() {
     echo "$("$PG_CONFIG" --version); Linux $(uname -rm); $(lscpu | sed -n 's/^Model name: *//p' | head -n 1), $(nproc) CPUs"
 }
 
-# Does the C program still do what is measured beside it? Not to be told where the kernel doesn't
-# count reads.
+# Does the C program still read what the server reads? Unknown if the kernel does not count reads.
 compare_reads() { # CASE METHOD, WHICH IS DONE BY THE SESSION OF THAT NAME
     local before after reads of_floor
     before=$(reads_so_far "$1")

@@ -1,6 +1,6 @@
 # The table, from lines ROUND CASE METHOD MICROSECONDS: a row for each method, a column for each
-# case. Of the samples of each round ratios are taken, and of these the median: what else runs on
-# the machine slows all samples of a round.
+# case. Ratios are taken within a round, then the median of these: other work on the machine slows
+# all samples of a round.
 #
 # The file after this one sets name[METHOD], column (what a case is) and base (which method others
 # are compared with), and ends with a verdict.
