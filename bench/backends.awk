@@ -21,7 +21,7 @@ function within(what, method, of, most,    i, x) {
     for (i = 1; i <= last; i++)
         if (at[i] >= 200) {
             x = typical(method, at[i], of, at[i])
-            printf("%s, %d backends: %.2f times %s. Wanted: %.2f: %s.\n", what, at[i], x, name[of], most, verdict(x <= most))
+            printf("%s, %d backends: %.2f times %s. Goal: %.2f: %s.\n", what, at[i], x, name[of], most, verdict(x <= most))
         }
 }
 
@@ -38,7 +38,7 @@ END {
     within("The footprint", "footprint", "function", 1.5)
     if (last > 1) {
         x = growth("function")
-        printf("A backend among %d costs %.2f times one among %d (in C %.2f times). Wanted: 1.10: %s.\n",
+        printf("A backend among %d costs %.2f times one among %d (in C %.2f times). Goal: 1.10: %s.\n",
                at[last], x, at[last - 1], growth("floor"), verdict(x <= 1.1))
     }
 }

@@ -12,6 +12,6 @@ END {
     for (i = 1; i <= last; i++)
         if (at[i] >= 200) {
             x = typical("checks", at[i], "view", at[i])
-            printf("The checks, %d backends: %.2f times hugeinfo_backends. Wanted: 1.50: %s.\n", at[i], x, verdict(x <= 1.5))
+            printf("The checks, %d backends: %.2f times hugeinfo_backends. Goal: 1.50: %s.\n", at[i], x, verdict(x <= 1.5))
         }
 }

@@ -36,7 +36,7 @@ END {
         interval = method[m] == "nothing" ? "" : sprintf("%.3f to %.3f", low, high)
         printf("| %s | %.0f | %.3f | %s |\n", name[method[m]], median(all, rounds), typical, interval)
         if (interval)
-            says = says sprintf("%s: %.3f. Wanted: 0.99: %s.\n", name[method[m]], typical, verdict(low, high))
+            says = says sprintf("%s: %.3f. Goal: 0.99: %s.\n", name[method[m]], typical, verdict(low, high))
     }
     printf("\n%s", says)
 }

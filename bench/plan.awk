@@ -12,5 +12,5 @@ END {
     for (i = 1; i <= last; i++)
         if ((x = typical("function", at[i], "hand", at[i])) > highest)
             highest = x
-    printf("Against the program by hand: at most %.2f. Wanted: 1.30: %s.\n", highest, verdict(highest <= 1.3))
+    printf("Against the program by hand: at most %.2f. Goal: 1.30: %s.\n", highest, verdict(highest <= 1.3))
 }

@@ -32,7 +32,7 @@ END {
     }
     flat = high / low
     cheaper = lowest_ratio("pmap", "well")
-    printf("Cheaper than the pmap pipeline: %.1f times in the server, %.1f times as psql sees it. Wanted: 20 times in the server: %s.\n",
+    printf("Cheaper than the pmap pipeline: %.1f times in the server, %.1f times as psql sees it. Goal: 20 times in the server: %s.\n",
            cheaper, lowest_ratio("pmap", "client"), verdict(cheaper >= 20))
-    printf("Flat as touched memory grows: within %.2f. Wanted: within 1.20: %s.\n", flat, verdict(flat <= 1.2))
+    printf("Flat as touched memory grows: within %.2f. Goal: within 1.20: %s.\n", flat, verdict(flat <= 1.2))
 }

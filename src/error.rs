@@ -9,73 +9,72 @@ use std::{
 
 use hugeinfo::{linux::error::ReadError, server::failed_start::FailedStart};
 
-/// Its SQLSTATE, detail and hint are picked in `report.rs`.
+/// `report.rs` picks SQLSTATE, detail and hint.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// A kernel file could not be read or understood.
     Read(ReadError),
-    /// There is no memory.
+    /// An allocation failed.
     OutOfMemory,
-    /// The kernel reported a number beyond `bigint`.
+    /// The kernel reported a number too large for `bigint`.
     OutOfRange(u64),
-    /// The kernel reported a number beyond `integer`, where it has no use for so large ones.
+    /// The kernel reported a number too large for `integer`, where such numbers make no sense.
     NotInteger(String),
-    /// The server has a setting of a value that this version of the extension doesn't know.
+    /// A setting has a value that this version of the extension does not know.
     Setting(&'static str),
-    /// A sample that is too short or too long.
+    /// The sample is too short or too long.
     SampleLength,
-    /// Settings to plan that are longer than so many bytes.
+    /// Settings to plan are longer than this many bytes.
     TooLong(usize),
-    /// Settings to plan that are no JSON object.
+    /// Settings to plan are not a JSON object.
     NotAnObject,
     /// A setting to plan whose value is null, an array or an object.
     NotAValue(String),
-    /// A setting that can't be planned.
+    /// A setting that cannot be planned.
     NotPlanned {
         name: String,
-        /// One of a similar name that can.
+        /// A setting with a similar name that can be planned.
         near: Option<String>,
-        /// Those that can.
+        /// All settings that can be planned.
         known: String,
     },
-    /// RAM or huge page sizes of another host that are none.
+    /// Invalid RAM or huge page sizes of another host.
     NotASize(&'static str, String),
-    /// A setting to plan that is there twice, in different cases.
+    /// A setting to plan is given twice, in upper and lower case.
     PlannedTwice(String),
     /// A setting of a library that is not loaded.
     UnknownSetting(String),
     /// A plan in single-user mode, or when the postmaster has died.
     NoPostmaster,
-    /// A file that could not be dealt with.
+    /// An action on a file failed.
     File {
-        /// What was to be done.
+        /// The action that failed.
         action: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// A file or directory of the scratch place that could not be dealt with.
+    /// An action on a file or directory of the scratch place failed.
     Scratch {
-        /// What was to be done.
+        /// The action that failed.
         action: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// The copy of this backend that was to read the configuration files has ended without an
-    /// answer.
+    /// The copy of this backend that reads the configuration files ended without an answer.
     NotRead {
         path: PathBuf,
-        /// How it has ended.
+        /// How the copy ended.
         end: String,
     },
     /// PostgreSQL would not start with that configuration.
     Refused {
         refusal: FailedStart,
-        /// The settings planned; empty if none.
+        /// The planned settings; empty if none.
         planned: String,
     },
-    /// The same with the files alone, for those who may not know what they say.
+    /// The same with the files alone, for roles that may not see the contents of the files.
     RefusedForOthers {
-        /// Whether a start would be refused, too; else the program failed for another reason.
+        /// Whether the configuration is the reason, so that a start would fail, too.
         is_of_configuration: bool,
     },
     /// PostgreSQL's program did not answer in that time.

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// What the files mean, and which settings wait in them.
+/// What the files mean, and which of their settings wait for a restart.
 pub(crate) struct Waiting {
     pub(crate) files: Files,
     /// By name.
@@ -40,10 +40,9 @@ impl From<Files> for Waiting {
     }
 }
 
-/// What the next start will use with the files as they are. What they say that stops it is for
-/// those who may plan.
+/// What the next start will use with the files as they are.
 ///
-/// Errors: as [`next_start`], without the words of the files for others.
+/// Errors: as [`next_start`]. Only roles that may plan see what the files say.
 pub(crate) fn planned() -> Result<NextStart, Error> {
     next_start(&Planned::default()).map_err(|error| match error {
         Error::Refused { refusal, .. } if !may_plan() => Error::RefusedForOthers {
@@ -53,7 +52,7 @@ pub(crate) fn planned() -> Result<NextStart, Error> {
     })
 }
 
-/// It costs a child process.
+/// Costs a child process.
 pub(crate) fn waiting(facts: &Facts) -> Waiting {
     if subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned()).into();
@@ -78,8 +77,8 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
     }
 }
 
-/// The same where nothing waits. The server has room for all that there is, but what its primary
-/// has may have grown since it started.
+/// The same if nothing waits. The server has room for everything it has itself, but the settings of
+/// its primary may have grown since it started.
 pub(crate) fn nothing_waiting() -> Files {
     if !is_in_recovery() {
         return Files::NothingWaits;
@@ -104,8 +103,8 @@ fn of_start(facts: &Facts, next: NextStart) -> Files {
     }
 }
 
-/// `None`: a start has room for what it brings back. What others have written into the files is for
-/// those who may plan.
+/// `None`: a start has room for what it brings back. Only roles that may plan see values from the
+/// files.
 fn refused(restored: &Restored, next: &Room) -> Option<Files> {
     let mut too_low = too_low(restored, next);
     if *next != restored.now && !may_plan() {

@@ -1,16 +1,16 @@
 //! Huge pages, page tables and page faults of this PostgreSQL server, in SQL.
 //!
-//! This crate is only the SQL face; what it shows is read and judged by the crate `hugeinfo`.
+//! This crate is only the SQL interface. The crate `hugeinfo` reads and judges what it shows.
 //!
 //! * [`error`]: all that can go wrong. [`report`]: which SQLSTATE and hint it gets.
-//! * [`postgres`]: what the server says of itself. The only place with `unsafe` and `pg_sys`.
-//! * [`processes`]: the processes of this server, and nobody else's.
-//! * [`machine`]: this server and its machine, looked at as closely as a question needs.
-//! * [`surroundings`]: what the diagnoses look at beyond the facts of the server itself.
+//! * [`postgres`]: what the server says about itself. The only place with `unsafe` and `pg_sys`.
+//! * [`processes`]: the processes of this server, and no others.
+//! * [`machine`]: this server and its machine, in as much detail as a question needs.
+//! * [`surroundings`]: what the checks need besides the facts of the server itself.
 //! * [`plan`]: what the next start will need, as PostgreSQL itself computes it. [`files`]: whether
-//!   that differs from what is.
-//! * [`numbers`]: the kernel's numbers as SQL has them.
-//! * [`views`]: a file for each SQL object, its SQL beside it.
+//!   that differs from the running server.
+//! * [`numbers`]: the kernel's numbers as SQL types.
+//! * [`views`]: two files for each SQL object: Rust and SQL.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");

@@ -1,4 +1,4 @@
-//! This server and its machine, looked at as closely as a question needs.
+//! This server and its machine, in as much detail as a question needs.
 
 use hugeinfo::{
     advice::diagnosis,
@@ -20,14 +20,14 @@ use crate::{
     surroundings,
 };
 
-/// The facts about the server itself: some small files, and the environment that the postmaster
-/// handed down.
+/// The facts about the server itself: some small files, and the environment inherited from the
+/// postmaster.
 pub(crate) fn facts() -> Result<Facts, Error> {
     let facts = Facts::read(&Root::system(), server::server()?, &server::subject())?;
     Ok(facts.with_pod_limits(|name| std::env::var_os(name)))
 }
 
-/// All that the checks look at. What the configuration files say costs a child process.
+/// Everything that the checks look at. The configuration files cost a child process.
 pub(crate) fn whole() -> Result<Machine, Error> {
     let facts = facts()?;
     let around = surroundings::read(&facts, |facts| {
@@ -36,14 +36,14 @@ pub(crate) fn whole() -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// The same, but for the files where the server knows of nothing in them that waits.
+/// The same, but the files are read only if the server knows that something in them may wait.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
     let around = surroundings::read(&facts, |facts| waiting(facts, something_may_wait()))?;
     Ok(machine(facts, Some(around)))
 }
 
-/// The same with that plan of the next start.
+/// The same with this plan of the next start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
     let around = surroundings::read(&facts, |_| Files::NothingWaits.into())?;
@@ -51,8 +51,8 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// Only what tells how the server stands: no more than the facts, where all is well and nothing
-/// else can change that.
+/// Only what `hugeinfo_status` needs: just the facts, if all is well and nothing else can change
+/// that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let at_a_glance = machine(facts()?, None);
     let is_well = diagnosis::is_well_by_facts(&at_a_glance);
@@ -62,7 +62,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     if is_well && !may_wait && is_alone && waiting.files == Files::NothingWaits {
         return Ok(at_a_glance);
     }
-    // Of servers in containers the segments tell nothing, and idle pages may be theirs.
+    // System V segments do not show servers in containers, and idle pages may be for those.
     let facts = at_a_glance.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
@@ -70,7 +70,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// What a remedy for that has to heed as well.
+/// The same, with what a remedy has to consider as well.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
     let Machine { facts, around, .. } = for_status()?;
     let around = around.map(|around| surroundings::for_remedy(&facts, around));
@@ -84,8 +84,9 @@ fn machine(facts: Facts, around: Option<Surroundings>) -> Machine {
     }
 }
 
-/// Whether no other server shares our IPC namespace. Each has a System V segment, whatever its
-/// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`); other programs may have some.
+/// Whether no other server shares our IPC namespace. Each server has a System V segment with any
+/// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`). Other programs may have some,
+/// too.
 fn is_alone() -> Result<bool, Error> {
     let own = u64::from(parent_pid());
     let segments = absent_or(sysvipc::read(&Root::system()))?.unwrap_or_default();
@@ -94,8 +95,7 @@ fn is_alone() -> Result<bool, Error> {
         .any(|segment| segment.attached > 0 && segment.creator != own))
 }
 
-/// A plan costs a child process: for those who may not make one for themselves, only where there
-/// may be something to learn.
+/// A plan costs a child process. For roles that may not plan, it runs only if something may wait.
 fn waiting(facts: &Facts, is_worth_a_plan: bool) -> Waiting {
     if is_worth_a_plan {
         files::waiting(facts)

@@ -1,4 +1,4 @@
-//! The processes of this server, and nobody else's.
+//! The processes of this server, and no others.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,7 +24,7 @@ use crate::{
     postgres::{self, interrupts::check_for_interrupts, server::subject},
 };
 
-/// A process of this server, opened and verified, with what its `stat` said then.
+/// A process of this server, opened and verified, with its `stat` at that time.
 pub(crate) struct Member {
     /// Its directory in `/proc`.
     pub(crate) process: Process,
@@ -35,8 +35,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// What `pg_stat_activity` does not tell: the type of a background worker without a database,
-    /// of the postmaster, and of the logger by its title.
+    /// Types that `pg_stat_activity` does not show: of a background worker without a database, of
+    /// the postmaster, and of the logger (by its title).
     pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
         let pid = self.process.pid();
         if self.has_slot {
@@ -57,7 +57,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// `None`: `/proc` is of another PID namespace, where our numbers are somebody else's.
+    /// `None`: `/proc` belongs to another PID namespace, where our PIDs mean other processes.
     pub(crate) fn new() -> Result<Option<Self>, Error> {
         let root = Root::system();
         let Some(parent) = postmaster(&root)? else {
@@ -70,16 +70,16 @@ impl Server {
         }))
     }
 
-    /// The process of that number, if it is of this server.
+    /// The process with this PID, if it belongs to this server.
     ///
-    /// Not each child of the postmaster is: as process 1 of a container it inherits orphans, which
-    /// may even be servers of their own.
+    /// Not every child of the postmaster does: as process 1 of a container, the postmaster inherits
+    /// orphans, which may even be other servers.
     fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
         let Some((process, stat)) = children::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
-        // The number of a postmaster that has died may have gone to anybody. It hadn't when we
-        // opened it if ours is alive now.
+        // The PID of a dead postmaster can be reused. If ours is alive now, the PID was still its
+        // own when we opened the process.
         if !postgres::processes::has_parent() {
             return Ok(None);
         }
@@ -95,8 +95,8 @@ impl Server {
         }))
     }
 
-    /// The process that has that number and has started then, if it is of this server: never
-    /// another that has the number by now.
+    /// The process with this PID and start, if it belongs to this server: never another process
+    /// that reuses the PID.
     pub(crate) fn born(
         &self,
         pid: u32,
@@ -108,9 +108,9 @@ impl Server {
         Ok(same.map(|member| member.process))
     }
 
-    /// Whether our main segment is mapped in a process: it has it from the postmaster, since a
-    /// program that is started maps nothing of who started it. So do those that have no slot yet,
-    /// no more, or never, as they are to refuse a client.
+    /// Whether a process maps our main segment. It must have inherited that from the postmaster,
+    /// since `exec` drops mappings. This also finds processes without a slot in shared memory: they
+    /// are starting or ending, or only refuse a client.
     fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
         let address = subject().address;
         let Ok(theirs) = absent_or(segment::object(process, address))? else {
@@ -121,9 +121,9 @@ impl Server {
         Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
     }
 
-    /// Whether a child of the postmaster is its logger, which lets go of shared memory: by its
-    /// title, and by what others can't have in common with the postmaster, a data directory. Where
-    /// the kernel lets nobody look at either, the title alone has to do.
+    /// Whether a child of the postmaster is its logger, which detaches from shared memory. It has
+    /// the logger's title and the postmaster's data directory, which other programs cannot share.
+    /// If the kernel shows the directory of neither, the title alone decides.
     fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
         if !has_loggers_title(process, buffer) {
             return Ok(false);
@@ -140,7 +140,7 @@ impl Server {
     }
 }
 
-/// All processes of this server, one after the other; one that ends meanwhile is left out.
+/// All processes of this server, one after the other, without those that end meanwhile.
 pub(crate) fn all<T>(
     mut row: impl FnMut(Member, &mut Vec<u8>) -> Result<Option<T>, Error>,
 ) -> Result<Vec<T>, Error> {
@@ -165,12 +165,12 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
-/// What `answer` makes of the process that has touched most of the main segment, as far as
-/// `RssShmem` and `HugetlbPages` tell cheaply, and of its mappings of it; of the next one where
-/// there is no answer.
+/// What `answer` gives for the process that has touched most of the main segment, and for its
+/// mappings of the segment. `RssShmem` and `HugetlbPages` tell cheaply which process that is. If
+/// there is no answer, the next process is asked.
 ///
-/// Finds them without a look into shared memory, so that no page of it is touched. Whose child is
-/// not of this server doesn't map the segment.
+/// Does not look into shared memory, so it touches no page of it. A child of another server does
+/// not map the segment.
 pub(crate) fn that_touched_most<T>(
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
 ) -> Result<Option<T>, Error> {
@@ -220,7 +220,7 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
-/// Pages of the main segment by node, as far as that process has touched them.
+/// Pages of the main segment by node that this process has touched.
 pub(crate) fn segment_pages_by_node() -> Result<Option<BTreeMap<u32, u64>>, Error> {
     that_touched_most(|process, mappings| {
         let pages = numa_maps::pages_by_node(process, mappings, check_for_interrupts);
@@ -228,8 +228,8 @@ pub(crate) fn segment_pages_by_node() -> Result<Option<BTreeMap<u32, u64>>, Erro
     })
 }
 
-/// The process of that number. As PostgreSQL's own functions do, one that isn't of this server gets
-/// a warning and no row, so that a query over many goes on.
+/// The process with this PID. If it does not belong to this server, there is a warning and no row,
+/// as with PostgreSQL's own functions, so that a query over many PIDs goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     let member = match (u32::try_from(pid), Server::new()?) {
         (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
@@ -241,12 +241,12 @@ pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     Ok(member.map(|member| member.process))
 }
 
-/// Whether a process that was opened is no more.
+/// Whether a process that was opened has ended.
 pub(crate) fn has_ended(process: &Process) -> Result<bool, Error> {
     Ok(absent_or(stat::read(process, &mut Vec::new()))?.is_err())
 }
 
-/// `postgres: logger`, with `cluster_name` in between where it is set.
+/// `postgres: logger`, with `cluster_name` in between if it is set.
 fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
     let end = format!(": {}", postgres::processes::logger_type());
     process
@@ -254,15 +254,15 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
         .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(end.as_bytes()))
 }
 
-/// The number of the server's parent process where that is its number in this `/proc`, too.
-/// `None`: `/proc` is of another PID namespace, in which the number is somebody else's.
+/// The PID of this backend's parent, if `/proc` uses the same PID. `None`: `/proc` belongs to
+/// another PID namespace, where the PID means another process.
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
     let pid = postgres::processes::parent_pid();
     Ok(children::is_ours(root, pid)?.then_some(pid))
 }
 
-/// Every server of this host, where `own` is the answer of [`postmaster`]. Our own children, which
-/// can be many, are known without a look.
+/// Every server of this host; `own` is the answer of [`postmaster`]. The postmaster's children can
+/// be many, and are known without looking at them.
 pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
     let children = match own {
         Some(_) => postgres::processes::pids_in_shared_memory()?,

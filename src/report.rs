@@ -194,7 +194,7 @@ fn code_of(error: &io::Error) -> PgSqlErrorCode {
     }
 }
 
-/// What PostgreSQL's program has called its error; none where that is only "internal error".
+/// The SQLSTATE in the error of PostgreSQL's program; none if it is only "internal error".
 fn code_of_state(state: [u8; 5]) -> Option<PgSqlErrorCode> {
     // MAKE_SQLSTATE of utils/elog.h: six bits for each character.
     let packed = state.iter().rev().fold(0, |packed, &character| {

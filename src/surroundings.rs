@@ -1,4 +1,4 @@
-//! What the diagnoses look at beyond the facts of `hugeinfo_status`, read for this server.
+//! What the checks need besides the facts of `hugeinfo_status`, read for this server.
 
 use std::collections::BTreeMap;
 
@@ -101,8 +101,8 @@ pub(crate) fn read(
     })
 }
 
-/// What decides over how the server stands, and nothing that grows with its processes: the rest
-/// counts as missing. Where there is no other server there are no neighbours to look for.
+/// What `hugeinfo_status` needs, and nothing whose cost grows with the number of processes: the rest
+/// counts as missing. If no other server runs, it looks for no neighbours.
 pub(crate) fn for_status(
     is_alone: bool,
     waiting: Waiting,
@@ -114,7 +114,7 @@ pub(crate) fn for_status(
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
-    // How much of the segment has been touched matters under a limit.
+    // Under a memory limit it matters how much of the segment has been touched.
     let processes = match memory_limits.as_deref() {
         Ok([_, ..]) => oldest_processes(&root)?,
         _ => Vec::new(),
@@ -149,11 +149,11 @@ pub(crate) fn for_status(
     })
 }
 
-/// What decides over a remedy beside that.
+/// What a remedy needs as well.
 pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surroundings, Error> {
     let root = Root::system();
-    // What the next boot sets up matters where the server is about to ask for huge pages, and
-    // where what raises CommitLimit is to outlive it.
+    // The next boot matters if the server will ask for huge pages, and if a raised CommitLimit has
+    // to survive a reboot.
     let is_about_to_ask = !facts.asks_for_huge_pages() || facts.target_pool().is_none();
     let is_strict = around.host.vm.overcommit_memory == Some(2);
     Ok(Surroundings {
@@ -168,7 +168,7 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
     })
 }
 
-/// The servers of this host but this one, and whether there may be more.
+/// The other servers of this host, and whether there may be more.
 fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
     let own = processes::postmaster(root)?;
     let servers = absent_or(processes::servers_of_host(root, own))?;
@@ -180,8 +180,8 @@ fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Err
     Ok((others, sight))
 }
 
-/// As many as tell how much of the segment has been touched: the checkpointer is one of the first
-/// that the postmaster starts.
+/// Enough processes to tell how much of the segment has been touched: the checkpointer is one of
+/// the first that the postmaster starts.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 8;
     let parent = postgres::processes::parent_pid();
@@ -204,8 +204,8 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     Ok(figures)
 }
 
-/// Of the process that has touched most of the segment: a lower bound, as each shows only what it
-/// has touched itself.
+/// From the process that has touched most of the segment. A lower bound: each process shows only
+/// what it has touched itself.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
         let entries = match absent_or(smaps::read(process, check_for_interrupts))? {

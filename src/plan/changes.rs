@@ -1,4 +1,4 @@
-//! What has to be changed for a configuration that is planned.
+//! What has to be changed for a planned configuration.
 
 use std::ffi::CStr;
 
@@ -51,7 +51,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             missing.push((name, value, standing.source, until));
         }
     }
-    // The server sees nothing of its next command line.
+    // The server cannot see its next command line.
     missing.sort_by_key(|(_, _, source, _)| *source == SettingSource::CommandLine);
     let names: Vec<&CStr> = missing.iter().map(|(name, ..)| *name).collect();
     let mut settings = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
     })
 }
 
-/// What the next start will use when some of the settings are typed, or why it would fail.
+/// What the next start will use if some of the settings are typed, or why it would fail.
 fn on_the_way(
     planned: &settings::Planned,
     on_disk: &OnDisk,

@@ -1,11 +1,11 @@
-//! What a call holds, and gives back however it ends.
+//! What a call holds, and releases however it ends.
 
 use std::{cell::RefCell, mem::ManuallyDrop};
 
 use super::scratch::Scratch;
 use crate::postgres::child::Child;
 
-/// What has to go when a call ends, however it ends; in this order.
+/// What to release when a call ends, in this order.
 #[derive(Default)]
 pub(super) struct Held {
     pub(super) program: Option<Child>,
@@ -14,8 +14,8 @@ pub(super) struct Held {
 }
 
 thread_local! {
-    // Without a destructor, which the C library would have to make room for at the first use, and
-    // where there is none it ends the process.
+    // Without a destructor: the C library would allocate memory for it at the first use, and end the
+    // process if there is none.
     pub(super) static HELD: ManuallyDrop<RefCell<Held>> = const {
         ManuallyDrop::new(RefCell::new(Held {
             program: None,
@@ -30,7 +30,7 @@ pub(super) fn tidy() {
     drop(HELD.with(|held| held.take()));
 }
 
-/// Tidies up when a call returns, or unwinds from an error.
+/// Cleans up when a call returns, or unwinds from an error.
 pub(super) struct Tidy;
 
 impl Drop for Tidy {

@@ -1,11 +1,11 @@
-//! Another host that a configuration is planned for.
+//! Planning for another host.
 
 use crate::{
     error::Error,
     postgres::{jsonb::Member, values::bytes},
 };
 
-/// What is not given is as here; of the pools nothing is known.
+/// What is not given is as on this host. Nothing is known about the pools.
 pub(crate) struct Host {
     pub(crate) ram_bytes: Option<u64>,
     /// The default first.
@@ -16,10 +16,10 @@ const RAM: &str = "host_ram";
 const PAGE_SIZES: &str = "host_huge_page_sizes";
 
 impl Host {
-    /// What members of that name say, which are taken out. `None`: there are none, so that this
-    /// host is meant.
+    /// Takes the members about a host out of the settings. `None`: there are none, so this host is
+    /// meant.
     ///
-    /// Errors: no sizes.
+    /// Errors: a value that is not a size.
     pub(crate) fn take_from(members: &mut Vec<Member>) -> Result<Option<Self>, Error> {
         let mut take = |wanted: &str| -> Result<Option<String>, Error> {
             let is_it = |(name, _): &Member| name.eq_ignore_ascii_case(wanted);
@@ -49,7 +49,7 @@ impl Host {
     }
 }
 
-/// More than an ordinary page of any kernel has, and no more than a huge page ever had.
+/// At least the size of a small page of any kernel, and at most that of any huge page.
 fn page_size(text: &str) -> Option<u64> {
     const SIZES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 40;
     bytes(text.trim()).filter(|size| size.is_power_of_two() && SIZES.contains(size))

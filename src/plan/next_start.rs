@@ -29,14 +29,14 @@ use crate::{
 /// What the next start will use.
 pub(crate) struct NextStart {
     pub(crate) server: Server,
-    /// For what it brings back. Nobody has looked whether that suffices.
+    /// Room for what the start brings back. Not compared yet with what that needs.
     pub(crate) room: Room,
-    /// What it was computed from, but for what is planned.
+    /// The files that it was computed from, without planned settings.
     pub(crate) on_disk: OnDisk,
 }
 
 impl NextStart {
-    /// The settings that the files have changed for it.
+    /// The settings that the files change at the next start.
     pub(crate) fn waiting_settings(&self) -> Vec<String> {
         let waiting = SIZING
             .into_iter()
@@ -51,12 +51,12 @@ impl NextStart {
     }
 }
 
-/// Errors: PostgreSQL's own where it would not start.
+/// Errors: PostgreSQL's own if it would not start.
 pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
-    // Both children at once. What PostgreSQL itself says of the files goes first.
+    // Both children run at once. PostgreSQL's own error about the files comes first.
     let reader = Reader::start()?;
     let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
     let on_disk = reader.finish(deadline)?;
@@ -69,7 +69,7 @@ pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     })
 }
 
-/// The same where somebody has just read the files.
+/// The same if the files have just been read.
 pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Result<Server, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
@@ -78,7 +78,7 @@ pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Resul
     server_with(in_effect(planned, on_disk), shared_memory_bytes)
 }
 
-/// The value that a start uses: what is planned goes before the command line, that before the
+/// The value that a start uses: planned settings override the command line, which overrides the
 /// files.
 fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> String {
     move |name| {
@@ -95,7 +95,7 @@ fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> S
     }
 }
 
-/// Size of the main segment, exact up to 8 TiB and rounded up to whole MB beyond.
+/// Size of the main segment: exact up to 8 TiB, rounded up to whole MB above.
 fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Error> {
     let command_line = program::running_command_line()?;
     let scratch = Scratch::create()?;
@@ -105,8 +105,9 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
-    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize), and the figure one
-    // page too large, as of PostgreSQL 15, or exact: the next even number below is right in both.
+    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize). The figure is one page
+    // too large, as in PostgreSQL 15, or exact: rounded down to an even number, it is right in both
+    // cases.
     let page = ["-c".into(), "huge_page_size=4kB".into()];
     let pages = program::ask(
         arguments.iter().chain(&page),
@@ -116,7 +117,7 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     )?;
     let bytes = match pages {
         Ok(pages) => Ok((pages & !1) << 12),
-        // 2^31 of them are 8 TiB, the most that the setting can tell.
+        // 2^31 of them are 8 TiB, the most that the setting can show.
         Err(refusal) if refusal.message.contains("huge_page") => {
             let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;
             megabytes.map(|megabytes| megabytes << 20)
@@ -126,8 +127,8 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     bytes.map_err(|refusal| planned.refused(refusal, &path))
 }
 
-/// What goes before all that the server is configured with: it would lead to its own directory, or
-/// hide an error.
+/// Options that override the server's configuration, which would lead to its own directory or hide
+/// an error.
 fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
     let mut set = |name: &str, value: OsString| {
@@ -138,7 +139,7 @@ fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     };
     set("config_file", places::config_file().into());
     set("data_directory", scratch.into());
-    // Its files may be relative to the data directory. It takes no shared memory.
+    // Names of files may be relative to the data directory. It takes no shared memory.
     set("ssl", "off".into());
     set("log_destination", "stderr".into());
     set("log_line_prefix", OsString::new());

@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// Values by name, as they are written; what is in no file is missing.
+/// Values by name, as written. A setting that is in no file is missing.
 pub(crate) type OnDisk = HashMap<&'static CStr, CString>;
 
-/// A copy of this backend that has PostgreSQL's own parser read the files.
+/// A copy of this backend in which PostgreSQL's own parser reads the files.
 pub(super) struct Reader(Running);
 
 impl Reader {
-    /// Errors: no copy can be made.
+    /// Errors: the copy cannot be made.
     pub(super) fn start() -> Result<Self, Error> {
         let started = start_copy(|| settings_on_disk(&SIZING));
         let running = started

@@ -19,16 +19,17 @@ use crate::{
     },
 };
 
-/// A plan takes some 15 ms. What takes as long as this waits for something that doesn't come.
+/// A plan takes about 15 ms. A child that takes this long waits for something that does not come.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// What is kept of either: more than PostgreSQL's program ever writes. Its last word comes last.
+/// How much is kept of each stream: more than PostgreSQL's program ever writes. The last bytes
+/// count.
 const KEPT: usize = 16 << 10;
 
-/// How often a child is looked at where the kernel doesn't tell that it has ended.
+/// How often to look at a child if the kernel cannot tell that it has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The last of what a child has written, and how it ended.
+/// The last bytes that a child wrote, and how it ended.
 pub(crate) struct Output {
     pub(crate) out: Vec<u8>,
     pub(crate) err: Vec<u8>,
@@ -57,7 +58,7 @@ impl<E: Into<io::Error>> From<E> for Failure {
     }
 }
 
-/// Which of the children that can run at once.
+/// Which child: both can run at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
     Program,
@@ -73,7 +74,7 @@ impl Held {
     }
 }
 
-/// A child at work.
+/// A running child.
 pub(crate) struct Running {
     place: Place,
     /// Readable when there is something to do.
@@ -84,7 +85,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// From here on nothing that is raised leaves it behind.
+    /// From here on, no error leaves the child behind.
     pub(crate) fn new(started: Started, place: Place) -> Result<Self, Failure> {
         HELD.with(|held| *held.borrow_mut().child(place) = Some(started.child));
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -100,12 +101,12 @@ impl Running {
         })
     }
 
-    /// Waits for its end, reading both of its pipes as it writes. The child alone decides: what it
-    /// has started may hold them open for longer, and ends with it. A cancel, or the end of the
-    /// session or the server, ends the wait and the child.
+    /// Waits for the end of the child, and reads both pipes meanwhile. Only the child's end counts:
+    /// programs that it started may keep the pipes open, and are killed after it. A cancel, or the
+    /// end of the session or the server, ends the wait and the child.
     pub(crate) fn wait(mut self, deadline: Instant) -> Result<Output, Failure> {
         let end = loop {
-            // First: what it has written is there when it has ended.
+            // Before reading: when the child has ended, all its output is there.
             let end = with_child(self.place, Child::end)?;
             self.out.read(&self.watch)?;
             self.err.read(&self.watch)?;
@@ -144,7 +145,7 @@ fn add(watch: &OwnedFd, source: impl AsFd) -> io::Result<()> {
     Ok(epoll::add(watch, source, data, epoll::EventFlags::IN)?)
 }
 
-/// One end of a pipe that never waits, and the last of what has come out of it.
+/// The reading end of a pipe, non-blocking, and the last bytes from it.
 struct Pipe {
     source: Option<File>,
     kept: Vec<u8>,
@@ -159,7 +160,7 @@ impl Pipe {
         })
     }
 
-    /// What is there, but no more at a time than a pipe holds: who writes without end is not to
+    /// Reads what is there, but at most what a pipe holds: a child that writes without end must not
     /// keep us here.
     fn read(&mut self, watch: &OwnedFd) -> io::Result<()> {
         const MOST: usize = 256;
@@ -169,7 +170,7 @@ impl Pipe {
                 return Ok(());
             };
             match source.read(&mut chunk) {
-                // Closed. It would count as readable from here on.
+                // Closed: epoll would report it as readable from here on.
                 Ok(0) => {
                     epoll::delete(watch, &*source)?;
                     self.source = None;

@@ -26,10 +26,9 @@ use crate::{
     },
 };
 
-/// The arguments that the postmaster runs with, its name left out.
+/// The arguments of the postmaster, without its name.
 ///
-/// The kernel has them as they were, whatever is in them; the quotes of `postmaster.opts` do not
-/// tell where one ends that has quotes in it.
+/// The kernel keeps them exactly. In `postmaster.opts`, an argument with quotes is ambiguous.
 pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     let root = Root::system();
     let mut buffer = Vec::new();
@@ -37,7 +36,7 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     if subject().postmaster.map(u32::cast_signed) != postmaster {
         return Err(Error::NoPostmaster);
     }
-    // As /proc numbers it, which can be of another PID namespace.
+    // The PID in /proc, which can belong to another PID namespace.
     let this = Process::this(&root)?;
     let parent = stat::read(&this, &mut buffer)?.parent;
     let arguments = Process::open(&root, parent)?.arguments(&mut buffer)?;
@@ -46,13 +45,13 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
         .skip(1)
         .map(OsString::from_vec)
         .collect();
-    // Nothing could follow.
+    // No options could follow it.
     arguments.pop_if(|last| last == "--");
     Ok(arguments)
 }
 
-/// The value of a setting that PostgreSQL computes when it starts with these arguments, in that
-/// scratch directory.
+/// The value of a setting that PostgreSQL computes if it starts with these arguments in this scratch
+/// directory.
 pub(crate) fn ask<'a>(
     arguments: impl Iterator<Item = &'a OsString>,
     setting: &str,
@@ -61,8 +60,8 @@ pub(crate) fn ask<'a>(
 ) -> Result<Result<u64, FailedStart>, Error> {
     let path = places::program();
     let failed = |error: io::Error| Error::file("run", &path, error);
-    // Messages before the settings are read follow these; and the service manager is not to take it
-    // for the server.
+    // The first three affect messages before the settings are read. Without the last, the service
+    // manager does not take the program for the server.
     const LEFT_OUT: [&str; 4] = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "NOTIFY_SOCKET"];
     let environment = std::env::vars_os()
         .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out))
@@ -79,7 +78,7 @@ pub(crate) fn ask<'a>(
             errno,
         ))));
     }
-    // The last line: a library may have written others.
+    // The last line, since a library may have written others.
     let text = readable(&output.out);
     if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {
         return Ok(Ok(value));
@@ -97,7 +96,7 @@ pub(crate) fn ask<'a>(
     )))
 }
 
-/// As text that SQL can hold and a terminal show: a library may write anything.
+/// Text that is safe for SQL and terminals: a library may write anything.
 fn readable(bytes: &[u8]) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => character,

@@ -1,7 +1,7 @@
-//! A data directory with nothing in it but what PostgreSQL looks at before it allocates anything.
+//! A data directory with only the files that PostgreSQL reads before it allocates anything.
 //!
-//! It belongs to one call, which holds a lock on it. Whoever makes one first removes those of the
-//! same user that nobody holds a lock on: a backend that is killed cannot tidy up.
+//! It belongs to one call, which holds a lock on it. Each call first removes directories of the same
+//! user without a lock: a backend that was killed could not remove its own.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -24,18 +24,18 @@ use crate::{
     postgres::{interrupts, places},
 };
 
-/// How often something is tried that another process can spoil.
+/// How often to try what another process can disturb.
 const ATTEMPTS: usize = 100;
 
-/// Removed with all that is in it when it is dropped.
+/// Removed with its contents when dropped.
 pub(crate) struct Scratch {
     path: PathBuf,
     _lock: OwnedFd,
 }
 
 impl Scratch {
-    /// In `TMPDIR` of the server, or `/tmp` where that is no absolute path. Errors: disk full
-    /// (53100) and others, with the path; nothing is left behind then.
+    /// In the server's `TMPDIR`, or in `/tmp` if that is not an absolute path. Errors: disk full
+    /// (53100) and others, with the path; then nothing is left behind.
     pub(crate) fn create() -> Result<Self, Error> {
         let parent = parent();
         let parent = fs::canonicalize(&parent).map_err(|e| Error::scratch("open", &parent, e))?;
@@ -62,8 +62,8 @@ impl Scratch {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Error::scratch("create", &path, error)),
             }
-            // Another call may take it for an orphan between these steps. Whoever has the lock may
-            // go on, if it is still there.
+            // Between these steps another call may take it for an orphan. With the lock, and if the
+            // directory is still there, we may go on.
             if let Some(lock) = lock(&path)
                 && path.exists()
             {
@@ -88,7 +88,7 @@ impl Scratch {
             &settled(&data.join("global/pg_control"))?,
         )?;
 
-        // Included, not copied: what it includes in turn is relative to where it lies.
+        // Included, not copied: the files that it includes are relative to its own directory.
         let real = data.join("postgresql.auto.conf").into_os_string();
         let line = [b"include_if_exists '", &*quoted(real.as_bytes()), b"'\n"].concat();
         self.write("postgresql.auto.conf", &line)
@@ -108,12 +108,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What can't be removed now is removed by the next call.
+        // If it cannot be removed now, the next call removes it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Not what is relative: to this process that is in the data directory.
+/// Never a relative path: for this process that would be in the data directory.
 fn parent() -> PathBuf {
     let asked_for = std::env::var_os("TMPDIR").map(PathBuf::from);
     asked_for
@@ -123,11 +123,11 @@ fn parent() -> PathBuf {
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
 
-/// PostgreSQL cuts names off at `MAXPGPATH`, 1024 bytes: room is left for our name and for a
-/// file's.
+/// PostgreSQL truncates names at `MAXPGPATH`, 1024 bytes. This leaves room for our name and a file
+/// name.
 const LONGEST_PARENT: usize = 900;
 
-/// What backends have left that were killed. There may be thousands of others' beside.
+/// Removes what killed backends left. The directory may have thousands of other files.
 fn remove_orphans(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -143,8 +143,9 @@ fn remove_orphans(parent: &Path) {
     }
 }
 
-/// The lock on a directory of our own; `None` if another process has it, or if it is somebody
-/// else's, or a link to elsewhere. Not inherited by programs, and gone with this process.
+/// The lock on a directory of our own. `None`: another process has the lock, or the directory
+/// belongs to another user, or it is a symbolic link. The lock is not inherited by programs and ends
+/// with this process.
 fn lock(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -160,8 +161,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| Error::scratch("read", path, e))
 }
 
-/// A file that may be written meanwhile, once it has been read twice with the same result.
-/// PostgreSQL checks its checksum.
+/// A file that may be written meanwhile: read until two reads in a row are equal. PostgreSQL checks
+/// its checksum.
 fn settled(path: &Path) -> Result<Vec<u8>, Error> {
     let mut last = read(path)?;
     for _ in 0..ATTEMPTS {
@@ -174,7 +175,7 @@ fn settled(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(last)
 }
 
-/// For a string in a configuration file (guc-file.l).
+/// As a string in a configuration file (guc-file.l).
 fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(bytes.len());
     for &byte in bytes {

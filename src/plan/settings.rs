@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// The list, to be shown.
+/// The list for messages.
 fn names() -> String {
     SIZING.map(CStr::to_string_lossy).join(", ")
 }
 
-/// What PostgreSQL uses where nobody has set one that decides over huge pages, or over the room for
-/// what a start brings back.
+/// PostgreSQL's default of a setting that affects huge pages, or the room for what a start brings
+/// back.
 pub(super) fn default(name: &CStr) -> String {
     const WORDS: [(&CStr, &str); 4] = [
         (c"hot_standby", "on"),
@@ -47,18 +47,18 @@ fn members(settings: Jsonb) -> Result<Vec<Member>, Error> {
     }
 }
 
-/// Settings that PostgreSQL has accepted, each by itself.
+/// Settings that PostgreSQL has accepted, each alone.
 #[derive(Default)]
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 
 impl Planned {
-    /// Errors: not an object, a name that is not in the list or there twice, a value that is none;
-    /// PostgreSQL's own for a wrong value.
+    /// Errors: not an object, a name that is not in the list or given twice, a value of a wrong
+    /// type; PostgreSQL's own for a wrong value.
     pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
         Self::of(members(settings)?)
     }
 
-    /// The same of settings for a host, which may be another one.
+    /// The same for settings with a host, which may be another one.
     pub(crate) fn checked_for_host(settings: Jsonb) -> Result<(Self, Option<Host>), Error> {
         let mut members = members(settings)?;
         let host = Host::take_from(&mut members)?;
@@ -86,7 +86,7 @@ impl Planned {
             if planned.iter().any(|&(other, _)| other == known) {
                 return Err(Error::PlannedTwice(lower));
             }
-            // PostgreSQL takes any name with a dot, for a library to come.
+            // PostgreSQL accepts any name with a dot: its library may be loaded later.
             if known.to_bytes().contains(&b'.') && !is_defined(known) {
                 return Err(Error::UnknownSetting(lower));
             }
@@ -96,7 +96,7 @@ impl Planned {
         Ok(Self(planned))
     }
 
-    /// The value of one of them.
+    /// The value of a planned setting.
     pub(crate) fn value(&self, name: &CStr) -> Option<&CStr> {
         let (_, value) = self.0.iter().find(|(planned, _)| *planned == name)?;
         Some(value)
@@ -112,13 +112,13 @@ impl Planned {
         self.0.is_empty()
     }
 
-    /// The first ones, in that order, of these names.
+    /// The settings with these names, in this order.
     pub(super) fn only(&self, names: &[&CStr]) -> Self {
         let pair = |name: &&CStr| self.0.iter().find(|(planned, _)| planned == name).cloned();
         Self(names.iter().filter_map(pair).collect())
     }
 
-    /// As the program takes them.
+    /// As arguments of the program.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> {
         self.0.iter().flat_map(|(name, value)| {
             let argument = [name.to_bytes(), b"=", value.to_bytes()].concat();
@@ -126,8 +126,8 @@ impl Planned {
         })
     }
 
-    /// The error for settings that don't go together, or for files that PostgreSQL would not start
-    /// with.
+    /// The error for settings that contradict each other, or for files that PostgreSQL would not
+    /// start with.
     pub(crate) fn refused(&self, mut refusal: FailedStart, scratch: &Path) -> Error {
         if !refusal.is_of_configuration {
             let directory = format!("The scratch directory was \"{}\".", scratch.display());

@@ -1,9 +1,9 @@
 //! Memory for this crate's own objects, and what happens when there is no more.
 //!
-//! PostgreSQL raises 53200 where it gets no memory; Rust aborts, and with the backend goes the
-//! cluster. So small objects come from a reserve when there is no more to be had, and the next
-//! check for interrupts raises that error. Large ones, which grow with what is read, are asked for
-//! fallibly (`try_reserve`) everywhere.
+//! If PostgreSQL gets no memory, it raises 53200. Rust aborts, and the server restarts all sessions.
+//! So small objects come from a reserve when there is no memory left, and the next check for
+//! interrupts raises 53200. Large objects, which grow with what is read, are allocated fallibly
+//! everywhere (`try_reserve`).
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -13,17 +13,17 @@ use std::{
 
 use pgrx::pg_sys;
 
-/// Far more than is allocated between two checks. It costs address space, and memory once it is
-/// used.
+/// Far more than is allocated between two checks. It costs address space, and memory only when it
+/// is used.
 const RESERVE: usize = 4 << 20;
 
-/// What is larger is not small.
+/// The largest object that counts as small.
 const LARGEST: usize = 1 << 20;
 
 #[repr(align(4096))]
 struct Allocator {
     reserve: UnsafeCell<[u8; RESERVE]>,
-    /// How much of it has been dealt out; all of it is there again when nothing is in use.
+    /// How much of it has been given out. Back to 0 when nothing is in use.
     dealt: AtomicUsize,
     in_use: AtomicUsize,
     is_short: AtomicBool,

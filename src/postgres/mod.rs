@@ -1,5 +1,5 @@
-//! What the server says of itself. The only place with `unsafe` and `pg_sys`: a file for each thing
-//! it talks about.
+//! What the server says about itself. The only place with `unsafe` and `pg_sys`; a file for each
+//! subject.
 
 mod c_string;
 pub(crate) mod call;
