@@ -101,8 +101,8 @@ pub(crate) fn read(
     })
 }
 
-/// What `hugeinfo_status` needs, and nothing whose cost grows with the number of processes: the rest
-/// counts as missing. If no other server runs, it looks for no neighbours.
+/// What `hugeinfo_status` needs, and nothing whose cost grows with the number of processes: the
+/// rest counts as missing. If no other server runs, it looks for no neighbours.
 pub(crate) fn for_status(
     is_alone: bool,
     waiting: Waiting,

@@ -14,8 +14,8 @@ pub(super) struct Held {
 }
 
 thread_local! {
-    // Without a destructor: the C library would allocate memory for it at the first use, and end the
-    // process if there is none.
+    // Without a destructor: the C library would allocate memory for it at the first use, and end
+    // the process if there is none.
     pub(super) static HELD: ManuallyDrop<RefCell<Held>> = const {
         ManuallyDrop::new(RefCell::new(Held {
             program: None,

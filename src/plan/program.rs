@@ -50,8 +50,8 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     Ok(arguments)
 }
 
-/// The value of a setting that PostgreSQL computes if it starts with these arguments in this scratch
-/// directory.
+/// The value of a setting that PostgreSQL computes if it starts with these arguments in this
+/// scratch directory.
 pub(crate) fn ask<'a>(
     arguments: impl Iterator<Item = &'a OsString>,
     setting: &str,

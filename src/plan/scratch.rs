@@ -1,7 +1,7 @@
 //! A data directory with only the files that PostgreSQL reads before it allocates anything.
 //!
-//! It belongs to one call, which holds a lock on it. Each call first removes directories of the same
-//! user without a lock: a backend that was killed could not remove its own.
+//! It belongs to one call, which holds a lock on it. Each call first removes directories of the
+//! same user without a lock: a backend that was killed could not remove its own.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -144,8 +144,8 @@ fn remove_orphans(parent: &Path) {
 }
 
 /// The lock on a directory of our own. `None`: another process has the lock, or the directory
-/// belongs to another user, or it is a symbolic link. The lock is not inherited by programs and ends
-/// with this process.
+/// belongs to another user, or it is a symbolic link. The lock is not inherited by programs and
+/// ends with this process.
 fn lock(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;

@@ -1,4 +1,4 @@
-//! Strings of PostgreSQL's.
+//! PostgreSQL's strings.
 
 use std::{
     ffi::{CStr, OsStr, c_char},
@@ -11,7 +11,7 @@ pub(super) fn path(name: &CStr) -> PathBuf {
     OsStr::from_bytes(name.to_bytes()).into()
 }
 
-/// A copy, fit for Rust.
+/// A copy as a Rust string.
 ///
 /// # Safety
 ///

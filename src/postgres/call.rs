@@ -7,8 +7,8 @@ use crate::error::Error;
 /// A call of a function.
 pub(crate) type Call = pg_sys::FunctionCallInfo;
 
-/// What the first call in a query makes, for all calls of that query: for one place where it is
-/// written, for as long as the query runs. Each function keeps one type.
+/// What the first call in a query makes, for all calls from the same place in that query. It lives
+/// as long as the query. Each function keeps one type.
 pub(crate) fn kept<'q, T>(
     call: Call,
     make: impl FnOnce() -> Result<T, Error>,

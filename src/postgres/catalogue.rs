@@ -1,14 +1,14 @@
-//! What the caller may do, by the catalogue.
+//! What the caller may do, according to the catalogue.
 
 use pgrx::Spi;
 
-/// Whether the caller may execute `hugeinfo_plan(jsonb)`: the function that belongs to this
-/// extension, whatever else has its name.
+/// Whether the caller may execute `hugeinfo_plan(jsonb)`: the function of this extension, not
+/// another one with the same name.
 pub(crate) fn may_plan() -> bool {
     is_true(MAY_PLAN)
 }
 
-/// Nothing here is looked up by the caller's `search_path`; 3802 is `jsonb`.
+/// Does not use the caller's `search_path`; 3802 is `jsonb`.
 const MAY_PLAN: &str = "
     SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
     FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
@@ -22,10 +22,10 @@ const MAY_PLAN: &str = "
         AND p.pronargs OPERATOR(pg_catalog.=) 1
         AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
 
-/// No row counts as false. What PostgreSQL complains of it raises itself.
+/// No row counts as false. PostgreSQL raises its own errors.
 ///
-/// Read only, unlike `Spi::get_one`, which takes a transaction number: a standby and a parallel
-/// query have none to give.
+/// Read only, unlike `Spi::get_one`, which needs a transaction ID: a standby and a parallel query
+/// cannot assign one.
 fn is_true(query: &str) -> bool {
     Spi::connect(|client| client.select(query, Some(1), &[])?.first().get_one())
         .ok()

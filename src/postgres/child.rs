@@ -1,9 +1,9 @@
-//! Processes that this backend starts: PostgreSQL's program, and copies of this backend for what
-//! may never end.
+//! Processes that this backend starts: PostgreSQL's program, and copies of this backend for work
+//! that may never end.
 //!
-//! A child dies with this backend, however that dies. It leads a process group of its own, which
-//! this backend ends with it, and it has none of this backend's descriptors, above all not the
-//! client's connection.
+//! A child dies with this backend, however the backend ends. It leads its own process group, which
+//! this backend kills with it. It inherits none of this backend's descriptors, such as the client's
+//! connection.
 
 use std::{
     ffi::{CString, OsString, c_char, c_int},
@@ -28,28 +28,28 @@ use rustix::{
     },
 };
 
-/// How long a child that was killed is waited for. One that waits for a disk heeds no signal.
+/// How long to wait for a child that was killed. A child that waits for a disk ignores signals.
 const BURIAL: Duration = Duration::from_secs(1);
 
-/// What a child exits with that could not run its program.
+/// Exit status of a child that could not run its program.
 pub(crate) const NOT_RUN: i32 = 127;
 
-/// A child that has not been waited for: until it is dropped its number, and its group's, are its
-/// own.
+/// A child that has not been reaped: until it is dropped, nobody can reuse its PID or the ID of its
+/// group.
 pub(crate) struct Child {
     pid: Pid,
-    /// Readable once it has ended. `None`: this kernel has no such thing (Linux 5.3).
+    /// Readable once it has ended. `None`: this kernel has no pidfd (Linux 5.3).
     end: Option<OwnedFd>,
 }
 
-/// A child, and what it writes to its standard output and standard error.
+/// A child with its standard output and standard error.
 pub(crate) struct Started {
     pub(crate) child: Child,
     pub(crate) out: File,
     pub(crate) err: File,
 }
 
-/// How a child has ended.
+/// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Exited(i32),
@@ -65,7 +65,7 @@ impl fmt::Display for End {
     }
 }
 
-/// A program with its arguments, its own name first, and its environment.
+/// A program with its arguments (its name first) and its environment.
 pub(crate) struct Program {
     path: CString,
     arguments: Vec<CString>,
@@ -96,8 +96,8 @@ impl Program {
         })
     }
 
-    /// Starts it. That it cannot be run is told by its end, [`NOT_RUN`], and by the four bytes of
-    /// `errno` on its standard error.
+    /// Starts it. If it cannot be run, the child ends with [`NOT_RUN`] and writes the four bytes of
+    /// `errno` to its standard error.
     pub(crate) fn start(&self) -> io::Result<Started> {
         let pointers = |strings: &[CString]| -> Vec<*const c_char> {
             let pointers = strings.iter().map(|string| string.as_ptr());
@@ -120,11 +120,11 @@ fn c_string(string: OsString) -> io::Result<CString> {
     CString::new(string.into_vec()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Starts a copy of this backend that does `task` and nothing else; what `task` gives goes to its
-/// standard output. `None`: it has failed, which its exit status 1 tells.
+/// Starts a copy of this backend that does only `task`. The result of `task` goes to its standard
+/// output. If the result is `None`, the copy exits with status 1.
 ///
-/// The copy may not wait for locks, look into catalogs or write to shared memory: the server knows
-/// nothing of it. What raises an error, or panics, gives nothing.
+/// The copy must not wait for locks, read catalogs or write to shared memory: the server does not
+/// know it. An error or a panic counts as `None`.
 pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<Started> {
     start(|| {
         // SAFETY: variables of this process alone. No message of it goes to the client, and a
@@ -132,8 +132,8 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<S
         unsafe {
             pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone;
             pg_sys::InterruptHoldoffCount += 1;
-            // An error that would end the session (exit_on_error) is one as any other, and nothing
-            // that the end of a session, or a message, has others do is done by the copy.
+            // With exit_on_error, an error must not end the process in PostgreSQL's way. The copy
+            // must not run callbacks for the end of a session, nor hooks for messages.
             pg_sys::ExitOnAnyError = false;
             pg_sys::on_exit_reset();
             pg_sys::emit_log_hook = None;
@@ -147,8 +147,8 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<S
     })
 }
 
-/// Forks. Signals wait from before that until the child has its own way of dealing with them: with
-/// the server's it would speak to the client.
+/// Forks. Signals are blocked until the child has reset their handlers: the server's handlers would
+/// write to the client.
 fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     let null = above_standard(rustix::fs::open(
         c"/dev/null",
@@ -180,8 +180,8 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)?
     };
-    // As the child does: whoever is first. It is an error where the child has been first, and has
-    // gone on.
+    // The child does the same; one of them is first. It fails here if the child has already run its
+    // program.
     let _ = rustix::process::setpgid(Some(pid), Some(pid));
     Ok(Started {
         child: Child {
@@ -193,12 +193,12 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     })
 }
 
-/// In the child, where nothing may be allocated: with several threads somebody could have held the
-/// lock on that.
+/// In the child, which must not allocate: another thread could have held the allocator's lock at
+/// the fork.
 ///
 /// # Safety
 ///
-/// `standard` and `inherited` are descriptors of this process, and nobody else's here.
+/// `standard` and `inherited` are descriptors of this process that nothing else uses here.
 unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Result<(), Errno> {
     // SAFETY: as above. That a signal's action can't be set, or a descriptor is closed already,
     // doesn't matter.
@@ -229,15 +229,15 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
     Ok(())
 }
 
-/// The end to read from, which never waits, and the child's.
+/// The reading end, which is non-blocking, and the child's end.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&read, true)?;
     Ok((read, above_standard(write)?))
 }
 
-/// The same file under a number that is not of standard input or output, should this process lack
-/// these.
+/// The same file with a descriptor above those of standard input and output, which this process may
+/// lack.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }
@@ -250,13 +250,13 @@ fn open_descriptors() -> io::Result<Vec<RawFd>> {
 }
 
 impl Child {
-    /// What is readable once it has ended.
+    /// A descriptor that is readable once the child has ended.
     pub(crate) fn end_descriptor(&self) -> Option<BorrowedFd<'_>> {
         use std::os::fd::AsFd;
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// How it has ended; `None`: it hasn't.
+    /// How it ended. `None`: it has not ended.
     pub(crate) fn end(&self) -> io::Result<Option<End>> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), look))?;
@@ -271,8 +271,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // All that it has started, also when it has ended itself: until it is waited for nobody
-        // else gets its number.
+        // Also kills what the child has started, even if the child has ended: until it is reaped,
+        // its PID is not reused.
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = kill_process(self.pid, Signal::KILL);
         const LOOK: Duration = Duration::from_micros(200);

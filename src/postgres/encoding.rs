@@ -10,7 +10,7 @@ pub(crate) fn is_utf8_database() -> bool {
     u32::try_from(encoding) == Ok(pg_sys::pg_enc::PG_UTF8)
 }
 
-/// Text for this database. Names of control groups and files can hold characters that its encoding
+/// Text for this database. Names of control groups and files can have characters that its encoding
 /// lacks: these are escaped.
 pub(crate) fn shown(text: String) -> String {
     if text.is_ascii() || is_utf8_database() {

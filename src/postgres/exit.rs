@@ -6,8 +6,8 @@ use pgrx::{pg_sys, prelude::*};
 
 static LAST: OnceLock<fn()> = OnceLock::new();
 
-/// Has that called when this backend ends with an error that doesn't unwind: the end of the session
-/// or of the server. The first one that is given stays.
+/// Registers a function to call if this backend ends with an error that does not unwind: the end of
+/// the session or of the server. Only the first registration counts.
 pub(crate) fn call_at_exit(last: fn()) {
     #[pg_guard]
     extern "C-unwind" fn call(_code: i32, _argument: pg_sys::Datum) {

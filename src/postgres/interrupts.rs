@@ -1,4 +1,4 @@
-//! The end of what takes long.
+//! Ending long work early.
 
 use pgrx::{PgLogLevel, pg_sys::panic::ErrorReport};
 

@@ -4,13 +4,13 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
-/// More bytes than all settings that may be planned have together.
+/// More bytes than all settings that may be planned take together.
 pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
 
-/// More bytes than the name or the number of any of them has.
+/// More bytes than the name or the value of any setting takes.
 const LONGEST_WORD: usize = 1000;
 
-/// More than may be planned.
+/// More settings than may be planned.
 const MOST_MEMBERS: usize = 100;
 
 /// A `jsonb` that should be an object of strings, numbers and booleans.
@@ -73,7 +73,7 @@ impl FromDatum for Jsonb {
             };
             let mut members = Vec::new();
             while let (token::WJB_KEY, name) = next() {
-                // One of more than there are settings is wrong, or there twice, among the first.
+                // With more members than settings, one of the first is wrong or given twice.
                 if members.len() > MOST_MEMBERS {
                     break;
                 }
@@ -83,14 +83,14 @@ impl FromDatum for Jsonb {
                     kind::jbvNumeric => {
                         let digits = pg_sys::numeric_normalize(value.val.numeric);
                         let digits = CStr::from_ptr(digits).to_bytes();
-                        // Of more digits than that no setting takes the first ones either.
+                        // With more digits than that, no setting accepts the first ones either.
                         CString::new(&digits[..digits.len().min(LONGEST_WORD)]).ok()
                     }
                     kind::jbvBool if value.val.boolean => Some(c"true".into()),
                     kind::jbvBool => Some(c"false".into()),
                     _ => None,
                 };
-                // To be shown only, if it is as long as that.
+                // Too long for a name of a setting: only for the message.
                 let name = bytes(&name);
                 let name = &name[..name.len().min(LONGEST_WORD)];
                 members.push((String::from_utf8_lossy(name).into_owned(), value));

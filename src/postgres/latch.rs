@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 use super::interrupts::check_for_interrupts;
 
-/// Waits that long; a cancel or the end of the server ends it at once.
+/// Waits this long. A cancel or the end of the server ends the wait at once.
 pub(crate) fn wait(duration: Duration) {
     let end = Instant::now() + duration;
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
@@ -35,8 +35,8 @@ pub(crate) fn wait(duration: Duration) {
     }
 }
 
-/// Waits until there is something to read, at most that long; a cancel or the end of the server
-/// ends it at once.
+/// Waits until there is something to read, at most this long. A cancel or the end of the server
+/// ends the wait at once.
 pub(crate) fn wait_readable(source: BorrowedFd<'_>, longest: Duration) {
     let events = pg_sys::WL_LATCH_SET
         | pg_sys::WL_SOCKET_READABLE

@@ -1,7 +1,7 @@
 //! Memory for this crate's own objects, and what happens when there is no more.
 //!
-//! If PostgreSQL gets no memory, it raises 53200. Rust aborts, and the server restarts all sessions.
-//! So small objects come from a reserve when there is no memory left, and the next check for
+//! If PostgreSQL gets no memory, it raises 53200. Rust aborts, and the server ends all sessions. So
+//! small objects come from a reserve when there is no memory left, and the next check for
 //! interrupts raises 53200. Large objects, which grow with what is read, are allocated fallibly
 //! everywhere (`try_reserve`).
 
@@ -111,19 +111,18 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Whether something has had to come from the reserve since this was asked last, and is still in
-/// use. Told once: what stays in use for good, such as something that is made once, must not be
-/// told for good.
+/// Whether an object came from the reserve since the last call and is still in use. Reported only
+/// once: an object that stays in use forever must not be reported forever.
 pub(crate) fn has_run_out() -> bool {
     ALLOCATOR.is_short.swap(false, Relaxed)
 }
 
-/// To be called once, while there is memory: what is made at the first error, of which that may be
-/// want of memory, is made now.
+/// Called once, while there is memory. It makes what the first error would otherwise make, which
+/// may be the error that memory has run out.
 ///
-/// pgrx keeps the place of an error in a thread-local, for which the C library has to make room,
-/// and looks for a backtrace, which takes a lot of memory and a lock. The variable that forbids the
-/// latter is for this crate alone: it is looked at but once.
+/// pgrx keeps the place of an error in a thread-local, for which the C library allocates memory. It
+/// also looks for a backtrace, which takes a lot of memory and a lock. The variable that forbids
+/// backtraces affects this crate alone: it is read only once.
 pub(crate) fn prepare() {
     const BACKTRACE: &str = "RUST_LIB_BACKTRACE";
     let before = std::env::var_os(BACKTRACE);
@@ -153,8 +152,9 @@ pub(crate) fn prepare() {
     keep_some_ready();
 }
 
-/// Has the C library keep some memory ready for what pgrx asks PostgreSQL for around the body of a
-/// function: the state of one that returns rows, and each row. An error there has no room.
+/// Makes the C library keep some memory ready for what pgrx allocates from PostgreSQL outside the
+/// body of a function: the state of a function that returns rows, and each row. An error has no
+/// memory there.
 fn keep_some_ready() {
     // SAFETY: given back at once; less than what the C library would return to the kernel.
     unsafe { pg_sys::pfree(pg_sys::palloc(READY)) };
@@ -170,9 +170,9 @@ thread_local! {
     static ROOM: Cell<pg_sys::MemoryContext> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Runs what calls PostgreSQL in a memory context that has room left for an error: pgrx copies the
-/// report of one into the current context, and where that gets no memory, it jumps back to where it
-/// no longer is. What PostgreSQL allocates meanwhile is gone afterwards.
+/// Runs code that calls PostgreSQL in a memory context with room for an error: pgrx copies the
+/// report of an error into the current context. Without memory for that, it would jump to a place
+/// that it has left. What PostgreSQL allocates meanwhile is freed afterwards.
 pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> T {
     struct Former(pg_sys::MemoryContext);
     impl Drop for Former {

@@ -15,11 +15,11 @@ use super::encoding::shown;
 
 static LIST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
-/// Tells PostgreSQL of it, once, as the library is loaded. What has been set before then is taken
-/// over. Any other setting of our prefix is a typing error, and PostgreSQL says so.
+/// Defines the setting, once, when the library is loaded. Values set before then are kept.
+/// PostgreSQL warns of any other setting with our prefix: it is a typing error.
 ///
-/// For superusers, and those with `GRANT SET ON PARAMETER`: by `ALTER DATABASE` and `ALTER ROLE` it
-/// reaches the sessions of others, and whoever owns a database could silence its alerts.
+/// For superusers, and roles with `GRANT SET ON PARAMETER`: with `ALTER DATABASE` and `ALTER ROLE`
+/// it affects sessions of others, and the owner of a database could silence its alerts.
 pub(crate) fn define() {
     // SAFETY: the hook is guarded. The prefix is ours.
     unsafe {
@@ -44,9 +44,9 @@ pub(crate) fn muted_checks() -> BTreeSet<&'static str> {
     Muted::of(&list.to_string_lossy()).names
 }
 
-/// A check of a later version, or a typing error, must stop no server and no session: a warning
-/// to who sets it and, where that could not know the names yet, to who first uses them. Of a
-/// reload the postmaster speaks for all.
+/// A check of a later version, or a typing error, must stop no server and no session. There is only
+/// a warning, when the setting is set or, if the library was not loaded then, when it is loaded. At
+/// a reload, only the postmaster warns.
 #[pg_guard]
 unsafe extern "C-unwind" fn warn_of_unknown(
     list: *mut *mut c_char,

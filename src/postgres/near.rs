@@ -1,11 +1,11 @@
-//! Names that somebody may have meant.
+//! Names that the user may have meant.
 
 use std::ffi::{CStr, c_int};
 
 use pgrx::pg_sys;
 
-/// The nearest of these, as PostgreSQL itself looks for one (utils/adt/varlena.c
-/// `getClosestMatch`): at most so many letters apart, and at most half of those that were typed.
+/// The nearest of these names, as PostgreSQL itself does it (utils/adt/varlena.c
+/// `getClosestMatch`): at most 4 letters differ, and at most half of the typed letters.
 pub(crate) fn nearest<'a>(typed: &str, names: &[&'a CStr]) -> Option<&'a CStr> {
     const FARTHEST: usize = 4;
     const LONGEST: usize = 63;
@@ -21,7 +21,7 @@ pub(crate) fn nearest<'a>(typed: &str, names: &[&'a CStr]) -> Option<&'a CStr> {
         .map(|(_, name)| name)
 }
 
-/// Letters to insert, leave out or replace; more than `farthest` is as far as any.
+/// Number of letters to insert, delete or replace; above `farthest` it is not exact.
 fn distance(one: &str, other: &CStr, farthest: usize) -> c_int {
     let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
     let other = other.to_bytes();

@@ -1,4 +1,4 @@
-//! The processes of this server, as shared memory has them.
+//! The processes of this server, from shared memory.
 
 use std::collections::{HashMap, HashSet, TryReserveError};
 
@@ -12,7 +12,7 @@ pub(crate) fn parent_pid() -> u32 {
     subject().postmaster.unwrap_or_else(std::process::id)
 }
 
-/// Whether the process of [`parent_pid`] lives.
+/// Whether the process of [`parent_pid`] is alive.
 pub(crate) fn has_parent() -> bool {
     let parent = parent_pid();
     parent == std::os::unix::process::parent_id() || parent == std::process::id()
@@ -21,8 +21,8 @@ pub(crate) fn has_parent() -> bool {
 /// The processes that have a slot in shared memory: all but the postmaster, the logger and those
 /// that are just starting or ending.
 ///
-/// By who owns the latch of each: PostgreSQL 15 leaves the pid in a slot that is given up, to be
-/// found for as long as the slot stays free.
+/// Found by the owner of each slot's latch: PostgreSQL 15 leaves the PID in a slot that is no
+/// longer used.
 pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     // SAFETY: set before the server starts its first process, and there for as long as it runs.
     let header = unsafe { &*pg_sys::ProcGlobal };
@@ -42,7 +42,7 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     Ok(pids)
 }
 
-/// What PostgreSQL calls each of its processes now, by pid, as `pg_stat_activity.backend_type`.
+/// The type of each process now, by PID, as in `pg_stat_activity.backend_type`.
 pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     let mut types = HashMap::new();
     // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until
@@ -73,14 +73,14 @@ pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     Ok(types)
 }
 
-/// What PostgreSQL calls its logger, which `pg_stat_activity` lacks: `logger`, from 19 on
+/// PostgreSQL's name of its logger, which `pg_stat_activity` does not show: `logger`, from 19 on
 /// `syslogger`.
 pub(crate) fn logger_type() -> String {
     // SAFETY: each type has a name, a static C string.
     unsafe { c_string::text(pg_sys::GetBackendTypeDesc(pg_sys::BackendType::B_LOGGER)) }
 }
 
-/// What a background worker calls itself, by `bgw_type`; `None` for a process that is none.
+/// The `bgw_type` of a background worker; `None`: the process is not one.
 pub(crate) fn worker_type(pid: u32) -> Option<String> {
     let pid = i32::try_from(pid).ok()?;
     // SAFETY: null, or a static buffer of PostgreSQL's, copied at once.

@@ -10,12 +10,12 @@ use pgrx::pg_sys;
 
 use super::{places, setting_source, settings};
 
-/// 2000-01-01, with which PostgreSQL's time begins, after 1970-01-01.
+/// PostgreSQL's epoch 2000-01-01, after 1970-01-01.
 const POSTGRES_EPOCH: Duration = Duration::from_secs(946_684_800);
 
-/// Whether a setting that the size of shared memory or its pages depend on waits for a restart, or
-/// may wait: files have been changed since the last reload. Not seen is a file that nothing comes
-/// from so far, unless it is new beside one that something comes from, or in `conf.d`.
+/// Whether a setting that affects the size of shared memory or its pages waits for a restart, or
+/// may wait, since files have changed after the last reload. Does not notice a file without
+/// settings so far, unless it is new and beside a file with settings, or in `conf.d`.
 pub(crate) fn something_may_wait() -> bool {
     settings::wait_for_restart() || changed_since_reload()
 }

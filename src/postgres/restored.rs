@@ -44,21 +44,21 @@ pub(crate) fn room(setting: impl Fn(&'static CStr) -> String) -> Result<Room, Er
     })
 }
 
-/// All of it: some queries.
+/// All of it, by some queries.
 pub(crate) fn restored() -> Result<Restored, Error> {
     let (slots, prepared_transactions, origins) = (
         "pg_catalog.pg_get_replication_slots()",
         "pg_catalog.pg_prepared_xact()",
         "pg_catalog.pg_show_replication_origin_status()",
     );
-    // One that is temporary goes with its session.
+    // A temporary slot ends with its session.
     let of_kind = |kind: &str| {
         format!("NOT temporary AND slot_type OPERATOR(pg_catalog.=) '{kind}'::pg_catalog.text")
     };
     Ok(Restored {
         physical_slots: count(slots, &of_kind("physical")),
         logical_slots: count(slots, &of_kind("logical")),
-        // In recovery none of them is shown.
+        // In recovery, PostgreSQL shows none of them.
         prepared_transactions: if is_in_recovery() {
             None
         } else {
@@ -69,8 +69,8 @@ pub(crate) fn restored() -> Result<Restored, Error> {
     })
 }
 
-/// What a server in recovery has to have as much of as its primary: that changes while it runs.
-/// Nothing is counted.
+/// Settings that must be at least as high in recovery as on the primary, which can raise them while
+/// this server runs. Counts nothing.
 pub(crate) fn of_primary() -> Result<Restored, Error> {
     Ok(Restored {
         major: MAJOR,
@@ -89,7 +89,7 @@ pub(crate) fn is_in_recovery() -> bool {
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
-/// As access/transam/xlogrecovery.c `readRecoverySignalFile` has it.
+/// As in access/transam/xlogrecovery.c `readRecoverySignalFile`.
 fn recovery() -> Result<Option<Recovery>, Error> {
     let is_there = |name: &str| places::data_directory().join(name).exists();
     let is_standby = is_there("standby.signal");
@@ -103,7 +103,7 @@ fn recovery() -> Result<Option<Recovery>, Error> {
     }))
 }
 
-/// What the WAL says that the primary had.
+/// The settings of the primary according to the WAL.
 fn settings_in_control_file() -> Result<LikePrimary, Error> {
     /// It is written every now and then, and read without a lock.
     const ATTEMPTS: usize = 100;
@@ -132,15 +132,15 @@ fn settings_in_control_file() -> Result<LikePrimary, Error> {
     Err(Error::file("read", &path, error))
 }
 
-/// How many rows a function without arguments returns for which that holds. `None`: the caller may
-/// not execute it. Nothing here is looked up by the caller's `search_path`.
+/// How many rows of a function without arguments meet a condition. `None`: the caller may not
+/// execute it. Does not use the caller's `search_path`.
 fn count(function: &str, condition: &str) -> Option<u64> {
     let may = format!(
         "SELECT pg_catalog.has_function_privilege('{function}'::pg_catalog.text, \
          'EXECUTE'::pg_catalog.text)"
     );
     let rows = format!("SELECT pg_catalog.count(*) FROM {function} WHERE {condition}");
-    // Read only, unlike `Spi::get_one`: a standby has no transaction number to give.
+    // Read only, unlike `Spi::get_one`: a standby cannot assign a transaction ID.
     let counted: Option<i64> = Spi::connect(|client| {
         let may: Option<bool> = client.select(&may, Some(1), &[])?.first().get_one()?;
         if may != Some(true) {

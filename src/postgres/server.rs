@@ -1,4 +1,4 @@
-//! What this server has of huge pages, and where its main segment lies.
+//! Settings of this server for huge pages, and where its main segment is.
 
 use std::ffi::CStr;
 
@@ -44,9 +44,8 @@ pub(crate) fn server_with(
 
 /// The postmaster and an address inside the main segment.
 ///
-/// The buffer blocks lie in it with `shared_memory_type` `mmap` and `sysv` alike.
-/// `UsedShmemSegAddr` would not do: with `mmap` it is the small System V segment that guards the
-/// data directory.
+/// The buffer blocks are in it with `shared_memory_type` `mmap` and `sysv`. `UsedShmemSegAddr` is
+/// wrong with `mmap`: there it is the small System V segment that guards the data directory.
 pub(crate) fn subject() -> Subject {
     // SAFETY: both are set before a backend runs its first query, and never changed after.
     let (postmaster, address) = unsafe {
@@ -62,7 +61,8 @@ pub(crate) fn subject() -> Subject {
     }
 }
 
-/// The key of the server's System V segment: the main one, or that which guards the data directory.
+/// The key of the server's System V segment: the main segment, or the one that guards the data
+/// directory.
 pub(crate) fn system_v_key() -> i32 {
     // SAFETY: set by the postmaster before it forks, and never changed after. It is a key, widened
     // (port/sysv_shmem.c `PGSharedMemoryCreate`).
@@ -72,7 +72,7 @@ pub(crate) fn system_v_key() -> i32 {
         .cast_signed()
 }
 
-/// The number of the list of this server's dynamic shared memory. `None`: it has none.
+/// The handle of the list of this server's dynamic shared memory. `None`: it has none.
 pub(crate) fn dynamic_control() -> Option<u32> {
     // SAFETY: the segment begins with this header, and is attached for as long as the server runs.
     // The number is set before the first backend starts.

@@ -22,7 +22,7 @@ pub(crate) fn in_effect() -> BTreeMap<&'static str, Setting> {
     settings.collect()
 }
 
-/// The files that settings of the size of shared memory come from.
+/// The files with settings that affect the size of shared memory.
 pub(super) fn files() -> BTreeSet<PathBuf> {
     let file = |name| {
         settings::with_setting(name, |record| match source(record, true) {
@@ -37,7 +37,7 @@ pub(super) fn files() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// As `pg_settings` has it, which tells files to those alone who may read all settings.
+/// As in `pg_settings`, which shows files only to roles that may read all settings.
 pub(super) fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
     match record.source {

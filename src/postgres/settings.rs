@@ -16,9 +16,9 @@ pub(super) const WATCHED: [&CStr; 6] = [
     c"shared_memory_type",
 ];
 
-/// Those of PostgreSQL 15 to 19 that change the size of the main segment, that limit such a one, or
-/// that affect huge pages. All are numbers or words of a list: none names a file, a library or
-/// a command. A test varies every other setting of the server to show that none is missing.
+/// Settings of PostgreSQL 15 to 19 that change the size of the main segment, limit such a setting,
+/// or affect huge pages. All are numbers or words of a list: none names a file, a library or a
+/// command. A test varies every other setting of the server to show that none is missing.
 pub(crate) const SIZING: [&CStr; 36] = [
     c"autovacuum_max_workers",
     c"autovacuum_worker_slots",
@@ -58,14 +58,14 @@ pub(crate) const SIZING: [&CStr; 36] = [
     c"wal_level",
 ];
 
-/// A setting in its base unit. PostgreSQL raises an error if there is none of that name.
+/// A setting in its base unit. PostgreSQL raises an error if there is no such setting.
 pub(crate) fn setting(name: &CStr) -> String {
     // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and
     // copied before.
     unsafe { c_string::text(pg_sys::GetConfigOption(name.as_ptr(), false, false)) }
 }
 
-/// As `SHOW` shows it; `None` if there is none of that name.
+/// A setting as `SHOW` prints it; `None`: there is no such setting.
 pub(super) fn shown(name: &CStr) -> Option<String> {
     // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string in the
     // current memory context, copied at once.
@@ -89,9 +89,9 @@ pub(crate) fn shared_buffers_bytes() -> u64 {
     u64::try_from(blocks).unwrap_or_default() * u64::from(pg_sys::BLCKSZ)
 }
 
-/// Whether I/O goes through io_uring, whose rings may take locked memory.
+/// Whether I/O uses io_uring, whose rings may need locked memory.
 pub(crate) fn uses_io_uring() -> bool {
-    // PostgreSQL 18 has that setting first.
+    // New in PostgreSQL 18.
     let name = c"io_method";
     // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string,
     // looked at once.
@@ -106,7 +106,7 @@ pub(crate) fn allows_alter_system() -> bool {
     shown(c"allow_alter_system").is_none_or(|value| value == "on")
 }
 
-/// A library takes shared memory for itself.
+/// A library can take shared memory.
 pub(crate) const LIBRARIES: &CStr = c"shared_preload_libraries";
 
 /// Whether one of [`SIZING`], or the libraries, has been changed in the files, as of the last
@@ -122,7 +122,7 @@ pub(crate) fn waits_for_restart(name: &CStr) -> bool {
     with_setting(name, |record| record.status & waits != 0).unwrap_or(false)
 }
 
-/// Has PostgreSQL check a value as ALTER SYSTEM does: it raises its own error. Nothing is changed.
+/// PostgreSQL checks a value as in ALTER SYSTEM, and raises its own error. Changes nothing.
 pub(crate) fn check_setting(name: &CStr, value: &CStr) {
     // SAFETY: with `changeVal` false the value is only looked at.
     unsafe {
@@ -139,8 +139,8 @@ pub(crate) fn check_setting(name: &CStr, value: &CStr) {
     }
 }
 
-/// Whether the server, or a library that it has loaded, has defined a setting. One of an unknown
-/// prefix that somebody has set is not.
+/// Whether the server or a loaded library has defined a setting. A setting with an unknown prefix
+/// can be set without that.
 pub(crate) fn is_defined(name: &CStr) -> bool {
     let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
     with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)
@@ -154,7 +154,7 @@ pub(crate) fn is_from_command_line(name: &CStr) -> bool {
     .unwrap_or(false)
 }
 
-/// `None`: there is none of that name.
+/// `None`: there is no such setting.
 pub(super) fn with_setting<T>(
     name: &CStr,
     look: impl FnOnce(&pg_sys::config_generic) -> T,
@@ -181,7 +181,7 @@ fn find(name: &CStr) -> *const pg_sys::config_generic {
     }
 }
 
-/// All of them together would be copied and sorted anew at each call.
+/// PostgreSQL would copy and sort all settings at each call.
 #[cfg(not(feature = "pg15"))]
 fn find(name: &CStr) -> *const pg_sys::config_generic {
     // SAFETY: nothing is created, and no error raised.

@@ -4,10 +4,10 @@ use std::ffi::{CStr, c_int};
 
 use pgrx::pg_sys;
 
-/// The values that the configuration files have now for some settings, as they are written there.
+/// The values that the configuration files have now for some settings, as written there.
 ///
-/// Only for a copy of this backend: a file that is included may be a pipe, which never ends.
-/// `None`: one can't be read, or is no such file.
+/// Only for a copy of this backend: an included file may be a pipe, which never ends. `None`: a
+/// file cannot be read, or is not a configuration file.
 pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
     /// None of those that are asked for has a value as long as that, or it is wrong. All of them
     /// together are less than what is kept of a child's output.

@@ -1,4 +1,4 @@
-//! How planned values stand to what the server runs with, and to its files.
+//! How planned values compare with those of the running server, and with its files.
 
 use std::ffi::{CStr, CString};
 
@@ -11,19 +11,18 @@ use super::{
     values::{Value, default_of, is_same},
 };
 
-/// How a value that is planned stands to what the server runs with.
+/// How a planned value compares with that of the running server.
 pub(crate) struct Standing {
-    /// Whether the server runs with it.
+    /// Whether the server runs with this value.
     pub(crate) is_in_effect: bool,
-    /// Whether the next start has it from the files, or from the command line.
+    /// Whether the next start gets it from the files or the command line.
     pub(crate) is_set: bool,
     pub(crate) source: SettingSource,
-    /// Whether it takes a start to take effect.
+    /// Whether it needs a restart to take effect.
     pub(crate) needs_start: bool,
 }
 
-/// Of a value that has been checked, where the files have `on_disk`. `None`: there is no such
-/// setting.
+/// For a checked value, if the files have `on_disk`. `None`: there is no such setting.
 pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> Option<Standing> {
     let running = CString::new(setting(name)).ok()?;
     with_setting(name, |record| {
@@ -42,8 +41,8 @@ pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> O
     })
 }
 
-/// Whether the files, which have `on_disk`, give the next start another value than the server runs
-/// with.
+/// Whether the next start gets another value from the files, which have `on_disk`, than the server
+/// runs with.
 pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_FILE};
     let waits = |record: &pg_sys::config_generic| {
@@ -51,7 +50,7 @@ pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
         Some(match on_disk {
             _ if !needs_start(record) || record.source == PGC_S_ARGV => false,
             Some(value) => !runs_with(record, &running, value),
-            // The line is gone.
+            // The line was removed.
             None => {
                 record.source == PGC_S_FILE && default_of(record) != Value::of(record, &running)
             }

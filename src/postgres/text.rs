@@ -35,7 +35,7 @@ impl Text {
         with_header - pg_sys::VARHDRSZ
     }
 
-    /// As a `jsonb`. PostgreSQL raises its own error where it is none.
+    /// As a `jsonb`. PostgreSQL raises its own error if it is invalid.
     pub(crate) fn jsonb(&self) -> Jsonb {
         if self.bytes() > LONGEST_SETTINGS {
             return Jsonb::TooLong;
@@ -45,7 +45,7 @@ impl Text {
             .unwrap_or(Jsonb::Other)
     }
 
-    /// As an `interval`. PostgreSQL raises its own error where it is none.
+    /// As an `interval`. PostgreSQL raises its own error if it is invalid.
     pub(crate) fn interval(&self) -> Option<Interval> {
         let no_element = Some(pg_sys::InvalidOid.into());
         let any_precision = Some((-1).into());

@@ -6,15 +6,14 @@ use pgrx::pg_sys;
 
 use super::settings::with_setting;
 
-/// A whole number, such as `2MB`; `unit` is what it counts in, 0 for none. `None`: it is none, or
-/// below zero.
+/// A whole number, such as `2MB`, in `unit` (0: none). `None`: not a number, or below zero.
 pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
     let number = whole(&CString::new(value).ok()?, unit.cast_signed())?;
     u64::try_from(number).ok()
 }
 
-/// A size, such as `2MB`; a plain number counts bytes. `None`: it is none, or no whole number of
-/// bytes above zero.
+/// A size, such as `2MB`; a number without a unit means bytes. `None`: not a size, or not a whole
+/// number of bytes above zero.
 pub(crate) fn bytes(value: &str) -> Option<u64> {
     /// Up to here each whole number is exact.
     const LARGEST: f64 = 9e15;
@@ -26,7 +25,7 @@ pub(crate) fn bytes(value: &str) -> Option<u64> {
     ((1.0..LARGEST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
-/// A switch. `None`: it is none.
+/// A boolean. `None`: not a boolean.
 pub(super) fn switch(value: &CStr) -> Option<bool> {
     let mut is_on = false;
     // SAFETY: reads a C string, writes a boolean.
@@ -53,8 +52,8 @@ fn real(value: &CStr, flags: c_int) -> Option<f64> {
     is_understood.then_some(number)
 }
 
-/// What PostgreSQL uses where nobody has set a setting that is a whole number, or a word of a list
-/// by its number. `None`: there is no such setting, or it is neither.
+/// The default of a setting that is a whole number, or the number of a word in a list. `None`:
+/// there is no such setting, or it has another type.
 pub(crate) fn default_number(name: &CStr) -> Option<c_int> {
     match with_setting(name, default_of)?? {
         Value::Whole(number) => Some(number),
@@ -83,7 +82,7 @@ macro_rules! typed {
 }
 
 impl Value {
-    /// `None`: a string, or none that the setting can have.
+    /// `None`: a string, or a value that the setting cannot have.
     pub(super) fn of(record: &pg_sys::config_generic, value: &CStr) -> Option<Self> {
         use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
         // SAFETY: reads a C string, and writes a number; the record has the type that it says.
@@ -104,7 +103,7 @@ impl Value {
     }
 }
 
-/// What it is where nobody has set it. `None`: a string.
+/// The default. `None`: a string.
 pub(super) fn default_of(record: &pg_sys::config_generic) -> Option<Value> {
     use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
     // SAFETY: the record has the type that it says.

@@ -71,9 +71,9 @@ fn hugeinfo_backends() -> Result<
     Ok(TableIterator::new(with_room(|| processes::all(row))?))
 }
 
-/// `oom_score` and `oom_score_adj` of the process that has that number and has started then; NULL
-/// where there is none of this server. Both at once, since each takes the proof of who it is.
-/// Stable, so that the planner leaves it out where neither is selected.
+/// `oom_score` and `oom_score_adj` of the process with this PID and start; NULL if this server has
+/// none. Both at once, since each needs the proof that it is the same process. Stable, so that the
+/// planner leaves it out if neither is selected.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]

@@ -1,4 +1,4 @@
-//! `hugeinfo_checks`: a row for each diagnosis, also the healthy ones.
+//! `hugeinfo_checks`: a row for each check, healthy ones too.
 
 use hugeinfo::advice::{diagnosis, words};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
@@ -12,12 +12,12 @@ use crate::{
     },
 };
 
-/// What matters most first. Reads the host, every process of this server and the title of every
-/// process of the host; page tables are walked only on hosts with several NUMA nodes, or where
-/// shared memory may lie on transparent huge pages.
+/// The most important checks first. Reads the host, every process of this server and the title of
+/// every process of the host. Walks page tables only on hosts with several NUMA nodes, or if shared
+/// memory may be on transparent huge pages.
 ///
-/// Errors: as `hugeinfo_status`. A source that is missing or denied is no error: the check is
-/// `unknown`.
+/// Errors: as `hugeinfo_status`. A source that is missing or may not be read is not an error: the
+/// check is `unknown`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_checks() -> Result<

@@ -20,13 +20,13 @@ use crate::{
 /// For longer samples, users can read `hugeinfo_backends` twice and subtract.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The faults of each process, by what names it for good: its number and its start.
+/// The faults of each process, by PID and start, which together never name another process.
 type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 
 fn sample() -> Result<Sample, Error> {
     let mut types = postgres::processes::backend_types()?;
     let mut sample = Sample::new();
-    // One by one: made of all at once, a map asks for memory for all of them.
+    // One by one: collecting into a map would allocate for all of them at once.
     processes::all(|member, buffer| {
         let pid = member.process.pid();
         let backend_type = types
@@ -56,7 +56,7 @@ overloads! {
     fn hugeinfo_fault_rates_interval(duration: Interval) {
         rows(length(&duration))
     }
-    /// Errors: 22007 for a text that is no interval.
+    /// Errors: 22007 for a text that is not an interval.
     fn hugeinfo_fault_rates_text(duration: Text) {
         rows(duration.interval().as_ref().and_then(length))
     }
@@ -84,7 +84,7 @@ overloads! {
 /// Sleeps for `duration` and gives a row for each process that was there before or after. A cancel
 /// ends the wait at once.
 ///
-/// Errors: 22023 for a duration that is not above zero and at most an hour; else as
+/// Errors: 22023 for a duration that is not longer than zero and at most one hour; else as
 /// `hugeinfo_status`.
 fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let duration = duration
@@ -93,8 +93,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let start = Instant::now();
     let mut before = sample()?;
     wait(duration);
-    // From start to start: between the two reads of a process lies the wait and what one sample
-    // takes, not two.
+    // Measured from start to start: between two reads of a process are the wait and the time of one
+    // pass, not of two.
     let seconds = start.elapsed().as_secs_f64();
     let after = sample()?;
     let mut rows = Vec::new();
@@ -131,7 +131,7 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     ))
 }
 
-/// `None` where it is below zero, or beyond a `bigint`. A month counts 30 days, as everywhere in
+/// `None`: below zero, or too large for `bigint`. A month counts 30 days, as everywhere in
 /// PostgreSQL.
 fn length(interval: &Interval) -> Option<Duration> {
     let days = i64::from(interval.months()) * 30 + i64::from(interval.days());
@@ -141,7 +141,7 @@ fn length(interval: &Interval) -> Option<Duration> {
     Some(Duration::from_micros(u64::try_from(microseconds).ok()?))
 }
 
-/// Rounded to microseconds, as an interval has them; `None` as above, and where it is no number.
+/// Rounded to microseconds, as in an interval. `None`: as above, or NaN.
 fn length_of_seconds(seconds: AnyNumeric) -> Option<Duration> {
     // Compared first: PostgreSQL cannot multiply its largest numbers.
     if seconds > AnyNumeric::from(LONGEST.as_secs()) || seconds < AnyNumeric::from(0) {

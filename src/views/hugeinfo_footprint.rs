@@ -92,7 +92,7 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
             let prefix = data_directory().join(dynamic_shared_memory::MMAP);
             in_files(&prefix.to_string_lossy())?
         }
-        // The list cannot be read as a file: those that a process of ours has made.
+        // The list is not a file here: take the segments that our processes made.
         "sysv" => segments.as_ref().and_then(|segments| {
             let others = segments.iter().filter(|segment| !is_own(segment));
             let of_ours = others.filter(|segment| pids.contains(&segment.creator));

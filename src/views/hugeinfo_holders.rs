@@ -1,4 +1,4 @@
-//! `hugeinfo_holders`: a row for whoever holds huge pages of this host.
+//! `hugeinfo_holders`: a row for each holder of huge pages of this host.
 
 use std::{collections::HashSet, os::unix::ffi::OsStrExt};
 
@@ -16,8 +16,8 @@ use crate::{
     processes,
 };
 
-/// Processes by number, then mounts, then what nobody explains of each pool. Looks at each process
-/// of the host once, and walks the page tables of those with huge pages that are not of this
+/// Processes by PID, then mounts, then the unexplained rest of each pool. Looks at each process of
+/// the host once. Walks the page tables of processes with huge pages that do not belong to this
 /// server.
 ///
 /// Errors: as `hugeinfo_status`. What may not be read is NULL.

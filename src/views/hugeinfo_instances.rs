@@ -1,4 +1,4 @@
-//! `hugeinfo_instances`: a row for each PostgreSQL server on this host, whoever owns it.
+//! `hugeinfo_instances`: a row for each PostgreSQL server on this host, also of other users.
 
 use hugeinfo::linux::{
     error::absent_or,
@@ -20,9 +20,9 @@ use crate::{
     processes,
 };
 
-/// The servers, by process number. Looks at each process of the host but our own children once: its
-/// `stat`, and more of those that are servers; walks no page tables but a postmaster's, and these
-/// only where the kernel has no `PROCMAP_QUERY`.
+/// The servers, by PID. Reads `stat` of each process of the host, except this server's children,
+/// and more for servers. Walks only page tables of postmasters, and only if the kernel has no
+/// `PROCMAP_QUERY`.
 ///
 /// Errors: as `hugeinfo_status`. What may not be read is NULL.
 #[pg_extern(parallel_restricted, cost = 1000000)]

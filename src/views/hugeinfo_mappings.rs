@@ -1,5 +1,5 @@
-//! `hugeinfo_mappings(pid)` and its views: each mapping of one process, what it is for, on which
-//! pages, and what of it is resident.
+//! `hugeinfo_mappings(pid)` and its views: each mapping of one process, its use, its page size, and
+//! how much of it is in RAM.
 
 use std::iter;
 
@@ -74,13 +74,13 @@ overloads! {
     }
 }
 
-/// A row for each mapping, by address. Walks the page tables of the process: the kernel's work
-/// grows with the memory that it has touched in small pages.
+/// A row for each mapping, by address. Walks the page tables of the process: the more small pages
+/// it has touched, the longer it takes.
 ///
-/// Addresses and paths are NULL for those who may not read files of the server.
+/// Addresses and paths are NULL for roles that may not read files of the server.
 ///
-/// A warning and no row for a pid that isn't of this server, no row for NULL or where
-/// `/proc/PID/maps` may not be read. Errors: as `hugeinfo_status`.
+/// A PID that is not of this server gives a warning and no row. NULL gives no row, and neither does
+/// a process whose `/proc/PID/maps` may not be read. Errors: as `hugeinfo_status`.
 ///
 /// Row by row: a process can have hundreds of thousands of mappings.
 fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
@@ -97,7 +97,7 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
         ascii_only: !is_utf8_database(),
         places: may_read_server_files(),
     };
-    // Nothing more comes of a process that has ended meanwhile.
+    // A process that has ended meanwhile gives no more rows.
     let of_living = |entry| absent_or(entry).map(Result::ok).transpose();
     let mut rows = entries.map_while(of_living).map(move |entry| {
         let row = entry.map_err(Error::from).and_then(|entry| show.row(entry));
@@ -111,8 +111,8 @@ struct Shown {
     pid: i32,
     landmarks: Landmarks,
     ascii_only: bool,
-    /// Addresses and paths. All processes of the server have the postmaster's addresses, also this
-    /// one: they would help an attacker.
+    /// Whether to show addresses and paths. All processes of a server have the same addresses,
+    /// which would help an attacker.
     places: bool,
 }
 
@@ -162,7 +162,7 @@ impl Shown {
     }
 }
 
-/// The postmaster's process number; in single-user mode this process.
+/// The PID of the postmaster; in single-user mode, of this process.
 #[pg_extern(stable, parallel_safe)]
 fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
     Ok(pid_or_error(postgres::processes::parent_pid())?)

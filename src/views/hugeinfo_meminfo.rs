@@ -9,9 +9,9 @@ use crate::{
     postgres::{encoding::shown, memory::with_room},
 };
 
-/// The lines of `/proc/meminfo`, in the kernel's order; no row where the file is missing or denied.
+/// The lines of `/proc/meminfo`, in the kernel's order; no row if it is missing or may not be read.
 ///
-/// Errors: as `hugeinfo_status`, and 22003 where a figure is beyond `bigint`.
+/// Errors: as `hugeinfo_status`, and 22003 if a figure is too large for `bigint`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_meminfo() -> Result<

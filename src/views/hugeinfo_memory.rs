@@ -1,5 +1,5 @@
-//! `hugeinfo_memory(pid)`: what one process really takes, shared memory divided by those who share
-//! it.
+//! `hugeinfo_memory(pid)`: what one process really takes, with shared memory divided by the number
+//! of processes that share it.
 
 use hugeinfo::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -36,17 +36,17 @@ overloads! {
     }
 }
 
-/// One row for a process of this server. Walks its page tables: the kernel's work grows with the
-/// memory that it has touched in small pages.
+/// One row for a process of this server. Walks its page tables: the more small pages it has
+/// touched, the longer it takes.
 ///
-/// A warning and no row for a pid that isn't of this server, no row for NULL. NULLs where
-/// `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
+/// A PID that is not of this server gives a warning and no row; NULL gives no row. Columns are NULL
+/// if `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
 fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);
     };
     let total = absent_or(smaps::total(&process, check_for_interrupts))?;
-    // Ended meanwhile: no row. Denied: nothing is known of it.
+    // Ended meanwhile: no row. Denied: all columns are NULL.
     if total.is_err() && processes::has_ended(&process)? {
         return Ok(None);
     }

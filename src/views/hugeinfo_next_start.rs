@@ -27,8 +27,8 @@ pool_overloads! {
 
 /// As `hugeinfo_plan()`.
 ///
-/// Errors: as `hugeinfo_plan()`; those who may not plan are told that PostgreSQL would not start,
-/// and not why.
+/// Errors: as `hugeinfo_plan()`. Roles that may not plan learn that PostgreSQL would not start, but
+/// not why.
 fn rows() -> Result<Vec<Row>, Error> {
     let next = files::planned()?;
     let waiting = next.waiting_settings();

@@ -1,5 +1,5 @@
 //! `hugeinfo_numa`: a row for each NUMA node and page size: its part of the pool, and its part of
-//! the main segment. What belongs to a node as a whole is in `hugeinfo_numa_nodes`.
+//! the main segment. `hugeinfo_numa_nodes` has the figures of whole nodes.
 
 use hugeinfo::linux::{
     error::absent_or,
@@ -16,9 +16,9 @@ use crate::{
     processes,
 };
 
-/// Node by node, small pages first; no row where the kernel knows no NUMA or `/sys` can't be read.
-/// Walks the page tables of one process: the kernel's work grows with the memory that it has
-/// touched in small pages.
+/// Node by node, small pages first. No row: the kernel has no NUMA support, or `/sys` cannot be
+/// read. Walks the page tables of one process: the more small pages it has touched, the longer it
+/// takes.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 1000000)]

@@ -15,8 +15,8 @@ use crate::{
     postgres::{interrupts::check_for_interrupts, memory::with_room},
 };
 
-/// The nodes by number; no row where the kernel knows no NUMA or `/sys` can't be read. Two small
-/// files a node; no walk of page tables.
+/// The nodes by number. No row: the kernel has no NUMA support, or `/sys` cannot be read. Reads two
+/// small files for each node, and walks no page tables.
 ///
 /// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]

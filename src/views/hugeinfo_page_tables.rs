@@ -52,7 +52,7 @@ fn hugeinfo_page_tables() -> Result<
             .map(|page_bytes| {
                 let segment = facts.needed_bytes();
                 let one = bytes_of_one(segment, page_bytes);
-                // Smaller pages would make much of what is only near to nothing.
+                // For smaller pages the estimate would multiply figures that are near zero.
                 let then = lies_on
                     .filter(|&lies_on| lies_on <= page_bytes)
                     .map(|lies_on| on_other_pages(&each, segment, lies_on, page_bytes));

@@ -36,18 +36,18 @@ pool_overloads! {
     fn hugeinfo_plan_jsonb(settings: Jsonb) {
         rows(settings)
     }
-    /// Errors: 22P02 for a text that is no JSON.
+    /// Errors: 22P02 for a text that is not JSON.
     fn hugeinfo_plan_text(settings: Text) {
         rows(settings.jsonb())
     }
 }
 
-/// One row for each huge page size, smallest first; one row without a size where the kernel has no
-/// huge pages or `/sys` can't be read.
+/// One row for each huge page size, smallest first; one row without a size if the kernel has no
+/// huge pages or `/sys` cannot be read.
 ///
-/// Errors: 54000 for settings that are too long, 22023 for those that can't be planned,
-/// PostgreSQL's own for what it would not start with, 38000 where its program takes too long, 53100
-/// and others where there is no room for a scratch directory; else as `hugeinfo_status`.
+/// Errors: 54000 for settings that are too long, 22023 for settings that cannot be planned,
+/// PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and others if
+/// there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let next = next_start(&planned)?.server;
@@ -94,7 +94,7 @@ fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
     ))
 }
 
-/// Where the figures are not those of a start with these very settings. `None`: they are.
+/// Why the figures are not those of a start with exactly these settings. `None`: they are.
 fn not_as_planned(machine: &Machine) -> Option<String> {
     let (next, aim) = (machine.facts.next_start(), machine.aim());
     let has_none = machine.facts.pools.as_ref().is_ok_and(Vec::is_empty);

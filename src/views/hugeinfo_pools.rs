@@ -13,8 +13,7 @@ pool_overloads! {
     }
 }
 
-/// The pools, smallest page first; no row where the kernel has no huge pages or `/sys` can't be
-/// read.
+/// The pools, smallest page first. No row: the kernel has no huge pages, or `/sys` cannot be read.
 ///
 /// Errors: as `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {

@@ -31,7 +31,7 @@ overloads! {
     fn hugeinfo_runbook_jsonb(settings: Jsonb) {
         planned(settings)
     }
-    /// Errors: 22P02 for a text that is no JSON.
+    /// Errors: 22P02 for a text that is not JSON.
     fn hugeinfo_runbook_text(settings: Text) {
         planned(settings.jsonb())
     }

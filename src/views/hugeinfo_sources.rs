@@ -7,7 +7,7 @@ use crate::postgres::{encoding::shown, memory::with_room, server::subject};
 
 /// The sources of the postmaster and this backend, then those of the host, each tried.
 ///
-/// Raises no error: a source that can't be read is what is asked for.
+/// Raises no error: a source that cannot be read is a result.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_sources() -> Result<
@@ -37,7 +37,7 @@ fn hugeinfo_sources() -> Result<
     Ok(TableIterator::new(rows))
 }
 
-/// The SQL objects that need a source, or use it where a better one is missing.
+/// The SQL objects that need a source, or use it if a better one is missing.
 fn used_for(source: &str) -> &'static [&'static str] {
     match source {
         "PROCMAP_QUERY" => SEGMENT_QUERY,

@@ -17,8 +17,9 @@ use crate::{
 /// One row: whether huge pages back the main segment, whether a restart would get them, and what is
 /// wrong.
 ///
-/// Errors: 58030 where the kernel fails to read a file, 58000 where a file has an unknown form. A
-/// source that is missing or denied is no error: columns are NULL and `status` says so.
+/// Errors: 58030 if the kernel fails to read a file, 58000 if a file has an unknown format. A
+/// source that is missing or may not be read is not an error: columns are NULL and `status` says
+/// so.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_status() -> Result<
@@ -77,9 +78,9 @@ fn hugeinfo_status() -> Result<
     Ok(TableIterator::once(with_room(row)?))
 }
 
-/// What to type where `hugeinfo_status()` finds something wrong; else NULL. A function of its own,
-/// so that who asks for `status` alone does not pay for it: it looks at the next boot's files.
-/// Stable, as the planner leaves out no volatile function.
+/// What to type if `hugeinfo_status()` finds something wrong; else NULL. A separate function, so
+/// that `SELECT status` does not pay for it: it reads the files of the next boot. Stable, since the
+/// planner never leaves out a volatile function.
 ///
 /// Errors: as `hugeinfo_status()`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]

@@ -1,15 +1,14 @@
-//! Several SQL functions of one name, which nobody's function can come before.
+//! Several SQL functions of one name, which no other function can take the place of.
 
 use pgrx::extension_sql_file;
 
-/// The SQL functions of one name: they return the same columns, for which `Row` stands, and differ
-/// in what they take.
+/// SQL functions of one name: they return the same columns (`Row`) and differ in their arguments.
 ///
-/// What people type has to be an exact signature of ours, that without arguments too: nothing goes
-/// before an exact match. Else whoever may create functions in the extension's schema could make
-/// one that fits better, for a superuser to run. There is one for text where people type a quoted
-/// literal, which goes to it first, and one for each type of number where they type a number.
-/// `t/025_hostile_roles.pl` tries to come before us.
+/// What people type must match a signature of ours exactly, also without arguments: an exact match
+/// always wins. Otherwise a role that may create functions in the extension's schema could make one
+/// that matches better, for a superuser to run. So there is a function for text, which quoted
+/// literals match first, and one for each numeric type. `t/025_hostile_roles.pl` tries to take
+/// their place.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
      $($(#[$doc:meta])* fn $function:ident($($argument:ident: $type:ident)?) $rows:block)+) => {

@@ -1,8 +1,8 @@
-//! What `hugeinfo_plan` and `hugeinfo_next_start` show of a start that is planned.
+//! What `hugeinfo_plan` and `hugeinfo_next_start` show of a planned start.
 
 use hugeinfo::model::{forecast::Forecast, machine::Machine};
 
-/// Share of the main segment in RAM.
+/// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
     let ram = machine.ram_bytes()?;
     Some(machine.facts.needed_bytes() as f64 * 100.0 / ram as f64)
@@ -16,7 +16,7 @@ pub(super) fn forecasts(machine: &Machine) -> Vec<Option<Forecast>> {
     }
 }
 
-/// Whether the start asks for pages of that size, or would with `huge_pages = try`.
+/// Whether the start asks for pages of this size, or would ask with `huge_pages = try`.
 pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Option<bool> {
     let page_bytes = forecast?.pool.page_bytes;
     Some(machine.aimed_page_bytes()? == page_bytes)

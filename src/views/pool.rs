@@ -1,7 +1,7 @@
-//! The columns of a pool, as `hugeinfo_pools` and `hugeinfo_plan` have them.
+//! The columns of a pool, for `hugeinfo_pools` and `hugeinfo_plan`.
 
-/// As [`overloads`](super::overloads), for functions that return pools: first some columns of their
-/// own, and some more between what a pool is and what is in it.
+/// As [`overloads`](super::overloads), for functions that return pools: with own columns first, and
+/// more between what a pool is and what is in it.
 macro_rules! pool_overloads {
     ($name:literal, [$($first:tt)*], [$($more:tt)*]; $($functions:tt)+) => {
         $crate::views::overloads::overloads! {
@@ -37,8 +37,8 @@ macro_rules! pool_overloads {
     };
 }
 
-/// A row for such a function, of the machine and an `Option<&Forecast>`; NULLs without one. `here`:
-/// whether this is the machine that it is about, of which the pools are known.
+/// A row of such a function, from the machine and an `Option<&Forecast>`; NULLs without a forecast.
+/// `here`: whether the row is about this machine, so that its pools are known.
 macro_rules! pool_row {
     ($machine:expr, $forecast:expr, $here:expr, [$($first:expr),*], [$($more:expr),*]) => {{
         let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
