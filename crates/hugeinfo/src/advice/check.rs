@@ -106,7 +106,7 @@ pub struct Check {
     pub name: &'static str,
     /// How bad it is.
     pub status: Status,
-    /// Whether it is to alert nobody.
+    /// Whether it is muted.
     pub is_muted: bool,
     /// What was found.
     pub finding: String,

@@ -253,7 +253,7 @@ fn free_memory(machine: &Machine, bytes: u64) -> Decision {
     }
 }
 
-/// `shared_buffers` less so many bytes, in whole MB. `None`: nothing would be left, larger ones
+/// `shared_buffers` less this many bytes, in whole MB. `None`: nothing would be left, larger ones
 /// wait or are planned, or this is a container that does not show the host's memory.
 fn lowered(machine: &Machine, by_bytes: u64) -> Option<u64> {
     Headroom::now(machine)?;
@@ -302,7 +302,7 @@ fn beyond_this_host(aimed: &Machine) -> Option<Decision> {
     missing_memory(aimed, page_bytes, pages)
 }
 
-/// What the pool lacks to grow to so many pages, with what the server gives back while it is
+/// What the pool lacks to grow to this many pages, with what the server gives back while it is
 /// stopped, as the plan that takes the least memory does.
 fn missing_memory(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Decision> {
     let (stopped, _) = take(machine, &Step::Stop);
@@ -313,7 +313,7 @@ fn missing_memory(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Deci
     (missing > 0 && grown > 0).then(|| free_memory(machine, missing))
 }
 
-/// Why the host cannot spare so many pages of that pool, of which others hold some. `None`: it can,
+/// Why the host cannot spare that many pages in a pool of which others hold some. `None`: it can,
 /// as far as is known.
 pub(crate) fn too_large_for(
     machine: &Machine,

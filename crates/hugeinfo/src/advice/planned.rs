@@ -1,4 +1,4 @@
-//! A configuration that somebody plans.
+//! A planned configuration.
 
 use crate::{
     model::step::Waits,

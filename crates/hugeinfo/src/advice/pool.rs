@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// For the recommended number in that pool, now and for the next boot. `None`: how many it should
-/// have cannot be told.
+/// have is unknown.
 pub fn how_to_set(machine: &Machine, pool: &Pool) -> Option<String> {
     words::remedy(machine, &steps_to_set(machine, pool)?)
 }

@@ -1,6 +1,6 @@
 //! Where a finding begins to be worth an administrator's time: all in one place, each with its
 //! reason. What a pool has to leave of RAM is
-//! [`headroom::LEFT_PERCENT`](crate::model::headroom::LEFT_PERCENT), since remedies heed it, too.
+//! [`headroom::LEFT_PERCENT`](crate::model::headroom::LEFT_PERCENT): remedies use it, too.
 
 /// Idle huge pages are a warning when they are both more than this share of what is needed ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;

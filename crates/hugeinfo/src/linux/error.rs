@@ -12,7 +12,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// Of what nobody has asked for.
+    /// For a source that was not asked for.
     pub fn not_looked_at() -> Self {
         Self {
             path: "what was not asked for".into(),

@@ -15,7 +15,7 @@ pub struct Pool {
     pub page_bytes: u64,
     /// `nr_hugepages`: persistent and surplus pages that exist.
     pub total: u64,
-    /// `free_hugepages`: not touched yet, whether promised to somebody or not.
+    /// `free_hugepages`: not touched yet, reserved or not.
     pub free: u64,
     /// `resv_hugepages`: promised to a mapping, but not touched yet.
     pub reserved: u64,
@@ -26,7 +26,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Pages that stay when nobody uses them: what `vm.nr_hugepages` shows and sets.
+    /// Persistent pages, which stay when unused: what `vm.nr_hugepages` shows and sets.
     pub fn persistent(&self) -> u64 {
         self.total.saturating_sub(self.surplus)
     }

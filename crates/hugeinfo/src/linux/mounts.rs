@@ -25,7 +25,7 @@ pub struct Mount {
     pub root: PathBuf,
     /// Where.
     pub point: PathBuf,
-    /// Whether nobody can write there.
+    /// Whether it is read-only.
     pub is_read_only: bool,
     /// The type of the file system.
     filesystem: Vec<u8>,

@@ -78,7 +78,7 @@ impl Root {
         })
     }
 
-    /// Opens a file that somebody has written. One that is not regular counts as missing: a pipe
+    /// Opens a file that a user has written. One that is not regular counts as missing: a pipe
     /// would never end.
     pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
         let path = self.path(path);
@@ -90,7 +90,7 @@ impl Root {
         }
     }
 
-    /// Reads a file that somebody has written, as [`Self::open_written`]. One that is larger than
+    /// Reads a file that a user has written, as [`Self::open_written`]. One that is larger than
     /// any such file counts as missing, too.
     pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
@@ -116,7 +116,7 @@ impl Root {
     }
 }
 
-/// How a file that somebody has written is opened: without waiting, should it be a pipe.
+/// How a file that a user has written is opened: without waiting, should it be a pipe.
 pub(crate) const WRITTEN: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)

@@ -34,7 +34,7 @@ pub struct PoolAtBoot {
     pub overcommit_by: Option<Place>,
     /// What has no effect on this pool.
     pub dropped: Vec<Dropped>,
-    /// What may change it, and can't be told.
+    /// Unknown things that may change it.
     pub doubts: Vec<Doubt>,
 }
 
@@ -44,7 +44,7 @@ impl PoolAtBoot {
         self.by.last().map_or("", |asked| asked.place.file.as_str())
     }
 
-    /// What may change its pages, and can't be told.
+    /// Unknown things that may change its pages.
     pub(crate) fn doubt_of_pages(&self) -> Option<&Doubt> {
         self.doubts
             .iter()
@@ -299,7 +299,7 @@ fn shrink(pages: &mut BTreeMap<u32, u64>, mut fewer: u64) {
     }
 }
 
-/// What each of so many gets, at least 1.
+/// What each of them gets, at least 1.
 fn share(pages: u64, count: usize) -> Option<u64> {
     let count = u64::try_from(count).ok()?;
     Some(pages.checked_div(count)?.max(1))

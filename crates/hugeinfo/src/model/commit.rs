@@ -23,7 +23,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// CommitLimit while so many bytes are in the pools of all sizes, used or not.
+    /// CommitLimit while this many bytes are in the pools of all sizes, used or not.
     pub fn limit_bytes(&self, huge_bytes: u64) -> u64 {
         let pages = |bytes: u64| bytes.checked_div(self.page_bytes).unwrap_or(0);
         let allowed = match self.rule {

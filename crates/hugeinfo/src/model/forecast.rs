@@ -122,7 +122,7 @@ pub struct Supply {
 }
 
 impl Supply {
-    /// Of that pool, for a server that has so many pages of it.
+    /// Of that pool, for a server that has this many pages of it.
     pub(crate) fn after_restart(pool: &Pool, own: u64) -> Self {
         let others = pool.committed().saturating_sub(own);
         let surplus_left = pool.surplus.saturating_sub(own);
@@ -142,7 +142,7 @@ impl Supply {
         self.sure.saturating_add(self.perhaps)
     }
 
-    /// Whether it gives so many. `None`: only a try can tell.
+    /// Whether it gives this many. `None`: only a try can tell.
     pub fn gives(self, pages: u64) -> Option<bool> {
         match pages {
             pages if pages <= self.sure => Some(true),

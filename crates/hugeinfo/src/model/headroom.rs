@@ -27,7 +27,7 @@ impl Headroom {
         })
     }
 
-    /// With so many bytes in all pools.
+    /// With this many bytes in all pools.
     pub fn beside(machine: &Machine, pools_bytes: u64) -> Option<Self> {
         Some(Self {
             pools_bytes,
@@ -35,7 +35,7 @@ impl Headroom {
         })
     }
 
-    /// With so many pages in the pool of that size.
+    /// With this many pages in the pool of that size.
     pub fn with(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Self> {
         let now = Self::now(machine)?;
         let pool = machine.pool(page_bytes)?;
@@ -58,7 +58,7 @@ impl Headroom {
         self.is_enough_beside(0)
     }
 
-    /// Whether that is enough beside so many bytes on small pages.
+    /// Whether that is enough beside this many bytes on small pages.
     pub(crate) fn is_enough_beside(&self, bytes: u64) -> bool {
         self.left_bytes().saturating_sub(bytes) >= self.ram_bytes / 100 * LEFT_PERCENT
     }

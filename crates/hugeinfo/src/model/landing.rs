@@ -1,4 +1,4 @@
-//! Where the main segment of the next start comes to lie, or why there is no next start.
+//! Where the main segment of the next start will be, or why there is no next start.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub enum Landing<'a> {
     SmallPages(Obstacle<'a>, Fit),
     /// Nowhere: the server does not start.
     Fails(Obstacle<'a>, Option<Fit>),
-    /// That cannot be told.
+    /// Unknown.
     Untold(Obstacle<'a>),
 }
 
@@ -30,7 +30,7 @@ pub enum Landing<'a> {
 /// from what the pools leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
-    /// As far as can be told.
+    /// As far as known.
     Fits,
     /// With strict overcommit the kernel refuses.
     BeyondCommitLimit {

@@ -24,7 +24,7 @@ pub struct Machine {
     /// The server, the pools and the limits. What waits in the configuration files, where that is
     /// known, is the plan of the next start.
     pub facts: Facts,
-    /// All the rest. `None`: nobody has looked.
+    /// All the rest. `None`: not read.
     pub around: Option<Surroundings>,
     /// Whether the server runs.
     pub is_running: bool,
@@ -46,7 +46,7 @@ pub struct Machine {
     /// Of what counts in the server's control groups, its main segment; once it is stopped, what
     /// may have gone with it.
     pub touched: Bounds,
-    /// Names of checks that are to alert nobody.
+    /// Names of muted checks.
     pub muted: BTreeSet<&'static str>,
 }
 
@@ -132,7 +132,7 @@ impl Machine {
         pools.find(|pool| pool.page_bytes == page_bytes)
     }
 
-    /// The NUMA nodes: none where the kernel knows none. `None`: nobody has looked.
+    /// The NUMA nodes: none where the kernel knows none. `None`: not read.
     pub fn nodes(&self) -> Option<Result<&[Node], &Absent>> {
         let around = self.around.as_ref()?;
         Some(match &around.nodes {

@@ -63,7 +63,7 @@ impl Mapping {
         })
     }
 
-    /// As it is found: a running server's segment, of which so many pages have been touched on
+    /// As it is found: a running server's segment, of which this many pages have been touched on
     /// these nodes. All of it is charged to one group.
     pub fn found(pages: u64, touched: &[(u32, u64)], group: Option<usize>) -> Self {
         let touched = touched

@@ -39,7 +39,7 @@ impl Excess<'_> {
     }
 }
 
-/// A segment of so many bytes in place of the present one, all of it touched. The worst of all
+/// A segment of this many bytes in place of the present one, all of it touched. The worst of all
 /// levels.
 pub fn hold(machine: &Machine, bytes: u64, is_on_huge_pages: bool) -> Holds<'_> {
     let mut worst = Holds::All;

@@ -31,7 +31,7 @@ impl Need {
         Self::with(machine, pool, own_of_next_start(machine, pool.page_bytes))
     }
 
-    /// The same where the next start takes so many pages of this pool.
+    /// The same where the next start takes this many pages of this pool.
     pub fn with(machine: &Machine, pool: &Pool, own: u64) -> Option<Self> {
         let need = Self::everybodys(machine, pool, own)?;
         let is_room = room(machine, pool, need).is_none_or(|headroom| headroom.is_enough());
@@ -90,7 +90,7 @@ pub enum Unseen {
     Servers(usize),
 }
 
-/// Who may want the pages that seem to be needed by nobody. `None`: nobody, or nobody has looked.
+/// Who may want the pages that seem to be unused. `None`: nobody, or not read.
 pub fn unseen(machine: &Machine) -> Option<Unseen> {
     let around = machine.around.as_ref()?;
     let Ok(servers) = &around.neighbours else {

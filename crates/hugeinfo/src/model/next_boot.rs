@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// By page size. Empty where nobody has looked.
+/// By page size. Empty: not read.
 ///
 /// Errors: absent where neither the command line nor any file can be seen.
 pub fn pools(machine: &Machine) -> Result<BTreeMap<u64, PoolAtBoot>, &Absent> {
@@ -38,7 +38,7 @@ fn node_memory(machine: &Machine) -> NodeMemory {
     }
 }
 
-/// What sets so many pages of that size at the next boot. `None`: it does so already, or no file
+/// What sets this many pages of that size at the next boot. `None`: it does so already, or no file
 /// can say so and be heard.
 pub fn set(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Step> {
     let next = machine.around.as_ref()?.asked_at_boot.as_ref().ok()?;

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Pages that the nodes lack for a start that maps so many, whatever the pool has on others
-/// (mm/hugetlb.c `allowed_mems_nr`). `None`: that cannot be told.
+/// (mm/hugetlb.c `allowed_mems_nr`). `None`: unknown.
 pub fn shortfall(machine: &Machine, pool: &Pool, required: u64) -> Option<u64> {
     let nodes = match &machine.facts.allowed_nodes {
         AllowedNodes::All => return Some(0),

@@ -60,7 +60,7 @@ pub enum Obstacle<'a> {
         /// How many of them it would have to make.
         to_make: u64,
     },
-    /// A source is missing, so that nobody can tell.
+    /// Unknown: a source is missing.
     Untold(&'a Absent),
     /// The same, of the pages that the segment lies on.
     PageSizeUntold,

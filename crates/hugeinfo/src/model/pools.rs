@@ -88,7 +88,7 @@ pub struct Pool {
     pub nodes: Vec<Node>,
     /// `resv_hugepages`: promised to mappings and not touched yet.
     pub reserved: u64,
-    /// `nr_overcommit_hugepages`: so many surplus pages may be made when pages are wanted.
+    /// `nr_overcommit_hugepages`: this many surplus pages may be made when pages are wanted.
     pub overcommit: u64,
     /// Indices of the nodes whose turn it is: `next_nid_to_alloc` and `next_nid_to_free`.
     turn_to_give: usize,
@@ -156,12 +156,12 @@ impl Pool {
         self.sum(|node| node.surplus)
     }
 
-    /// Pages that stay when nobody uses them (`persistent_huge_pages`).
+    /// Persistent pages, which stay when unused (`persistent_huge_pages`).
     pub fn persistent(&self) -> u64 {
         self.total().saturating_sub(self.surplus())
     }
 
-    /// Free and promised to nobody (`available_huge_pages`).
+    /// Free and not reserved (`available_huge_pages`).
     pub fn available(&self) -> u64 {
         self.free().saturating_sub(self.reserved)
     }

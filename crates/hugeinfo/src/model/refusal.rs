@@ -4,7 +4,7 @@
 /// of a group are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The pool is short of so many pages, and overcommit or memory does not give them.
+    /// The pool is short of this many pages, and overcommit or memory does not give them.
     PoolExhausted {
         /// Pages that would have to come from somewhere.
         missing: u64,

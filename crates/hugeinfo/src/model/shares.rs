@@ -76,7 +76,7 @@ fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
     Some(parts.collect())
 }
 
-/// So many pages over these nodes as they have memory, or the same for each where the kernel
+/// This many pages over these nodes as they have memory, or the same for each where the kernel
 /// doesn't tell how much; none gets less than its floor, or more than it can have.
 fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
     let memory: Option<Vec<u64>> = parts.iter().map(|(part, _)| part.memory).collect();
@@ -202,7 +202,7 @@ pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> 
 }
 
 /// Pages that the nodes that the server may use can give it at most, beside what others have there.
-/// `None`: it may use all, or that cannot be told.
+/// `None`: it may use all, or that is unknown.
 pub(crate) fn most_on_allowed(machine: &Machine, page_bytes: u64) -> Option<u64> {
     let AllowedNodes::Only(_) = &machine.facts.allowed_nodes else {
         return None;

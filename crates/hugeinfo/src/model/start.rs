@@ -1,4 +1,4 @@
-//! A start of PostgreSQL: where its shared memory comes to lie, all or nothing
+//! A start of PostgreSQL: where its shared memory will be, all or nothing
 //! (src/backend/port/sysv_shmem.c, `PGSharedMemoryCreate` and `CreateAnonymousSegment`).
 
 use crate::{

@@ -7,7 +7,7 @@ use crate::{
     server::{facts::Server, restored::TooLow},
 };
 
-/// A step, as data. How it is typed is said in one place, `advice::words`.
+/// A step, as data. `advice::words` alone knows how it is typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Set the persistent pages of a pool, on one node or on all.
@@ -124,7 +124,7 @@ pub enum By {
     CommandLine,
 }
 
-/// A setting as somebody plans it.
+/// A planned setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
     /// Its name.
@@ -168,7 +168,7 @@ pub enum Service {
 pub enum Decision {
     /// The segment is too large for this host.
     LowerSharedBuffers {
-        /// To so many bytes at most. `None`: how far cannot be told, or nothing would be left.
+        /// To this many bytes at most. `None`: how far is unknown, or nothing would be left.
         to_bytes: Option<u64>,
         /// What is missing.
         missing_bytes: u64,
@@ -237,7 +237,7 @@ pub enum Decision {
     },
     /// No plan cures without harm, for no reason that is known.
     NoSafeWay,
-    /// What a start would get cannot be told, because a source cannot be read.
+    /// What a start would get is unknown, because a source cannot be read.
     LookAtSources,
     /// What waits in the files is not told to this role.
     AskAsSuperuser,
@@ -265,7 +265,7 @@ pub enum Decision {
     LookAtBootFiles,
     /// The memory limit of the server's group is too low.
     RaiseMemoryLimit {
-        /// By so many bytes.
+        /// By this many bytes.
         bytes: u64,
     },
     /// A limit that only the orchestrator can raise.

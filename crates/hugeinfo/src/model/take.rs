@@ -40,7 +40,7 @@ pub enum Trouble {
     },
     /// It cannot be taken at all.
     Refused,
-    /// What it does cannot be told.
+    /// What it does is unknown.
     Untold,
     /// It does harm.
     Harm(Harm),
@@ -447,7 +447,7 @@ impl Machine {
             return;
         };
         let mut model = self.model_of(&pool);
-        // Touched at least is what is promised to nobody any more; the sums come out the same.
+        // Touched at least is what is no longer reserved; the sums come out the same.
         let mut touched = own.saturating_sub(pool.reserved);
         let mut parts = Vec::new();
         for node in &model.nodes {

@@ -37,7 +37,7 @@ impl Bounds {
         let Some(pool) = pool else {
             return up_to(segment.bytes);
         };
-        // What is promised to nobody any more has been touched; what is free has not.
+        // What is no longer reserved has been touched; what is free has not.
         let used = pool.total.saturating_sub(pool.free);
         let promised = pool.reserved.saturating_mul(page_bytes);
         Self {

@@ -100,7 +100,7 @@ pub struct Facts {
     pub pools: Result<Vec<Pool>, Absent>,
     /// The control group's limits.
     pub hugetlb: Result<Hugetlb, Absent>,
-    /// Limits that the server was told of in words that nobody understands.
+    /// Limits in the server's environment whose values are not understood.
     pub misread_limits: Vec<MisreadLimit>,
     /// The NUMA nodes that it may take memory from.
     pub allowed_nodes: AllowedNodes,
@@ -184,7 +184,7 @@ impl AllowedNodes {
 /// The pages that back the main segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiesOn {
-    /// Of so many bytes each.
+    /// Of this many bytes each.
     HugePages(u64),
     /// Ordinary ones, transparent huge pages among them or not.
     SmallPages,
@@ -280,7 +280,7 @@ impl Facts {
         next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap
     }
 
-    /// Whether the next start asks for huge pages of that size. `None`: can't be told.
+    /// Whether the next start asks for huge pages of that size. `None`: unknown.
     pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
         if !self.asks_for_huge_pages() {
             return Some(false);

@@ -1,4 +1,4 @@
-//! Every PostgreSQL server on the host, whoever owns it, as `/proc` shows them.
+//! Every PostgreSQL server on the host, also of other users, as `/proc` shows them.
 
 use std::collections::{HashMap, HashSet, TryReserveError};
 

@@ -36,7 +36,7 @@ pub fn read(root: &Root) -> Result<Sight, ReadError> {
     })
 }
 
-/// Process 1 is always there, and mostly somebody else's.
+/// Process 1 always exists, and mostly belongs to another user.
 fn hides_processes(root: &Root) -> Result<bool, ReadError> {
     let mut buffer = Vec::new();
     let mut owner = |process: Result<Process, ReadError>| {

@@ -1,4 +1,4 @@
-//! The limit on locked memory, which much advice names and which has no part in PostgreSQL's huge
+//! The limit on locked memory, which much advice names, but which does not affect PostgreSQL's huge
 //! pages.
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Huge pages that nobody needs: memory that the kernel can give to nothing else.
+//! Unused huge pages: memory that the kernel can give to nothing else.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How an obstacle is said: a clause without a capital letter and without a full stop.
+//! An obstacle in words: a clause without a capital letter and without a full stop.
 
 use std::fmt;
 

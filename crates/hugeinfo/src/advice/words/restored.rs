@@ -1,4 +1,4 @@
-//! How it is said that a start has no room for what it brings back.
+//! In words: a start has no room for what it brings back.
 
 use crate::server::restored::{Because, Kept, TooLow, Value, WalLevel};
 

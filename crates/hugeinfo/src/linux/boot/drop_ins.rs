@@ -28,7 +28,7 @@ pub struct DropIns {
     pub is_open: Openness,
     /// In the order in which they are read.
     pub files: Vec<DropIn>,
-    /// Directories whose names cannot be told.
+    /// Directories whose names are unknown.
     pub unread: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use crate::linux::{
 /// The kernel that boots next, taken to be the one that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its version, such as 6.1. The newest rules hold where it can't be told.
+    /// Its version, such as 6.1. If it is unknown, the newest rules hold.
     pub version: (u64, u64),
     /// The sizes of huge pages that it has. `None`: any power of two may be one.
     pub sizes: Option<Vec<u64>>,

@@ -66,7 +66,7 @@ pub struct NextBoot {
     pub asked: Vec<Asked>,
     /// What is not, and why.
     pub dropped: Vec<Dropped>,
-    /// What may change it, and can't be told.
+    /// Unknown things that may change it.
     pub doubts: Vec<Doubt>,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn parse_memory(text: &[u8]) -> (u64, &[u8]) {
 /// with anything after it. `None`: the kernel refuses it, and nothing changes (kernel/sysctl.c
 /// `__do_proc_doulongvec_minmax`, `proc_get_long`).
 pub(super) fn parse_sysctl(text: &[u8]) -> Option<u64> {
-    /// One less than the kernel's `TMPBUFLEN`: so many characters of a number are looked at.
+    /// One less than the kernel's `TMPBUFLEN`: this many characters of a number are looked at.
     const LONGEST: usize = 21;
     let text = skip_blanks(text);
     if !text.first()?.is_ascii_digit() {

@@ -31,7 +31,7 @@ pub(super) struct Etc {
     pub(super) is_kept: bool,
 }
 
-/// Errors: absent where the files are not those of the host, or that cannot be told.
+/// Errors: absent if the files are not those of the host, or if that is unknown.
 pub(super) fn look(root: &Root) -> Result<Result<Etc, Absent>, ReadError> {
     // In the first one process 1 started the machine.
     match absent_or(namespace::look(root, Kind::Pid))? {

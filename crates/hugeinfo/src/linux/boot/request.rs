@@ -116,7 +116,7 @@ pub struct Doubt {
     pub what: Doubtful,
 }
 
-/// Why that can't be told.
+/// Why that is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubtful {
     /// It may not be read.
@@ -134,6 +134,6 @@ pub struct Requests {
     pub asked: Vec<Asked>,
     /// What does not.
     pub dropped: Vec<Dropped>,
-    /// What can't be told.
+    /// What is unknown.
     pub doubts: Vec<Doubt>,
 }

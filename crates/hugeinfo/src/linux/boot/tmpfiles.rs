@@ -27,7 +27,7 @@ struct Write {
     place: Place,
 }
 
-/// What the files ask for, in the order in which it is written, and what can't be told.
+/// What the files ask for, in the order in which it is written, and what is unknown.
 pub fn combine(files: &DropIns, kernel: &Kernel) -> Result<Requests, TryReserveError> {
     let mut writes: Vec<Write> = Vec::new();
     let (mut dropped, mut doubts) = (Vec::new(), Vec::new());

@@ -48,7 +48,7 @@ pub struct NodePool {
 pub struct NodeCounters {
     /// `nr_hugepages`: persistent and surplus pages that exist.
     pub total: u64,
-    /// `free_hugepages`: not touched yet, whether promised to somebody or not.
+    /// `free_hugepages`: not touched yet, reserved or not.
     pub free: u64,
     /// `surplus_hugepages`: existing beyond the persistent ones.
     pub surplus: u64,

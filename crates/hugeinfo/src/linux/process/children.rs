@@ -47,7 +47,7 @@ pub fn pids(
 /// Whether `parent` is the number that this process's parent has in this `/proc`; that of this
 /// process itself will do, too.
 ///
-/// Where `/proc` is of another PID namespace, the number is somebody else's.
+/// Where `/proc` is of another PID namespace, the PID means another process.
 pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
     let this = stat::read(&Process::this(root)?, &mut Vec::new())?;
     if parent != std::process::id() {

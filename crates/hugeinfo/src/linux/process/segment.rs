@@ -43,7 +43,7 @@ pub fn read(process: &Process, address: u64) -> Result<Segment, ReadError> {
     }
 }
 
-/// [`read`] by `PROCMAP_QUERY` alone; `None` where it is not to be had.
+/// [`read`] by `PROCMAP_QUERY` alone; `None` if the kernel lacks it.
 pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, ReadError> {
     let maps = process.file(MAPS)?;
     let ask = |address| match procmap_query::covering(&maps, address) {

@@ -84,7 +84,7 @@ figures! {
     file_pmd_mapped = "FilePmdMapped",
     /// `Shared_Hugetlb`: hugetlb pages that others map too; in no other figure.
     shared_hugetlb = "Shared_Hugetlb",
-    /// `Private_Hugetlb`: hugetlb pages that nobody else maps; in no other figure.
+    /// `Private_Hugetlb`: hugetlb pages that no other process maps; no other figure includes them.
     private_hugetlb = "Private_Hugetlb",
     /// `Swap`: of private memory, and of shared memory that this process had mapped.
     swap = "Swap",

@@ -12,7 +12,7 @@ pub struct Stat {
     /// Field 12: faults that did.
     pub major_faults: u64,
     /// Field 22: when the process started, in clock ticks since boot. With the pid it names a
-    /// process for good.
+    /// process forever.
     pub start_ticks: u64,
 }
 
@@ -51,7 +51,7 @@ pub fn parse(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-/// What stands in parentheses: at most 15 bytes of the program's name, whatever these are.
+/// The text in parentheses: at most 15 bytes of the program's name, any bytes.
 pub fn parse_name(bytes: &[u8]) -> Option<&[u8]> {
     let start = bytes.iter().position(|&b| b == b'(')? + 1;
     let end = bytes.iter().rposition(|&b| b == b')')?;

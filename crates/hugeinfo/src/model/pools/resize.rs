@@ -14,7 +14,7 @@ pub struct Resized {
     pub freed: u64,
     /// Pages in use, which will be freed when they are given back.
     pub made_surplus: u64,
-    /// So many pages fewer than asked for, and no error.
+    /// Short of what was asked for by this many pages, without an error.
     pub missing: u64,
 }
 
@@ -138,7 +138,7 @@ impl Pool {
         freed
     }
 
-    /// Changes so many pages of the nodes in turn; how many it were, and whose turn it is then.
+    /// Changes this many pages of the nodes in turn. Returns how many it were, and whose turn is next.
     fn change(
         &mut self,
         pages: u64,

@@ -92,7 +92,7 @@ impl Pool {
         node.free = node.free.saturating_add(pages - gone);
     }
 
-    /// So many surplus pages as overcommit and memory allow (`alloc_surplus_hugetlb_folio`).
+    /// As many surplus pages as overcommit and memory allow (`alloc_surplus_hugetlb_folio`).
     fn surplus_shares(&self, pages: u64, nodes: &[u32]) -> Vec<(usize, u64)> {
         let rooms = self.places(nodes, |node| node.room.unwrap_or(u64::MAX));
         in_order(pages.min(self.overcommit_left()), &rooms)

@@ -1,6 +1,6 @@
 //! Pages taken from nodes in turn, one from each, in large steps.
 
-/// So many pages from nodes that have so many each, beginning with one of them. Tells what each
+/// Takes a number of pages in turn from nodes, beginning with one of them. Tells what each
 /// gives, and whose turn it is then.
 pub(super) fn in_turn(pages: u64, first: usize, most: &[u64]) -> (Vec<u64>, usize) {
     let mut given = vec![0; most.len()];
@@ -30,7 +30,7 @@ pub(super) fn in_turn(pages: u64, first: usize, most: &[u64]) -> (Vec<u64>, usiz
     (given, turn)
 }
 
-/// So many pages from nodes that have so many each, the first one first.
+/// Takes a number of pages from nodes, the first one first.
 pub(super) fn in_order(pages: u64, most: &[(usize, u64)]) -> Vec<(usize, u64)> {
     let mut left = pages;
     let mut given = Vec::new();
