@@ -1,4 +1,4 @@
-//! What Linux says of huge pages and of one process's shared memory, and what follows from it.
+//! What Linux reports about huge pages and shared memory of a process, and what follows.
 //!
 //! Data flows one way, and each module knows only those before it: [`linux`] reads the kernel's
 //! files and knows nothing of PostgreSQL, [`server`] is one server and its machine as facts,

@@ -29,7 +29,7 @@ pub enum Absence {
     Missing,
     /// The file may not be read (`EACCES`, `EPERM`).
     Denied,
-    /// It is there, and not the one that the machine starts with.
+    /// It exists, but is not the file that the machine boots with.
     OfAnotherRoot,
 }
 
@@ -60,15 +60,15 @@ pub enum ReadError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// It is larger than any such file is.
+    /// It is larger than any such file can be.
     #[error("\"{}\" has more than {limit} bytes", path.display())]
     TooLarge {
         /// The file that was read.
         path: PathBuf,
-        /// As much is read of it at most.
+        /// At most this much is read.
         limit: u64,
     },
-    /// There is no memory for what was read.
+    /// Not enough memory for what was read.
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
     /// The file does not have the form that the kernel documents.
@@ -89,7 +89,7 @@ pub enum ParseError {
     /// The stream failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There is no memory for what was read.
+    /// Not enough memory for what was read.
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
     /// A line does not have the form that the kernel documents.
@@ -147,7 +147,7 @@ impl ReadError {
     }
 }
 
-/// Sets an absent source apart from a failure: the first is an answer, the second is not.
+/// Separates an absent source from a failure: only the first is an answer.
 pub fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
     match result {
         Ok(value) => Ok(Ok(value)),

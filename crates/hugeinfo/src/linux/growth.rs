@@ -5,7 +5,7 @@ use std::collections::TryReserveError;
 
 /// As `push`, for lists that can grow large.
 pub trait TryPush<T> {
-    /// Adds one. Errors: there is no memory.
+    /// Adds one. Errors: not enough memory.
     fn try_push(&mut self, item: T) -> Result<(), TryReserveError>;
 }
 

@@ -17,7 +17,7 @@ pub struct Pool {
     pub total: u64,
     /// `free_hugepages`: not touched yet, reserved or not.
     pub free: u64,
-    /// `resv_hugepages`: promised to a mapping, but not touched yet.
+    /// `resv_hugepages`: reserved by a mapping, but not touched yet.
     pub reserved: u64,
     /// `surplus_hugepages`: existing beyond the persistent ones.
     pub surplus: u64,
@@ -31,13 +31,13 @@ impl Pool {
         self.total.saturating_sub(self.surplus)
     }
 
-    /// Pages in use or promised.
+    /// Pages in use or reserved.
     pub fn committed(&self) -> u64 {
         let in_use = self.total.saturating_sub(self.free);
         in_use.saturating_add(self.reserved)
     }
 
-    /// Pages that a new mapping can have: free and not promised, and what overcommit still allows.
+    /// Pages that a new mapping can get: free and not reserved, plus what overcommit still allows.
     pub fn available(&self) -> u64 {
         let not_promised = self.free.saturating_sub(self.reserved);
         not_promised.saturating_add(self.overcommit.saturating_sub(self.surplus))
@@ -46,7 +46,7 @@ impl Pool {
 
 /// All pools, smallest page first.
 ///
-/// Errors: absent where the kernel has no huge pages, or `/sys` is not mounted or hidden.
+/// Errors: absent if the kernel has no huge pages, or `/sys` is not mounted or hidden.
 pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     let mut pools = root
         .names(DIRECTORY)?

@@ -32,7 +32,7 @@ pub(crate) fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError
 
 const EXPECTED: &str = "a name and a number of kB below 2^64 bytes were expected";
 
-/// Lines of other names are passed over. Errors: the number of a line that has no number of kB.
+/// Lines with other names are ignored. Errors: the number of a line that has no number of kB.
 pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
     let mut meminfo = Meminfo::default();
     for (number, line) in lines(bytes) {
@@ -54,7 +54,7 @@ pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub name: String,
     /// The figure in bytes: a number of kB, and for `HugePages_Total` and the like a number of
     /// pages of the default huge page size. `None`: a number of something else, or no number, or a
@@ -94,7 +94,7 @@ pub fn parse_lines(bytes: &[u8]) -> Result<Vec<Line>, usize> {
     lines(bytes).map(line).collect()
 }
 
-/// What stands behind the colon.
+/// The text after the colon.
 enum Figure {
     Bytes(u64),
     HugePages(u64),
@@ -144,9 +144,9 @@ macro_rules! usage {
 usage! {
     /// `MemTotal`: usable RAM.
     total = "MemTotal",
-    /// `MemFree`: used for nothing.
+    /// `MemFree`: unused.
     free = "MemFree",
-    /// `MemAvailable`, since Linux 3.14: what new programs could have without swapping.
+    /// `MemAvailable`, since Linux 3.14: what new programs could get without swapping.
     available = "MemAvailable",
     /// `Cached`: files, and shared memory on small pages.
     cached = "Cached",
@@ -162,9 +162,9 @@ usage! {
     shmem_pmd_mapped = "ShmemPmdMapped",
     /// `PageTables`: of all processes.
     page_tables = "PageTables",
-    /// `CommitLimit`: what may be promised with `vm.overcommit_memory = 2`.
+    /// `CommitLimit`: what may be committed with `vm.overcommit_memory = 2`.
     commit_limit = "CommitLimit",
-    /// `Committed_AS`: what is promised; hugetlb memory is not in it.
+    /// `Committed_AS`: what is committed, without hugetlb memory.
     committed = "Committed_AS",
     /// `Hugetlb`, since Linux 4.18: all pools of huge pages of all sizes, used or not.
     hugetlb = "Hugetlb",

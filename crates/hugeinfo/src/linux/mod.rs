@@ -1,4 +1,4 @@
-//! What the kernel says, a file per source and named after it. Nothing here knows PostgreSQL.
+//! What the kernel reports: a file for each source, named after it. Nothing here knows PostgreSQL.
 //!
 //! Parsers of whole files say in which line they failed, parsers of streams give a
 //! [`ParseError`](error::ParseError), and those of one value give `None`.

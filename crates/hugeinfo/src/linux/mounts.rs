@@ -39,7 +39,7 @@ impl Mount {
         self.options().any(|option| option == name.as_bytes())
     }
 
-    /// What stands behind `NAME=`.
+    /// The text after `NAME=`.
     pub(crate) fn option(&self, name: &str) -> Option<&[u8]> {
         self.options()
             .filter_map(|option| split_once(option, b'='))
@@ -88,7 +88,7 @@ pub(crate) fn missing(root: &Root) -> ReadError {
 /// `36 35 0:31 /below /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate` in each
 /// line, where `below` is what of the file system is mounted.
 ///
-/// Errors: a line that is no mount, among those of that type.
+/// Errors: a line that is not a mount, among those of that type.
 pub fn parse(
     text: impl BufRead,
     filesystem: &str,
@@ -191,7 +191,7 @@ pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
 
 impl Hugetlbfs {
     /// What its files take, which the kernel counts only where their size has a limit
-    /// (`hugetlbfs_statfs`). `None`: not told.
+    /// (`hugetlbfs_statfs`). `None`: unknown.
     pub(crate) fn used_bytes(&self, root: &Root) -> Option<u64> {
         self.size_bytes?;
         let room = rustix::fs::statfs(root.path(&self.point)).ok()?;

@@ -27,7 +27,7 @@ impl Kind {
 
 /// Whether this process is in the kernel's first one, and not in that of a container.
 ///
-/// Errors: absent where the link cannot be seen.
+/// Errors: absent if the link cannot be seen.
 pub(crate) fn look(root: &Root, kind: Kind) -> Result<bool, ReadError> {
     let (name, number) = kind.name_and_first();
     let path = root.path(format!("proc/self/ns/{name}"));

@@ -1,6 +1,6 @@
 //! How large a page is, and how many of them a number of bytes takes.
 
-/// Size of an ordinary page of the running kernel.
+/// Size of a small page of the running kernel.
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }

@@ -30,9 +30,9 @@ pub fn read(root: &Root) -> Result<Users, ReadError> {
 }
 
 /// `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash` in each line. People write this
-/// file: lines of another form are passed over.
+/// file: lines of another form are ignored.
 ///
-/// Errors: there is no memory for them.
+/// Errors: not enough memory.
 pub fn parse(bytes: &[u8]) -> Result<Users, TryReserveError> {
     let user = |(_, line): (usize, &[u8])| {
         let mut fields = line.split(|&b| b == b':');

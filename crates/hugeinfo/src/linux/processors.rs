@@ -1,4 +1,4 @@
-//! `/sys/devices/system/cpu/online`: the processors that run
+//! `/sys/devices/system/cpu/online`: the processors that are online
 //! (Documentation/admin-guide/cputopology.rst).
 
 use crate::linux::{

@@ -1,4 +1,4 @@
-//! `/proc/sys/vm`: how the kernel hands out memory (Documentation/admin-guide/sysctl/vm.rst).
+//! `/proc/sys/vm`: how the kernel allocates memory (Documentation/admin-guide/sysctl/vm.rst).
 
 use crate::linux::{
     error::{ReadError, absent_or},
@@ -12,7 +12,7 @@ pub const DIRECTORY: &str = "/proc/sys/vm";
 /// `None`: the kernel has no such setting, or it may not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Vm {
-    /// `overcommit_memory`: 0 guesses, 1 promises everything, 2 no more than `CommitLimit`.
+    /// `overcommit_memory`: 0 guesses, 1 refuses nothing, 2 commits at most `CommitLimit`.
     pub overcommit_memory: Option<i64>,
     /// `overcommit_ratio`: percent of RAM, less the pools of huge pages, that count for
     /// `CommitLimit`.

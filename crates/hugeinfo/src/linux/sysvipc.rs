@@ -22,7 +22,7 @@ pub struct Segment {
     pub swapped: Option<u64>,
 }
 
-/// All of them. Errors: absent where the kernel has no System V shared memory.
+/// All of them. Errors: absent if the kernel has no System V shared memory.
 pub fn read(root: &Root) -> Result<Vec<Segment>, ReadError> {
     root.parse(
         "proc/sysvipc/shm",
@@ -31,7 +31,7 @@ pub fn read(root: &Root) -> Result<Vec<Segment>, ReadError> {
     )
 }
 
-/// One line each, below a line of titles. Errors: the number of a line that is no segment.
+/// One line each, below a line of titles. Errors: the number of a line that is not a segment.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Segment>, usize> {
     lines(bytes)
         .skip(1)

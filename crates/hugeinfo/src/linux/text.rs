@@ -1,4 +1,4 @@
-//! How the kernel writes lines and numbers in its text files.
+//! Lines and numbers in the kernel's text files.
 
 use std::io::{self, BufRead};
 
@@ -23,7 +23,7 @@ pub(crate) fn parse_kilobytes(text: &[u8]) -> Option<u64> {
     parse_number(text.trim_ascii().strip_suffix(b" kB")?)?.checked_mul(1024)
 }
 
-/// What stands before and after the first `separator`.
+/// The text before and after the first `separator`.
 pub(crate) fn split_once(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|&b| b == separator)?;
     Some((&text[..at], &text[at + 1..]))

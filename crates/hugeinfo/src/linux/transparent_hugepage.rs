@@ -39,7 +39,7 @@ pub struct SizeModes {
 
 /// Reads the modes.
 ///
-/// Errors: absent where the kernel has no transparent huge pages, or `/sys` is not mounted or
+/// Errors: absent if the kernel has no transparent huge pages, or `/sys` is not mounted or
 /// hidden.
 pub fn read(root: &Root) -> Result<Modes, ReadError> {
     let names = root.names(DIRECTORY)?;

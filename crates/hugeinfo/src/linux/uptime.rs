@@ -1,4 +1,4 @@
-//! `/proc/uptime`: since when the machine runs (fs/proc/uptime.c).
+//! `/proc/uptime`: how long the machine has been running (fs/proc/uptime.c).
 
 use crate::linux::{
     error::ReadError,

@@ -18,7 +18,7 @@ pub struct Commit {
     pub swap_bytes: u64,
     /// Ratio or figure.
     pub rule: Rule,
-    /// Size of an ordinary page: the kernel counts in these.
+    /// Size of a small page: the kernel counts in these.
     pub page_bytes: u64,
 }
 

@@ -41,7 +41,7 @@ pub struct Forecast {
 impl Forecast {
     /// One forecast for each pool of the kernel, smallest page first.
     ///
-    /// Errors: absent where the pools cannot be seen.
+    /// Errors: absent if the pools cannot be seen.
     pub fn of_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
         let pools = machine.facts.pools.as_ref().map_err(Clone::clone)?;
         Ok(pools.iter().map(|pool| Self::of(machine, pool)).collect())

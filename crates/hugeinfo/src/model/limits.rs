@@ -32,7 +32,7 @@ pub struct CgroupLimits {
 impl CgroupLimits {
     /// Those of this server.
     ///
-    /// Errors: absent where the groups cannot be seen.
+    /// Errors: absent if the groups cannot be seen.
     pub fn of(facts: &Facts, page_bytes: u64) -> Result<Self, Absent> {
         let levels: Vec<_> = levels(facts, page_bytes)?.collect();
         let tightest = |limit: fn(&Limits) -> Option<u64>| {

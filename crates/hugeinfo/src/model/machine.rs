@@ -167,7 +167,7 @@ impl Machine {
         self.facts.meminfo.as_ref().ok()?.default_huge_page_bytes
     }
 
-    /// Whether the main segment is on huge pages. `None`: that cannot be seen.
+    /// Whether the main segment is on huge pages. `None`: unknown.
     pub fn is_on_huge_pages(&self) -> Option<bool> {
         self.facts.lies_on().is_huge()
     }

@@ -106,7 +106,7 @@ pub fn unseen(machine: &Machine) -> Option<Unseen> {
 }
 
 /// What this need leaves of RAM, beside what is needed of the other pools: idle pages there are no
-/// reason to leave a server out. `None`: the kernel doesn't tell.
+/// reason to leave a server out. `None`: the kernel does not report it.
 fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
     let with = Headroom::with(machine, pool.page_bytes, need.after_restart())?;
     let others = machine.facts.pools.iter().flatten();

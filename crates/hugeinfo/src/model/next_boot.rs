@@ -16,7 +16,7 @@ use crate::{
 
 /// By page size. Empty: not read.
 ///
-/// Errors: absent where neither the command line nor any file can be seen.
+/// Errors: absent if neither the command line nor any file can be seen.
 pub fn pools(machine: &Machine) -> Result<BTreeMap<u64, PoolAtBoot>, &Absent> {
     let Some(around) = &machine.around else {
         return Ok(BTreeMap::new());

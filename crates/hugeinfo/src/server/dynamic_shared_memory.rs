@@ -18,7 +18,7 @@ pub const MMAP: &str = "pg_dynshmem/mmap.";
 /// Bytes of all segments that the list of number `control` has, and of the list itself. `None`: the
 /// list has a form that this version doesn't know.
 ///
-/// Errors: absent where there is no such list, or it may not be read.
+/// Errors: absent if there is no such list, or it may not be read.
 pub fn read(root: &Root, prefix: &str, control: u32) -> Result<Option<u64>, ReadError> {
     let file = |handle: u32| format!("{prefix}{handle}");
     let Some(handles) = parse(&root.read(file(control))?) else {

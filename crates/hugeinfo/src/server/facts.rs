@@ -1,4 +1,4 @@
-//! All that the reasoning needs to know of one server and its machine.
+//! All that the reasoning needs to know about one server and its machine.
 
 use crate::linux::{
     cgroup::{self, Hugetlb},
@@ -23,9 +23,9 @@ use crate::linux::{
 pub enum HugePages {
     /// Never.
     Off,
-    /// Or refuse to start.
+    /// Else refuse to start.
     On,
-    /// Or fall back to small pages without a word.
+    /// Else fall back to small pages, without a message.
     Try,
 }
 
@@ -43,7 +43,7 @@ impl HugePages {
 /// The setting `shared_memory_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedMemoryType {
-    /// Anonymous shared memory, the only type that can lie on huge pages.
+    /// Anonymous shared memory, the only type that can use huge pages.
     Mmap,
     /// System V shared memory.
     Sysv,
@@ -59,7 +59,7 @@ impl SharedMemoryType {
     }
 }
 
-/// What the server says of itself.
+/// What the server says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// `huge_pages`.
@@ -90,7 +90,7 @@ pub struct Facts {
     /// What its next start will use, and exactly how many bytes it will need, where a plan has
     /// told; `None`: the same as now.
     pub planned: Option<Server>,
-    /// Size of an ordinary page: 4 kB, or up to 64 kB on arm64.
+    /// Size of a small page: 4 kB, or up to 64 kB on arm64.
     pub base_page_bytes: u64,
     /// The main shared memory segment.
     pub segment: Result<Segment, Absent>,
@@ -133,7 +133,7 @@ pub enum AllowedNodes {
 }
 
 impl AllowedNodes {
-    /// Whether it may take memory from that node. `None`: the kernel doesn't tell.
+    /// Whether it may take memory from that node. `None`: the kernel does not report it.
     pub fn allows(&self, number: u32) -> Option<bool> {
         match self {
             Self::All => Some(true),
@@ -186,14 +186,14 @@ impl AllowedNodes {
 pub enum LiesOn {
     /// Of this many bytes each.
     HugePages(u64),
-    /// Ordinary ones, transparent huge pages among them or not.
+    /// Small pages, transparent huge pages among them or not.
     SmallPages,
     /// That cannot be seen.
     Unseen,
 }
 
 impl LiesOn {
-    /// Whether these are huge. `None`: that cannot be seen.
+    /// Whether these are huge. `None`: unknown.
     pub fn is_huge(self) -> Option<bool> {
         match self {
             Self::HugePages(_) => Some(true),
@@ -237,7 +237,7 @@ impl Facts {
         self.segment.as_ref().ok()?.page_bytes
     }
 
-    /// What the segment lies on.
+    /// The pages that back the segment.
     pub fn lies_on(&self) -> LiesOn {
         match self.page_bytes() {
             Some(bytes) if bytes > self.base_page_bytes => LiesOn::HugePages(bytes),

@@ -1,16 +1,16 @@
-//! What PostgreSQL's program says on its standard error when it does not start (utils/error/elog.c
+//! What PostgreSQL's program writes to standard error when it does not start (utils/error/elog.c
 //! `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
 
-/// Why PostgreSQL's program did not answer, in its own words where it has any.
+/// Why PostgreSQL's program did not answer, in its own words if there are any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedStart {
-    /// What it says as its last word.
+    /// Its last message.
     pub message: String,
-    /// Its SQLSTATE, where it has one.
+    /// Its SQLSTATE, if any.
     pub state: Option<[u8; 5]>,
-    /// What it says before, and in detail.
+    /// Its messages before that, and details.
     pub detail: Vec<String>,
-    /// What it advises.
+    /// Its hint.
     pub hint: Option<String>,
     /// Whether a start with the same configuration would be refused, too. Not so where the machine,
     /// or the place where the program was run, is to blame: a full disk, no memory, a signal.
@@ -67,7 +67,7 @@ impl FailedStart {
         refusal
     }
 
-    /// All of it but the advice. Of a file that it cannot use, the message alone says only that it
+    /// Everything but the hint. Of a file that it cannot use, the message alone says only that it
     /// has errors.
     pub fn into_sentence(self) -> String {
         match self.detail.as_slice() {
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(refusal.detail, [loader.trim_ascii()]);
         let refusal = FailedStart::parse("", "postgres", "signal 9", false, SCRATCH);
         assert!(refusal.into_sentence().ends_with(": signal 9"));
-        // A signal may come after words that lead astray.
+        // A signal may follow misleading messages.
         let words = "FATAL:  F0000: configuration file \"/x\" contains errors\n";
         let refusal = FailedStart::parse(words, "postgres", "signal 9", false, SCRATCH);
         assert!(!refusal.is_of_configuration);

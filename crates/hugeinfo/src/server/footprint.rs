@@ -5,7 +5,7 @@ use crate::{
     server::facts::{Facts, LiesOn, SharedMemoryType},
 };
 
-/// Bytes of RAM or swap. Nothing is in two of them. `None`: the kernel doesn't tell.
+/// Bytes of RAM or swap. Nothing is in two of them. `None`: the kernel does not report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// How many processes there are.
@@ -43,7 +43,7 @@ pub struct Shared {
 }
 
 impl Footprint {
-    /// Of the processes of a server. One that has ended and isn't waited for has no memory.
+    /// Of the processes of a server. A zombie process has no memory.
     pub fn new(facts: &Facts, processes: &[Memory], shared: &Shared) -> Self {
         let living = || processes.iter().filter(|one| one.virtual_size.is_some());
         let sum = |figure: fn(&Memory) -> Option<u64>| {

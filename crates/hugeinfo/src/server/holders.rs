@@ -18,14 +18,14 @@ use crate::{
     server::facts::Facts,
 };
 
-/// Somebody who holds huge pages.
+/// A holder of huge pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// Who.
     pub kind: HolderKind,
-    /// The size of the pages. `None`: not told, or of several sizes.
+    /// The size of the pages. `None`: unknown, or of several sizes.
     pub page_bytes: Option<u64>,
-    /// How much. `None`: not told.
+    /// How much. `None`: unknown.
     pub bytes: Option<u64>,
 }
 

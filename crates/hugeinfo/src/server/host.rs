@@ -18,7 +18,7 @@ pub struct Host {
     pub kernel_release: String,
     /// `uname -m`.
     pub machine: String,
-    /// Size of an ordinary page.
+    /// Size of a small page.
     pub base_page_bytes: u64,
     /// Size of a huge page where none is asked for. `None`: the kernel has no huge pages, or
     /// doesn't tell.

@@ -131,7 +131,7 @@ fn candidate(
 /// parent; the program run for something else than to be a server; a script of that name. A second
 /// server whose parent is another's postmaster, as in a container where that is process 1, is one.
 ///
-/// Errors: there is no memory for them.
+/// Errors: not enough memory.
 pub fn postmasters(candidates: &[Candidate]) -> Result<Vec<u32>, TryReserveError> {
     let mut by_pid = HashMap::new();
     for candidate in candidates {
@@ -265,7 +265,7 @@ fn instance(
 /// largest shared memory object, all its mappings together. `None`: there is none.
 ///
 /// That there are others, such as the small System V segment that guards the data directory, is why
-/// size decides. Errors: the number of a line that is no mapping.
+/// size decides. Errors: the number of a line that is not a mapping.
 pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usize> {
     let mut objects: Vec<(Mapping, u64)> = Vec::new();
     for (number, line) in lines(maps) {

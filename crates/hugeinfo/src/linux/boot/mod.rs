@@ -71,7 +71,7 @@ pub struct NextBoot {
 }
 
 impl Sources {
-    /// Errors: absent where neither the kernel's command line nor any file of sysctl's is to be
+    /// Errors: absent if neither the kernel's command line nor any file of sysctl's is to be
     /// had, or these are not the host's.
     pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
         let etc = match of_host::look(root)? {

@@ -22,31 +22,31 @@ pub struct Limits {
     pub fault_limit: Option<u64>,
     /// Pages touched by this group and those below it.
     pub fault_use: Option<u64>,
-    /// On pages promised by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
+    /// On pages reserved by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
     /// limit.
     pub reservation_limit: Option<u64>,
-    /// Pages promised to this group and those below it.
+    /// Pages reserved by this group and those below it.
     pub reservation_use: Option<u64>,
 }
 
 /// One group on the way from the process to the root of what we can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its directory; of one that the server was told of, what told it.
+    /// Its directory; for a limit from the environment, the variable.
     pub directory: PathBuf,
-    /// A page size each; empty where the controller isn't enabled for the group.
+    /// By page size; empty if the controller isn't enabled for the group.
     pub limits: Vec<Limits>,
     /// Whether these can be set from outside alone: it is the outermost group of a container, whose
     /// limits are not its to set, or the container may only read.
     pub is_set_outside: bool,
-    /// Whether it cannot be seen, and the server was told of its limits.
+    /// Whether it is not visible, and its limits come from the environment.
     pub is_told: bool,
 }
 
 /// The group of a process and its ancestors, nearest first. A limit holds for all below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hugetlb {
-    /// Which of the two interfaces speaks.
+    /// Which of the two interfaces counts.
     pub version: Version,
     /// Nearest first; empty where nothing can limit the process.
     pub groups: Vec<Group>,
@@ -90,10 +90,10 @@ impl Version {
 
 /// The limits on a process for these page sizes.
 ///
-/// Limits above a container's own cgroup mount can't be seen from inside and are not in the answer.
+/// Limits above a container's own cgroup mount are not visible from inside, so they are left out.
 /// A kernel without control groups has none.
 ///
-/// Errors: absent where the group can't be seen, or may not be.
+/// Errors: absent if the group can't be seen, or may not be.
 pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetlb, ReadError> {
     let Some((version, shown)) = shown(root, process, "hugetlb")? else {
         return Ok(Hugetlb::UNLIMITED);

@@ -31,7 +31,7 @@ pub(super) fn read(
 /// The line that counts for a controller: that of the v1 hierarchy that has it if there is one,
 /// else of the unified one.
 ///
-/// Errors: the number of a line that is no control group.
+/// Errors: the number of a line that is not a control group.
 pub fn parse(bytes: &[u8], controller: &str) -> Result<Option<(Version, PathBuf)>, usize> {
     let mut unified = None;
     for (number, line) in lines(bytes) {

@@ -21,7 +21,7 @@ pub struct MemoryLimit {
     pub use_bytes: u64,
     /// What of that is files and what the kernel remembers of them, which make way for anything
     /// else (`active_file`, `inactive_file` and `slab_reclaimable`; shared memory is in none).
-    /// `None`: it doesn't tell.
+    /// `None`: not reported.
     pub file_bytes: Option<u64>,
     /// What of it could be swapped out yet, as far as this group and those above it have a limit on
     /// that. `None`: they have none.
@@ -31,7 +31,7 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// What does not make way.
+    /// What cannot be dropped.
     pub fn kept_bytes(&self) -> u64 {
         self.use_bytes.saturating_sub(self.file_bytes.unwrap_or(0))
     }
@@ -43,7 +43,7 @@ pub(super) const UNLIMITED_FROM: u64 = 64 << 10;
 /// The limits on the memory of the process, nearest first. Empty: nothing limits it, as far as can
 /// be seen.
 ///
-/// Errors: absent where the group can't be seen, or may not be.
+/// Errors: absent if the group can't be seen, or may not be.
 pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());

@@ -37,7 +37,7 @@ pub struct Shortage {
 
 /// The group of the process and those above it, nearest first. Empty: there are none.
 ///
-/// Errors: absent where the group can't be seen.
+/// Errors: absent if the group can't be seen.
 pub fn read(root: &Root, process: &Process) -> Result<Vec<(PathBuf, Shortage)>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
@@ -53,7 +53,7 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<(PathBuf, Shortage)>, 
 
 /// The files in which these groups count, there or not.
 ///
-/// Errors: absent where the group can't be seen.
+/// Errors: absent if the group can't be seen.
 pub fn files(root: &Root, process: &Process) -> Result<Vec<PathBuf>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());

@@ -39,7 +39,7 @@ impl Version {
 /// The interface that speaks for a controller, and where the group of a process can be seen.
 /// `None`: nothing can limit the process.
 ///
-/// Errors: absent where the group can't be seen, or may not be.
+/// Errors: absent if the group can't be seen, or may not be.
 fn shown(
     root: &Root,
     process: &Process,
@@ -59,7 +59,7 @@ fn shown(
     }
 }
 
-/// Reads a limit, or a use.
+/// Reads a limit or a usage.
 fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, ReadError> {
     let expected = "a number of bytes or \"max\" was expected";
     let limit = root.parse(file, expected, |text| {
@@ -68,12 +68,12 @@ fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, 
     Ok(limit.bytes())
 }
 
-/// What a file of a limit says.
+/// The value in a file with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// There is none: `max` in v2 and, in v1, the largest multiple of the page size.
     Unlimited,
-    /// So many.
+    /// A number of bytes.
     Bytes(u64),
 }
 
@@ -110,7 +110,7 @@ fn read_counter(root: &Root, file: &Path, name: &str) -> Result<Option<u64>, Rea
 }
 
 /// `inactive_file 123` in a line of its own, as in `memory.stat` and `hugetlb.SIZE.events`. Errors:
-/// the number of that line, if that is no number.
+/// the number of that line, if that is not a number.
 pub fn parse_counter(text: &[u8], name: &str) -> Result<Option<u64>, usize> {
     for (number, line) in lines(text) {
         if let Some((key, value)) = split_once(line, b' ')

@@ -52,7 +52,7 @@ pub(super) fn read(
 
 /// The same of a text.
 ///
-/// Errors: a line that is no mount, among those of interest.
+/// Errors: a line that is not a mount, among those of interest.
 pub fn parse(
     text: impl BufRead,
     version: Version,

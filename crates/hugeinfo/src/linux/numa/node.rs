@@ -15,7 +15,7 @@ use crate::linux::{
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its number. There can be holes between numbers.
+    /// Its number. Numbers can have gaps.
     pub number: u32,
     /// Its memory.
     pub memory: NodeMemory,
@@ -29,7 +29,7 @@ pub struct Node {
 pub struct NodeMemory {
     /// `MemTotal` of the node.
     pub total: Option<u64>,
-    /// `MemFree` of the node: used for nothing, not even for files.
+    /// `MemFree` of the node: unused, not even for cached files.
     pub free: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ pub struct NodeCounters {
 
 /// All nodes that are online, by number, each with a pool for every huge page size of the kernel.
 ///
-/// Errors: absent where the kernel knows no NUMA, or `/sys` is not mounted or hidden.
+/// Errors: absent if the kernel has no NUMA support, or `/sys` is not mounted or hidden.
 pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>, ReadError> {
     read_among(root, |_| true, check_for_interrupts)
 }
@@ -115,9 +115,9 @@ fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<NodeCounters
     })
 }
 
-/// Its processors that run; none: it has memory or devices alone.
+/// Its processors that are online; none: it has only memory or devices.
 ///
-/// Errors: absent where there is no such node.
+/// Errors: absent if there is no such node.
 pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
     let path = format!("{}/cpulist", nodes::directory(node));
     root.parse(&path, "a list of numbers was expected", |bytes| {
@@ -125,7 +125,7 @@ pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
     })
 }
 
-/// Its memory. Errors: absent where there is no such node.
+/// Its memory. Errors: absent if there is no such node.
 pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     let path = format!("{}/meminfo", nodes::directory(node));
     root.parse(
@@ -135,7 +135,7 @@ pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     )
 }
 
-/// `Node 0 MemTotal:       24684092 kB` in each line. Lines of other names are passed over. Errors:
+/// `Node 0 MemTotal:       24684092 kB` in each line. Lines with other names are ignored. Errors:
 /// the number of a line that has no number of kB.
 pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
     let mut memory = NodeMemory::default();

@@ -11,9 +11,9 @@ use crate::linux::{
 /// The directory that holds one directory for each node.
 pub const DIRECTORY: &str = "/sys/devices/system/node";
 
-/// The numbers of the nodes that are online, ascending; there can be holes between them.
+/// The numbers of the nodes that are online, ascending; numbers can have gaps.
 ///
-/// Errors: absent where the kernel knows no NUMA, or `/sys` is not mounted or hidden.
+/// Errors: absent if the kernel has no NUMA support, or `/sys` is not mounted or hidden.
 pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
     let names = root.names(DIRECTORY)?;
     let mut nodes: Vec<u32> = names.iter().filter_map(|name| parse_name(name)).collect();
@@ -26,7 +26,7 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
 
 /// The nodes that have memory; others have only processors or devices.
 ///
-/// Errors: absent as [`read`], or where the kernel doesn't tell (before 4.14, unless it was built
+/// Errors: absent as [`read`], or if the kernel doesn't tell (before 4.14, unless it was built
 /// to unplug memory).
 pub(crate) fn with_memory(root: &Root) -> Result<List, ReadError> {
     let path = format!("{DIRECTORY}/has_memory");

@@ -83,7 +83,7 @@ fn pids_by_parent(
 /// ended.
 ///
 /// The check goes through the opened directory, so that what is read from it afterwards is of the
-/// same process, even when the number has gone to another.
+/// same process, even if its PID has been reused.
 pub fn member(
     root: &Root,
     parent: u32,

@@ -8,7 +8,7 @@ use crate::linux::{
 
 /// The soft limit on memory that may be locked, in bytes; `None`: unlimited (`RLIMIT_MEMLOCK`).
 ///
-/// Errors: absent where the process has ended or the file is another user's.
+/// Errors: absent if the process has ended or the file is another user's.
 pub fn locked_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Option<u64>, ReadError> {
     let expected = "a limit on locked memory was expected";
     process.parse("limits", buffer, expected, parse)

@@ -103,7 +103,7 @@ pub fn name_text(name: &[u8], ascii_only: bool) -> String {
 pub(crate) const EXPECTED: &str =
     "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
 
-/// The extents in the text of `maps`. Errors: a line that is no mapping.
+/// The extents in the text of `maps`. Errors: a line that is not a mapping.
 pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, ParseError> {
     try_collect(lines(bytes).map(|(line, text)| {
         let mapping = parse_line(text).ok_or(ParseError::Malformed {

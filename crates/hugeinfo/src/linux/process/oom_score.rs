@@ -1,4 +1,4 @@
-//! `/proc/PID/oom_score` and `oom_score_adj`: whom the OOM killer would take
+//! `/proc/PID/oom_score` and `oom_score_adj`: which process the OOM killer would take
 //! (Documentation/filesystems/proc.rst, chapter 3.1).
 
 use crate::linux::{error::ReadError, process::Process, text::parse_number};

@@ -28,7 +28,7 @@ const ROOM: usize = 4096;
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
 
 /// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when
-/// its number has gone to another.
+/// its PID has been reused.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
@@ -44,12 +44,12 @@ pub struct FileId {
 }
 
 impl Process {
-    /// Opens the directory of `pid`. Errors: absent where there is no such process.
+    /// Opens the directory of `pid`. Errors: absent if there is no such process.
     pub fn open(root: &Root, pid: u32) -> Result<Self, ReadError> {
         Self::open_as(root, pid, &pid.to_string())
     }
 
-    /// The numbers of all processes, in no order.
+    /// The PIDs of all processes, in no order.
     pub(crate) fn numbers(root: &Root) -> Result<Vec<u32>, ReadError> {
         let names = root.names("proc")?;
         let number = |name: &String| u32::try_from(parse_number(name.as_bytes())?).ok();
@@ -201,7 +201,7 @@ impl Process {
         Ok(parse_arguments(bytes)?)
     }
 
-    /// The path of the program that it runs. Errors: absent where it may not be seen.
+    /// The path of the program that it runs. Errors: absent if it may not be seen.
     pub fn executable(&self) -> Result<Vec<u8>, ReadError> {
         self.link("exe")
     }
@@ -222,13 +222,13 @@ impl Process {
         }
     }
 
-    /// The program that it runs, whatever its file is called by now. Errors: absent where it may
+    /// The program that it runs, whatever its file is called by now. Errors: absent if it may
     /// not be seen.
     pub fn program(&self) -> Result<FileId, ReadError> {
         self.target("exe")
     }
 
-    /// The directory that it works in. Errors: absent where it may not be seen.
+    /// The directory that it works in. Errors: absent if it may not be seen.
     pub fn working_directory(&self) -> Result<FileId, ReadError> {
         self.target("cwd")
     }
@@ -287,7 +287,7 @@ pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
 /// The arguments of a process that has not given itself a title: each ends with a NUL, and may be
 /// empty.
 ///
-/// Errors: there is no memory for them.
+/// Errors: not enough memory.
 pub fn parse_arguments(bytes: &[u8]) -> Result<Vec<Vec<u8>>, TryReserveError> {
     let arguments = bytes
         .split(|&b| b == 0)

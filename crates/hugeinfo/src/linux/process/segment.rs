@@ -122,7 +122,7 @@ fn page_size(
 
 /// The mappings of the object that is mapped at `address`, from `maps` of an opened process.
 ///
-/// Errors: absent where nothing is mapped there, or the file may not be read.
+/// Errors: absent if nothing is mapped there, or the file may not be read.
 pub fn mappings(
     process: &Process,
     address: u64,
@@ -140,7 +140,7 @@ pub fn mappings(
 /// The mapping that holds `address` in a process, to tell by [`Extent::is_same_object`] whether
 /// another maps the same object there.
 ///
-/// Errors: absent where nothing is mapped there, or where `maps` may not be read.
+/// Errors: absent if nothing is mapped there, or if `maps` may not be read.
 pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
     match procmap_query::covering(&process.file(MAPS)?, address) {
         Ok((extent, _)) => Ok(extent),

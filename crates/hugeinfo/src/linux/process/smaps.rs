@@ -48,7 +48,7 @@ figures! {
     /// `KernelPageSize`: of the pages that back it, transparent huge pages not counted as such. A
     /// sum of it means nothing.
     page_size = "KernelPageSize",
-    /// `Rss`: resident, hugetlb not included.
+    /// `Rss`: in RAM, without hugetlb pages.
     rss = "Rss",
     /// `Pss`: resident, each page divided by the number of processes that map it.
     pss = "Pss",
@@ -149,7 +149,7 @@ impl<P: FnMut()> Iterator for OfProcess<P> {
 
 /// The sum over all mappings, from `smaps_rollup` (Linux 4.14), else added up from `smaps`.
 ///
-/// Errors: absent where neither is there or may be read.
+/// Errors: absent if neither is there or may be read.
 pub fn total(
     process: &Process,
     mut check_for_interrupts: impl FnMut(),

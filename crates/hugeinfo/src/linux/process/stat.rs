@@ -7,16 +7,16 @@ use crate::linux::{error::ReadError, process::Process, text::parse_number};
 pub struct Stat {
     /// Field 4: the parent.
     pub parent: u32,
-    /// Field 10: faults that needed no reading from disk, since the process started.
+    /// Field 10: faults that read nothing from disk, since the process started.
     pub minor_faults: u64,
-    /// Field 12: faults that did.
+    /// Field 12: faults that read from disk.
     pub major_faults: u64,
     /// Field 22: when the process started, in clock ticks since boot. With the pid it names a
     /// process forever.
     pub start_ticks: u64,
 }
 
-/// Reads the file. Errors: absent where the process has ended.
+/// Reads the file. Errors: absent if the process has ended.
 pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> {
     process.parse("stat", buffer, EXPECTED, |text| parse(text).ok_or(1))
 }

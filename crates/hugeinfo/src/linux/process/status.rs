@@ -10,7 +10,7 @@ use crate::linux::{
 
 const NAME: &str = "status";
 
-/// Bytes. `None`: the kernel has no such line; a process that has ended and is not waited for yet
+/// Bytes. `None`: the kernel has no such line; a process that has ended but was not reaped
 /// (a zombie) has none of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
@@ -34,13 +34,13 @@ pub struct Memory {
     pub hugetlb: Option<u64>,
 }
 
-/// Reads the memory of a process. Errors: absent where it has ended.
+/// Reads the memory of a process. Errors: absent if it has ended.
 pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
     let expected = "a name and a number of kB were expected";
     process.parse(NAME, buffer, expected, parse_memory)
 }
 
-/// Lines of other names are passed over, and so is what follows once all are known: half of the
+/// Lines with other names are ignored, and so is what follows once all are known: half of the
 /// file. Errors: the number of a line that has no number of kB.
 pub fn parse_memory(bytes: &[u8]) -> Result<Memory, usize> {
     let mut memory = Memory::default();
@@ -82,7 +82,7 @@ pub struct Identity {
     pub numbers: Vec<u32>,
 }
 
-/// Reads who a process is. Errors: absent where it has ended.
+/// Reads who a process is. Errors: absent if it has ended.
 pub(crate) fn read_identity(
     process: &Process,
     buffer: &mut Vec<u8>,
@@ -91,7 +91,7 @@ pub(crate) fn read_identity(
     process.parse(NAME, buffer, expected, parse_identity)
 }
 
-/// Lines of other names are passed over. Errors: the number of a line that has no numbers.
+/// Lines with other names are ignored. Errors: the number of a line that has no numbers.
 pub fn parse_identity(bytes: &[u8]) -> Result<Identity, usize> {
     let mut identity = Identity::default();
     for (number, line) in lines(bytes) {
@@ -110,7 +110,7 @@ pub fn parse_identity(bytes: &[u8]) -> Result<Identity, usize> {
 /// (kernel/cgroup/cpuset.c `cpuset_task_status_allowed`). `None`: no such line, since the kernel
 /// has no cpusets, which alone restrict it.
 ///
-/// Errors: absent where the process has ended.
+/// Errors: absent if the process has ended.
 pub(crate) fn read_allowed_nodes(
     process: &Process,
     buffer: &mut Vec<u8>,
@@ -123,7 +123,7 @@ pub(crate) fn read_allowed_nodes(
     )
 }
 
-/// Lines of other names are passed over. Errors: the number of a line that is no list.
+/// Lines with other names are ignored. Errors: the number of a line that is not a list.
 pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
     for (number, line) in lines(bytes) {
         if let Some(list) = line.strip_prefix(b"Mems_allowed_list:") {

@@ -138,7 +138,7 @@ impl Pool {
         freed
     }
 
-    /// Changes this many pages of the nodes in turn. Returns how many it were, and whose turn is next.
+    /// Changes this many pages of the nodes in turn. Returns how many changed, and the next node.
     fn change(
         &mut self,
         pages: u64,
