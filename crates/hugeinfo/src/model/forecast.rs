@@ -21,11 +21,11 @@ pub struct Forecast {
     pub is_used_by_server: Option<bool>,
     /// Pages that the main segment takes on pages of this size.
     pub required: u64,
-    /// Bytes of the last of them that stay unused.
+    /// Unused bytes in the last of them.
     pub tail_waste_bytes: u64,
-    /// Pages of our own segment in this pool, touched or promised.
+    /// Pages of our own segment in this pool, touched or reserved.
     pub own: Option<u64>,
-    /// Pages in use by or promised to others.
+    /// Pages in use or reserved by others.
     pub others: Option<u64>,
     /// Persistent pages to add so that a restart gets huge pages.
     pub shortfall: Option<u64>,

@@ -15,9 +15,9 @@ use crate::{
 pub struct Need {
     /// What the next start of this server takes.
     pub own: u64,
-    /// What this server has now, touched or promised.
+    /// What this server has now, touched or reserved.
     pub own_now: u64,
-    /// In use by or promised to others.
+    /// In use or reserved by others.
     pub others: u64,
     /// What the servers of this host that are on small pages would take.
     pub neighbours: u64,
@@ -86,7 +86,7 @@ impl Need {
 pub enum Unseen {
     /// Processes of other users are hidden, or the list of processes is.
     Processes,
-    /// So many servers are seen, and their memory may not be.
+    /// This many servers are visible, but their memory may not be read.
     Servers(usize),
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn pages_of(server: &Server, page_bytes: u64) -> u64 {
 }
 
 /// Pages of our segment in the pool of this size. A mapped segment holds all of them: those that
-/// nobody has touched are promised.
+/// nobody has touched are reserved.
 pub fn own_pages(facts: &Facts, page_bytes: u64) -> Option<u64> {
     let segment = facts.segment.as_ref().ok()?;
     Some(pages_in(segment, segment.page_bytes?, page_bytes))

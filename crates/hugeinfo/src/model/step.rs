@@ -36,7 +36,7 @@ pub enum Step {
         file: String,
         /// Which pages it limits.
         page_bytes: u64,
-        /// Whether pages that are touched, or pages that are promised.
+        /// Whether pages that are touched, or pages that are reserved.
         counts: Counts,
         /// The limit after it.
         bytes: u64,
@@ -87,11 +87,11 @@ pub enum Step {
 pub enum Counts {
     /// Pages touched.
     Faults,
-    /// Pages promised.
+    /// Pages reserved.
     Reservations,
 }
 
-/// A setting that decides over huge pages, with its value.
+/// A setting that affects huge pages, with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// `huge_pages = try`.
@@ -146,7 +146,7 @@ pub enum Waits {
     ForNothing,
     /// The server has to read its files.
     ForReload,
-    /// The server has to be started anew.
+    /// The server has to be restarted.
     ForStart,
 }
 
@@ -248,7 +248,7 @@ pub enum Decision {
         /// One that would fit. `None`: none would.
         to_bytes: Option<u64>,
     },
-    /// The planned configuration does not start without huge pages, and they cannot be had.
+    /// The planned configuration does not start without huge pages, and cannot get them.
     PlanWithoutOn,
     /// The next boot sets up too little on the nodes that the server may use, and files of sysctl
     /// name no nodes.
