@@ -41,7 +41,7 @@ fn off_on_purpose_is_well() {
     assert_eq!(verdict.status, Status::Ok);
     assert_eq!(
         verdict.reason,
-        "a restart would not ask for huge pages: huge_pages = off; no pool holds unused pages; muted: huge_pages (warning: main segment of 1073 MB lies on 4 kB pages: huge_pages = off)"
+        "a restart would not ask for huge pages: huge_pages = off; no pool holds unused pages; muted: huge_pages (warning: main segment of 1073 MB is on 4 kB pages: huge_pages = off)"
     );
     assert_eq!(diagnosis::remedy(&machine), []);
     // The next boot's files ask for a pool that is not there.

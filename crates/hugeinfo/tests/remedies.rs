@@ -812,7 +812,7 @@ fn n12_pages_that_the_kernel_has_yet_to_make_are_no_certainty() {
         Status::Warning,
         "31744 of them",
         Some(
-            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB need 4506 MB more than there is",
+            "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB would leave less than 10 % of RAM; 4506 MB too much",
         ),
     );
 }
@@ -1426,13 +1426,28 @@ fn a_plan_that_is_too_large_is_told_what_fits() {
         commands(machine, &plan(&[("shared_buffers", "60GB", Ok(next))]))
     };
     // A tenth of 64 GB stays outside of the pools.
-    let fits = "plan less: a main segment of 62 GB does not fit this host; 58982MB would fit (segment_bytes of hugeinfo_plan)";
+    let fits = "plan less: a main segment of 62 GB is too large for this host; at most 58982MB fits (segment_bytes of hugeinfo_plan)";
     assert_eq!(of(&machine, with(62 * GB, HugePages::Try)), [fits]);
     assert_ne!(of(&machine, with(57 * GB, HugePages::Try)), [fits]);
     let beyond = of(&machine, with(70 * GB, HugePages::Off));
     assert!(
         beyond[0].starts_with("plan less: a main segment of 70 GB"),
         "{beyond:?}"
+    );
+    // Memory would hold it, with next to nothing left for anything else.
+    let small = of(&machine, with(61 * GB, HugePages::Off));
+    let [row] = small.as_slice() else {
+        panic!("a restart, and then another decision: {small:?}");
+    };
+    let most = row
+        .split("at most ")
+        .nth(1)
+        .and_then(|rest| rest.split("MB").next());
+    let most: u64 = most.unwrap().parse().unwrap();
+    let is_refused = |bytes| of(&machine, with(bytes, HugePages::Off))[0].starts_with("plan less");
+    assert!(
+        !is_refused(most * MB) && is_refused((most + 1) * MB),
+        "{row}"
     );
     // huge_pages = on, and a size that the kernel does not have.
     let no_size = Server {

@@ -44,7 +44,7 @@ fn on_huge_pages_and_fine() {
     let answer = answer(&healthy());
     assert_eq!(
         answer.0.reason,
-        "main segment of 1074 MB lies on 537 huge pages of 2 MB; a restart would get them again; no pool holds unused pages"
+        "main segment of 1074 MB is on 537 huge pages of 2 MB; a restart would get them again; no pool holds unused pages"
     );
     expect(&answer, Status::Ok, &[], None);
 }
@@ -213,7 +213,7 @@ fn another_size_has_its_own_way_to_be_set() {
     assert_eq!(
         how_to_set(&machine(&small_host), &forecasts[0].pool).as_deref(),
         Some(
-            "lower shared_buffers to 45MB or add memory: 537 huge pages of 2 MB need 83 MB more than there is"
+            "lower shared_buffers to 45MB or add memory: 537 huge pages of 2 MB would leave less than 10 % of RAM; 83 MB too much"
         )
     );
 }

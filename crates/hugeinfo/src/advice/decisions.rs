@@ -101,8 +101,8 @@ pub(crate) fn unless_files_are_unseen(
     steps
 }
 
-/// Where a configuration is planned.
-pub(crate) fn of_plan(machine: &Machine, next: &Server, troubles: &[Trouble]) -> Decision {
+/// Where the main segment of a planned configuration is too large for the host. `None`: it is not.
+pub(crate) fn of_large_plan(machine: &Machine, next: &Server) -> Option<Decision> {
     let mut fits = next.clone();
     // What keeps one bound may be beyond another.
     while let Some(bytes) = bound(&machine.planning(fits.clone()))
@@ -110,12 +110,14 @@ pub(crate) fn of_plan(machine: &Machine, next: &Server, troubles: &[Trouble]) ->
     {
         fits.shared_memory_bytes = bytes / BLOCK_BYTES * BLOCK_BYTES;
     }
-    if fits != *next {
-        return Decision::PlanLess {
-            bytes: next.shared_memory_bytes,
-            to_bytes: Some(fits.shared_memory_bytes).filter(|&bytes| bytes > 0),
-        };
-    }
+    (fits != *next).then(|| Decision::PlanLess {
+        bytes: next.shared_memory_bytes,
+        to_bytes: Some(fits.shared_memory_bytes).filter(|&bytes| bytes > 0),
+    })
+}
+
+/// Where a configuration is planned that is not too large.
+pub(crate) fn of_plan(machine: &Machine, next: &Server, troubles: &[Trouble]) -> Decision {
     let planned = machine.planning(next.clone());
     if next.huge_pages == HugePages::On
         && (planned.facts.target_pool().is_none() || troubles.contains(&Trouble::Harm(Harm::Down)))
@@ -132,14 +134,16 @@ pub(crate) fn of_plan(machine: &Machine, next: &Server, troubles: &[Trouble]) ->
 fn bound(planned: &Machine) -> Option<u64> {
     let target = planned.facts.target_pool();
     let Some(pool) = target.filter(|_| planned.facts.asks_for_huge_pages()) else {
-        return match landing::on_small_pages(planned) {
+        let bytes = planned.facts.needed_bytes();
+        let fit = match landing::on_small_pages(planned) {
             Fit::BeyondCommitLimit { room_bytes, .. } => Some(room_bytes),
-            Fit::BeyondMemory { left_bytes, .. } => Some(left_bytes),
             Fit::BeyondMemoryLimit { to_raise_bytes, .. } => {
-                Some(planned.facts.needed_bytes().saturating_sub(to_raise_bytes))
+                Some(bytes.saturating_sub(to_raise_bytes))
             }
-            Fit::Fits => None,
+            Fit::BeyondMemory { .. } | Fit::Fits => None,
         };
+        let room = room_beside_pools(planned).filter(|&room_bytes| room_bytes < bytes);
+        return fit.into_iter().chain(room).min();
     };
     let need = Need::of(planned, pool)?;
     let bytes = planned.facts.needed_bytes();
@@ -153,6 +157,20 @@ fn bound(planned: &Machine) -> Option<u64> {
             (need.own > most).then(|| most.saturating_mul(pool.page_bytes))
         }
     }
+}
+
+/// Bytes that small pages can hold so that enough is left, with what the pool need not keep for a
+/// server that leaves it.
+fn room_beside_pools(planned: &Machine) -> Option<u64> {
+    let now = Headroom::now(planned)?;
+    let given_back = || {
+        let page_bytes = planned.facts.lies_on().huge_page_bytes()?;
+        let need = Need::with(planned, planned.pool(page_bytes)?, 0)?;
+        Headroom::with(planned, page_bytes, need.after_restart())
+    };
+    let after = unseen(planned).is_none().then(given_back).flatten();
+    let rooms = [Some(now), after].into_iter().flatten();
+    rooms.map(|headroom| headroom.room_bytes()).max()
 }
 
 /// Of the last of the plans, which takes the least memory, but for what says less of the reason.

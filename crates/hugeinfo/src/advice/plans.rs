@@ -93,6 +93,9 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         Waits::ForReload => return Ok(changes.into_iter().chain([Step::Reload]).collect()),
         Waits::ForStart => {}
     }
+    if let Some(decision) = decisions::of_large_plan(machine, next) {
+        return Err(decision);
+    }
     let planned = machine.planning(next.clone());
     let asks = planned.facts.asks_for_huge_pages() && planned.facts.target_pool().is_some();
     let parts = Parts::of(&planned, next.clone()).filter(|_| asks);

@@ -38,7 +38,7 @@ table! { memory_left;
         => "ask root, who sees all servers of this host, whether one of them needs 29463 huge pages of 2 MB that no visible server needs: they could be given back";
     "a segment that would" |m| { m.fall_back(0); m.needs(60 * GB); m.around.shared_buffers_bytes = 58 * GB }
         Warning "and leave 4 GB of 64 GB RAM" "too large for this host"
-        => "lower shared_buffers to 56934MB or add memory: 30720 huge pages of 2 MB need 2458 MB more than there is";
+        => "lower shared_buffers to 56934MB or add memory: 30720 huge pages of 2 MB would leave less than 10 % of RAM; 2458 MB too much";
     "a segment that would not" |m| { m.fall_back(0); m.needs(8 * GB) } Ok "and leave 56 GB of 64 GB RAM";
     "falling back beside a full pool"
         |m| { m.fall_back(25_600); m.pool(0).reserved = 25_600; m.asked(25_600); m.needs(16_000 * MB) }

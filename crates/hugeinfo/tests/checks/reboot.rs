@@ -22,7 +22,7 @@ table! { reboot;
     "more than the host can spare"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "needed: 31744"
-        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB need 4506 MB more than there is";
+        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB would leave less than 10 % of RAM; 4506 MB too much";
     "the nodes that the server may use get too few"
         |m| {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);

@@ -38,5 +38,5 @@ table! { restart;
     "RAM does not hold it with anything else"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 too few"
-        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB need 4506 MB more than there is";
+        => "lower shared_buffers to 56934MB or add memory: 31744 huge pages of 2 MB would leave less than 10 % of RAM; 4506 MB too much";
 }

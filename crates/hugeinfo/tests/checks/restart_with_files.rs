@@ -71,7 +71,7 @@ fn larger(m: &mut Scene, limit: u64) {
 }
 
 table! { restart_with_files;
-    "nothing waits" |_| {} Ok "nothing that waits";
+    "nothing waits" |_| {} Ok "no waiting setting";
     "more than the pool has" |m| { m.waits(|next| next.shared_memory_bytes = 2 * GB) }
         Warning "wait for a restart" "the server needs 1024 huge pages of 2 MB; the pool can give 537"
         => "sysctl -w vm.nr_hugepages=1024";

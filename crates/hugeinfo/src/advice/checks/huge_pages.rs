@@ -8,7 +8,7 @@ use crate::{
         words::{explain, huge_pages, human},
     },
     model::{machine::Machine, obstacle},
-    server::facts::{HugePages, LiesOn},
+    server::facts::{Facts, HugePages, LiesOn, SharedMemoryType},
 };
 
 pub(super) fn judge(machine: &Machine) -> Answer {
@@ -21,7 +21,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             return Err(why.into());
         }
         LiesOn::HugePages(page_bytes) => Finding::ok(format!(
-            "main segment of {size} lies on {}",
+            "main segment of {size} is on {}",
             huge_pages(segment.bytes / page_bytes, page_bytes)
         )),
         LiesOn::SmallPages => {
@@ -30,14 +30,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
                 HugePages::On | HugePages::Off => "",
             };
             let why = obstacle::find(machine).map_or_else(
-                || {
-                    "too few huge pages were free when the server started; now there are enough"
-                        .to_owned()
-                },
+                || format!("{}; a restart would get huge pages", at_start(facts)),
                 |obstacle| explain(machine, &obstacle),
             );
             Finding::warning(format!(
-                "{fell_back}main segment of {size} lies on {} pages: {why}",
+                "{fell_back}main segment of {size} is on {} pages: {why}",
                 human(facts.base_page_bytes)
             ))
         }
@@ -47,4 +44,18 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         "segment_bytes": segment.bytes,
         "page_size_bytes": segment.page_bytes,
     })))
+}
+
+/// Why a server has none whose next start would get them.
+fn at_start(facts: &Facts) -> String {
+    let then = &facts.server;
+    if then.huge_pages == HugePages::Off {
+        "the server was started with huge_pages = off".to_owned()
+    } else if then.shared_memory_type != SharedMemoryType::Mmap {
+        "the server was started with shared_memory_type = sysv".to_owned()
+    } else if then.huge_page_size_bytes != facts.next_start().huge_page_size_bytes {
+        "huge_page_size has changed since the server started".to_owned()
+    } else {
+        "too few huge pages were free when the server started".to_owned()
+    }
 }

@@ -113,7 +113,7 @@ pub(crate) static ALL: [Entry; 22] = [
     ),
     entry(
         "huge_pages",
-        "whether the main segment lies on huge pages",
+        "whether the main segment is on huge pages",
         huge_pages::judge,
         Cure::Pools,
     ),

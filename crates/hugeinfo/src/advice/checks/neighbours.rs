@@ -37,6 +37,10 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         1 => format!("another server runs {place}"),
         n => format!("{n} other servers run {place}"),
     };
+    if !machine.facts.asks_for_huge_pages() {
+        let finding = Finding::ok(format!("{servers}; this one asks for no huge pages"));
+        return Ok(finding.with(json!({ "other_servers": count })));
+    }
     let no_pool = || Untold(format!("{servers}; the pool cannot be seen"));
     let aimed = machine.planning(machine.aim());
     let pool = aimed.facts.target_pool().ok_or_else(no_pool)?;

@@ -1,4 +1,4 @@
-//! Whether the main segment lies on one NUMA node, whose processors then have it near and all
+//! Whether the main segment is on one NUMA node, whose processors then have it near and all
 //! others far.
 
 use serde_json::json;
@@ -41,7 +41,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             bytes(pages),
             bytes(touched)
         )),
-        _ if is_enough => Finding::ok("the main segment lies on several nodes"),
+        _ if is_enough => Finding::ok("the main segment is on several nodes"),
         _ => Finding::ok(format!(
             "too little of the main segment is in use to judge: {}",
             bytes(touched)

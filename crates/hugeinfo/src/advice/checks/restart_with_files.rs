@@ -16,7 +16,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     let around = machine.around()?;
     match &around.files {
         Files::NothingWaits => Ok(Finding::ok(
-            "nothing that waits for a restart changes how many pages the main segment takes, or which",
+            "no waiting setting changes the number or size of huge pages",
         )
         .with(json!({ "waiting": false }))),
         Files::Planned(_) => {

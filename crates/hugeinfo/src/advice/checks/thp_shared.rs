@@ -74,7 +74,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .collect();
     let finding = if is_on_huge_pages {
         Finding::ok(format!(
-            "the main segment lies on huge pages of the pool; transparent huge pages do not affect it (shmem_enabled = {mode})"
+            "the main segment is on huge pages of the pool; transparent huge pages do not affect it (shmem_enabled = {mode})"
         ))
     } else if unasked.is_empty() {
         Finding::ok(format!(

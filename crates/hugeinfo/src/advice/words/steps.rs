@@ -6,6 +6,7 @@ use super::{boot::edited, huge_pages, human, restored};
 use crate::{
     linux::{boot::Edit, hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
+        headroom::LEFT_PERCENT,
         machine::Machine,
         step::{By, Counts, Decision, Planned, Service, Setting, Step},
     },
@@ -170,7 +171,7 @@ fn decide(decision: &Decision) -> String {
             pages,
             page_bytes,
         } => format!(
-            "{} or add memory: {} need {} more than there is",
+            "{} or add memory: {} would leave less than {LEFT_PERCENT} % of RAM; {} too much",
             lower(*to_bytes),
             huge_pages(*pages, *page_bytes),
             human(*missing_bytes)
@@ -196,9 +197,9 @@ fn decide(decision: &Decision) -> String {
         Decision::LookAtSources => "find out why some files cannot be read (hugeinfo_sources): without them no remedy is known to be safe".to_owned(),
         Decision::AskAsSuperuser => "ask as a role that may execute hugeinfo_plan(jsonb): settings wait for a restart, and the figures depend on them".to_owned(),
         Decision::PlanLess { bytes, to_bytes } => {
-            let beyond = format!("a main segment of {} does not fit this host", human(*bytes));
+            let beyond = format!("a main segment of {} is too large for this host", human(*bytes));
             match to_bytes {
-                Some(fits) => format!("plan less: {beyond}; {}MB would fit (segment_bytes of hugeinfo_plan)", fits >> 20),
+                Some(fits) => format!("plan less: {beyond}; at most {}MB fits (segment_bytes of hugeinfo_plan)", fits >> 20),
                 None => format!("plan less, or add memory: {beyond}"),
             }
         }
@@ -272,7 +273,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
                 format!("the servers need {needed}, and the pool has {now}")
             }
         }
-        Step::SetPoolAtBoot { .. } => "the next boot would set up another number".to_owned(),
+        Step::SetPoolAtBoot { .. } => "the next boot would not set this number of pages".to_owned(),
         Step::RaiseLimit {
             counts: Counts::Faults,
             ..
@@ -296,6 +297,9 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         .to_owned(),
         Step::Stop => "memory does not hold the pool while the server runs".to_owned(),
         Step::Start => "the pool is there".to_owned(),
+        Step::Restart if machine.is_on_huge_pages() == Some(true) => {
+            "what was changed takes effect at the next start".to_owned()
+        }
         Step::Restart => "the main segment is mapped at start only".to_owned(),
         Step::Compact => "free memory lies in blocks that are too small".to_owned(),
         Step::SetVm { .. } => "the pools lower CommitLimit".to_owned(),
