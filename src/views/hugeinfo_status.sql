@@ -59,7 +59,7 @@ COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
 'Pages that the pool should have, neither too few nor too many: what others use or reserve, plus what this server needs.';
 COMMENT ON COLUMN hugeinfo_status.status IS
-'ok, warning, critical, or unknown (a source that is needed is missing or may not be read): status of the worst finding. Muted checks do not count (setting pg_hugeinfo.muted_checks).';
+'ok, warning, critical, or unknown (a source that is needed is missing or may not be read): the worst of four cheap checks, cgroup_fault_limit, huge_pages, restart and pool_size. It does not look at the next boot: hugeinfo_checks does. Muted checks do not count (setting pg_hugeinfo.muted_checks).';
 COMMENT ON COLUMN hugeinfo_status.reason IS
 'The worst finding with its figures. If all is well: all findings, and what muted checks would say.';
 COMMENT ON COLUMN hugeinfo_status.remedy IS

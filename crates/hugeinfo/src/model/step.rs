@@ -261,7 +261,7 @@ pub enum Decision {
         page_bytes: u64,
     },
     /// No file can say what the next boot sets up: one that comes later, or that cannot be read,
-    /// has the last word.
+    /// wins.
     LookAtBootFiles,
     /// The memory limit of the server's group is too low.
     RaiseMemoryLimit {

@@ -14,7 +14,7 @@ table! { pool_filled;
     "gigantic pages that nobody needs" |m| { m.file("proc/cmdline", "hugepagesz=1G hugepages=0:2,1:2 quiet\n") }
         Ok "as far as needed";
     "nobody asked" |m| { m.file("etc/sysctl.d/hugepages.conf", None) } Ok "ask for huge pages";
-    "sysctl runs after the kernel has started, and has the last word"
+    "sysctl runs after the kernel has started, and wins"
         |m| { m.file("proc/cmdline", "hugepages=10000\n") } Ok;
     "surplus pages were not asked for" |m| { m.pool(0).surplus = 100 }
         Warning "asked for 537" "in the pool: 437" => "sysctl -w vm.nr_hugepages=537";

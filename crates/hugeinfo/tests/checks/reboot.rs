@@ -12,7 +12,7 @@ table! { reboot;
     "nobody asks" |m| { m.file("etc/sysctl.d/hugepages.conf", None) }
         Warning "neither" "needed: 537"
         => "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/hugepages.conf)";
-    "a file that is read later has the last word" |m| { m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n") }
+    "a file that is read later wins" |m| { m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n") }
         Warning "/etc/sysctl.conf sets up 5 "
         => "sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf";
     "others have pages of the pool"
