@@ -1,0 +1,89 @@
+# The list of metrics, as pg_monitor asks for them: each query says what the list says of it, with
+# no value that a tool could stumble over, and a server has no more series than it should.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Metrics;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('metrics', huge_pages => 'try');
+monitored($node);
+my $root = HugeInfo::Session->new($node);
+$root->value('SET search_path = hugeinfo, public');
+my $monitoring = watch($node);
+my @queries = queries();
+
+# Of each column: its name, whether it is text, whether one of its values is NULL.
+sub columns_of
+{
+	my ($query) = @_;
+	my $sql = $query->{sql};
+	my @columns;
+	$root->value("CREATE OR REPLACE TEMPORARY VIEW asked AS $sql");
+	for my $column ($root->rows(q(SELECT attname, format_type(atttypid, atttypmod) AS type FROM pg_attribute WHERE attrelid = 'asked'::regclass AND attnum > 0 ORDER BY attnum)))
+	{
+		my $nulls = $monitoring->value("SELECT count(*) FROM ($sql) AS q WHERE \"$column->{attname}\" IS NULL");
+		push @columns, { name => $column->{attname}, type => $column->{type} =~ /^(?:bigint|integer|double precision)$/ ? 'number' : $column->{type}, nulls => $nulls };
+	}
+	$root->value('DROP VIEW asked');
+	return \@columns;
+}
+
+sub compare_queries
+{
+	my ($name) = @_;
+	my ($series, @rare) = (0);
+	for my $query (@queries)
+	{
+		my @expected = ((map { { name => $_, type => 'text', nulls => 0 } } @{ $query->{labels} }),
+			(map { { name => $_->{name}, type => 'number', nulls => 0 } } @{ $query->{metrics} }));
+		is_deeply(columns_of($query), \@expected, "$name, $query->{name}: its columns");
+		my $samples = samples_of($monitoring, $query);
+		my $rows = $monitoring->value("SELECT count(*) FROM ($query->{sql}) AS q");
+		is(scalar keys %$samples, $rows * @{ $query->{metrics} }, "$name, $query->{name}: no series twice") if $query->{collector} ne 'processes';
+		push @rare, $query->{name} unless %$samples;
+		$series += keys %$samples if $query->{collector} ne 'findings';
+	}
+	cmp_ok($series, '>', 100, "$name: series");
+	cmp_ok($series, '<=', 250, "$name: no more series than a server should have");
+	note("$name: $series series; none from: @rare");
+	return;
+}
+
+compare_queries('the host as it is');
+SKIP:
+{
+	my $name = 'huge pages';
+	needs_host($name);
+	$_->close for $root, $monitoring;
+	pools_of_one_size($kb, required_pages($node, $kb));
+	$node->restart;
+	$_ = HugeInfo::Session->new($node) for $root;
+	$monitoring = watch($node);
+	$root->value('SET search_path = hugeinfo, public');
+	is($monitoring->value('SELECT in_use FROM hugeinfo.hugeinfo_status'), 't', "$name: in use");
+	compare_queries($name);
+}
+
+# Muting is for alerts: the severity stays.
+{
+	my $name = 'muted';
+	my ($query) = grep { $_->{name} eq 'check' } @queries;
+	my $before = samples_of($monitoring, $query);
+	$root->value(q(ALTER ROLE monitoring SET pg_hugeinfo.muted_checks = 'oom_protection'));
+	my $after = samples_of(watch($node), $query);
+	my ($alerts, $mute) = map { qq(pg_hugeinfo_check_severity{muted="$_",name="oom_protection"}) } qw(false true);
+	is($after->{$mute}, $before->{$alerts}, "$name: as severe");
+	ok(!exists $after->{$alerts}, "$name: but not to those who alert");
+}
+
+$node->stop;
+done_testing;
