@@ -115,6 +115,18 @@ pub enum Part {
     Always,
     /// Those that have to be asked for.
     Optional,
+    /// This one.
+    Only(&'static str),
+}
+
+impl Part {
+    fn has(self, name: &str, collector: &Collector) -> bool {
+        match self {
+            Self::Always => !collector.optional,
+            Self::Optional => collector.optional,
+            Self::Only(only) => name == only,
+        }
+    }
 }
 
 /// A page size as people write it.
@@ -152,7 +164,7 @@ impl List {
         let mut collectors: Vec<_> = self
             .collectors
             .iter()
-            .filter(|(_, collector)| collector.optional == (part == Part::Optional))
+            .filter(|(name, collector)| part.has(name, collector))
             .map(|(name, collector)| {
                 let queries = self.queries.iter().filter(|query| &query.collector == name);
                 (name.as_str(), collector, queries.collect())

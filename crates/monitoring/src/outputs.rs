@@ -2,17 +2,18 @@
 
 use std::error::Error;
 
-use crate::list::{List, Part};
+use crate::list::List;
+use crate::list::Part::{Always, Only, Optional};
 use crate::template::format;
 
 type Make = fn(&List) -> Result<String, Box<dyn Error>>;
 
 macro_rules! template {
-    ($name:literal, $part:ident) => {
+    ($name:literal, $part:expr) => {
         |list| {
             Ok(format(
                 list,
-                Part::$part,
+                $part,
                 include_str!(concat!("../templates/", $name)),
             )?)
         }
@@ -32,4 +33,13 @@ pub const OUTPUTS: &[(&str, Make)] = &[
         "postgres_exporter_findings.yml",
         template!("postgres_exporter.yml", Optional),
     ),
+    ("sql_exporter/sql_exporter.yml", template!("sql_exporter.yml", Always)),
+    ("sql_exporter/pg_hugeinfo_status.collector.yml", template!("sql_exporter.collector.yml", Only("status"))),
+    ("sql_exporter/pg_hugeinfo_processes.collector.yml", template!("sql_exporter.collector.yml", Only("processes"))),
+    ("sql_exporter/pg_hugeinfo_numa.collector.yml", template!("sql_exporter.collector.yml", Only("numa"))),
+    ("sql_exporter/pg_hugeinfo_findings.collector.yml", template!("sql_exporter.collector.yml", Only("findings"))),
+    ("justwatch_sql_exporter.yml", template!("justwatch_sql_exporter.yml", Always)),
+    ("justwatch_sql_exporter_findings.yml", template!("justwatch_sql_exporter.yml", Optional)),
+    ("cloudnativepg.yml", template!("cloudnativepg.yml", Always)),
+    ("cloudnativepg_findings.yml", template!("cloudnativepg.yml", Optional)),
 ];
