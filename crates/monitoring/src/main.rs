@@ -5,6 +5,7 @@
 
 mod list;
 mod outputs;
+mod rules;
 mod template;
 
 use std::error::Error;

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use crate::list::List;
 use crate::list::Part::{Always, Only, Optional};
+use crate::rules;
 use crate::template::format;
 
 type Make = fn(&List) -> Result<String, Box<dyn Error>>;
@@ -17,6 +18,12 @@ macro_rules! template {
                 include_str!(concat!("../templates/", $name)),
             )?)
         }
+    };
+}
+
+macro_rules! rules {
+    ($exporter:literal, $name:literal) => {
+        |list| rules::make(list, $exporter, include_str!(concat!("../templates/rules/", $name)))
     };
 }
 
@@ -42,4 +49,8 @@ pub const OUTPUTS: &[(&str, Make)] = &[
     ("justwatch_sql_exporter_findings.yml", template!("justwatch_sql_exporter.yml", Optional)),
     ("cloudnativepg.yml", template!("cloudnativepg.yml", Always)),
     ("cloudnativepg_findings.yml", template!("cloudnativepg.yml", Optional)),
+    ("prometheus/rules.yml", rules!("", "rules.yml")),
+    ("prometheus/rules-cnpg.yml", rules!("cnpg_", "rules.yml")),
+    ("prometheus/prometheusrule.yml", rules!("", "prometheusrule.yml")),
+    ("prometheus/prometheusrule-cnpg.yml", rules!("cnpg_", "prometheusrule.yml")),
 ];
