@@ -1,8 +1,9 @@
-//! Makes the files in `monitoring/` from `metrics.toml` and `alerts.toml` there: `scripts/cargo run
+//! Makes the files in `monitoring/` from the `.toml` files there: `scripts/cargo run
 //! -p hugeinfo-monitoring`, without arguments.
 //!
 //! A format is a template in `templates/`, and a line in [`outputs::OUTPUTS`].
 
+mod dashboards;
 mod list;
 mod outputs;
 mod rules;

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use crate::dashboards;
 use crate::list::List;
 use crate::list::Part::{Always, Only, Optional};
 use crate::rules;
@@ -23,7 +24,13 @@ macro_rules! template {
 
 macro_rules! rules {
     ($exporter:literal, $name:literal) => {
-        |list| rules::make(list, $exporter, include_str!(concat!("../templates/rules/", $name)))
+        |list| {
+            rules::make(
+                list,
+                $exporter,
+                include_str!(concat!("../templates/rules/", $name)),
+            )
+        }
     };
 }
 
@@ -40,17 +47,59 @@ pub const OUTPUTS: &[(&str, Make)] = &[
         "postgres_exporter_findings.yml",
         template!("postgres_exporter.yml", Optional),
     ),
-    ("sql_exporter/sql_exporter.yml", template!("sql_exporter.yml", Always)),
-    ("sql_exporter/pg_hugeinfo_status.collector.yml", template!("sql_exporter.collector.yml", Only("status"))),
-    ("sql_exporter/pg_hugeinfo_processes.collector.yml", template!("sql_exporter.collector.yml", Only("processes"))),
-    ("sql_exporter/pg_hugeinfo_numa.collector.yml", template!("sql_exporter.collector.yml", Only("numa"))),
-    ("sql_exporter/pg_hugeinfo_findings.collector.yml", template!("sql_exporter.collector.yml", Only("findings"))),
-    ("justwatch_sql_exporter.yml", template!("justwatch_sql_exporter.yml", Always)),
-    ("justwatch_sql_exporter_findings.yml", template!("justwatch_sql_exporter.yml", Optional)),
+    (
+        "sql_exporter/sql_exporter.yml",
+        template!("sql_exporter.yml", Always),
+    ),
+    (
+        "sql_exporter/pg_hugeinfo_status.collector.yml",
+        template!("sql_exporter.collector.yml", Only("status")),
+    ),
+    (
+        "sql_exporter/pg_hugeinfo_processes.collector.yml",
+        template!("sql_exporter.collector.yml", Only("processes")),
+    ),
+    (
+        "sql_exporter/pg_hugeinfo_numa.collector.yml",
+        template!("sql_exporter.collector.yml", Only("numa")),
+    ),
+    (
+        "sql_exporter/pg_hugeinfo_findings.collector.yml",
+        template!("sql_exporter.collector.yml", Only("findings")),
+    ),
+    (
+        "justwatch_sql_exporter.yml",
+        template!("justwatch_sql_exporter.yml", Always),
+    ),
+    (
+        "justwatch_sql_exporter_findings.yml",
+        template!("justwatch_sql_exporter.yml", Optional),
+    ),
     ("cloudnativepg.yml", template!("cloudnativepg.yml", Always)),
-    ("cloudnativepg_findings.yml", template!("cloudnativepg.yml", Optional)),
+    (
+        "cloudnativepg_findings.yml",
+        template!("cloudnativepg.yml", Optional),
+    ),
     ("prometheus/rules.yml", rules!("", "rules.yml")),
     ("prometheus/rules-cnpg.yml", rules!("cnpg_", "rules.yml")),
-    ("prometheus/prometheusrule.yml", rules!("", "prometheusrule.yml")),
-    ("prometheus/prometheusrule-cnpg.yml", rules!("cnpg_", "prometheusrule.yml")),
+    (
+        "prometheus/prometheusrule.yml",
+        rules!("", "prometheusrule.yml"),
+    ),
+    (
+        "prometheus/prometheusrule-cnpg.yml",
+        rules!("cnpg_", "prometheusrule.yml"),
+    ),
+    ("grafana/server.json", |list| {
+        dashboards::make(list, "", "server")
+    }),
+    ("grafana/fleet.json", |list| {
+        dashboards::make(list, "", "fleet")
+    }),
+    ("grafana/server-cnpg.json", |list| {
+        dashboards::make(list, "cnpg_", "server")
+    }),
+    ("grafana/fleet-cnpg.json", |list| {
+        dashboards::make(list, "cnpg_", "fleet")
+    }),
 ];

@@ -45,7 +45,8 @@ struct Alert {
 /// Rules for metrics whose names an exporter begins with a prefix of its own.
 pub fn make(list: &List, exporter: &str, template: &str) -> Result<String, Box<dyn Error>> {
     let text = fs::read_to_string(crate::directory().join("alerts.toml"))?;
-    let rules: Rules = toml::from_str(&text.replace("pg_hugeinfo_", &format!("{exporter}{}_", list.prefix)))?;
+    let rules: Rules =
+        toml::from_str(&text.replace("pg_hugeinfo_", &format!("{exporter}{}_", list.prefix)))?;
     let groups = template::render(
         include_str!("../templates/rules/groups.yml"),
         context! {

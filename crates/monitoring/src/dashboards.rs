@@ -1,0 +1,258 @@
+//! `monitoring/dashboards.toml` as dashboards of Grafana, in its classic JSON.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::list::List;
+
+/// What is chosen at the top of a dashboard.
+const WHERE: &str = r#"job=~"$job",instance=~"$instance""#;
+
+/// How wide a dashboard is, in Grafana's units.
+const WIDTH: u32 = 24;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dashboards {
+    values: BTreeMap<String, BTreeMap<String, Value>>,
+    dashboards: Vec<Dashboard>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dashboard {
+    name: String,
+    title: String,
+    description: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    title: String,
+    panels: Vec<Panel>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Panel {
+    r#type: String,
+    title: String,
+    description: String,
+    width: u32,
+    height: u32,
+    unit: String,
+    /// What numbers mean: a name in [`Dashboards::values`].
+    values: Option<String>,
+    #[serde(default)]
+    stack: bool,
+    /// Of a table: which labels it shows, and how they are called.
+    columns: Option<BTreeMap<String, String>>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    expr: String,
+    legend: Option<String>,
+    /// A dashed line over what is stacked.
+    #[serde(default)]
+    line: bool,
+}
+
+/// A dashboard for metrics whose names an exporter begins with a prefix of its own.
+pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn Error>> {
+    let prefix = format!("{exporter}{}", list.prefix);
+    let text = fs::read_to_string(crate::directory().join("dashboards.toml"))?
+        .replace("pg_hugeinfo_", &format!("{prefix}_"));
+    let all: Dashboards = toml::from_str(&text)?;
+    let dashboard = all
+        .dashboards
+        .iter()
+        .find(|dashboard| dashboard.name == name)
+        .ok_or("no such dashboard")?;
+
+    let mut panels = Vec::new();
+    let mut y = 0;
+    for row in &dashboard.rows {
+        panels.push(json!({
+            "type": "row", "id": panels.len() + 1, "title": row.title, "collapsed": false, "panels": [],
+            "gridPos": { "x": 0, "y": y, "w": WIDTH, "h": 1 },
+        }));
+        y += 1;
+        let (mut x, mut height) = (0, 0);
+        for panel in &row.panels {
+            if x + panel.width > WIDTH {
+                (x, y) = (0, y + height);
+            }
+            let mut made = panel.make(&all.values)?;
+            made["id"] = json!(panels.len() + 1);
+            made["gridPos"] = json!({ "x": x, "y": y, "w": panel.width, "h": panel.height });
+            panels.push(made);
+            (x, height) = (x + panel.width, panel.height);
+        }
+        y += height;
+    }
+
+    let made = json!({
+        "uid": format!("{}-{name}", prefix.replace('_', "-")),
+        "title": match exporter {
+            "" => dashboard.title.clone(),
+            _ => format!("{} ({exporter}…)", dashboard.title),
+        },
+        "description": format!(
+            "{} Made from monitoring/dashboards.toml by: scripts/cargo run -p hugeinfo-monitoring. \
+             Use: Dashboards, New, Import.",
+            dashboard.description
+        ),
+        "tags": ["postgresql", "huge pages"],
+        "schemaVersion": 39,
+        "version": 1,
+        "editable": true,
+        "graphTooltip": 1,
+        "timezone": "browser",
+        "refresh": "1m",
+        "time": { "from": "now-6h", "to": "now" },
+        "annotations": { "list": [] },
+        "templating": { "list": variables(&prefix) },
+        "panels": panels,
+    });
+    Ok(serde_json::to_string_pretty(&made)? + "\n")
+}
+
+fn variables(prefix: &str) -> Value {
+    let of_label = |label: &str, of: &str| {
+        let query = format!("label_values({of}, {label})");
+        json!({
+            "type": "query", "name": label, "label": label, "datasource": source(),
+            "query": { "query": query, "refId": label },
+            "multi": true, "includeAll": true, "allValue": ".+", "refresh": 2, "sort": 1,
+            "current": { "text": ["All"], "value": ["$__all"] }, "hide": 0, "skipUrlSync": false,
+            "options": [], "regex": "",
+        })
+    };
+    json!([
+        {
+            "type": "datasource", "name": "datasource", "label": "data source", "query": "prometheus",
+            "refresh": 1, "multi": false, "includeAll": false, "hide": 0, "skipUrlSync": false,
+            "options": [], "regex": "",
+        },
+        of_label("job", &format!("{prefix}_in_use")),
+        of_label("instance", &format!(r#"{prefix}_in_use{{job=~"$job"}}"#)),
+    ])
+}
+
+fn source() -> Value {
+    json!({ "type": "prometheus", "uid": "${datasource}" })
+}
+
+impl Panel {
+    fn make(
+        &self,
+        values: &BTreeMap<String, BTreeMap<String, Value>>,
+    ) -> Result<Value, Box<dyn Error>> {
+        let is_instant = matches!(self.r#type.as_str(), "stat" | "table");
+        let targets: Vec<_> = self
+            .targets
+            .iter()
+            .zip('A'..)
+            .map(|(target, id)| {
+                json!({
+                    "refId": id, "datasource": source(), "expr": target.expr.replace("WHERE", WHERE),
+                    "legendFormat": target.legend.as_deref().unwrap_or("__auto"),
+                    "instant": is_instant, "range": !is_instant,
+                    "format": if self.r#type == "table" { "table" } else { "time_series" },
+                })
+            })
+            .collect();
+        let lines: Vec<_> = self
+            .targets
+            .iter()
+            .zip('A'..)
+            .filter(|(target, _)| target.line)
+            .map(|(_, id)| {
+                json!({
+                    "matcher": { "id": "byFrameRefID", "options": id },
+                    "properties": [
+                        { "id": "custom.stacking", "value": { "mode": "none" } },
+                        { "id": "custom.fillOpacity", "value": 0 },
+                        { "id": "custom.lineWidth", "value": 2 },
+                        { "id": "custom.lineStyle", "value": { "fill": "dash", "dash": [10, 10] } },
+                    ],
+                })
+            })
+            .collect();
+        let mappings = match &self.values {
+            Some(name) => {
+                let options = values.get(name).ok_or("no such list of values")?;
+                json!([{ "type": "value", "options": options }])
+            }
+            None => json!([]),
+        };
+        let (options, custom) = self.looks();
+        let mut made = json!({
+            "type": self.r#type, "title": self.title, "description": self.description,
+            "datasource": source(), "targets": targets, "options": options,
+            "fieldConfig": {
+                "defaults": {
+                    "unit": self.unit, "min": 0, "mappings": mappings, "custom": custom,
+                    "color": { "mode": match (self.r#type.as_str(), &self.values) {
+                        ("timeseries", _) => "palette-classic",
+                        (_, Some(_)) => "thresholds",
+                        _ => "fixed",
+                    } },
+                    "thresholds": { "mode": "absolute", "steps": [{ "color": "green", "value": null }] },
+                },
+                "overrides": lines,
+            },
+        });
+        if let Some(columns) = &self.columns {
+            made["transformations"] = json!([
+                { "id": "filterFieldsByName", "options": { "include": { "names": columns.keys().collect::<Vec<_>>() } } },
+                { "id": "organize", "options": { "renameByName": columns } },
+            ]);
+        }
+        Ok(made)
+    }
+
+    /// Options of the panel, and of its fields.
+    fn looks(&self) -> (Value, Value) {
+        let legend = json!({ "displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": [] });
+        let tooltip = json!({ "mode": "multi", "sort": "desc" });
+        match self.r#type.as_str() {
+            "stat" => (
+                json!({
+                    "colorMode": if self.values.is_some() { "background" } else { "value" },
+                    "graphMode": "none", "justifyMode": "auto", "textMode": "auto", "orientation": "auto",
+                    "reduceOptions": { "calcs": ["lastNotNull"], "fields": "", "values": false },
+                }),
+                json!({}),
+            ),
+            "state-timeline" => (
+                json!({
+                    "showValue": "never", "mergeValues": true, "rowHeight": 0.9, "alignValue": "left",
+                    "legend": legend, "tooltip": tooltip,
+                }),
+                json!({ "fillOpacity": 80, "lineWidth": 0 }),
+            ),
+            "table" => (
+                json!({ "showHeader": true, "cellHeight": "sm" }),
+                json!({ "align": "auto", "cellOptions": { "type": "auto" }, "inspect": false }),
+            ),
+            _ => (
+                json!({ "legend": legend, "tooltip": tooltip }),
+                json!({
+                    "drawStyle": "line", "lineWidth": 1, "showPoints": "never", "spanNulls": false,
+                    "fillOpacity": if self.stack { 30 } else { 0 },
+                    "stacking": { "mode": if self.stack { "normal" } else { "none" }, "group": "A" },
+                }),
+            ),
+        }
+    }
+}
