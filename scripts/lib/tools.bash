@@ -8,6 +8,9 @@ tools=$PWD/target/tools
 # Packages that may be installed; adds to $missing, as check() in scripts/setup does.
 check_tools() {
     need python3 command -v python3
+    need python3-yaml python3 -c 'import yaml'
+    need nodejs command -v node
+    need npm command -v npm
 }
 
 unpack_tools() {
@@ -23,4 +26,21 @@ unpack_tools() {
         mv "$directory/root" "$tools/$package"
         rm -rf "$directory"
     done
+    npm_tools grafana monitoring/tests/grafana tsc
+}
+
+# What a lock file of npm has.
+npm_tools() { # NAME DIRECTORY PROGRAM…
+    local made=$tools/$1 program
+    ! cmp --silent "$2/package-lock.json" "$made/package-lock.json" || return 0
+    say "npm ci in $2, below target/tools"
+    rm -rf "$made" "$made.new"
+    mkdir -p "$made.new/usr/bin"
+    cp "$2"/package*.json "$made.new/"
+    npm --prefix "$made.new" ci --ignore-scripts --no-audit --no-fund --loglevel=error ||
+        die "setup: what $2/package-lock.json names could not be had"
+    for program in "${@:3}"; do
+        ln -s "../../node_modules/.bin/$program" "$made.new/usr/bin/$program"
+    done
+    mv "$made.new" "$made"
 }
