@@ -1,0 +1,189 @@
+# The files in monitoring/, as far as they can be looked at without a server: what they say is what the
+# tools take, each alert is tried, firing and silent, and each format has all metrics.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Metrics;
+use HugeInfo::Host;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use JSON::PP ();
+use Test::More;
+
+my @queries = queries();
+my %optional = map { $_->{collector} => 1 } grep { $_->{collector} eq 'findings' } @queries;
+my $directory = PostgreSQL::Test::Utils::tempdir();
+
+sub write_file { my ($name, $text) = @_; append_to_file("$directory/$name", $text); return "$directory/$name" }
+
+# Exit status and all that a program says.
+sub said { my (@command) = @_; my $out = ''; IPC::Run::run(\@command, '<', '/dev/null', '>', \$out, '2>&1'); return ($? >> 8, $out) }
+
+# Rules: what is in the file of a prefix is what the tests say of it, and nothing passes by chance.
+my $tests = slurp_file(source('monitoring/tests/alerts.yml'));
+my %rules = map { $_ => slurp_file(source("monitoring/prometheus/$_.yml")) } qw(rules rules-cnpg);
+my @alerts = $rules{rules} =~ /- alert: (\w+)/g;
+cmp_ok(scalar @alerts, '>', 10, 'there are alerts');
+SKIP:
+{
+	needs_tools('rules', 'promtool');
+	for ([ 'rules', '' ], [ 'rules-cnpg', 'cnpg_' ])
+	{
+		my ($name, $exporter) = @$_;
+		my $file = source("monitoring/prometheus/$name.yml");
+		my ($status, $out) = said(tool('promtool'), 'check', 'rules', $file);
+		is($status, 0, "$name: promtool check rules") or diag($out);
+		my $for_it = $tests =~ s/\bpg_hugeinfo/${exporter}pg_hugeinfo/gr =~ s{rule_files: .*}{rule_files: [$file]}r;
+		($status, $out) = said(tool('promtool'), 'test', 'rules', write_file("$name.yml", $for_it));
+		is($status, 0, "$name: promtool test rules") or diag($out);
+	}
+	# each alert that is gone is missed, and so is the silence of each that always fires
+	my %broken = (gone => $rules{rules} =~ s/      - alert: .*//sr, always => $rules{rules} =~ s/expr: \|\n(?: {10}.*\n)+ +for: .*/expr: vector(1)/gr);
+	for my $how (sort keys %broken)
+	{
+		my $file = write_file("$how.yml", $broken{$how});
+		my (undef, $out) = said(tool('promtool'), 'test', 'rules', write_file("$how-test.yml", $tests =~ s{rule_files: .*}{rule_files: [$file]}r));
+		my $expected = $how eq 'gone' ? qr/\[\n/ : qr/\[\],/;
+		my %failed = map { $_ => 1 } $out =~ /alertname: *(\w+), time: \w+, *\n\s*exp:$expected/g;
+		is_deeply([ grep { !$failed{$_} } @alerts ], [], "the tests see each alert that is $how");
+	}
+}
+
+SKIP:
+{
+	needs_tools('YAML', 'python3');
+	my $yaml = sub {
+		my ($text) = @_;
+		my ($out, $error) = ('', '');
+		IPC::Run::run([ 'python3', '-c', 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' ], '<', \$text, '>', \$out, '2>', \$error)
+		  or die "not YAML: $error\n";
+		return JSON::PP->new->allow_nonref->decode($out);
+	};
+	my $file = sub { return $yaml->(slurp_file(source("monitoring/$_[0]"))) };
+
+	# the operator's resource has the same groups
+	for my $suffix ('', '-cnpg')
+	{
+		my $resource = $file->("prometheus/prometheusrule$suffix.yml");
+		is("$resource->{apiVersion} $resource->{kind}", 'monitoring.coreos.com/v1 PrometheusRule', "PrometheusRule$suffix: what it is");
+		is_deeply($resource->{spec}, $file->("prometheus/rules$suffix.yml"), "PrometheusRule$suffix: the same rules");
+	}
+
+	# name of a metric => its type and SQL, as the list has it and as a file does
+	my $expected = sub {
+		my ($optional, $type) = @_;
+		return { map { my $query = $_; map { $_->{full_name} => [ $type // $_->{type}, $query->{labels}, $query->{sql} ] } @{ $query->{metrics} } }
+			  grep { !$optional{ $_->{collector} } == !$optional } @queries };
+	};
+	my $exporter_says = sub {
+		my ($queries, @allowed) = @_;
+		my %found;
+		for my $namespace (keys %$queries)
+		{
+			my $query = $queries->{$namespace};
+			is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @allowed } keys %$query ], [], "$namespace: nothing that the tool does not know");
+			my @columns = map { my ($name) = keys %$_; [ $name, $_->{$name}{usage}, $_->{$name}{description} ] } @{ $query->{metrics} };
+			my @labels = map { $_->[0] } grep { $_->[1] eq 'LABEL' } @columns;
+			$found{"${namespace}_$_->[0]"} = [ lc $_->[1], \@labels, $query->{query} =~ s/\n\z//r ] for grep { $_->[1] ne 'LABEL' } @columns;
+		}
+		return \%found;
+	};
+	for my $optional (0, 1)
+	{
+		my $suffix = $optional ? '_findings' : '';
+		is_deeply($exporter_says->($file->("postgres_exporter$suffix.yml"), qw(master cache_seconds query metrics)),
+			$expected->($optional), "postgres_exporter$suffix: every metric");
+
+		my $map = $file->("cloudnativepg$suffix.yml");
+		is("$map->{apiVersion} $map->{kind}", 'v1 ConfigMap', "CloudNativePG$suffix: what it is");
+		ok(exists $map->{metadata}{labels}{'cnpg.io/reload'}, "CloudNativePG$suffix: is read again when it changes");
+		my $queries = $yaml->($map->{data}{queries});
+		is_deeply($exporter_says->($queries, qw(target_databases predicate_query query metrics)), $expected->($optional), "CloudNativePG$suffix: every metric");
+		is_deeply([ grep { "@{$_->{target_databases}}" ne '*' || $_->{predicate_query} !~ /^SELECT EXISTS/ } values %$queries ],
+			[], "CloudNativePG$suffix: only where the extension is");
+
+		my %justwatch;
+		my $jobs = slurp_file(source("monitoring/justwatch_sql_exporter$suffix.yml"));
+		for my $job (@{ $yaml->($optional ? "jobs:\n$jobs" : $jobs)->{jobs} })
+		{
+			for my $query (@{ $job->{queries} })
+			{
+				$justwatch{"$query->{name}_$_"} = [ 'gauge', $query->{labels} // [], $query->{query} =~ s/\n\z//r ] for @{ $query->{values} };
+			}
+		}
+		is_deeply(\%justwatch, $expected->($optional, 'gauge'), "justwatch$suffix: every metric");
+	}
+
+	# burningalchemist's, whose configuration is strict: what each object may have
+	my %may = (collector => [qw(collector_name min_interval metrics queries)], metric => [qw(metric_name type help key_labels values query_ref)],
+		query => [qw(query_name query)], configuration => [qw(collector_files target)], target => [qw(name collectors)]);
+	my $allowed = sub {
+		my ($kind, $object) = @_;
+		is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @{ $may{$kind} } } keys %$object ], [], "sql_exporter: a $kind, and nothing else in it");
+		return $object;
+	};
+	my %collectors;
+	for my $path (map { source("monitoring/sql_exporter/pg_hugeinfo_$_.collector.yml") } qw(status processes numa findings))
+	{
+		my $collector = $allowed->(collector => $yaml->(slurp_file($path)));
+		like($collector->{min_interval}, qr/^\d+s$/, "sql_exporter: $collector->{collector_name} has its interval");
+		my %sql = map { $allowed->(query => $_); $_->{query_name} => $_->{query} =~ s/\n\z//r } @{ $collector->{queries} };
+		for my $metric (@{ $collector->{metrics} })
+		{
+			$allowed->(metric => $metric);
+			$collectors{ $collector->{collector_name} }{ $metric->{metric_name} } = [ $metric->{type}, $metric->{key_labels} // [], $sql{ $metric->{query_ref} } ];
+		}
+	}
+	my $configuration = $allowed->(configuration => $file->('sql_exporter/sql_exporter.yml'));
+	my @on = @{ $allowed->(target => $configuration->{target})->{collectors} };
+	is_deeply({ map { %{ $collectors{$_} } } @on }, $expected->(0), 'sql_exporter: every metric');
+	is_deeply($collectors{pg_hugeinfo_findings}, $expected->(1), 'sql_exporter: the findings');
+}
+
+# Dashboards against Grafana's own types; a text where a number belongs is seen.
+SKIP:
+{
+	needs_tools('dashboards', 'node', 'tsc');
+	my $types = tool('tsc') =~ s{/usr/bin/tsc$}{/node_modules}r;
+	mkdir "$directory/types";
+	symlink $types, "$directory/types/node_modules" or die "symlink: $!\n";
+	append_to_file("$directory/types/json.ts", slurp_file(source('monitoring/tests/grafana/json.ts')));
+	my $typed = sub {
+		my ($name, $json) = @_;
+		my $text = qq(import type { Dashboard } from "\@grafana/schema";\nimport type { Json } from "./json";\nexport const it: Json<Dashboard> = $json;\n);
+		append_to_file("$directory/types/$name.ts", $text);
+	};
+	my @names = qw(server fleet server-cnpg fleet-cnpg);
+	$typed->($_, slurp_file(source("monitoring/grafana/$_.json"))) for @names;
+	$typed->("broken-$_", slurp_file(source('monitoring/grafana/fleet.json')) =~ s/"schemaVersion": 39/$_/r)
+	  for '"schemaVersion": "39"', '"shemaVersion": 39';
+	my @tsc = (tool('tsc'), qw(--noEmit --strict --skipLibCheck --module esnext --moduleResolution bundler --target es2022));
+	my ($status, $out) = said(@tsc, map { "$directory/types/$_.ts" } @names);
+	is($status, 0, 'dashboards: as Grafana types them') or diag($out);
+	for my $broken (glob "$directory/types/broken-*.ts")
+	{
+		($status) = said(@tsc, $broken);
+		isnt($status, 0, 'dashboards: the types see an error');
+	}
+}
+
+# What a panel must have.
+for my $name (qw(server fleet server-cnpg fleet-cnpg))
+{
+	my $dashboard = JSON::PP->new->decode(slurp_file(source("monitoring/grafana/$name.json")));
+	my @panels = grep { $_->{type} ne 'row' } @{ $dashboard->{panels} };
+	is_deeply([ map { $_->{title} } grep { !$_->{description} || !$_->{fieldConfig}{defaults}{unit} } @panels ], [], "$name: unit and description of each panel");
+	my %at;
+	for my $panel (@{ $dashboard->{panels} })
+	{
+		my ($x, $y, $w, $h) = @{ $panel->{gridPos} }{qw(x y w h)};
+		for my $column ($x .. $x + $w - 1) { $at{"$column,$_"}++ for $y .. $y + $h - 1 }
+	}
+	is_deeply([ grep { $at{$_} > 1 || /^(\d+)/ && $1 > 23 } keys %at ], [], "$name: no panel over another");
+	is_deeply([ map { $_->{name} } @{ $dashboard->{templating}{list} } ], [qw(datasource job instance)], "$name: what is chosen");
+}
+
+done_testing;
