@@ -9,7 +9,6 @@ use Exporter 'import';
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
 
-use HugeInfo::Session;
 use HugeInfo::Tools;
 
 our @EXPORT = qw(queries monitored watch samples_of);
