@@ -1,5 +1,5 @@
-# The table and the verdict, from lines ROUND METHOD TPS: of each round the ratio to the second
-# without a call, of these the median and its 95 % confidence interval. That is between two of the
+# The table and the verdict, from lines ROUND METHOD TPS, with -v called=WHAT IS DONE, -v list=METHODS,
+# of which the first is nothing: of each round the ratio to the time without, of these the median and its 95 % confidence interval. That is between two of the
 # ratios, whatever their distribution: as many lie below the true median as coins show heads.
 
 function verdict(low, high) {
@@ -19,12 +19,13 @@ END {
     name["nothing"] = "nothing"
     name["backends"] = "`SELECT * FROM hugeinfo_backends`"
     name["status"] = "`SELECT * FROM hugeinfo_status`"
-    print "| called once a second | `pgbench -S`, tps | ratio | 95 % interval |"
+    name["scrape"] = "all metrics, by postgres_exporter"
+    printf("| %s | `pgbench -S`, tps | ratio | 95 %% interval |\n", called)
     print "|---|---:|---:|---:|"
     rank = int((rounds - 1.96 * sqrt(rounds)) / 2)
     if (rank < 1)
         rank = 1
-    methods = split("nothing backends status", method, " ")
+    methods = split(list, method, " ")
     for (m = 1; m <= methods; m++) {
         for (round = 0; round < rounds; round++) {
             all[round + 1] = tps[round, method[m]]
