@@ -1,6 +1,7 @@
-# The table and the verdict, from lines ROUND METHOD TPS, with -v called=WHAT IS DONE, -v list=METHODS,
-# of which the first is nothing: of each round the ratio to the time without, of these the median and its 95 % confidence interval. That is between two of the
-# ratios, whatever their distribution: as many lie below the true median as coins show heads.
+# The table and the verdict, from lines ROUND METHOD TPS, with -v called=WHEN, and -v list=METHODS,
+# of which the first is nothing: of each round the ratio to the time without a call, of these the
+# median and its 95 % confidence interval. That is between two of the ratios, whatever their
+# distribution: as many lie below the true median as coins show heads.
 
 function verdict(low, high) {
     if (low >= 0.99)

@@ -1,5 +1,5 @@
-# The files in monitoring/, as far as they can be looked at without a server: what they say is what the
-# tools take, each alert is tried, firing and silent, and each format has all metrics.
+# The files in monitoring/, as far as they can be looked at without a server: what they say is what
+# the tools take, each alert is tried, firing and silent, and each format has all metrics.
 use strict;
 use warnings;
 
@@ -119,7 +119,7 @@ SKIP:
 
 	# burningalchemist's, whose configuration is strict: what each object may have
 	my %may = (collector => [qw(collector_name min_interval metrics queries)], metric => [qw(metric_name type help key_labels values query_ref)],
-		query => [qw(query_name query)], configuration => [qw(collector_files target)], target => [qw(name collectors)]);
+		query => [qw(query_name query)], configuration => [qw(collector_files target)], target => [qw(name data_source_name collectors)]);
 	my $allowed = sub {
 		my ($kind, $object) = @_;
 		is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @{ $may{$kind} } } keys %$object ], [], "sql_exporter: a $kind, and nothing else in it");
@@ -139,6 +139,7 @@ SKIP:
 	}
 	my $configuration = $allowed->(configuration => $file->('sql_exporter/sql_exporter.yml'));
 	my @on = @{ $allowed->(target => $configuration->{target})->{collectors} };
+	like($configuration->{target}{data_source_name}, qr{^postgres://}, 'sql_exporter: which server');
 	is_deeply({ map { %{ $collectors{$_} } } @on }, $expected->(0), 'sql_exporter: every metric');
 	is_deeply($collectors{pg_hugeinfo_findings}, $expected->(1), 'sql_exporter: the findings');
 }

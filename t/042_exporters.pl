@@ -1,6 +1,6 @@
-# Debian's postgres_exporter and sql_exporter, as pg_monitor, on a server on small and on huge pages:
-# every metric arrives with the value that SQL gives, as Prometheus wants it, and CloudNativePG's
-# queries run as it runs them.
+# Debian's postgres_exporter and sql_exporter, as pg_monitor, on a server on small and on huge
+# pages: every metric arrives with the value that SQL gives, as Prometheus wants it, and
+# CloudNativePG's queries run as it runs them.
 use strict;
 use warnings;
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::list::{Collector, List, Part, Query};
 
-/// A format: which sees `generated`, a line for its top, `schema`, `prefix`, `collectors` with their
-/// `queries`, and all `queries`.
+/// A format: which sees `generated`, a line for its top, `schema`, `prefix`, `collectors` with
+/// their `queries`, and all `queries`.
 pub fn format(list: &List, part: Part, template: &str) -> Result<String, Error> {
     #[derive(Serialize)]
     struct Collectors<'a> {
@@ -43,8 +43,8 @@ pub fn format(list: &List, part: Part, template: &str) -> Result<String, Error> 
     )
 }
 
-/// What a template says of a context. Filters beside minijinja's own: `quoted`, text as JSON, YAML and
-/// TOML quote it.
+/// What a template says of a context. Filters beside minijinja's own: `quoted`, text as JSON, YAML
+/// and TOML quote it.
 pub fn render(template: &str, context: Value) -> Result<String, Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
