@@ -1,0 +1,242 @@
+# fleet/hugeinfo-fleet over real servers in every state: what each line and the JSON say against the
+# servers' own words, exit statuses, and how many programs it has running.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use IO::Socket::UNIX;
+use IPC::Run ();
+use JSON::PP ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Socket qw(SOCK_STREAM);
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $kb = default_page_kb();
+my $dir = PostgreSQL::Test::Utils::tempdir_short();
+my $script = source('fleet/hugeinfo-fleet');
+local $ENV{PGPASSFILE} = "$dir/pgpass";
+
+sub write_file { my ($name, $text) = @_; append_to_file("$dir/$name", $text); chmod 0600, "$dir/$name"; return "$dir/$name" }
+
+# Its output, and its exit status.
+sub fleet
+{
+	my (@arguments) = @_;
+	my $input = ref $arguments[0] ? ${ shift @arguments } : '';
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ $script, @arguments ], '<', \$input, '>', \$out, '2>', \$error);
+	my $exit = $? >> 8;
+	note($out, $error);
+	return ($exit, $out, $error);
+}
+
+sub fleet_json
+{
+	my (@arguments) = @_;
+	my ($exit, $out) = fleet(@arguments, '--json');
+	my $answer = JSON::PP->new->utf8->decode($out);
+	$answer->{by_name} = { map { $_->{name} => $_ } @{ $answer->{servers} } };
+	return ($exit, $answer);
+}
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+configure($primary, shared_buffers => '16MB', max_connections => 20, huge_pages => 'off');
+$primary->start;
+$primary->safe_psql('postgres', q{
+	CREATE SCHEMA "Huge Info"; CREATE EXTENSION pg_hugeinfo SCHEMA "Huge Info"; GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor;
+	CREATE ROLE nobody_special LOGIN; CREATE ROLE monitoring LOGIN IN ROLE pg_monitor PASSWORD 'xyzzy'});
+$primary->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby);
+
+my $bare = PostgreSQL::Test::Cluster->new('bare');
+$bare->init;
+$bare->start;
+
+# As an extension was before some of its columns came.
+my $older = new_server('older', huge_pages => 'off');
+$older->safe_psql('postgres', q{
+	ALTER EXTENSION pg_hugeinfo DROP VIEW hugeinfo_status;
+	ALTER VIEW hugeinfo_status RENAME TO newer;
+	CREATE VIEW hugeinfo_status AS SELECT status, reason, in_use FROM newer;
+	ALTER EXTENSION pg_hugeinfo ADD VIEW hugeinfo_status;
+	UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'pg_hugeinfo'});
+
+my $with_password = new_server('with_password', huge_pages => 'off', 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
+$with_password->safe_psql('postgres', q(CREATE ROLE monitoring LOGIN IN ROLE pg_monitor PASSWORD 'xyzzy'));
+unlink $with_password->data_dir . '/pg_hba.conf';
+append_to_file($with_password->data_dir . '/pg_hba.conf', "local all monitoring scram-sha-256\nlocal all all trust\n");
+$with_password->reload;
+write_file('pgpass', "*:*:*:monitoring:xyzzy\n");
+
+my $down = PostgreSQL::Test::Cluster->new('down');
+
+# Takes connections, and says nothing.
+my $silent = IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => "$dir/.s.PGSQL.5432", Listen => 100) or die "$dir: $!\n";
+
+sub service { my ($name, $node, $more) = @_; return "[$name]\nhost=" . $node->host . "\nport=" . $node->port . "\n" . ($more // '') . "\n" }
+my $services = write_file('services',
+	"# comment\n" . service('primary', $primary) . service('standby', $standby, "user=monitoring\n") . service('bare', $bare) . service('older', $older)
+	  . service('with-password', $with_password, "user=monitoring\n") . service('down', $down)
+	  . service('stranger', $primary, "user=xyzzy\n") . service('not a monitor', $primary, "user=nobody_special\n")
+	  . "[silent]\nhost=$dir\n");
+
+my ($exit, $answer) = fleet_json('--service-file', $services, '--timeout', 2);
+my $seen = $answer->{by_name};
+is($exit, 2, 'the worst is a server that is down');
+is($answer->{status}, 'critical', 'which the JSON says');
+is(scalar @{ $answer->{servers} }, 9, 'a line for each server');
+
+sub as_on
+{
+	my ($name, $node, $where) = @_;
+	my $status = JSON::PP->new->decode($node->safe_psql('postgres', "SELECT to_json(s) FROM ${where}hugeinfo_status AS s"));
+	# what other servers of this host want is part of these, and changes as they come and go
+	delete @$status{qw(recommended_nr_hugepages remedy)};
+	is_deeply({ map { $_ => $seen->{$name}{$_} } keys %$status }, $status, "$name: as its own SQL says");
+	is($seen->{$name}{is_standby} ? 't' : 'f', $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), "$name: its role");
+	return;
+}
+as_on('primary', $primary, '"Huge Info".');
+as_on('standby', $standby, '"Huge Info".');
+as_on('with-password', $with_password, '');
+is($seen->{'with-password'}{status}, 'ok', 'a password of ~/.pgpass, and small pages on purpose');
+as_on('older', $older, '');
+is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is told from the newest');
+like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
+  for [ 'bare', qr/^unknown no extension pg_hugeinfo in database postgres$/ ], [ 'down', qr/^critical .*(?:No such file|refused)/ ],
+  [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown no right to look: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ],
+  [ 'silent', qr/^critical .*(?:no answer within 2 s|timeout expired)/ ];
+
+my ($text_exit, $text) = fleet('--service-file', $services, '--timeout', 2);
+my @lines = split /\n/, $text;
+is($text_exit, $exit, 'the same exit status as text');
+my %weight = (OK => 0, UNKNOWN => 1, WARNING => 2, CRITICAL => 3);
+my @weights = map { $weight{ (split)[0] } } @lines[ 0 .. 8 ];
+is_deeply(\@weights, [ sort { $b <=> $a } @weights ], 'the worst come first');
+is_deeply([ map { /^\w+ +(\S.*?)  / } @lines[ 0 .. 8 ] ], [ map { $_->{name} } @{ $answer->{servers} } ], 'in the order of the JSON');
+like($lines[-1], qr/^CRITICAL: 9 servers: 2 critical, /, 'the sum is last');
+
+for (
+	[ 0, 'ok', 'with-password' ], [ 1, 'warning', 'primary' ], [ 2, 'critical', 'down' ], [ 3, 'unknown', 'bare' ], [ 1, 'warning', 'bare', 'primary' ],
+	[ 3, 'unknown', 'with-password,bare' ])
+{
+	my ($expected, $status, @names) = @$_;
+	# small pages are asked for, so nothing is wrong unless the host has idle pages
+	is((fleet('--service-file', $services, '--services', join ',', @names))[0], $expected, "@names: exit status for $status");
+}
+for ([ 'an unknown option', '--xyzzy' ], [ 'no file', '--service-file', "$dir/none" ], [ 'no jobs', '--jobs', 0 ], [ 'two sources', '--list', $services, '--patroni', $services ],
+	[ 'no JSON', '--patroni', $services ], [ 'no servers', '--list', '/dev/null' ])
+{
+	my ($what, @arguments) = @$_;
+	my ($wrong, $out, $error) = fleet(@arguments);
+	is($wrong, 3, "$what: exit status 3");
+	like($error, qr/^hugeinfo-fleet: .*; see --help$/m, "$what: says what");
+	is($out, '', "$what: nothing else");
+}
+like((fleet('--help'))[1], qr/--service-file/, '--help');
+
+# From Patroni, with ports as it shows them, and a member that is not there yet.
+{
+	my $list = JSON::PP->new->encode([
+			(map { { Cluster => 'main', Member => $_->name, Host => $_->host . ':' . $_->port, Role => 'Replica', State => 'streaming' } } $primary, $standby),
+			{ Cluster => 'main', Member => 'new', Host => '', Role => 'Replica', State => 'creating replica' } ]);
+	my ($status, $patroni) = fleet_json(\$list, '--patroni', '-');
+	is($status, 2, 'patronictl list: a member without a host is critical');
+	is($patroni->{by_name}{new}{reason}, 'Patroni names no host: creating replica', 'and says why');
+	is($patroni->{by_name}{standby}{system_identifier}, $patroni->{by_name}{primary}{system_identifier}, 'the others answer');
+	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has the name that Patroni has for it');
+}
+
+# Conninfo, a line each.
+{
+	my @conninfos = (map { 'host=' . $_->host . ' port=' . $_->port } $primary, $bare);
+	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres', 'no-such-host.invalid:5433');
+	my (undef, $conninfos) = fleet_json('--list', $list, '--schema', 'Huge Info');
+	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first answers');
+	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: taken as it is');
+	my @refused = grep { $_->{reason} =~ /pgpass/ } @{ $conninfos->{servers} };
+	is(scalar @refused, 2, 'passwords in a list are not used');
+	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'nor shown');
+	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a name alone is a host');
+}
+
+sub children { my ($pid) = @_; return eval { split ' ', slurp_file("/proc/$pid/task/$pid/children") } }
+my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12);
+
+{
+	my ($most, $out) = (0, '');
+	my $run = IPC::Run::start([ $script, '--service-file', $many, '--jobs', 4, '--timeout', 1 ], '>', \$out);
+	my $pid = $run->{KIDS}[0]{PID};
+	while ($run->pumpable)
+	{
+		$run->pump_nb;
+		my $now = () = children($pid);
+		$most = $now if $now > $most;
+		sleep 0.02;
+	}
+	$run->finish;
+	is($most, 4, '--jobs: so many programs at once, and no more');
+	is(scalar(() = $out =~ /^CRITICAL  silent/mg), 12, 'and each has its line');
+}
+
+for my $signal ([ INT => 130 ], [ TERM => 143 ])
+{
+	my ($name, $expected) = @$signal;
+	my $run = IPC::Run::start([ $script, '--service-file', $many, '--jobs', 12, '--timeout', 600 ], '>', \my $out);
+	my $pid = $run->{KIDS}[0]{PID};
+	my @children;
+	# Perl's child becomes psql
+	until_true(sub { @children = children($pid); 12 == grep { (eval { slurp_file("/proc/$_/comm") } // '') eq "psql\n" } @children })
+	  or die "psql does not run\n";
+	kill $name, $pid;
+	$run->finish;
+	is($run->result(0), $expected, "SIG$name: exit status");
+	is_deeply([ grep { -e "/proc/$_" } @children ], [], "SIG$name: all that it started has ended");
+}
+
+{
+	my $hundreds = write_file('hundreds', join '', map { service("primary$_", $primary) } 1 .. 200);
+	my ($status, $fleet) = fleet_json('--service-file', $hundreds);
+	is($status, 1, '200 servers: exit status');
+	is_deeply([ map { $_->{in_use} ? $_->{name} : () } @{ $fleet->{servers} } ], [], '200 servers: all have answered');
+	is(scalar(grep { defined $_->{in_use} } @{ $fleet->{servers} }), 200, '200 servers: each');
+}
+
+SKIP:
+{
+	my $name = 'an uneven cluster';
+	needs_host($name);
+	configure($_, huge_pages => 'try') for $primary, $standby;
+	$_->stop for $with_password, $older, $standby, $primary;
+	pools_of_one_size($kb, 0);
+	$primary->start;
+	set_pool($kb, 60);
+	$standby->start;
+	is(segment($standby->{_pid})->{page_bytes}, 1024 * $kb, "$name: the standby is on huge pages");
+	is(segment($primary->{_pid})->{page_bytes}, base_page(), "$name: its primary is not");
+	(undef, my $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	my ($cluster) = @{ $uneven->{clusters} };
+	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON says so");
+	like((fleet('--service-file', $services, 'primary', 'standby'))[1],
+		qr/^WARNING  cluster \d+ is uneven: on huge pages standby; on small pages primary: a failover loses huge pages$/m, "$name: so does a line");
+	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary, $standby;
+	configure($primary, 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
+	$_->reload for $primary, $standby;
+	(my $even, $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not where small pages are on purpose");
+}
+
+$_->stop for $bare, $with_password, $older, $standby, $primary;
+done_testing;
