@@ -1,11 +1,11 @@
--- One view over all servers, by postgres_fdw: fleet.status. Run this file once for each server, as a
--- superuser, in a database of a server that reaches all others:
+-- One view over all servers, by postgres_fdw: fleet.status. Run this file once for each server, as
+-- a superuser, in a database of a server that reaches all others:
 --
 --   psql -d postgres -v server=db1 -v host=db1.example.com -v cluster=main -f postgres_fdw.sql
 --
 -- Variables, with what is taken without them:
---   server   its name in the view, and of a foreign table in the schema fleet (none: has to be given)
---   host     where it is, as libpq takes it (none: has to be given)
+--   server   its name in the view, and of a foreign table in the schema fleet; has to be given
+--   host     where it is, as libpq takes it; has to be given
 --   port     5432
 --   dbname   the database that has the extension (postgres)
 --   user     a member of pg_monitor there (monitoring)
@@ -18,9 +18,9 @@
 -- Passwords: in ~/.pgpass of the operating system's user that runs this PostgreSQL.
 --
 -- postgres_fdw raises an error for a server that is down, and that would end a plain view. So a
--- function asks each server within a block of its own, and an error becomes that server's line.
--- What it costs: servers are asked one after another; one that does not answer takes `timeout`; each
--- takes a connection, which closes with the transaction, and a subtransaction.
+-- function asks each server within a block of its own, and an error becomes a row like others.
+-- What it costs: servers are asked one after another; one that does not answer takes `timeout`;
+-- each takes a connection, which closes with the transaction, and a subtransaction.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -95,7 +95,7 @@ BEGIN
                 EXIT;
             EXCEPTION WHEN query_canceled OR OTHERS THEN
                 GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT, detail = PG_EXCEPTION_DETAIL;
-                -- Cancelled there, by the timeout of this file; or here, by somebody who wants no more.
+                -- Cancelled there, by the timeout of this file; or here, by whoever asks.
                 IF SQLSTATE = '57014' AND context NOT LIKE '%hugeinfo_status%' THEN
                     RAISE;
                 END IF;

@@ -11,6 +11,8 @@ check_tools() {
     need python3-yaml python3 -c 'import yaml'
     need nodejs command -v node
     need npm command -v npm
+    need ansible-core command -v ansible-playbook
+    need ansible-lint command -v ansible-lint
 }
 
 unpack_tools() {
