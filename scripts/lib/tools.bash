@@ -13,6 +13,7 @@ check_tools() {
     need npm command -v npm
     need ansible-core command -v ansible-playbook
     need ansible-lint command -v ansible-lint
+    need libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
 }
 
 unpack_tools() {

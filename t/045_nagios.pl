@@ -1,0 +1,212 @@
+# monitoring/check_pg_hugeinfo, as Nagios and Icinga run it: exit status, words and figures against
+# what SQL says, for servers that are well, not so well, about to break, and not there.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IO::Socket::INET;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $plugin = source('monitoring/check_pg_hugeinfo');
+my $kb = default_page_kb();
+my $node = new_server('nagios', huge_pages => 'off');
+$node->safe_psql('postgres', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor; CREATE ROLE "no one" LOGIN; CREATE DATABASE "an other"');
+my $sql;
+sub connect_anew { $sql->close if $sql; $sql = HugeInfo::Session->new($node, user => 'monitor'); return }
+connect_anew();
+my @monitor = ('--hostname', $node->host, '-p', $node->port, '--username=monitor');
+
+# Run with these options; in its answer the first line without perfdata, perfdata, and the rest.
+sub run_plugin
+{
+	my (@options) = @_;
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ $plugin, @options ], '<', '/dev/null', '>', \$out, '2>', \$error);
+	my ($first, $more) = split /\n/, $out, 2;
+	my ($line, $perfdata) = split / \| /, $first, 2;
+	return { exit => $? >> 8, line => $line, perfdata => $perfdata // '', more => $more // '', out => $out, error => $error };
+}
+
+my %WORDS = (0 => 'OK', 1 => 'WARNING', 2 => 'CRITICAL', 3 => 'UNKNOWN');
+
+sub answers
+{
+	my ($answer, $exit, $line, $name) = @_;
+	is($answer->{error}, '', "$name: no complaint");
+	is($answer->{exit}, $exit, "$name: the exit status") or diag($answer->{out});
+	like($answer->{line}, qr/^HUGEPAGES $WORDS{$exit} - $line/, "$name: the status line");
+	return;
+}
+
+# All that it says, against SQL: which checks count is given as a condition.
+sub compare_with_sql
+{
+	my ($name, $condition, @options) = @_;
+	my $answer = run_plugin(@monitor, @options);
+	my @checks = $sql->rows("SELECT name, status, severity, finding, remedy FROM hugeinfo_checks WHERE NOT is_muted AND $condition");
+	my ($worst) = sort { $b->{severity} <=> $a->{severity} || ($b->{name} eq 'huge_pages') - ($a->{name} eq 'huge_pages') || $a->{name} cmp $b->{name} } @checks;
+	my %exits = (ok => 0, unknown => 3, warning => 1, critical => 2);
+	answers($answer, $exits{ $worst->{status} }, qr/$worst->{name}: \Q$worst->{finding}\E/, $name);
+	for my $check (grep { $_->{severity} > 0 } @checks)
+	{
+		my $shown = uc($check->{status}) . ": $check->{name}: $check->{finding}\n" . ($check->{remedy} ? "    $check->{remedy}\n" : '');
+		isnt(index($answer->{more}, $shown =~ s/\|/¦/gr), -1, "$name: $check->{name} is in the long output");
+	}
+	my $lines = grep { /^[A-Z]+: / } split /\n/, $answer->{more};
+	is($lines, scalar(grep { $_->{severity} > 0 } @checks), "$name: and no others");
+	compare_perfdata($answer, \@checks, $name);
+	return $answer;
+}
+
+sub compare_perfdata
+{
+	my ($answer, $checks, $name) = @_;
+	my ($status) = $sql->rows(<<~'SQL');
+		SELECT in_use::int AS in_use, fits_after_restart::int AS fits_after_restart, segment_bytes, required_huge_pages AS required_pages,
+		       shortfall_pages, recommended_nr_hugepages AS recommended_pages
+		FROM hugeinfo_status
+		SQL
+	for my $word (qw(critical warning unknown))
+	{
+		$status->{"checks_$word"} = grep { $_->{status} eq $word } @$checks;
+	}
+	my %shown = $answer->{perfdata} =~ /(\S+?)=(\d+)B?;\S*/g;
+	is_deeply(\%shown, $status, "$name: perfdata");
+  SKIP:
+	{
+		cannot("$name: perfdata as others read it: there is no Monitoring::Plugin: scripts/setup tests") unless eval { require Monitoring::Plugin::Performance; 1 };
+		my @read = Monitoring::Plugin::Performance->parse_perfstring($answer->{perfdata});
+		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata as Monitoring::Plugin reads it");
+		is_deeply([ map { $_->label } grep { $_->uom eq 'B' } @read ], ['segment_bytes'], "$name: its units");
+		my %alerts = map { $_->label => $_->threshold->get_status($_->value) } @read;
+		my %expected = map { $_ => 0 } keys %$status;
+		$expected{checks_critical} = 2 if $status->{checks_critical};
+		$expected{checks_warning} = 1 if $status->{checks_warning};
+		is_deeply(\%alerts, \%expected, "$name: its thresholds");
+	}
+	return;
+}
+
+# The same names as in every other tool.
+{
+	my %names = map { $_ => 1 } slurp_file(source('monitoring/metrics.json')) =~ /"full_name": "pg_hugeinfo_(\w+)"/g;
+	my ($figures) = map { s/B?;\S*//gr } run_plugin(@monitor)->{perfdata};
+	my @labels = map { s/=.*//r } split / /, $figures;
+	is_deeply([ grep { !/^checks_/ && !$names{$_} } @labels ], [], 'figures have the names of metrics');
+}
+
+{
+	my $name = 'huge_pages = off';
+	compare_with_sql($name, 'true');
+	compare_with_sql("$name, one check", q(name = 'huge_pages'), '--check', 'huge_pages');
+	compare_with_sql("$name, some checks", q(name IN ('huge_page_size', 'swap', 'memlock')), '--check=huge_page_size,swap', '-c', 'memlock');
+	compare_with_sql("$name, not one", q(name <> 'huge_pages'), '-i', 'huge_pages');
+	compare_with_sql("$name, neither", q(name NOT IN ('huge_pages', 'oom_protection')), '--ignore=huge_pages', '--ignore', 'oom_protection');
+
+	$name = 'muted';
+	$node->safe_psql('postgres', q(ALTER ROLE monitor SET pg_hugeinfo.muted_checks = 'huge_pages, no_such_check'));
+	connect_anew();
+	compare_with_sql($name, q(name <> 'huge_pages'));
+	answers(run_plugin(@monitor, '-c', 'huge_pages'), 0, qr/every check is muted or ignored$/, "$name, the only check");
+	$node->safe_psql('postgres', 'ALTER ROLE monitor RESET ALL');
+	connect_anew();
+}
+
+SKIP:
+{
+	my $name = 'fallen back';
+	needs_host($name);
+	pools_of_one_size($kb, 0);
+	restarts($node, huge_pages => 'try');
+	connect_anew();
+	answers(compare_with_sql($name, 'true'), 1, qr/huge_pages: huge_pages = try fell back/, $name);
+
+	$name = 'on huge pages';
+	pools_of_one_size($kb, required_pages($node, $kb));
+	restarts($node, huge_pages => 'on');
+	connect_anew();
+	compare_with_sql($name, 'true');
+	answers(run_plugin(@monitor, '-c', 'huge_pages,restart'), 0, qr/huge_pages: main segment .* huge pages/, $name);
+
+	$name = 'a restart would fail';
+	# in use, they are not taken away, but do not come back
+	set_pool($kb, 0);
+	answers(compare_with_sql($name, 'true'), 2, qr/restart: .*would fail/, $name);
+}
+
+# Whatever a finding says, the answer keeps its form.
+{
+	my $name = 'odd findings';
+	my $columns = q('{}'::jsonb AS evidence, remedy, NULL::jsonb AS steps);
+	$node->safe_psql('an other', <<~SQL);
+		CREATE SCHEMA "od'd |";
+		CREATE EXTENSION pg_hugeinfo SCHEMA "od'd |";
+		GRANT USAGE ON SCHEMA "od'd |" TO pg_monitor;
+		CREATE OR REPLACE VIEW "od'd |".hugeinfo_checks AS
+		SELECT name, status, severity, false AS is_muted, finding, $columns
+		FROM (VALUES ('huge_pages', 'unknown', 1, E'a | x=1\\r\\n\\tOK: "b" \\\\ \$(c) \\x1b[2J', E'd | e\\nf'), ('swap', 'ok', 0, 'well', NULL))
+		     AS c (name, status, severity, finding, remedy);
+		SQL
+	my $answer = run_plugin(@monitor, '-d', 'an other');
+	answers($answer, 3, qr/huge_pages: a ¦ x=1 OK: "b" \\ \$\(c\) \[2J$/, $name);
+	is($answer->{more}, qq(UNKNOWN: huge_pages: a ¦ x=1 OK: "b" \\ \$(c) [2J\n    d ¦ e f\n), "$name: the long output");
+	like($answer->{perfdata}, qr/^checks_critical=0;;0;0; checks_warning=0;0;;0; checks_unknown=1;/, "$name: perfdata");
+	answers(run_plugin(@monitor, '--dbname=an other', '-i', 'huge_pages'), 0, qr/swap: well$/, "$name, ignored");
+}
+
+# What can't be asked.
+answers(run_plugin(@monitor, '-d', 'template1'), 3, qr/no extension pg_hugeinfo in database template1: .*CREATE EXTENSION pg_hugeinfo$/, 'no extension');
+answers(run_plugin(@monitor, '-U', 'no one'),
+	3, qr/role "no one" may not read public\.hugeinfo_checks: GRANT USAGE ON SCHEMA public TO "no one"; GRANT pg_monitor TO "no one"$/, 'no rights');
+$node->safe_psql('postgres', $_) for run_plugin(@monitor, '-U', 'no one')->{line} =~ /checks: (.*)/;
+is(run_plugin(@monitor, '-U', 'no one')->{line}, run_plugin(@monitor)->{line}, 'no rights: with what it says to type, it answers');
+answers(run_plugin(@monitor, @$_), 3, qr/.*/, "not an option: @$_")
+  for [ '--frequency', '1' ], ['-x'], ['more'], ['--port'], [ '-t', '' ], [ '-t', '0' ], [ '-t', '1.5' ], [ '--timeout=1; id' ], ['--check'];
+answers(run_plugin(@monitor, '-c', q(huge_pages,it's)), 3, qr/there is no check it's: there are cgroup_fault_limit, .*thp_shared$/, 'no such check');
+like(run_plugin('--help')->{out}, qr/^usage: check_pg_hugeinfo /m, 'help');
+is(run_plugin('--version')->{out},
+	'check_pg_hugeinfo ' . $node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo')) . "\n", 'the version');
+{
+	my $empty = PostgreSQL::Test::Utils::tempdir();
+	symlink "/usr/bin/$_", "$empty/$_" for qw(sed tr timeout);
+	local $ENV{PATH} = $empty;
+	answers(run_plugin(@monitor), 3, qr/no psql/, 'no psql');
+}
+
+# All of the connection by a service, and options beside it.
+{
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/pg_service.conf';
+	append_to_file($file, sprintf "[well]\nhost=%s\nport=%s\ndbname=postgres\nuser=monitor\n", $node->host, $node->port);
+	local %ENV = (%ENV, PGSERVICEFILE => $file);
+	delete @ENV{qw(PGHOST PGPORT PGDATABASE PGUSER)};
+	is(run_plugin('--service', 'well')->{line}, run_plugin(@monitor)->{line}, 'a service');
+	answers(run_plugin('--service=well', '-d', 'template1'), 3, qr/no extension/, 'a service: options go first');
+	answers(run_plugin('--service', 'ill'), 2, qr/no connection: .*"ill"/, 'no such service');
+}
+
+# A server that takes the connection and then says nothing.
+{
+	my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die "no socket: $@\n";
+	answers(run_plugin('-H', '127.0.0.1', '-p', $silent->sockport, '-t', 1), 2, qr/no answer within 1 s$/, 'a silent server');
+}
+
+# A query that hangs: a view that somebody has locked.
+{
+	my $holder = HugeInfo::Session->new($node);
+	$holder->value('BEGIN; LOCK hugeinfo_checks IN ACCESS EXCLUSIVE MODE');
+	answers(run_plugin(@monitor, '-t', 1), 2, qr/no answer within 1 s$/, 'a lock');
+	$holder->close;
+}
+
+$sql->close;
+$node->stop;
+answers(run_plugin(@monitor), 2, qr/no connection: psql: error: connection to server on socket .* failed: /, 'no server');
+done_testing;
