@@ -80,6 +80,30 @@ pub const OUTPUTS: &[(&str, Make)] = &[
         "cloudnativepg_findings.yml",
         template!("cloudnativepg.yml", Optional),
     ),
+    (
+        "telegraf/pg_hugeinfo.conf",
+        template!("telegraf.conf", Always),
+    ),
+    (
+        "telegraf/pg_hugeinfo_findings.conf",
+        template!("telegraf.conf", Optional),
+    ),
+    (
+        "datadog/pg_hugeinfo.yaml",
+        template!("datadog.yaml", Always),
+    ),
+    (
+        "datadog/pg_hugeinfo_findings.yaml",
+        template!("datadog.yaml", Optional),
+    ),
+    (
+        "pgwatch/pg_hugeinfo.yaml",
+        template!("pgwatch.yaml", Always),
+    ),
+    (
+        "pgwatch/pg_hugeinfo_findings.yaml",
+        template!("pgwatch.yaml", Optional),
+    ),
     ("prometheus/rules.yml", rules!("", "rules.yml")),
     ("prometheus/rules-cnpg.yml", rules!("cnpg_", "rules.yml")),
     (
