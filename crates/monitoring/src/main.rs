@@ -8,6 +8,7 @@ mod list;
 mod outputs;
 mod rules;
 mod template;
+mod zabbix;
 
 use std::error::Error;
 use std::fs;

@@ -7,6 +7,7 @@ use crate::list::List;
 use crate::list::Part::{Always, Only, Optional};
 use crate::rules;
 use crate::template::format;
+use crate::zabbix;
 
 type Make = fn(&List) -> Result<String, Box<dyn Error>>;
 
@@ -103,6 +104,27 @@ pub const OUTPUTS: &[(&str, Make)] = &[
     (
         "pgwatch/pg_hugeinfo_findings.yaml",
         template!("pgwatch.yaml", Optional),
+    ),
+    ("zabbix/template.yaml", zabbix::make),
+    (
+        "zabbix/pg_hugeinfo.conf",
+        template!("zabbix/pg_hugeinfo.conf", Always),
+    ),
+    (
+        "zabbix/pg_hugeinfo/status.sql",
+        template!("zabbix/query.sql", Only("status")),
+    ),
+    (
+        "zabbix/pg_hugeinfo/processes.sql",
+        template!("zabbix/query.sql", Only("processes")),
+    ),
+    (
+        "zabbix/pg_hugeinfo/numa.sql",
+        template!("zabbix/query.sql", Only("numa")),
+    ),
+    (
+        "zabbix/pg_hugeinfo/findings.sql",
+        template!("zabbix/query.sql", Only("findings")),
     ),
     ("prometheus/rules.yml", rules!("", "rules.yml")),
     ("prometheus/rules-cnpg.yml", rules!("cnpg_", "rules.yml")),

@@ -6,10 +6,16 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Va
 use serde::Serialize;
 
 use crate::list::{Collector, List, Part, Query};
+use crate::zabbix;
 
 /// A format: which sees `generated`, a line for its top, `schema`, `prefix`, `collectors` with
 /// their `queries`, and all `queries`.
 pub fn format(list: &List, part: Part, template: &str) -> Result<String, Error> {
+    format_with(list, part, template, context! {})
+}
+
+/// The same, which sees more.
+pub fn format_with(list: &List, part: Part, template: &str, more: Value) -> Result<String, Error> {
     #[derive(Serialize)]
     struct Collectors<'a> {
         name: &'a str,
@@ -39,6 +45,7 @@ pub fn format(list: &List, part: Part, template: &str) -> Result<String, Error> 
             optional => part == Part::Optional,
             collectors => Serde(&collectors),
             queries => Serde(&queries),
+            ..more
         },
     )
 }
@@ -57,6 +64,7 @@ pub fn render(template: &str, context: Value) -> Result<String, Error> {
             .build()?,
     );
     environment.add_filter("quoted", quoted);
+    environment.add_filter("uuid", zabbix::uuid);
     environment.render_str(template, context)
 }
 

@@ -1,0 +1,107 @@
+//! The template of Zabbix: items from the list of metrics, triggers from the list of alerts.
+
+use std::error::Error;
+
+use hugeinfo::advice::muted;
+use minijinja::context;
+use minijinja::value::Serde;
+use serde::Serialize;
+use uuid::{Builder, Uuid};
+
+use crate::list::{List, Part};
+use crate::rules::{Alert, Rules};
+use crate::template;
+
+/// The template's name, which stands before each key in an expression.
+const TEMPLATE: &str = "PostgreSQL huge pages by pg_hugeinfo";
+
+/// A trigger, in Zabbix's words.
+#[derive(Serialize)]
+struct Trigger {
+    alert: String,
+    name: String,
+    expression: String,
+    priority: &'static str,
+    description: String,
+    /// The query that has a row for each of them.
+    each: Option<String>,
+}
+
+pub fn make(list: &List) -> Result<String, Box<dyn Error>> {
+    let rules = Rules::read(&list.prefix)?;
+    let triggers: Vec<_> = rules
+        .alerts
+        .iter()
+        .flat_map(|alert| triggers(alert, &list.prefix, &rules.runbook))
+        .collect();
+    Ok(template::format_with(
+        list,
+        Part::Always,
+        include_str!("../templates/zabbix/template.yaml"),
+        context! {
+            template => TEMPLATE,
+            checks => muted::known().collect::<Vec<_>>(),
+            triggers => Serde(&triggers),
+        },
+    )?)
+}
+
+fn triggers(alert: &Alert, prefix: &str, runbook: &str) -> Vec<Trigger> {
+    let priority = match alert.severity.as_str() {
+        "critical" => "HIGH",
+        "warning" => "WARNING",
+        _ => "INFO",
+    };
+    let make = |expr: &str, check: &str, each: &Option<String>| {
+        let text = |text: &str| {
+            text.replace("{{ $labels.instance }}", "{HOST.NAME}")
+                .replace("{{ $labels.page_size }}", "{#PAGE_SIZE}")
+                .replace("{{ $labels.name }}", check)
+                .replace("{{ $value | humanize }}", "{ITEM.LASTVALUE1}")
+        };
+        let section = match check {
+            "" => String::new(),
+            check => format!("\n{runbook}#{check}"),
+        };
+        Trigger {
+            alert: alert.name.clone(),
+            name: text(&alert.summary),
+            expression: expr
+                .replace("CHECK", &format!("{prefix}_check_severity[\"{check}\"]"))
+                .replace(&format!("{prefix}_"), &format!("/{TEMPLATE}/{prefix}_"))
+                .trim()
+                .replace('\n', " "),
+            priority,
+            description: text(&alert.description) + &section,
+            each: each.clone(),
+        }
+    };
+    let mut made = Vec::new();
+    for trigger in &alert.zabbix {
+        let checks: Vec<&str> = match &trigger.except {
+            Some(except) => muted::known()
+                .filter(|name| !except.iter().any(|other| other == name))
+                .collect(),
+            None => trigger.checks.iter().map(String::as_str).collect(),
+        };
+        if checks.is_empty() {
+            made.push(make(&trigger.expr, &alert.check, &trigger.each));
+        }
+        for check in checks {
+            made.push(make(&trigger.expr, check, &trigger.each));
+        }
+    }
+    made
+}
+
+/// Zabbix knows what it has imported by a random number: always the same one for the same name.
+pub fn uuid(name: &str) -> String {
+    let bytes = Uuid::new_v5(
+        &Uuid::NAMESPACE_OID,
+        format!("pg_hugeinfo {name}").as_bytes(),
+    );
+    Builder::from_random_bytes(bytes.into_bytes())
+        .into_uuid()
+        .simple()
+        .to_string()
+}
