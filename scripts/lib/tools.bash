@@ -3,6 +3,10 @@
 # Debian's packages of these start a service, now and at each boot. So they are unpacked, not
 # installed. Ordinary users can do that, too, and `make clean` removes them.
 unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2)
+# Debian's packages of these start a service, on this boot and the next. They are unpacked, not
+# installed: for ordinary users, too, and `make clean` takes them away.
+unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2
+    zabbix-frontend-php zabbix-server-pgsql)
 tools=$PWD/target/tools
 
 # Packages that may be installed; adds to $missing, as check() in scripts/setup does.
@@ -14,6 +18,12 @@ check_tools() {
     need ansible-core command -v ansible-playbook
     need ansible-lint command -v ansible-lint
     need libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
+    # The tests' python is the distribution's, which their user may read.
+    need python3-pip /usr/bin/python3 -m pip --version
+    need php-cli command -v php
+    need php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
+    need php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
+    need php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
 }
 
 unpack_tools() {
@@ -30,6 +40,9 @@ unpack_tools() {
         rm -rf "$directory"
     done
     npm_tools grafana monitoring/tests/grafana tsc
+    python_packages python monitoring/tests/python
+    go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
+        custom,inputs.postgresql_extensible,outputs.file,serializers.json
 }
 
 # What a lock file of npm has.
@@ -45,5 +58,31 @@ npm_tools() { # NAME DIRECTORY PROGRAM…
     for program in "${@:3}"; do
         ln -s "../../node_modules/.bin/$program" "$made.new/usr/bin/$program"
     done
+    mv "$made.new" "$made"
+}
+
+# What a list of PyPI's packages has, for PYTHONPATH.
+python_packages() { # NAME DIRECTORY
+    local made=$tools/$1
+    ! cmp --silent "$2/requirements.txt" "$made/requirements.txt" || return 0
+    say "pip install in $2, below target/tools"
+    rm -rf "$made" "$made.new"
+    /usr/bin/python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore \
+        --target "$made.new" --requirement "$2/requirements.txt" ||
+        die "setup: what $2/requirements.txt names could not be had"
+    cp "$2/requirements.txt" "$made.new/"
+    mv "$made.new" "$made"
+}
+
+# A program of Go, with only those of its parts that build tags name. Where there is no Go, the test
+# that wants it says so.
+go_tool() { # NAME VERSION PACKAGE TAGS
+    local made=$tools/$1-$2
+    [ ! -d "$made" ] && command -v go >/dev/null || return 0
+    say "building $1 $2 below target/tools: a minute or two"
+    rm -rf "$tools/$1"-*
+    GOBIN=$made.new/usr/bin go install -trimpath -ldflags '-s -w' -tags "$4" "$3@v$2" >"$tools/$1.log" 2>&1 ||
+        { cat "$tools/$1.log"; die "setup: $1 $2 could not be built"; }
+    rm "$tools/$1.log"
     mv "$made.new" "$made"
 }

@@ -1,0 +1,117 @@
+# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: what arrives is
+# what SQL says, for a role that is no more than a member of pg_monitor.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Metrics;
+use HugeInfo::Arrivals;
+use HugeInfo::Host;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('agents', huge_pages => 'try');
+monitored($node);
+my $session = watch($node);
+my $conninfo = 'host=' . $node->host . ' port=' . $node->port . ' user=monitoring dbname=postgres';
+my $directory = PostgreSQL::Test::Utils::tempdir();
+
+# The queries that a file has, by its name.
+my %files = (
+	pg_hugeinfo => [ grep { $_->{collector} ne 'findings' } queries() ],
+	pg_hugeinfo_findings => [ grep { $_->{collector} eq 'findings' } queries() ]);
+
+# One round of Telegraf, as it runs for ever.
+sub by_telegraf
+{
+	my ($file) = @_;
+	append_to_file("$directory/$file.conf", "[agent]\nomit_hostname = true\nquiet = true\n[[outputs.file]]\nfiles = ['stdout']\ndata_format = 'json'\n")
+	  unless -e "$directory/$file.conf";
+	local $ENV{PG_HUGEINFO_ADDRESS} = $conninfo;
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ tool('telegraf'), '--once', '--strict-env-handling', '--config', "$directory/$file.conf", '--config', source("monitoring/telegraf/$file.conf") ],
+		'<', '/dev/null', '>', \$out, '2>', \$error) or die "telegraf: $error\n";
+	die "telegraf: $error\n" if $error =~ / [EW]! /;
+	my %arrived;
+	for my $point (map { JSON::PP->new->decode($_) } split /\n/, $out)
+	{
+		# which server it is, it says by itself
+		delete @{ $point->{tags} }{qw(server db)};
+		$arrived{ series("$point->{name}_$_", $point->{tags}) } = $point->{fields}{$_} for keys %{ $point->{fields} };
+	}
+	return \%arrived;
+}
+
+my %types = map { $_->{full_name} => $_->{type} } map { @{ $_->{metrics} } } queries();
+
+sub by_datadog
+{
+	my ($file) = @_;
+	my (%arrived, @wrong);
+	for my $metric (@{ python('datadog_agent.py', [ source("monitoring/datadog/$file.yaml"), $conninfo ]) })
+	{
+		my %labels = map { split /:/, $_, 2 } @{ $metric->{tags} };
+		my $name = $metric->{name} =~ tr/./_/r;
+		$arrived{ series($name, \%labels) } = $metric->{value};
+		push @wrong, $name if $metric->{type} ne ($types{$name} eq 'counter' ? 'monotonic_count' : 'gauge');
+	}
+	is_deeply(\@wrong, [], "Datadog, $file: each is a gauge or a counter, as the list says") if @wrong;
+	return \%arrived;
+}
+
+# pgwatch itself can't be had here. Its queries are run as it runs them: each names a time, tags and values.
+sub by_pgwatch
+{
+	my ($file) = @_;
+	my $definitions = python('yaml_to_json.py', [ source("monitoring/pgwatch/$file.yaml") ]);
+	my %arrived;
+	for my $metric (keys %{ $definitions->{metrics} })
+	{
+		for my $row ($session->rows($definitions->{metrics}{$metric}{sqls}{15}))
+		{
+			delete $row->{epoch_ns} > 1e18 or die "$metric: no time\n";
+			my %labels = map { s/^tag_//r => delete $row->{$_} } grep { /^tag_/ } keys %$row;
+			$arrived{ series("${metric}_$_", \%labels) } = $row->{$_} for keys %$row;
+		}
+	}
+	return \%arrived;
+}
+
+for my $file (sort keys %files)
+{
+  SKIP:
+	{
+		needs_tools("Telegraf, $file", 'telegraf');
+		compare_arrivals($session, $files{$file}, sub { by_telegraf($file) }, "Telegraf, $file");
+	}
+  SKIP:
+	{
+		cannot("Datadog, $file: there is no datadog_checks: scripts/setup tests") unless -d source('target/tools/python/datadog_checks');
+		compare_arrivals($session, $files{$file}, sub { by_datadog($file) }, "Datadog, $file");
+	}
+	compare_arrivals($session, $files{$file}, sub { by_pgwatch($file) }, "pgwatch, $file");
+}
+
+# What pgwatch's own source knows of such a file (internal/metrics/types.go of version 5).
+for my $file (sort keys %files)
+{
+	my $definitions = python('yaml_to_json.py', [ source("monitoring/pgwatch/$file.yaml") ]);
+	is_deeply([ sort keys %$definitions ], [qw(metrics presets)], "pgwatch, $file: its sections");
+	my %known = map { $_ => 1 } qw(sqls init_sql node_status gauges is_instance_level storage_name description);
+	for my $query (@{ $files{$file} })
+	{
+		my $metric = $definitions->{metrics}{ $query->{namespace} };
+		is_deeply([ grep { !$known{$_} } keys %$metric ], [], "pgwatch, $query->{name}: nothing that it does not know");
+		is_deeply($metric->{gauges}, [ map { $_->{name} } grep { $_->{type} eq 'gauge' } @{ $query->{metrics} } ], "pgwatch, $query->{name}: gauges");
+	}
+	my ($preset) = values %{ $definitions->{presets} };
+	is_deeply($preset->{metrics}, { map { $_->{namespace} => $_->{interval_seconds} } @{ $files{$file} } }, "pgwatch, $file: the preset");
+}
+
+$session->close;
+$node->stop;
+done_testing;

@@ -1,0 +1,70 @@
+# What arrives at a tool, against what SQL says before and after: the figures of a host move all the
+# time, so each gets some tries to be seen where it belongs.
+package HugeInfo::Arrivals;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run ();
+use JSON::PP ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use HugeInfo::Metrics;
+use HugeInfo::Tools;
+
+our @EXPORT = qw(python series compare_arrivals);
+
+# What a program of monitoring/tests/python prints, decoded.
+sub python
+{
+	my ($program, $arguments, $in) = @_;
+	local $ENV{PYTHONPATH} = source('target/tools/python');
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ '/usr/bin/python3', source("monitoring/tests/python/$program"), @$arguments ], '<', \($in // ''), '>', \$out, '2>', \$error)
+	  or die "$program: $error\n";
+	return JSON::PP->new->decode($out);
+}
+
+# As samples_of writes it.
+sub series
+{
+	my ($name, $labels) = @_;
+	return "$name\{" . join(',', map { "$_=\"" . ($labels->{$_} =~ s/([\\"])/\\$1/gr =~ s/\n/\\n/gr) . '"' } sort keys %$labels) . '}';
+}
+
+# Who asks is a client backend: what these take, and would take, is another sum for each tool.
+my $OF_WHO_ASKS = qr/^pg_hugeinfo_(?:processes_.*client backend|page_tables_saving_bytes)/;
+
+# It also takes memory while it runs, and gives it back.
+my $NEAR = qr/^pg_hugeinfo_(?:host_memory_available|host_page_table|cgroup_memory_used)_bytes/;
+
+# $collect gives series => value, of all these queries and of nothing else.
+sub compare_arrivals
+{
+	my ($session, $queries, $collect, $name) = @_;
+	my $ask = sub { return { map { %{ samples_of($session, $_) } } @$queries } };
+	my (%seen, $arrived, $after, @waiting);
+	for (1 .. 20)
+	{
+		my $before = $ask->();
+		$arrived = $collect->();
+		$after = $ask->();
+		next if join("\n", sort keys %$before) ne join "\n", sort keys %$after;
+		for my $series (grep { exists $arrived->{$_} } keys %$after)
+		{
+			my ($low, $high) = sort { $a <=> $b } $before->{$series}, $after->{$series};
+			($low, $high) = (0.75 * $low, 1.25 * $high) if $series =~ $NEAR;
+			$seen{$series} = 1 if $arrived->{$series} >= $low && $arrived->{$series} <= $high;
+		}
+		@waiting = grep { !$seen{$_} && $_ !~ $OF_WHO_ASKS } keys %$after;
+		last unless @waiting;
+	}
+	is_deeply([ sort keys %$arrived ], [ sort keys %$after ], "$name: all that the list has arrives, and nothing else");
+	is_deeply({ map { $_ => $arrived->{$_} } @waiting }, {}, "$name: with the values that SQL gives")
+	  or diag(map { "$_ is $after->{$_}\n" } @waiting);
+	return;
+}
+
+1;
