@@ -1,0 +1,194 @@
+# monitoring/zabbix: the real frontend imports the template, the real agent runs the master items, and
+# each path of the template finds in their JSON what SQL says.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Metrics;
+use HugeInfo::Arrivals;
+use HugeInfo::Host;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use HTTP::Tiny;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $node = new_server('zabbix', huge_pages => 'try', max_connections => 20);
+monitored($node);
+my $session = watch($node);
+my $conninfo = 'host=' . $node->host . ' port=' . $node->port . ' user=monitoring dbname=postgres';
+my $directory = PostgreSQL::Test::Utils::tempdir();
+my @queries = grep { $_->{collector} ne 'findings' } queries();
+my $json = JSON::PP->new->allow_nonref;
+
+my ($template, @triggers);
+SKIP:
+{
+	cannot('Zabbix: no packages of Python: scripts/setup tests') unless -d source('target/tools/python/jsonpath');
+	my $export = python('yaml_to_json.py', [ source('monitoring/zabbix/template.yaml') ])->{zabbix_export};
+	($template) = @{ $export->{templates} };
+	@triggers = (@{ $export->{triggers} }, map { @{ $_->{trigger_prototypes} // [] } } @{ $template->{discovery_rules} });
+}
+
+# The agent, once, for one key.
+sub agent
+{
+	my ($key) = @_;
+	my $file = "$directory/agent.conf";
+	append_to_file($file, "Hostname=test\nServer=127.0.0.1\nLogType=console\n"
+		  . slurp_file(source('monitoring/zabbix/pg_hugeinfo.conf')) =~ s{/etc/zabbix/pg_hugeinfo}{source('monitoring/zabbix/pg_hugeinfo')}ger)
+	  unless -e $file;
+	my ($out, $error) = ('', '');
+	IPC::Run::run([ tool('zabbix_agent2'), '-c', $file, '-t', $key =~ s/\{\$PG_HUGEINFO\.CONNINFO\}/$_[1] \/\/ $conninfo/er ], '<', '/dev/null', '>', \$out, '2>', \$error);
+	my ($value) = $out =~ /\[s\|(.*)\]\s*\z/s or die "zabbix_agent2: $out$error\n";
+	return $value;
+}
+
+# What the template's items have of the JSON of their master items, as series => value.
+sub by_zabbix
+{
+	my %masters = map { $_->{key} => $json->decode(agent($_->{key})) } grep { !$_->{master_item} && $_->{name} !~ /what checks find/ } @{ $template->{items} };
+	my $all = { map { %$_ } values %masters };
+	my (@series, @paths);
+	my $wanted = sub {
+		my ($name, $labels, $item) = @_;
+		push @series, series($name, $labels);
+		push @paths, map { $_->{parameters}[0] } @{ $item->{preprocessing} };
+		return;
+	};
+	for my $item (grep { $_->{master_item} } @{ $template->{items} })
+	{
+		my ($name, $check) = $item->{key} =~ /^(\w+)(?:\["(\w+)"\])?$/;
+		$wanted->($name, defined $check ? { name => $check, muted => 'false' } : {}, $item);
+	}
+	for my $rule (@{ $template->{discovery_rules} })
+	{
+		my ($path) = $rule->{preprocessing}[0]{parameters}[0] =~ /^\$\.(\w+)$/;
+		for my $row (@{ $all->{$path} })
+		{
+			my %macros = map { $_->{lld_macro} => $row->{ $_->{path} =~ s/^\$\.//r } } @{ $rule->{lld_macro_paths} };
+			my %labels = map { (lc =~ tr/{#}//dr) => $macros{$_} } keys %macros;
+			for my $item (@{ $rule->{item_prototypes} })
+			{
+				my $of_row = $json->decode($json->encode($item) =~ s/(\{#\w+\})/$macros{$1}/gr);
+				$wanted->($item->{key} =~ s/\[.*//r, \%labels, $of_row);
+			}
+		}
+	}
+	my %arrived;
+	@arrived{@series} = @{ python('find_paths.py', [], $json->encode({ json => $all, paths => \@paths })) };
+	return \%arrived;
+}
+
+SKIP:
+{
+	my $name = 'the agent';
+	last SKIP unless $template;
+	needs_tools($name, 'zabbix_agent2');
+	my $texts;
+	my $collect = sub {
+		my $arrived = by_zabbix();
+		$texts = { map { $_ => delete $arrived->{$_} } grep { /_(?:setting|host_thp)_/ } keys %$arrived };
+		delete @$arrived{ grep { !defined $arrived->{$_} } keys %$arrived };
+		return $arrived;
+	};
+	my @numbers = grep { $_->{metrics}[0]{unit} ne 'info' } @queries;
+	compare_arrivals($session, \@numbers, $collect, $name);
+	my ($row) = $session->rows(<<~'SQL');
+		SELECT huge_pages AS "pg_hugeinfo_setting_huge_pages{}", shared_memory_type AS "pg_hugeinfo_setting_shared_memory_type{}",
+		       coalesce(thp_enabled, 'none') AS "pg_hugeinfo_host_thp_enabled{}", coalesce(thp_shmem_enabled, 'none') AS "pg_hugeinfo_host_thp_shmem{}"
+		FROM hugeinfo.hugeinfo_status, hugeinfo.hugeinfo_host
+		SQL
+	is_deeply($texts, $row, "$name: texts");
+
+	my ($findings) = grep { $_->{name} =~ /what checks find/ } @{ $template->{items} };
+	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, 1 AS info FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted ORDER BY name');
+	is_deeply($json->decode(agent($findings->{key}))->{finding}, \@found, "$name: findings");
+
+	# What is no JSON is what psql says of the reason.
+	my ($status) = grep { $_->{key} =~ /status/ } @{ $template->{items} };
+	like(agent($status->{key}, 'host=/nowhere'), qr/^psql: error: connection to server .* failed/, "$name: no server");
+	like(agent($status->{key}, $conninfo =~ s/monitoring/postgres/r =~ s/dbname=postgres/dbname=template1/r), qr/ERROR: .*hugeinfo_status.* does not exist/, "$name: no extension");
+
+	# A check that is muted.
+	$node->safe_psql('postgres', q(ALTER ROLE monitoring SET pg_hugeinfo.muted_checks = 'huge_pages'));
+	is(by_zabbix()->{'pg_hugeinfo_check_severity{muted="false",name="huge_pages"}'}, undef, "$name: a muted check has no severity");
+	$node->safe_psql('postgres', 'ALTER ROLE monitoring RESET ALL');
+}
+
+# Each alert is there, but for one that no template of Zabbix can have.
+SKIP:
+{
+	last SKIP unless $template;
+	my %alerts = map { $_->{tags}[0]{value} => 1 } @triggers;
+	my @expected = grep { $_ ne 'PostgresHugePagesClusterUneven' } slurp_file(source('monitoring/alerts.toml')) =~ /^\[\[alerts\]\]\nname = "(\w+)"/mg;
+	is_deeply([ sort keys %alerts ], [ sort @expected ], 'a trigger for each alert');
+}
+
+# The frontend of Zabbix, with a database of its own on the same server.
+SKIP:
+{
+	my $name = 'the frontend';
+	last SKIP unless $template;
+	needs_tools($name, 'php');
+	my ($frontend, $server) = map { source("target/tools/$_") } qw(zabbix-frontend-php zabbix-server-pgsql);
+	cannot("$name: it is not there: scripts/setup tests") unless -d $frontend && -d $server;
+	$node->safe_psql('postgres', 'CREATE DATABASE zabbix');
+	my $data = "$server/usr/share/zabbix-server-pgsql";
+	# of its own data, what users and groups need: not its hundreds of templates
+	my $sql = `zcat $data/schema.sql.gz` . join '', grep { /^INSERT INTO (?:role|role_rule|users|usrgrp|users_groups|hstgrp|regexps|expressions|graph_theme|globalmacro|config) / }
+	  split /^/, `zcat $data/data.sql.gz`;
+	my $error = '';
+	IPC::Run::run([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', 'zabbix', '-o', '/dev/null', '-f', '-' ],
+		'<', \$sql, '2>', \$error) or die "schema of Zabbix: $error\n";
+
+	# Debian's looks for its configuration in /etc.
+	system_or_bail('cp', '-a', "$frontend/usr/share/zabbix", "$directory/frontend");
+	my $class = "$directory/frontend/include/classes/core/CConfigFile.php";
+	my $text = slurp_file($class) =~ s{'/etc/zabbix/zabbix\.conf\.php'}{'$directory/zabbix.conf.php'}r;
+	unlink $class;
+	append_to_file($class, $text);
+	append_to_file("$directory/zabbix.conf.php", sprintf q(<?php
+		$DB = ['TYPE' => 'POSTGRESQL', 'SERVER' => '%s', 'PORT' => '%d', 'DATABASE' => 'zabbix', 'USER' => '%s', 'PASSWORD' => '', 'SCHEMA' => '',
+			'ENCRYPTION' => false, 'VERIFY_HOST' => false, 'KEY_FILE' => '', 'CERT_FILE' => '', 'CA_FILE' => '', 'CIPHER_LIST' => '',
+			'VAULT_URL' => '', 'VAULT_DB_PATH' => '', 'VAULT_TOKEN' => '', 'DOUBLE_IEEE754' => true];
+		), $node->host, $node->port, $node->safe_psql('postgres', 'SELECT current_user'));
+	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
+	my $log = '';
+	my $php = IPC::Run::start([ tool('php'), '-S', $address, '-t', "$directory/frontend" ], '<', '/dev/null', '>', \$log, '2>&1');
+
+	my $token;
+	my $api = sub {
+		my ($method, $params) = @_;
+		my $request = $json->encode({ jsonrpc => '2.0', id => 1, method => $method, params => $params, auth => $token });
+		my $answer = HTTP::Tiny->new(timeout => 60)->post("http://$address/api_jsonrpc.php", { headers => { 'Content-Type' => 'application/json-rpc' }, content => $request });
+		return eval { $json->decode($answer->{content}) } // { error => { data => $answer->{content} } };
+	};
+	until_true(sub { $php->pump_nb; $api->('apiinfo.version', [])->{result} }, "$name: $log");
+	$token = $api->('user.login', { username => 'Admin', password => 'zabbix' })->{result};
+	my $all = { createMissing => JSON::PP::true, updateExisting => JSON::PP::true };
+	my $import = sub {
+		my ($source) = @_;
+		return $api->('configuration.import', { format => 'yaml', source => $source,
+			rules => { groups => { createMissing => JSON::PP::true }, map { $_ => $all } qw(templates items discoveryRules triggers valueMaps) } });
+	};
+	my $source = slurp_file(source('monitoring/zabbix/template.yaml'));
+	is_deeply($import->($source), { jsonrpc => '2.0', id => 1, result => JSON::PP::true }, "$name imports the template");
+	is_deeply($import->($source), { jsonrpc => '2.0', id => 1, result => JSON::PP::true }, "$name: and once more, over what is there");
+	my ($there) = @{ $api->('template.get', { filter => { host => $template->{template} }, map { $_ => 'count' } qw(selectItems selectTriggers selectDiscoveries) })->{result} };
+	is_deeply([ @$there{qw(items triggers discoveries)} ],
+		[ scalar @{ $template->{items} }, scalar(grep { $_->{expression} !~ /\{#/ } @triggers), scalar @{ $template->{discovery_rules} } ],
+		"$name: with all items, triggers and rules of discovery");
+	# It does look.
+	ok($import->($source =~ s/min\(/minimum(/r)->{error}, "$name: not with a function that it has not");
+	ok($import->($source =~ s/valuemap: \{ name: severity \}/valuemap: { name: none }/r)->{error}, "$name: nor with a map that is not there");
+	$php->kill_kill(grace => 5);
+}
+
+$session->close;
+$node->stop;
+done_testing;
