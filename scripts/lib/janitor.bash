@@ -33,10 +33,18 @@ janitor_finish() {
 # signal only after the command. It has its own process group, so that its children get the signal,
 # too. If the script is killed, the kernel signals the command.
 run_job() { # COMMAND…
+    start_job "$@"
+    wait_job
+}
+
+start_job() { # COMMAND…
     set -m
     setpriv --pdeathsig TERM -- "$@" </dev/null &
     job=$!
     set +m
+}
+
+wait_job() {
     local status=0
     wait "$job" || status=$?
     job=

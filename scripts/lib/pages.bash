@@ -58,9 +58,9 @@ pool_grow_by() { # PAGES
 }
 
 # Exactly this many. The kernel can give fewer pages without an error: make room and ask again.
-pool_set() { # DIRECTORY PAGES
+pool_set() { # DIRECTORY PAGES [TRIES]
     local try
-    for try in {1..60}; do
+    for ((try = ${3:-60}; try; try--)); do
         echo "$2" >"$1/nr_hugepages" || return
         [ "$(pool_size "$1")" != "$2" ] || return 0
         make_room
