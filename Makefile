@@ -15,7 +15,7 @@ export PG_CONFIG
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test bench fuzz setup
+.PHONY: all build demo test bench experiment fuzz setup
 all: build
 
 setup demo test fuzz:
@@ -24,6 +24,12 @@ setup demo test fuzz:
 bench:
 	@scripts/setup
 	@bench/run
+
+# As arguments: SECONDS in the environment is bash's own.
+experiment:
+	@scripts/setup experiment
+	@scripts/with-postgres experiment/run SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' ROUNDS='$(ROUNDS)' \
+		PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
 ifneq ($(wildcard $(PGXS)),)
 

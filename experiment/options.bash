@@ -3,7 +3,7 @@
 # (SECONDS itself is bash's own.)
 
 names=(SHARED_BUFFERS CLIENTS SECONDS ROUNDS PAGES OUTPUT)
-shared_buffers_mb='' clients=64 duration=20 rounds=6 pages=() output=target/experiment
+shared_buffers_mb='' clients=64 duration=20 warm_up=5 rounds=6 pages=() output=target/experiment
 
 read_options() { # NAME=VALUE…
     local name value
@@ -25,7 +25,10 @@ read_SHARED_BUFFERS() {
 }
 
 read_CLIENTS() { clients=$(number CLIENTS "$1" 1000); }
-read_SECONDS() { duration=$(number SECONDS "$1" 3600); }
+read_SECONDS() {
+    duration=$(number SECONDS "$1" 3600)
+    warm_up=$((duration < 10 ? (duration + 1) / 2 : 5))
+}
 read_ROUNDS() { rounds=$(number ROUNDS "$1" 1000); }
 
 number() { # NAME VALUE MAXIMUM

@@ -1,8 +1,5 @@
 # pgbench -S on each case in turn, round by round, so that all meet the same noise.
 
-# The connections touch what they meet for the first time.
-warm_up=5
-
 measure_throughput() {
     local round case i
     echo 'round,pages,tps,minor_faults_per_second,page_table_bytes' >"$output/rounds.csv"

@@ -40,7 +40,7 @@ sources_for_owner() {
     sources=$workspace/sources
     mkdir -p "$sources/target"
     local path
-    for path in monitoring fleet experiment target/tools; do
+    for path in monitoring fleet experiment bench scripts target/tools; do
         [ ! -e "$path" ] || run_job cp -a "$path" "$sources/$path"
     done
 }

@@ -2,9 +2,6 @@
 
 # Debian's packages of these start a service, now and at each boot. So they are unpacked, not
 # installed. Ordinary users can do that, too, and `make clean` removes them.
-unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2)
-# Debian's packages of these start a service, on this boot and the next. They are unpacked, not
-# installed: for ordinary users, too, and `make clean` takes them away.
 unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2
     zabbix-frontend-php zabbix-server-pgsql)
 tools=$PWD/target/tools
@@ -24,6 +21,15 @@ check_tools() {
     need php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
     need php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
     need php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
+    need gnuplot-nox command -v gnuplot
+}
+
+# Without it the experiment has no plots, and says so.
+install_gnuplot() {
+    if ! command -v gnuplot >/dev/null && may_install; then
+        offered gnuplot-nox || update_lists
+        apt_install gnuplot-nox || say "setup: apt could not install gnuplot-nox"
+    fi
 }
 
 unpack_tools() {
