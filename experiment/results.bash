@@ -39,16 +39,22 @@ notes() {
     for note in "${left_out[@]}"; do
         echo "Left out: $note."
     done
+    is_compared || echo "Left out: a plot of throughput: there is nothing to compare with."
     [ -n "$drawn" ] || echo "Left out: plots: gnuplot is missing. Run: sudo scripts/setup packages gnuplot-nox"
 }
 
 drawn=
 command -v gnuplot >/dev/null && drawn=yes
 
+is_compared() {
+    ((${#cases[@]} > 1))
+}
+
 draw_plots() {
     local plot
     [ -n "$drawn" ] || return 0
     for plot in "${plots[@]}"; do
+        [ "$plot" != throughput ] || is_compared || continue
         {
             awk -F, -f experiment/words.awk -f experiment/plot.awk -f "experiment/$plot.awk" \
                 -v of="shared_buffers = $(size_name $((shared_buffers_mb * 1024))); $(machine)" "$output"/{summary,connections,rounds}.csv

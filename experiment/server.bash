@@ -6,7 +6,7 @@ load_data() {
         "include_if_exists = '$workspace/case.conf'" 'autovacuum = off' 'max_parallel_workers_per_gather = 0' \
         'wal_level = minimal' 'max_wal_senders = 0' 'max_wal_size = 16GB' 'checkpoint_timeout = 1d' \
         "maintenance_work_mem = $((shared_buffers_mb / 8 + 1))MB"
-    # Data is shown as it comes from memory, never from I/O workers that touch the buffers themselves.
+    # Or I/O workers would touch the buffers.
     [[ $("$PG_CONFIG" --version) =~ ^PostgreSQL\ 1[5-7] ]] || echo 'io_method = sync' | "${as_owner[@]}" tee -a "$data/postgresql.conf" >/dev/null
     segment_mb=$("${as_owner[@]}" "$bin/postgres" -D "$data" -C shared_memory_size 2>/dev/null)
     (($(case_mb "${cases[0]}" "$segment_mb") <= $(spare_mb))) ||

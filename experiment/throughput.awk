@@ -20,6 +20,24 @@ function percent(x) {
     return sprintf("%.3f", 100 * (x - 1))
 }
 
+# About five steps of a round figure.
+function step(range,    unit) {
+    for (unit = 0.001; unit * 5 < range; unit *= 10)
+        if (unit * 2 * 5 >= range)
+            return unit * 2
+        else if (unit * 5 * 5 >= range)
+            return unit * 5
+    return unit
+}
+
+# Above the bar.
+function print_dot(x, y) {
+    x += 0
+    print x, y + 0.13
+    least = x < least ? x : least
+    most = x > most ? x : most
+}
+
 END {
     base = page_words(name[1])
     print_heading("Throughput of pgbench -S, against " base " in the same round", of)
@@ -28,8 +46,9 @@ END {
     for (i = 2; i <= cases; i++)
         for (round = 1; round <= rounds; round++)
             if ((name[i], round) in of_round && (name[1], round) in of_round)
-                print percent(of_round[name[i], round] / of_round[name[1], round]), -i
+                print_dot(percent(of_round[name[i], round] / of_round[name[1], round]), -i)
     print "EOD"
+    print "set xtics " step(most - least)
     print "array colours[" cases "]"
     for (i = 1; i <= cases; i++) {
         print "colours[" i "] = " quoted(colour(i))
