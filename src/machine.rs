@@ -17,7 +17,7 @@ use crate::{
         catalogue::may_plan, muted_checks::muted_checks, processes::parent_pid,
         reload::something_may_wait, server,
     },
-    surroundings,
+    surroundings::{self, Watcher},
 };
 
 /// The facts about the server itself: some small files, and the environment inherited from the
@@ -29,24 +29,30 @@ pub(crate) fn facts() -> Result<Facts, Error> {
 
 /// Everything that the checks look at. The configuration files cost a child process.
 pub(crate) fn whole() -> Result<Machine, Error> {
+    whole_watched(&mut |_, _, _| Ok(()))
+}
+
+/// The same for one who wants to know more of each process.
+pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
     let facts = facts()?;
-    let around = surroundings::read(&facts, |facts| {
-        waiting(facts, something_may_wait() || may_plan())
-    })?;
+    let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
+    let around = surroundings::read(&facts, waiting, watcher)?;
     Ok(machine(facts, Some(around)))
 }
 
 /// The same, but the files are read only if the server knows that something in them may wait.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
-    let around = surroundings::read(&facts, |facts| waiting(facts, something_may_wait()))?;
+    let waiting = |facts: &Facts| waiting(facts, something_may_wait());
+    let around = surroundings::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
     Ok(machine(facts, Some(around)))
 }
 
 /// The same with this plan of the next start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
-    let around = surroundings::read(&facts, |_| Files::NothingWaits.into())?;
+    let nothing_waits = |_: &Facts| Files::NothingWaits.into();
+    let around = surroundings::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
     facts.planned = Some(next);
     Ok(machine(facts, Some(around)))
 }

@@ -10,7 +10,10 @@ use hugeinfo::{
         cgroup::{self, memory},
         error::{Absent, absent_or},
         numa::node,
-        process::{Process, children, limits, oom_score, smaps, status},
+        process::{
+            Process, children, limits, oom_score, smaps,
+            status::{self, Memory},
+        },
         root::Root,
         uptime, vmstat,
     },
@@ -32,13 +35,17 @@ use crate::{
         reload, setting_source,
         settings::{self, max_connections, uses_io_uring},
     },
-    processes,
+    processes::{self, Member},
 };
+
+/// Who wants to know more of each process than the diagnoses do, from the one time that it is read.
+pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Result<(), Error> + 'w;
 
 /// `waiting` says what the configuration files mean for the next start.
 pub(crate) fn read(
     facts: &Facts,
     waiting: impl FnOnce(&Facts) -> Waiting,
+    watcher: &mut Watcher<'_>,
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
     let host = Host::read(&root)?;
@@ -83,7 +90,7 @@ pub(crate) fn read(
         } else {
             None
         },
-        processes: process_figures(&root)?,
+        processes: process_figures(&root, watcher)?,
         oom_score_adj,
         locked_memory,
         memory_limits,
@@ -224,7 +231,7 @@ fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     Ok(found.unwrap_or(Ok(0)))
 }
 
-fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
+fn process_figures(root: &Root, watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
     let uptime = absent_or(uptime::read(root))?.ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second();
     processes::all(|member, buffer| {
@@ -232,6 +239,8 @@ fn process_figures(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
         let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
+        watcher(&member, &memory, buffer)?;
+        let process = &member.process;
         let started = member.stat.start_ticks.checked_div(ticks_per_second);
         Ok::<_, Error>(Some(ProcessFigures {
             page_tables: memory.page_tables,

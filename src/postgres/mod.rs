@@ -1,10 +1,12 @@
 //! What the server says about itself. The only place with `unsafe` and `pg_sys`; a file for each
 //! subject.
 
+pub(crate) mod activity;
 mod c_string;
 pub(crate) mod call;
 pub(crate) mod catalogue;
 pub(crate) mod child;
+pub(crate) mod clock;
 pub(crate) mod encoding;
 pub(crate) mod exit;
 pub(crate) mod interrupts;

@@ -3,9 +3,15 @@
 use std::collections::HashSet;
 
 use hugeinfo::{
-    linux::{error::absent_or, process::status, root::Root, sysvipc},
+    linux::{
+        error::absent_or,
+        process::status::{self, Memory},
+        root::Root,
+        sysvipc,
+    },
     server::{
         dynamic_shared_memory,
+        facts::Facts,
         footprint::{Footprint, Shared},
     },
 };
@@ -56,7 +62,7 @@ fn hugeinfo_footprint() -> Result<
             pids.insert(u64::from(member.process.pid()));
             Ok::<_, Error>(absent_or(status::read_memory(&member.process, buffer))?.ok())
         })?;
-        let seen = Footprint::new(&facts, &figures, &shared(&pids)?);
+        let seen = of(&facts, &figures, &pids)?;
         Ok::<_, Error>((
             facts.lies_on().is_huge(),
             bigint(seen.processes)?,
@@ -73,7 +79,15 @@ fn hugeinfo_footprint() -> Result<
     Ok(TableIterator::once(with_room(row)?))
 }
 
-/// `pids` are the server's processes.
+/// Of the server's processes, and their numbers.
+pub(super) fn of(
+    facts: &Facts,
+    figures: &[Memory],
+    pids: &HashSet<u64>,
+) -> Result<Footprint, Error> {
+    Ok(Footprint::new(facts, figures, &shared(pids)?))
+}
+
 fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
     let root = Root::system();
     let segments = absent_or(sysvipc::read(&root))?.ok();

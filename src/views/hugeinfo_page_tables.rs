@@ -2,7 +2,7 @@
 
 use hugeinfo::{
     linux::{error::absent_or, process::status},
-    model::page_tables::{bytes_of_one, on_other_pages},
+    model::page_tables::on_each_size,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -41,32 +41,20 @@ fn hugeinfo_page_tables() -> Result<
                 .ok()
                 .map(|memory| memory.page_tables))
         })?;
-        let processes = u64::try_from(present.len()).unwrap_or(u64::MAX);
-        let each: Vec<u64> = present.into_iter().flatten().collect();
-        let now = bigint_or_null(each.iter().copied().reduce(u64::saturating_add))?;
-        let lies_on = facts.page_bytes();
-
-        let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
-        let rows = std::iter::once(facts.base_page_bytes)
-            .chain(huge)
-            .map(|page_bytes| {
-                let segment = facts.needed_bytes();
-                let one = bytes_of_one(segment, page_bytes);
-                // For smaller pages the estimate would multiply figures that are near zero.
-                let then = lies_on
-                    .filter(|&lies_on| lies_on <= page_bytes)
-                    .map(|lies_on| on_other_pages(&each, segment, lies_on, page_bytes));
-                let then = bigint_or_null(then)?;
-                Ok::<_, Error>((
-                    bigint(page_bytes)?,
-                    lies_on.map(|lies_on| lies_on == page_bytes),
-                    bigint(one)?,
-                    bigint(one.saturating_mul(processes))?,
-                    bigint(one.saturating_mul(max_connections()))?,
-                    now,
-                    now.zip(then).map(|(now, then)| now - then),
-                ))
-            });
+        let costs = on_each_size(&facts, &present, max_connections());
+        let rows = costs.into_iter().map(|cost| {
+            let now = bigint_or_null(cost.now)?;
+            let then = bigint_or_null(cost.then)?;
+            Ok::<_, Error>((
+                bigint(cost.page_bytes)?,
+                cost.is_used,
+                bigint(cost.one)?,
+                bigint(cost.present)?,
+                bigint(cost.max_connections)?,
+                now,
+                now.zip(then).map(|(now, then)| now - then),
+            ))
+        });
         rows.collect::<Result<Vec<_>, Error>>()
     };
     Ok(TableIterator::new(with_room(rows)?))

@@ -17,6 +17,7 @@ mod hugeinfo_page_tables;
 mod hugeinfo_plan;
 mod hugeinfo_pools;
 mod hugeinfo_pressure;
+mod hugeinfo_report;
 mod hugeinfo_runbook;
 mod hugeinfo_sources;
 mod hugeinfo_status;

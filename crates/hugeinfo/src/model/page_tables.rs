@@ -1,11 +1,58 @@
 //! What page tables cost for a segment of shared memory: each process that has touched a page keeps
 //! an entry for it.
 
-use crate::linux::pages::pages_required;
+use crate::{linux::pages::pages_required, server::facts::Facts};
 
 /// Bytes of one entry of the lowest level used: the same on x86-64 and arm64. The levels above add
 /// less than 1 %.
 const ENTRY_BYTES: u64 = 8;
+
+/// What page tables cost on pages of one size. Bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// The size of the pages.
+    pub page_bytes: u64,
+    /// Whether the main segment lies on them. `None`: that cannot be seen.
+    pub is_used: Option<bool>,
+    /// Of one process that has touched the whole segment.
+    pub one: u64,
+    /// Of all processes that there are, once each has touched all of it.
+    pub present: u64,
+    /// The same of `max_connections` processes.
+    pub max_connections: u64,
+    /// What the processes have now, on the pages that the segment lies on. `None`: not told.
+    pub now: Option<u64>,
+    /// What they would have on these pages, estimated. `None`: these are smaller.
+    pub then: Option<u64>,
+}
+
+/// For small pages and each huge page size, smallest first. `each` are the page tables of each
+/// process of the server; `None`: the kernel doesn't tell.
+pub fn on_each_size(facts: &Facts, each: &[Option<u64>], max_connections: u64) -> Vec<Cost> {
+    let processes = u64::try_from(each.len()).unwrap_or(u64::MAX);
+    let told: Vec<u64> = each.iter().copied().flatten().collect();
+    let now = told.iter().copied().reduce(u64::saturating_add);
+    let lies_on = facts.page_bytes();
+    let segment = facts.needed_bytes();
+    let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
+    let sizes = std::iter::once(facts.base_page_bytes).chain(huge);
+    let cost = |page_bytes| {
+        let one = bytes_of_one(segment, page_bytes);
+        Cost {
+            page_bytes,
+            is_used: lies_on.map(|lies_on| lies_on == page_bytes),
+            one,
+            present: one.saturating_mul(processes),
+            max_connections: one.saturating_mul(max_connections),
+            now,
+            // Smaller pages would make much of what is only near to nothing.
+            then: lies_on
+                .filter(|&lies_on| lies_on <= page_bytes)
+                .map(|lies_on| on_other_pages(&told, segment, lies_on, page_bytes)),
+        }
+    };
+    sizes.map(cost).collect()
+}
 
 /// Bytes of page tables that one process needs once it has touched the whole segment on pages of
 /// that size.

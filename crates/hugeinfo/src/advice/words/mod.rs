@@ -6,8 +6,7 @@ mod obstacle;
 mod restored;
 mod steps;
 
-pub(crate) use figures::huge_pages;
-pub use figures::{human, list};
+pub use figures::{huge_pages, human, list};
 pub(crate) use obstacle::explain;
 pub use restored::too_low;
 pub use steps::{Place, command, data, is_disruptive, place, remedy, why};

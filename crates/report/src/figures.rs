@@ -1,0 +1,261 @@
+//! The figures of a report as JSON. Names are those of the columns in SQL.
+
+use hugeinfo::server::sources::{Availability, Source};
+use serde_json::{Value, json};
+
+use crate::{
+    page::Context,
+    sections::{memory::by_type, numa, processes::largest},
+    text::{ascii_json, shown},
+};
+
+pub(crate) fn json(context: &Context<'_>) -> String {
+    let value = figures(context);
+    let written = if context.is_short {
+        serde_json::to_string(&value)
+    } else {
+        serde_json::to_string_pretty(&value)
+    };
+    ascii_json(&written.unwrap_or_default())
+}
+
+fn figures(context: &Context<'_>) -> Value {
+    let subject = context.subject;
+    let about = &subject.about;
+    let findings = context.findings;
+    let verdict = &findings.verdict;
+    json!({
+        "report": {
+            "pg_hugeinfo": about.version,
+            "taken_at": about.taken_at,
+            "is_redacted": context.is_redacted,
+        },
+        "server": server(context),
+        "status": { "status": verdict.status.as_str(), "reason": shown(&verdict.reason), "remedy": findings.remedy.as_deref().map(shown) },
+        "host": host(context),
+        "pools": pools(context),
+        "page_tables": page_tables(context),
+        "footprint": footprint(context),
+        "backend_types": backend_types(context),
+        "processes": processes(context),
+        "numa": numa(context),
+        "neighbours": neighbours(context),
+        "checks": checks(context),
+        "runbook": runbook(context),
+        "sources_not_read": sources(context),
+    })
+}
+
+fn server(context: &Context<'_>) -> Value {
+    let (about, facts) = (&context.subject.about, &context.subject.machine.facts);
+    let next = facts.next_start();
+    let now = &facts.server;
+    let mut server = json!({
+        "server_version": about.server_version,
+        "is_in_recovery": about.is_in_recovery,
+        "huge_pages": now.huge_pages.as_str(),
+        "shared_memory_type": now.shared_memory_type.as_str(),
+        "huge_page_size_bytes": now.huge_page_size_bytes,
+        "in_use": facts.lies_on().is_huge(),
+        "page_size_bytes": facts.page_bytes(),
+        "segment_bytes": facts.segment.as_ref().ok().map(|segment| segment.bytes),
+        "next_start": {
+            "huge_pages": next.huge_pages.as_str(),
+            "shared_memory_type": next.shared_memory_type.as_str(),
+            "huge_page_size_bytes": next.huge_page_size_bytes,
+            "segment_bytes": facts.needed_bytes(),
+        },
+    });
+    let names = [
+        ("host_name", &about.host_name),
+        ("cluster_name", &about.cluster_name),
+        ("port", &about.port),
+    ];
+    for (name, value) in names {
+        if let Some(value) = value {
+            server[name] = shown(value).into();
+        }
+    }
+    server
+}
+
+fn host(context: &Context<'_>) -> Value {
+    let Some(around) = &context.subject.machine.around else {
+        return Value::Null;
+    };
+    let host = &around.host;
+    let usage = host.usage.clone().unwrap_or_default();
+    json!({
+        "kernel_release": shown(&host.kernel_release),
+        "machine": shown(&host.machine),
+        "base_page_size_bytes": host.base_page_bytes,
+        "default_huge_page_size_bytes": host.default_huge_page_bytes,
+        "memory_total_bytes": usage.total,
+        "memory_available_bytes": usage.available,
+        "memory_free_bytes": usage.free,
+        "page_table_bytes": usage.page_tables,
+        "hugetlb_bytes": usage.hugetlb,
+        "swap_total_bytes": usage.swap_total,
+        "swap_free_bytes": usage.swap_free,
+        "commit_limit_bytes": usage.commit_limit,
+        "committed_as_bytes": usage.committed,
+    })
+}
+
+fn pools(context: &Context<'_>) -> Value {
+    let pools = context.findings.pools.as_deref().unwrap_or_default();
+    let one = |forecast: &hugeinfo::model::forecast::Forecast| {
+        let pool = &forecast.pool;
+        json!({
+            "page_size_bytes": pool.page_bytes,
+            "is_used_by_server": forecast.is_used_by_server,
+            "required_pages": forecast.required,
+            "total_pages": pool.total,
+            "free_pages": pool.free,
+            "reserved_pages": pool.reserved,
+            "surplus_pages": pool.surplus,
+            "available_pages": pool.available(),
+            "own_pages": forecast.own,
+            "others_pages": forecast.others,
+            "shortfall_pages": forecast.shortfall,
+            "recommended_nr_hugepages": forecast.recommended,
+            "fits_after_restart": forecast.fits_after_restart,
+        })
+    };
+    pools.iter().map(one).collect()
+}
+
+fn page_tables(context: &Context<'_>) -> Value {
+    let costs = context.findings.page_tables.iter();
+    let one = |cost: &hugeinfo::model::page_tables::Cost| {
+        json!({
+            "page_size_bytes": cost.page_bytes,
+            "is_used_by_server": cost.is_used,
+            "one_backend_bytes": cost.one,
+            "present_backends_bytes": cost.present,
+            "max_connections_bytes": cost.max_connections,
+            "now_bytes": cost.now,
+        })
+    };
+    costs.map(one).collect()
+}
+
+fn footprint(context: &Context<'_>) -> Value {
+    let seen = &context.subject.footprint;
+    json!({
+        "processes": seen.processes,
+        "private_bytes": seen.private,
+        "segment_bytes": seen.segment,
+        "segment_backed_bytes": seen.segment_backed,
+        "other_shared_bytes": seen.other_shared,
+        "page_table_bytes": seen.page_tables,
+        "swap_bytes": seen.swap,
+        "total_bytes": seen.total(),
+        "full_total_bytes": seen.total_when_full(),
+    })
+}
+
+fn backend_types(context: &Context<'_>) -> Value {
+    let groups = by_type(&context.subject.processes);
+    let groups = context.first(&groups).0.iter().map(|group| {
+        json!({
+            "backend_type": shown(&group.name),
+            "processes": group.processes,
+            "rss_anon_bytes": group.private,
+            "page_table_bytes": group.page_tables,
+            "swap_bytes": group.swap,
+        })
+    });
+    groups.collect()
+}
+
+fn processes(context: &Context<'_>) -> Value {
+    let largest = largest(&context.subject.processes);
+    let name = |name: &Option<String>| name.as_deref().map(shown);
+    let rows = context.first(&largest).0.iter().map(|process| {
+        let mut row = json!({
+            "pid": process.pid,
+            "backend_type": name(&process.backend_type),
+            "rss_anon_bytes": process.memory.rss_anon,
+            "page_table_bytes": process.memory.page_tables,
+            "swap_bytes": process.memory.swap,
+            "major_faults": process.major_faults,
+        });
+        if !context.is_redacted {
+            row["usename"] = name(&process.role).into();
+            row["datname"] = name(&process.database).into();
+            row["application_name"] = name(&process.application).into();
+        }
+        row
+    });
+    rows.collect()
+}
+
+fn numa(context: &Context<'_>) -> Value {
+    let around = context.subject.machine.around.as_ref();
+    let nodes = around.and_then(|around| around.nodes.as_deref().ok());
+    let (nodes, _) = context.first(nodes.unwrap_or_default());
+    let rows = nodes.iter().map(|node| {
+        let part = numa::Part::of(context, node);
+        json!({
+            "numa_node": part.number,
+            "memory_total_bytes": part.total,
+            "memory_free_bytes": part.free,
+            "hugetlb_bytes": part.pools,
+            "segment_bytes": part.segment,
+        })
+    });
+    rows.collect()
+}
+
+fn neighbours(context: &Context<'_>) -> Value {
+    let around = context.subject.machine.around.as_ref();
+    let servers = around.and_then(|around| around.neighbours.as_deref().ok());
+    let (servers, _) = context.first(servers.unwrap_or_default());
+    let rows = servers.iter().map(|server| {
+        let segment = server.segment.as_ref();
+        json!({
+            "pid": server.pid,
+            "segment_bytes": segment.map(|segment| segment.bytes),
+            "page_size_bytes": segment.and_then(|segment| segment.page_bytes),
+        })
+    });
+    rows.collect()
+}
+
+fn checks(context: &Context<'_>) -> Value {
+    let rows = context.findings.checks.iter().map(|check| {
+        let mut row = json!({
+            "name": check.name,
+            "status": check.status.as_str(),
+            "is_muted": check.is_muted,
+        });
+        // Of many nodes or groups it is long.
+        let evidence = &check.evidence;
+        if !context.is_short && evidence.to_string().len() <= 60 * context.most {
+            row["evidence"] = evidence.clone();
+        }
+        row
+    });
+    rows.collect()
+}
+
+fn runbook(context: &Context<'_>) -> Value {
+    let (steps, _) = context.first(&context.findings.runbook);
+    let rows = (1..).zip(steps).map(|(number, row): (u32, _)| {
+        json!({
+            "step": number,
+            "where_to_run": row.place.as_str(),
+            "command": shown(&row.command),
+            "is_disruptive": row.is_disruptive,
+        })
+    });
+    rows.collect()
+}
+
+fn sources(context: &Context<'_>) -> Value {
+    let sources = context.subject.sources.iter();
+    let unread = sources.filter(|source| source.status != Availability::Ok);
+    let one = |source: &Source| json!({ "source": source.name, "status": source.status.as_str() });
+    unread.map(one).collect()
+}

@@ -1,0 +1,265 @@
+//! What names somebody or something is taken out, so that a report can go into a public ticket.
+
+use std::{collections::BTreeSet, path::Path};
+
+use hugeinfo::{
+    linux::{boot::DropIns, error::Absent},
+    server::{
+        facts::AllowedNodes,
+        setting::SettingSource,
+        surroundings::{Files, Surroundings},
+    },
+};
+
+use crate::subject::{About, Subject};
+
+/// In place of a path.
+pub(crate) const PATH: &str = "[path]";
+
+/// In place of words that others have written.
+const WORDS: &str = "[left out]";
+
+/// What the kernel calls the same on every machine.
+const OF_KERNEL: [&str; 8] = [
+    "/proc/sys/",
+    "/proc/self/",
+    "/proc/meminfo",
+    "/proc/vmstat",
+    "/proc/buddyinfo",
+    "/proc/uptime",
+    "/sys/kernel/mm/",
+    "/sys/devices/system/",
+];
+
+/// What PostgreSQL itself calls its processes; what an extension calls its own may name anything.
+const BACKEND_TYPES: [&str; 20] = [
+    "archiver",
+    "autovacuum launcher",
+    "autovacuum worker",
+    "background worker",
+    "background writer",
+    "checkpointer",
+    "client backend",
+    "io worker",
+    "logger",
+    "logical replication launcher",
+    "logical replication worker",
+    "parallel worker",
+    "postmaster",
+    "slotsync worker",
+    "standalone backend",
+    "startup",
+    "syslogger",
+    "walreceiver",
+    "walsender",
+    "walwriter",
+];
+
+/// Paths that the machine is known to have, the longest first: they can hold blanks.
+pub(crate) struct Redaction(Vec<String>);
+
+impl Redaction {
+    /// Takes out of a subject what is kept apart there, and learns the paths that are in its texts.
+    pub(crate) fn of(subject: &mut Subject) -> Self {
+        let mut paths = BTreeSet::new();
+        let facts = &mut subject.machine.facts;
+        for limit in &mut facts.misread_limits {
+            limit.value = WORDS.to_owned();
+        }
+        for group in facts.hugetlb.iter().flat_map(|hugetlb| &hugetlb.groups) {
+            add(&mut paths, &group.directory);
+        }
+        add_absent(&mut paths, facts.segment.as_ref().err());
+        add_absent(&mut paths, facts.meminfo.as_ref().err());
+        add_absent(&mut paths, facts.pools.as_ref().err());
+        add_absent(&mut paths, facts.hugetlb.as_ref().err());
+        if let AllowedNodes::Untold(absent) = &facts.allowed_nodes {
+            add_absent(&mut paths, Some(absent));
+        }
+        if let Some(around) = &mut subject.machine.around {
+            of_surroundings(around, &mut paths);
+        }
+        for source in &subject.sources {
+            add(&mut paths, &source.path);
+        }
+        for process in &mut subject.processes {
+            (process.role, process.database, process.application) = (None, None, None);
+            let is_known = |name: &str| BACKEND_TYPES.contains(&name);
+            if process
+                .backend_type
+                .as_deref()
+                .is_some_and(|name| !is_known(name))
+            {
+                process.backend_type = Some("background worker".to_owned());
+            }
+        }
+        subject.about = About {
+            host_name: None,
+            cluster_name: None,
+            port: None,
+            ..std::mem::take(&mut subject.about)
+        };
+        let mut paths: Vec<_> = paths.into_iter().collect();
+        paths.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        Self(paths)
+    }
+
+    /// That text without paths.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for path in &self.0 {
+            text = text.replace(path.as_str(), PATH);
+        }
+        without_paths(&text)
+    }
+}
+
+fn of_surroundings(around: &mut Surroundings, paths: &mut BTreeSet<String>) {
+    // PostgreSQL's words quote the files.
+    if let Files::Refused(words) | Files::Unseen(words) = &mut around.files {
+        *words = WORDS.to_owned();
+    }
+    for server in around.neighbours.iter_mut().flatten() {
+        (server.owner, server.port) = (None, None);
+        (server.data_directory, server.directory_argument) = (None, None);
+    }
+    for limit in around.memory_limits.iter().flatten() {
+        add(paths, &limit.directory);
+    }
+    for refused in &around.refused_by_limits {
+        add(paths, &refused.directory);
+    }
+    for setting in around.settings.values() {
+        if let SettingSource::File(Some(line)) = &setting.source {
+            add(paths, &line.path);
+        }
+    }
+    for absent in [
+        around.vmstat.as_ref().err(),
+        around.free_blocks.as_ref().err(),
+        around.asked_at_boot.as_ref().err(),
+        around.nodes.as_ref().err(),
+        around.oom_score_adj.as_ref().err(),
+        around.locked_memory.as_ref().err(),
+        around.memory_limits.as_ref().err(),
+        around.neighbours.as_ref().err(),
+        around.host.usage.as_ref().err(),
+        around.host.thp.as_ref().err(),
+    ] {
+        add_absent(paths, absent);
+    }
+    let Ok(boot) = &around.asked_at_boot else {
+        return;
+    };
+    for asked in &boot.asked {
+        add(paths, &asked.place.file);
+    }
+    for dropped in &boot.dropped {
+        add(paths, &dropped.place.file);
+    }
+    for doubt in &boot.doubts {
+        add(paths, &doubt.file);
+    }
+    let DropIns { files, unread, .. } = &boot.sources.sysctl;
+    let tmpfiles = boot.sources.tmpfiles.iter();
+    let files = files.iter().chain(tmpfiles.flat_map(|all| &all.files));
+    for file in files {
+        add(paths, &file.path);
+        if let Some(local) = &file.local {
+            add(paths, local);
+        }
+    }
+    for directory in unread {
+        add(paths, directory);
+    }
+}
+
+fn add(paths: &mut BTreeSet<String>, path: impl AsRef<Path>) {
+    let path = path.as_ref().display().to_string();
+    // Less than this is no name.
+    if path.len() > 1 && !is_of_kernel(&path) {
+        paths.insert(path);
+    }
+}
+
+fn add_absent(paths: &mut BTreeSet<String>, absent: Option<&Absent>) {
+    if let Some(absent) = absent.filter(|absent| absent.path.is_absolute()) {
+        add(paths, &absent.path);
+    }
+}
+
+fn is_of_kernel(path: &str) -> bool {
+    let of_process = path.strip_prefix("/proc/");
+    OF_KERNEL.iter().any(|prefix| path.starts_with(prefix))
+        || of_process.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        || path == "/proc/cmdline"
+}
+
+/// What looks like an absolute path, and that nobody has known of.
+fn without_paths(text: &str) -> String {
+    const BEFORE: [char; 8] = [' ', '\n', '\'', '"', '(', '=', '>', ':'];
+    const AFTER: [char; 9] = [' ', '\n', '\'', '"', ')', ';', ',', '<', '>'];
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('/') {
+        let (before, path) = rest.split_at(start);
+        shown.push_str(before);
+        let end = path.find(AFTER).unwrap_or(path.len());
+        let (path, after) = path.split_at(end);
+        let begins = shown.is_empty() || shown.ends_with(BEFORE);
+        if begins && path.len() > 1 && !is_of_kernel(path) {
+            shown.push_str(PATH);
+            rest = after;
+        } else if begins {
+            shown.push_str(path);
+            rest = after;
+        } else {
+            shown.push('/');
+            rest = &rest[start + 1..];
+        }
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_go_and_what_is_the_same_everywhere_stays() {
+        let redaction = Redaction(vec!["/sys/fs/cgroup/the lab".to_owned()]);
+        for (text, shown) in [
+            (
+                "control group /sys/fs/cgroup/the lab would",
+                "control group [path] would",
+            ),
+            ("echo 5 > '/srv/x/y'", "echo 5 > '[path]'"),
+            (
+                "in /etc/pg.conf: huge_pages = 'try'",
+                "in [path] huge_pages = 'try'",
+            ),
+            (
+                "(umask 022 && echo 'a' >> /etc/sysctl.d/a.conf)",
+                "(umask 022 && echo 'a' >> [path])",
+            ),
+            (
+                "echo 5 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                "echo 5 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            ),
+            (
+                "sed -i 's/^vm = 5$/vm = 6/' /etc/a",
+                "sed -i 's/^vm = 5$/vm = 6/' [path]",
+            ),
+            (
+                "/proc/4711/maps may not be read",
+                "/proc/4711/maps may not be read",
+            ),
+            ("and/or / or /", "and/or / or /"),
+            ("/proc/cmdlines/of/a", "[path]"),
+            ("", ""),
+        ] {
+            assert_eq!(redaction.text(text), shown);
+        }
+    }
+}

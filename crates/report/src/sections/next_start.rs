@@ -1,0 +1,102 @@
+//! What the next start will use.
+
+use hugeinfo::{
+    advice::words::{human, too_low},
+    model::forecast::Forecast,
+    server::{facts::Server, surroundings::Files},
+};
+use maud::{Markup, html};
+
+use super::{missing, section as part, size};
+use crate::{page::Context, text::shown};
+
+pub(crate) fn section(context: &Context<'_>) -> Markup {
+    let machine = &context.subject.machine;
+    let content = html! {
+        (files(context))
+        (settings(&machine.facts.server, machine.facts.next_start()))
+        @if let Some(target) = Forecast::of_target(machine) {
+            p {
+                "The next start needs " (target.required) " pages of " (human(target.pool.page_bytes)) " for "
+                (human(machine.facts.needed_bytes())) " of shared memory."
+            }
+        }
+    };
+    part("next-start", "The next start", &content)
+}
+
+fn files(context: &Context<'_>) -> Markup {
+    let Some(around) = &context.subject.machine.around else {
+        return missing("Nobody has looked.");
+    };
+    match &around.files {
+        Files::NothingWaits if context.subject.may_plan => {
+            html! { p { "The next start takes what the server runs with: nothing else waits in the configuration files." } }
+        }
+        Files::NothingWaits => missing(
+            "The server knows of no setting that waits for a restart. The configuration files themselves were not \
+             read: that takes the right to execute hugeinfo_plan(jsonb).",
+        ),
+        Files::Planned(_) => html! {
+            p {
+                "Settings wait for a restart"
+                @if !around.waiting_settings.is_empty() { ": " (around.waiting_settings.join(", ")) }
+                "."
+            }
+        },
+        Files::Refused(words) => {
+            html! { p { strong { "The next start would fail: " } (shown(words)) } }
+        }
+        Files::TooLow(settings) => {
+            html! { p { strong { "The next start would fail: " } (shown(&too_low(settings))) } }
+        }
+        Files::Unseen(why) => missing(&format!(
+            "What waits in the configuration files cannot be told: {}",
+            shown(why)
+        )),
+    }
+}
+
+fn settings(now: &Server, next: &Server) -> Markup {
+    let page = |server: &Server| match server.huge_page_size_bytes {
+        Some(bytes) => human(bytes),
+        None => "the kernel\u{2019}s default".to_owned(),
+    };
+    let rows = [
+        (
+            "huge_pages",
+            now.huge_pages.as_str().to_owned(),
+            next.huge_pages.as_str().to_owned(),
+        ),
+        (
+            "shared_memory_type",
+            now.shared_memory_type.as_str().to_owned(),
+            next.shared_memory_type.as_str().to_owned(),
+        ),
+        ("huge_page_size", page(now), page(next)),
+        (
+            "shared memory",
+            size(Some(now.shared_memory_bytes)),
+            size(Some(next.shared_memory_bytes)),
+        ),
+    ];
+    html! {
+        table {
+            caption { "What the server runs with, and what it will start with" }
+            thead { tr {
+                th scope="col" { "setting" }
+                th scope="col" { "now" }
+                th scope="col" { "next start" }
+            } }
+            tbody {
+                @for (name, now, next) in rows {
+                    tr {
+                        th scope="row" { (name) }
+                        td { (now) }
+                        td { @if now == next { (next) } @else { strong { (next) } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Each NUMA node: its memory, its part of the pools and of the main segment.
+
+use hugeinfo::{advice::words::human, linux::numa::node::Node};
+use maud::{Markup, html};
+
+use super::{missing, more, section as part, size};
+use crate::{
+    chart::{Colour, bar, swatch},
+    page::Context,
+    text::shown,
+};
+
+pub(crate) fn section(context: &Context<'_>) -> Markup {
+    let around = context.subject.machine.around.as_ref();
+    let content = match around.map(|around| &around.nodes) {
+        Some(Ok(nodes)) if nodes.len() > 1 => chart(context, nodes),
+        Some(Ok(_)) => missing("This machine has one NUMA node."),
+        Some(Err(absent)) => missing(&format!("{}.", shown(&absent.to_string()))),
+        None => missing("Nobody has looked."),
+    };
+    part("numa", "NUMA nodes", &content)
+}
+
+fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
+    let rows: Vec<_> = nodes.iter().map(|node| Part::of(context, node)).collect();
+    let (first, rest) = context.first(&rows);
+    let largest = rows.iter().filter_map(|row| row.total).max().unwrap_or(0);
+    html! {
+        p class="key" {
+            span { (swatch(Colour::Own)) "our main segment" }
+            span { (swatch(Colour::Others)) "other huge pages in use" }
+            span { (swatch(Colour::Idle)) "free huge pages" }
+            span { (swatch(Colour::Rest)) "the rest" }
+            span { (swatch(Colour::Free)) "free" }
+        }
+        table class="chart" {
+            caption { "Memory of each NUMA node" }
+            thead { tr {
+                th scope="col" { "node" }
+                th scope="col" class="drawn" { "share of the largest" }
+                th scope="col" class="n" { "memory" }
+                th scope="col" class="n" { "free" }
+                th scope="col" class="n" { "huge pages" }
+                th scope="col" class="n" { "main segment" }
+            } }
+            tbody { @for row in first { (row.shown(largest)) } }
+        }
+        (more(rest, "hugeinfo_numa_nodes"))
+        p class="note" {
+            "The main segment is counted as far as the process that has touched most of it has touched it."
+        }
+    }
+}
+
+/// A node in bytes.
+pub(crate) struct Part {
+    pub(crate) number: u32,
+    is_allowed: Option<bool>,
+    pub(crate) total: Option<u64>,
+    pub(crate) free: Option<u64>,
+    pub(crate) pools: u64,
+    free_in_pools: u64,
+    pub(crate) segment: Option<u64>,
+    is_on_huge_pages: bool,
+}
+
+impl Part {
+    pub(crate) fn of(context: &Context<'_>, node: &Node) -> Self {
+        let machine = &context.subject.machine;
+        let counters = node.pools.iter();
+        let counters = counters.filter_map(|pool| Some((pool.page_bytes, pool.counters?)));
+        let (mut pools, mut free_in_pools) = (0_u64, 0_u64);
+        for (page_bytes, counts) in counters {
+            pools = pools.saturating_add(counts.total.saturating_mul(page_bytes));
+            free_in_pools = free_in_pools.saturating_add(counts.free.saturating_mul(page_bytes));
+        }
+        let around = machine.around.as_ref();
+        let by_node = around.and_then(|around| around.segment_nodes.as_ref());
+        let segment = by_node
+            .zip(machine.facts.page_bytes())
+            .map(|(pages, bytes)| {
+                let pages = pages.get(&node.number).copied().unwrap_or(0);
+                pages.saturating_mul(bytes)
+            });
+        Self {
+            number: node.number,
+            is_allowed: machine.facts.allowed_nodes.allows(node.number),
+            total: node.memory.total,
+            free: node.memory.free,
+            pools,
+            free_in_pools,
+            segment,
+            is_on_huge_pages: machine.is_on_huge_pages() == Some(true),
+        }
+    }
+
+    fn shown(&self, largest: u64) -> Markup {
+        let segment = self.segment.unwrap_or(0);
+        let in_use = self.pools.saturating_sub(self.free_in_pools);
+        let others = match self.is_on_huge_pages {
+            true => in_use.saturating_sub(segment),
+            false => in_use,
+        };
+        let free = self.free.unwrap_or(0);
+        let known = [segment, others, self.free_in_pools, free];
+        let known = known.into_iter().fold(0, u64::saturating_add);
+        let total = self.total.unwrap_or(0).max(known);
+        let parts = [
+            (Colour::Own, segment),
+            (Colour::Others, others),
+            (Colour::Idle, self.free_in_pools),
+            (Colour::Rest, total - known),
+            (Colour::Free, free),
+        ];
+        let label = format!("Node {}: {}", self.number, size(self.total));
+        html! {
+            tr {
+                th scope="row" { "node " (self.number) @if self.is_allowed == Some(false) { " (not ours)" } }
+                td class="drawn" { (bar(&label, &parts, largest.max(total), None)) }
+                td class="n" data-label="memory" { (size(self.total)) }
+                td class="n" data-label="free" { (size(self.free)) }
+                td class="n" data-label="huge pages" { (human(self.pools)) }
+                td class="n" data-label="main segment" { (size(self.segment)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What could not be read.
+
+use hugeinfo::{
+    advice::check::Status,
+    server::sources::{Availability, Source},
+};
+use maud::{Markup, html};
+
+use super::{missing, more, section as part};
+use crate::{
+    page::Context,
+    text::{count, shown},
+};
+
+pub(crate) fn section(context: &Context<'_>) -> Markup {
+    let sources = &context.subject.sources;
+    let unread = |source: &&Source| source.status != Availability::Ok;
+    let unread: Vec<&Source> = sources.iter().filter(unread).collect();
+    let (first, rest) = context.first(&unread);
+    let unknown = context.findings.checks.iter();
+    let unknown: Vec<_> = unknown
+        .filter(|check| check.status == Status::Unknown)
+        .collect();
+    let content = html! {
+        @if unread.is_empty() {
+            p { "Each of the " (sources.len()) " sources could be read." }
+        } @else {
+            p { (count(unread.len() as u64, "source", "sources")) " of " (sources.len()) " gave nothing." }
+            table class="stacked" {
+                caption { "Sources of the kernel that gave nothing" }
+                thead { tr {
+                    th scope="col" { "source" }
+                    th scope="col" { "status" }
+                    th scope="col" { "where" }
+                } }
+                tbody {
+                    @for source in first {
+                        tr {
+                            th scope="row" { (source.name) }
+                            td { (source.status.as_str()) }
+                            td { code { (shown(&source.path.display().to_string())) } }
+                        }
+                    }
+                }
+            }
+            (more(rest, "hugeinfo_sources"))
+        }
+        @if !unknown.is_empty() {
+            p { "Checks that cannot be told for want of a source:" }
+            ul { @for check in unknown { li { code { (check.name) } ": " (shown(&check.finding)) } } }
+        }
+        @if !context.subject.may_plan {
+            (missing(
+                "Your role may not plan: settings that nobody has reloaded yet are not in this report. A superuser \
+                 can grant EXECUTE on hugeinfo_plan(jsonb)."
+            ))
+        }
+    };
+    part("unread", "What could not be read", &content)
+}

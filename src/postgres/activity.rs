@@ -1,0 +1,60 @@
+//! Who each process of the server works for, as `pg_stat_activity` shows it to the caller.
+
+use std::{collections::HashMap, ffi::CStr};
+
+use hugeinfo::linux::process::maps::name_text;
+use pgrx::Spi;
+
+use super::encoding::is_utf8_database;
+use crate::error::Error;
+
+/// What `pg_stat_activity` says of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    pub(crate) backend_type: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) database: Option<String>,
+    pub(crate) application: Option<String>,
+}
+
+/// As C strings: names of roles and databases can be bytes that are no text of this database.
+/// Nothing here is looked up by the caller's `search_path`.
+const ACTIVITY: &str = "
+    SELECT pid,
+        pg_catalog.textout(backend_type),
+        pg_catalog.nameout(usename),
+        pg_catalog.nameout(datname),
+        pg_catalog.textout(application_name)
+    FROM pg_catalog.pg_stat_activity
+    WHERE pid IS NOT NULL";
+
+/// By process number. What PostgreSQL complains of it raises itself.
+pub(crate) fn activity() -> Result<HashMap<u32, Activity>, Error> {
+    let mut all = HashMap::new();
+    let ascii_only = !is_utf8_database();
+    let text = |string: &CStr| name_text(string.to_bytes(), ascii_only);
+    Spi::connect(|client| {
+        let Ok(rows) = client.select(ACTIVITY, None, &[]) else {
+            return Ok(());
+        };
+        for row in rows {
+            let string = |ordinal| row.get::<&CStr>(ordinal).ok().flatten().map(text);
+            let pid = row.get::<i32>(1).ok().flatten();
+            let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) else {
+                continue;
+            };
+            all.try_reserve(1)?;
+            all.insert(
+                pid,
+                Activity {
+                    backend_type: string(2),
+                    role: string(3),
+                    database: string(4),
+                    application: string(5),
+                },
+            );
+        }
+        Ok::<_, Error>(())
+    })?;
+    Ok(all)
+}

@@ -1,0 +1,111 @@
+//! `hugeinfo_report(redact)`: all of it as one HTML page.
+
+use std::collections::HashMap;
+
+use hugeinfo::{
+    linux::{growth::TryPush, process::status::Memory, root::Root},
+    model::machine::Machine,
+    server::sources,
+};
+use hugeinfo_report::{
+    page,
+    subject::{About, Process, Subject},
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use super::hugeinfo_footprint;
+use crate::{
+    error::Error,
+    machine,
+    postgres::{
+        activity::{Activity, activity},
+        catalogue::may_plan,
+        clock::utc_now,
+        interrupts::check_for_interrupts,
+        memory::with_room,
+        restored::is_in_recovery,
+        roles::may_read_server_files,
+        server::subject,
+        settings::setting,
+    },
+    processes::Member,
+};
+
+/// What `hugeinfo_checks` looks at, looked at once, and who is connected. With `redact` nobody asks
+/// for names, and those that other facts hold are left out of the page.
+///
+/// Errors: as `hugeinfo_status`. What is missing or denied is said on the page.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+fn hugeinfo_report(redact: default!(bool, false)) -> Result<String, ErrorReport> {
+    Ok(with_room(|| {
+        let seen = seen()?;
+        check_for_interrupts();
+        Ok::<_, Error>(page(seen, redact))
+    })?)
+}
+
+fn seen() -> Result<Subject, Error> {
+    let mut processes: Vec<Process> = Vec::new();
+    let mut watcher = |member: &Member, memory: &Memory, buffer: &mut Vec<u8>| {
+        processes.try_push(Process {
+            pid: member.process.pid(),
+            backend_type: member.type_beyond_activity(buffer),
+            memory: *memory,
+            major_faults: member.stat.major_faults,
+            ..Process::default()
+        })?;
+        Ok(())
+    };
+    let mut machine = machine::whole_watched(&mut watcher)?;
+    name(&mut processes, activity()?);
+    hide_directories(&mut machine);
+    let figures: Vec<_> = processes.iter().map(|process| process.memory).collect();
+    let pids = processes.iter().map(|process| u64::from(process.pid));
+    Ok(Subject {
+        footprint: hugeinfo_footprint::of(&machine.facts, &figures, &pids.collect())?,
+        sources: sources::probe(&Root::system(), &subject()),
+        about: about(),
+        may_plan: may_plan(),
+        processes,
+        machine,
+    })
+}
+
+fn name(processes: &mut [Process], mut activity: HashMap<u32, Activity>) {
+    for process in processes {
+        let Some(of) = activity.remove(&process.pid) else {
+            continue;
+        };
+        process.backend_type = of.backend_type.or(process.backend_type.take());
+        (process.role, process.database) = (of.role, of.database);
+        process.application = of.application;
+    }
+}
+
+/// As `hugeinfo_instances` does.
+fn hide_directories(machine: &mut Machine) {
+    if may_read_server_files() {
+        return;
+    }
+    let neighbours = machine.around.iter_mut();
+    let neighbours = neighbours.flat_map(|around| around.neighbours.iter_mut().flatten());
+    for server in neighbours {
+        server.data_directory = None;
+    }
+}
+
+fn about() -> About {
+    let name = rustix::system::uname();
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        server_version: setting(c"server_version"),
+        taken_at: utc_now(),
+        is_in_recovery: is_in_recovery(),
+        host_name: some(name.nodename().to_string_lossy().into_owned()),
+        cluster_name: some(setting(c"cluster_name")),
+        port: some(setting(c"port")),
+    }
+}
+
+extension_sql_file!("hugeinfo_report.sql", requires = [hugeinfo_report]);
