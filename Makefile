@@ -60,7 +60,7 @@ $(LIBRARY): $(SOURCES)
 NO_INSTALL = 1
 REGRESS = extension hugeinfo_status hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
 	hugeinfo_page_tables hugeinfo_footprint hugeinfo_pressure hugeinfo_plan hugeinfo_next_start hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host \
-	hugeinfo_sources hugeinfo_numa hugeinfo_numa_nodes hugeinfo_holders hugeinfo_instances hugeinfo_checks hugeinfo_runbook privileges relocate
+	hugeinfo_sources hugeinfo_numa hugeinfo_numa_nodes hugeinfo_holders hugeinfo_instances hugeinfo_checks hugeinfo_runbook hugeinfo_report privileges relocate
 REGRESS_OPTS = --outputdir=target/regress
 EXTRA_CLEAN = target
 include $(PGXS)

@@ -55,6 +55,8 @@ SELECT count(*) FROM hugeinfo_runbook;
 SELECT count(*) FROM hugeinfo_runbook();
 SELECT count(*) FROM hugeinfo_runbook('{}');
 SELECT count(*) FROM hugeinfo_runbook('{}'::jsonb);
+SELECT hugeinfo_report();
+SELECT hugeinfo_report(redact => true);
 SELECT count(*) FROM hugeinfo_next_start;
 SELECT count(*) FROM hugeinfo_next_start();
 SELECT count(*) FROM hugeinfo_plan();
@@ -95,6 +97,8 @@ SELECT count(*) >= 0 AS may_read FROM hugeinfo_holders;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_instances;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_runbook;
 SELECT count(*) >= 0 AS may_read FROM hugeinfo_runbook();
+SELECT length(hugeinfo_report()) > 0 AS may_read;
+SELECT length(hugeinfo_report(redact => true)) > 0 AS may_read;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start();
 -- runs a program

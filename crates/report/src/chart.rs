@@ -15,6 +15,8 @@ pub(crate) enum Colour {
     PageTables,
     Free,
     Rest,
+    Cached,
+    Forecast,
     Private,
     Swap,
 }
@@ -28,6 +30,8 @@ impl Colour {
             Self::PageTables => "tables",
             Self::Free => "free",
             Self::Rest => "rest",
+            Self::Cached => "cached",
+            Self::Forecast => "forecast",
             Self::Private => "private",
             Self::Swap => "swap",
         }
@@ -41,6 +45,8 @@ impl Colour {
             Self::PageTables => "#c0392b",
             Self::Free => "#3f8f5f",
             Self::Rest => "#7b8794",
+            Self::Cached => "#b4bec9",
+            Self::Forecast => "#c98a00",
             Self::Private => "#2a8c8c",
             Self::Swap => "#6b4f3a",
         }

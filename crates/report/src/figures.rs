@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     page::Context,
-    sections::{memory::by_type, numa, processes::largest},
+    sections::{memory::by_type, numa, processes::largest, ram::Ram},
     text::{ascii_json, shown},
 };
 
@@ -33,6 +33,7 @@ fn figures(context: &Context<'_>) -> Value {
         "server": server(context),
         "status": { "status": verdict.status.as_str(), "reason": shown(&verdict.reason), "remedy": findings.remedy.as_deref().map(shown) },
         "host": host(context),
+        "memory_of_host": memory_of_host(context),
         "pools": pools(context),
         "page_tables": page_tables(context),
         "footprint": footprint(context),
@@ -100,6 +101,15 @@ fn host(context: &Context<'_>) -> Value {
         "commit_limit_bytes": usage.commit_limit,
         "committed_as_bytes": usage.committed,
     })
+}
+
+fn memory_of_host(context: &Context<'_>) -> Value {
+    let Some(ram) = Ram::of(context) else {
+        return Value::Null;
+    };
+    let parts = ram.parts.iter();
+    let one = |(_, name, bytes): &(_, String, u64)| json!({ "part": name, "bytes": bytes });
+    parts.map(one).collect()
 }
 
 fn pools(context: &Context<'_>) -> Value {

@@ -17,7 +17,8 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         (settings(&machine.facts.server, machine.facts.next_start()))
         @if let Some(target) = Forecast::of_target(machine) {
             p {
-                "The next start needs " (target.required) " pages of " (human(target.pool.page_bytes)) " for "
+                @if machine.facts.asks_for_huge_pages() { "The next start needs " } @else { "On huge pages it would need " }
+                (target.required) " pages of " (human(target.pool.page_bytes)) " for "
                 (human(machine.facts.needed_bytes())) " of shared memory."
             }
         }

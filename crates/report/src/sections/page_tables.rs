@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{missing, section as part, size};
 use crate::{
-    chart::{Colour, bar},
+    chart::{Colour, bar, swatch},
     page::Context,
 };
 
@@ -23,8 +23,12 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             (processes) " processes have " (size(now)) " now."
         }
         @if now.is_none() { (missing("The page tables of the processes cannot be seen.")) }
+        p class="key" {
+            span { (swatch(Colour::PageTables)) "measured now" }
+            span { (swatch(Colour::Forecast)) "forecast: once " (max_connections) " connections have touched all shared memory" }
+        }
         table class="chart" {
-            caption { "Page tables once " (max_connections) " connections (max_connections) have touched all shared memory" }
+            caption { "Page tables on pages of each size, for max_connections = " (max_connections) }
             thead { tr {
                 th scope="col" { "pages" }
                 th scope="col" class="drawn" { "share of the largest" }
@@ -35,7 +39,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             tbody {
                 tr {
                     th scope="row" { "now" }
-                    td class="drawn" { (drawn("Page tables now", now.unwrap_or(0), largest, Colour::Own)) }
+                    td class="drawn" { (drawn("Page tables now", now.unwrap_or(0), largest, Colour::PageTables)) }
                     td class="n" data-label="in total" { (size(now)) }
                     td class="n" data-label="each process" {}
                     td class="n" data-label="as used now" {}
@@ -57,7 +61,7 @@ fn row(cost: &Cost, largest: u64) -> Markup {
     html! {
         tr {
             th scope="row" { (pages) @if cost.is_used == Some(true) { " (in use)" } }
-            td class="drawn" { (drawn(&label, cost.max_connections, largest, Colour::PageTables)) }
+            td class="drawn" { (drawn(&label, cost.max_connections, largest, Colour::Forecast)) }
             td class="n" data-label="in total" { (human(cost.max_connections)) }
             td class="n" data-label="each process" { (human(cost.one)) }
             td class="n" data-label="as used now" { @if let Some(then) = cost.then { (human(then)) } @else { "\u{2013}" } }

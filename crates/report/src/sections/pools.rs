@@ -51,7 +51,7 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
     let full = full.saturating_add(full / 30);
     let mark = need.map(|need| Mark {
         at: need,
-        label: format!("need: {need}"),
+        label: format!("need: {need} ({})", human(need.saturating_mul(page_bytes))),
     });
     let parts = [
         (Colour::Own, own),
@@ -68,8 +68,12 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
         h3 { (title) @if is_asked_for { ": this server " (asks) } }
         (bar(&label, &parts, full, mark.as_ref()))
         p class="figures" {
-            (huge_pages(pool.total, page_bytes)) " (" (human(pool.total.saturating_mul(page_bytes))) "): "
-            (own) " ours, " (others) " of others, " (idle) " idle. "
+            @if pool.total == 0 {
+                "The pool is empty. "
+            } @else {
+                (huge_pages(pool.total, page_bytes)) " (" (human(pool.total.saturating_mul(page_bytes))) "): "
+                (own) " ours, " (others) " of others, " (idle) " idle. "
+            }
             @if is_asked_for {
                 (needed(forecast))
             } @else {

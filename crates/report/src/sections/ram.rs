@@ -10,19 +10,16 @@ use crate::{
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let machine = &context.subject.machine;
-    let usage = machine.around.as_ref().map(|around| &around.host.usage);
-    let content = match usage {
-        Some(Ok(usage)) if machine.sees_memory_of_host => match Ram::of(context, usage) {
-            Some(ram) => ram.shown(usage),
-            None => missing("The kernel does not tell how much memory the host has."),
-        },
-        Some(Ok(usage)) => missing(&format!(
+    let around = context.subject.machine.around.as_ref();
+    let usage = around.map(|around| &around.host.usage);
+    let content = match (usage, Ram::of(context)) {
+        (Some(Ok(usage)), Some(ram)) => ram.shown(usage),
+        (Some(Ok(usage)), None) => missing(&format!(
             "The memory that is seen here ({}) is a container's own, the pools are the host's: no picture has both.",
             size(usage.total)
         )),
-        Some(Err(absent)) => missing(&format!("{absent}.")),
-        None => missing("Nobody has looked."),
+        (Some(Err(absent)), _) => missing(&format!("{absent}.")),
+        (None, _) => missing("Nobody has looked."),
     };
     part("ram", "Memory of the host", &content)
 }
@@ -34,10 +31,12 @@ pub(crate) struct Ram {
 }
 
 impl Ram {
-    /// `None`: the kernel doesn't tell.
-    pub(crate) fn of(context: &Context<'_>, usage: &Usage) -> Option<Self> {
-        let total = usage.total?;
+    /// `None`: the kernel doesn't tell, or of something else than the host.
+    pub(crate) fn of(context: &Context<'_>) -> Option<Self> {
         let machine = &context.subject.machine;
+        let around = machine.around.as_ref()?;
+        let usage = around.host.usage.as_ref().ok()?;
+        let total = usage.total.filter(|_| machine.sees_memory_of_host)?;
         let pools = Pools::of(context);
         let own = match machine.facts.lies_on() {
             LiesOn::HugePages(_) => ("our main segment, on huge pages", pools.own),
@@ -48,7 +47,8 @@ impl Ram {
         };
         let tables = usage.page_tables.unwrap_or(0);
         let free = usage.free.unwrap_or(0);
-        let known = [own.1, pools.others, pools.idle, tables, free];
+        let cached = usage.available.unwrap_or(0).saturating_sub(free);
+        let known = [own.1, pools.others, pools.idle, tables, cached, free];
         let known = known.into_iter().fold(0, u64::saturating_add);
         let parts = [
             (Colour::Own, own.0, own.1),
@@ -61,8 +61,13 @@ impl Ram {
             (Colour::PageTables, "page tables of all processes", tables),
             (
                 Colour::Rest,
-                "the rest: programs, cached files, the kernel",
+                "programs, the kernel, and all the rest",
                 total.saturating_sub(known),
+            ),
+            (
+                Colour::Cached,
+                "cached files and the like: given away on demand",
+                cached,
             ),
             (Colour::Free, "free", free),
         ];

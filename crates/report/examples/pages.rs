@@ -1,0 +1,21 @@
+//! Writes the pages of the fixtures into a directory, for those who look at them:
+//! `cargo run -p hugeinfo-report --example pages DIRECTORY`.
+
+#![allow(clippy::expect_used)]
+
+#[path = "../tests/fixtures/mod.rs"]
+mod fixtures;
+
+use std::{fs, path::PathBuf};
+
+use hugeinfo_report::page;
+
+fn main() {
+    let directory = PathBuf::from(std::env::args_os().nth(1).expect("a directory"));
+    for (name, subject) in fixtures::ALL {
+        for (suffix, is_redacted) in [("", false), ("-redacted", true)] {
+            let file = directory.join(format!("{name}{suffix}.html"));
+            fs::write(file, page(subject(), is_redacted)).expect("a file");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Pages of fixtures: what they show, what they hide, and that they hold together.
+
+#![allow(clippy::expect_used)]
+
+mod fixtures;
+
+use fixtures::{ALL, HOSTILE, SECRET};
+use hugeinfo::{
+    advice::{diagnosis, runbook, words},
+    model::forecast::Forecast,
+};
+use hugeinfo_report::{LONGEST, page, subject::Subject};
+use serde_json::Value;
+
+/// Each with its name, in full and redacted.
+fn pages() -> Vec<(String, String)> {
+    let both = ALL.iter().flat_map(|(name, subject)| {
+        [false, true].map(|is_redacted| {
+            let name = format!("{name}, redacted: {is_redacted}");
+            (name, page(subject(), is_redacted))
+        })
+    });
+    both.collect()
+}
+
+/// What a reader sees, without the marks.
+fn text(html: &str) -> String {
+    let mut text = String::new();
+    let body = html.split_once("</head>").expect("a head").1;
+    for part in body.split('<').skip(1) {
+        text.push_str(part.split_once('>').expect("a tag").1);
+    }
+    unescaped(&text)
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        plain.push_str(before);
+        let (name, after) = after.split_once(';').expect("the end of a reference");
+        plain.push(match name {
+            "lt" => '<',
+            "gt" => '>',
+            "amp" => '&',
+            "quot" => '"',
+            number => {
+                let digits = number.strip_prefix("#x").expect("a number");
+                let code = u32::from_str_radix(digits, 16).expect("hexadecimal");
+                char::from_u32(code).expect("a character")
+            }
+        });
+        rest = after;
+    }
+    plain + rest
+}
+
+fn figures(html: &str) -> Value {
+    let from = html
+        .split_once("<pre class=\"json\"><code>")
+        .expect("figures")
+        .1;
+    let json = from.split_once("</code>").expect("their end").0;
+    serde_json::from_str(&unescaped(json)).expect("JSON")
+}
+
+#[test]
+fn each_page_stands_alone() {
+    for (name, html) in pages() {
+        assert!(html.is_ascii(), "{name}");
+        assert!(html.len() <= LONGEST, "{name}: {} bytes", html.len());
+        assert!(
+            html.starts_with("<!DOCTYPE html><html lang=\"en\">"),
+            "{name}"
+        );
+        let tags = html.split('<').skip(1);
+        let tags = tags.filter_map(|part| Some(part.split_once('>')?.0));
+        // Without what attributes hold.
+        let tags = tags.flat_map(|tag| tag.split('"').step_by(2));
+        let tags = tags.collect::<Vec<_>>().join(" ");
+        let style = html.split_once("<style>").expect("a style").1;
+        let style = style.split_once("</style>").expect("its end").0;
+        for mark in ["script", "img", "link ", "iframe", "form", " src=", " on"] {
+            assert!(!tags.contains(mark), "{name}: {mark}");
+        }
+        assert!(
+            !style.contains("url(") && !style.contains("@import"),
+            "{name}"
+        );
+        for part in html.split(" href=\"").skip(1) {
+            assert!(part.starts_with('#'), "{name}: {part:.40}");
+        }
+        assert!(
+            !html.bytes().any(|byte| byte < b' ' && byte != b'\n'),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn each_tag_is_closed() {
+    const VOID: [&str; 2] = ["meta", "br"];
+    for (name, html) in pages() {
+        let mut open = Vec::new();
+        for part in html.split('<').skip(2) {
+            let tag = part.split_once('>').expect("a tag").0;
+            if let Some(closed) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(closed), "{name}");
+                continue;
+            }
+            let tag = tag.split(' ').next().unwrap_or_default();
+            if !VOID.contains(&tag) {
+                open.push(tag);
+            }
+        }
+        assert_eq!(open, Vec::<&str>::new(), "{name}");
+    }
+}
+
+#[test]
+fn links_lead_somewhere_and_ids_are_there_once() {
+    for (name, html) in pages() {
+        let values = |attribute: &str| {
+            let begin = format!(" {attribute}=\"");
+            let parts = html.split(&begin).skip(1);
+            let values = parts.filter_map(|part| Some(part.split_once('"')?.0.to_owned()));
+            values.collect::<Vec<_>>()
+        };
+        let ids = values("id");
+        for id in &ids {
+            assert_eq!(
+                ids.iter().filter(|other| *other == id).count(),
+                1,
+                "{name}: {id}"
+            );
+        }
+        for link in values("href").iter().chain(&values("aria-labelledby")) {
+            let target = link.trim_start_matches('#').to_owned();
+            assert!(ids.contains(&target), "{name}: {link}");
+        }
+    }
+}
+
+/// What everybody else is told of the same machine.
+#[test]
+fn it_says_what_the_others_say() {
+    for (name, subject) in ALL {
+        if ["hostile-names", "secrets", "256-nodes"].contains(&name) {
+            continue;
+        }
+        let subject: Subject = subject();
+        let machine = subject.machine.clone();
+        let html = page(subject, false);
+        let text = text(&html);
+        let figures = figures(&html);
+        assert!(
+            text.contains(&diagnosis::verdict(&machine).reason),
+            "{name}"
+        );
+        if let Some(remedy) = words::remedy(&machine, &diagnosis::remedy(&machine)) {
+            assert!(text.contains(&remedy), "{name}: {remedy}");
+        }
+        for check in diagnosis::checks(&machine) {
+            assert!(text.contains(&check.finding), "{name}: {}", check.finding);
+        }
+        let steps = runbook::of(&machine, None);
+        for step in &steps {
+            assert!(text.contains(&step.command), "{name}: {}", step.command);
+        }
+        assert_eq!(
+            figures["runbook"].as_array().map(Vec::len),
+            Some(steps.len()),
+            "{name}"
+        );
+        for (index, forecast) in Forecast::of_each_pool(&machine)
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+        {
+            let pool = &figures["pools"][index];
+            assert_eq!(pool["required_pages"], forecast.required, "{name}");
+            assert_eq!(pool["total_pages"], forecast.pool.total, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_ram_are_all_of_it() {
+    for (name, subject) in ALL {
+        let figures = figures(&page(subject(), true));
+        let Some(parts) = figures["memory_of_host"].as_array() else {
+            assert_eq!(name, "nothing-readable");
+            continue;
+        };
+        let bytes = parts
+            .iter()
+            .map(|part| part["bytes"].as_u64().expect("bytes"));
+        assert_eq!(
+            figures["host"]["memory_total_bytes"],
+            bytes.sum::<u64>(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_healthy_server_has_nothing_to_do() {
+    let text = text(&page(fixtures::healthy(), false));
+    for words in [
+        "This server runs on huge pages of 2 MB.",
+        "Nothing to type.",
+        "There is nothing to do.",
+        "need: 537 (1074 MB)",
+        "db1.example.org",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    assert!(!text.contains("not well"));
+}
+
+#[test]
+fn one_that_has_fallen_back_is_told_what_to_type() {
+    let text = text(&page(fixtures::fallen_back(), false));
+    for words in [
+        "This server does not run on huge pages.",
+        "sysctl -w vm.nr_hugepages=537",
+        "437 too few",
+        "ends all sessions",
+        "checks are not well",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn nodes_are_shown_where_there_are_several() {
+    let two = text(&page(fixtures::two_nodes(), false));
+    assert!(two.contains("node 0") && two.contains("node 1"));
+    assert!(!two.contains("one NUMA node"));
+    assert!(text(&page(fixtures::healthy(), false)).contains("one NUMA node"));
+}
+
+#[test]
+fn long_lists_end() {
+    let text = text(&page(fixtures::many_nodes(), false));
+    let ends: Vec<_> = text.match_indices("\u{2026} and ").collect();
+    assert!(ends.len() >= 4, "{} lists", ends.len());
+    assert!(text.contains("1001 processes"));
+}
+
+#[test]
+fn names_are_text() {
+    let html = page(fixtures::hostile_names(), false);
+    assert!(!html.contains("<h1>owned") && !html.contains("<b> '"));
+    let text = text(&html);
+    for name in HOSTILE.iter().take(4) {
+        assert!(text.contains(name), "{name}");
+    }
+    for shown in [
+        "\\u{202e}gnp.exe\\u{2066}\\u{200f}",
+        "\\u{0}\\u{7}\\u{1b}[31m\\u{9b}",
+        "e\u{301}\u{302}\\u{303}\\u{304}",
+    ] {
+        assert!(text.contains(shown), "{shown}");
+    }
+    assert!(!text.contains('\u{202e}'));
+}
+
+#[test]
+fn redacted_pages_name_nobody() {
+    let secrets = [fixtures::secrets, fixtures::other_secrets];
+    let in_full = secrets
+        .map(|subject| text(&page(subject(), false)))
+        .concat();
+    // It would be there, but for facts of which no text has a word.
+    let is_hidden = |nth: &u32| !in_full.contains(&format!("{SECRET} {nth}"));
+    assert_eq!((1..20).filter(is_hidden).collect::<Vec<_>>(), [4, 7, 9]);
+    for subject in secrets {
+        let redacted = page(subject(), true);
+        assert!(text(&redacted).contains("[path]"));
+        let lines: Vec<_> = redacted
+            .split('<')
+            .filter(|part| part.contains(SECRET))
+            .collect();
+        assert_eq!(lines, Vec::<&str>::new());
+    }
+    // Of all others, too.
+    for (_, subject) in ALL {
+        let html = page(subject(), true);
+        for name in [
+            "db1.example.org",
+            "5432",
+            "/srv/",
+            ">orders<",
+            ">shop<",
+            ">web<",
+            "sysctl.d",
+        ] {
+            assert!(!html.contains(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let text = text(&page(fixtures::nothing_readable(), false));
+    for words in [
+        "cannot be seen",
+        "/sys/kernel/mm/hugepages is missing",
+        "/proc/meminfo is missing",
+        "Your role may not plan",
+        "2 sources of 2 gave nothing",
+        "there is no postmaster",
+        "Processes of other users are hidden here.",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+}
