@@ -38,9 +38,9 @@ sources_for_owner() {
     sources=$PWD
     ((${#as_owner[@]})) && ! "${as_owner[@]}" test -r "$PWD/README.md" || return 0
     sources=$workspace/sources
-    mkdir -p "$sources/target"
+    mkdir -p "$sources"/{t,target}
     local path
-    for path in monitoring fleet experiment bench scripts target/tools; do
+    for path in monitoring fleet experiment bench scripts t/report target/tools; do
         [ ! -e "$path" ] || run_job cp -a "$path" "$sources/$path"
     done
 }

@@ -21,6 +21,7 @@ check_tools() {
     need php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
     need php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
     need php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
+    need chromium command -v chromium
     need gnuplot-nox command -v gnuplot
 }
 
@@ -46,6 +47,7 @@ unpack_tools() {
         rm -rf "$directory"
     done
     npm_tools grafana monitoring/tests/grafana tsc
+    npm_tools report t/report
     python_packages python monitoring/tests/python
     go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
         custom,inputs.postgresql_extensible,outputs.file,serializers.json

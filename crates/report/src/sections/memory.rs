@@ -26,10 +26,10 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             (size(footprint.segment)) ", other shared memory " (size(footprint.other_shared))
             ". Swapped out: " (size(footprint.swap)) ". All together: " (size(footprint.total())) "."
         }
-        p class="key" {
-            span { (swatch(Colour::Private)) "private" }
-            span { (swatch(Colour::PageTables)) "page tables" }
-            span { (swatch(Colour::Swap)) "swapped out" }
+        ul class="key" {
+            li { (swatch(Colour::Private)) "private" }
+            li { (swatch(Colour::PageTables)) "page tables" }
+            li { (swatch(Colour::Swap)) "swapped out" }
         }
         table class="chart" {
             caption { "Memory that each type of process has for itself" }

@@ -26,12 +26,12 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
     let (first, rest) = context.first(&rows);
     let largest = rows.iter().filter_map(|row| row.total).max().unwrap_or(0);
     html! {
-        p class="key" {
-            span { (swatch(Colour::Own)) "our main segment" }
-            span { (swatch(Colour::Others)) "other huge pages in use" }
-            span { (swatch(Colour::Idle)) "free huge pages" }
-            span { (swatch(Colour::Rest)) "the rest" }
-            span { (swatch(Colour::Free)) "free" }
+        ul class="key" {
+            li { (swatch(Colour::Own)) "our main segment" }
+            li { (swatch(Colour::Others)) "other huge pages in use" }
+            li { (swatch(Colour::Idle)) "free huge pages" }
+            li { (swatch(Colour::Rest)) "the rest" }
+            li { (swatch(Colour::Free)) "free" }
         }
         table class="chart" {
             caption { "Memory of each NUMA node" }

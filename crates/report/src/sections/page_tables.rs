@@ -23,9 +23,9 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             (processes) " processes have " (size(now)) " now."
         }
         @if now.is_none() { (missing("The page tables of the processes cannot be seen.")) }
-        p class="key" {
-            span { (swatch(Colour::PageTables)) "measured now" }
-            span { (swatch(Colour::Forecast)) "forecast: once " (max_connections) " connections have touched all shared memory" }
+        ul class="key" {
+            li { (swatch(Colour::PageTables)) "measured now" }
+            li { (swatch(Colour::Forecast)) "forecast: once " (max_connections) " connections have touched all shared memory" }
         }
         table class="chart" {
             caption { "Page tables on pages of each size, for max_connections = " (max_connections) }

@@ -17,11 +17,11 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = match &context.findings.pools {
         Ok(pools) if pools.is_empty() => missing("This kernel has no huge pages."),
         Ok(pools) => html! {
-            p class="key" {
-                span { (swatch(Colour::Own)) "ours" }
-                span { (swatch(Colour::Others)) "others" }
-                span { (swatch(Colour::Idle)) "idle" }
-                span { "| the line of need" }
+            ul class="key" {
+                li { (swatch(Colour::Own)) "ours" }
+                li { (swatch(Colour::Others)) "others" }
+                li { (swatch(Colour::Idle)) "idle" }
+                li { "| the line of need" }
             }
             @for pool in pools { (shown_pool(context, pool)) }
         },

@@ -24,7 +24,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = html! {
         div class=(format!("verdict {}", verdict.status.as_str())) {
             p class="answer" { (badge(verdict.status)) " " strong { (answer) } }
-            p class="reason" { (shown(&verdict.reason)) "." }
+            p { (shown(&verdict.reason)) "." }
             (what_to_type(context))
             @if !ill.is_empty() {
                 p {

@@ -1,0 +1,206 @@
+# hugeinfo_report as people see it: pages of real servers, and of machines that are not here, in a
+# browser on a desk and on a phone, by day and by night, on paper, and without the style sheet. With
+# HUGEINFO_REPORT_PICTURES=DIRECTORY, which this test's user can write to, the pictures are kept.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Encode ();
+use File::Temp ();
+use JSON::PP ();
+
+my %fixtures;
+
+# Before we become an ordinary user, who may not read the checkout.
+BEGIN
+{
+	my $root = "$FindBin::RealBin/..";
+	my $directory = File::Temp->newdir;
+	if (system("$root/scripts/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
+		&& system("$root/target/release/examples/pages", $directory) == 0)
+	{
+		for my $name (qw(two-nodes 256-nodes hostile-names nothing-readable))
+		{
+			open my $fh, '<', "$directory/$name.html" or die "$name: $!\n";
+			local $/ = undef;
+			$fixtures{$name} = <$fh>;
+		}
+	}
+}
+
+use HugeInfo::Tools;
+use HugeInfo::Host;
+use HugeInfo::Checks;
+use HugeInfo::Kernel;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('report', max_connections => 30);
+my $need = $kb && required_pages($node, $kb);
+my $pages = PostgreSQL::Test::Utils::tempdir();
+my $pictures = $ENV{HUGEINFO_REPORT_PICTURES} // PostgreSQL::Test::Utils::tempdir();
+my (@files, %expected);
+
+# Names that any client, or whoever makes roles, can choose. As UTF-8.
+my @names = map { Encode::encode('UTF-8', $_) }
+  ('<script>alert(1)</script>', q('">&lt;<img src=x onerror=alert(1)>), "\x{202e}gnp.exe\x{200f}", 'e' . "\x{301}" x 31, "\x{1}\x{1b}[31m\x{7f}");
+my @shown = ($names[0], $names[1], '\u{202e}gnp.exe\u{200f}', "e\x{301}\x{301}" . '\u{301}' x 29, '\u{1}\u{1b}[31m\u{7f}');
+sub quoted { my ($name) = @_; return '"' . $name =~ s/"/""/gr . '"' }
+
+$node->safe_psql('postgres', q(CREATE DATABASE shop ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0));
+$node->safe_psql('shop', 'CREATE EXTENSION pg_hugeinfo');
+my @sessions;
+for my $name (@names)
+{
+	$node->safe_psql('shop', 'CREATE ROLE ' . quoted($name) . ' LOGIN SUPERUSER');
+	$node->safe_psql('shop', 'CREATE DATABASE ' . quoted($name));
+}
+sub connect_all { @sessions = map { HugeInfo::Session->new($node, user => $_, dbname => $_, application_name => $_) } @names; return }
+
+# As the documentation says it.
+sub save
+{
+	my ($name, $arguments, %option) = @_;
+	my $file = "$pages/$name.html";
+	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => $option{database} // 'shop', %{ $option{environment} // {} });
+	my @as = $option{role} ? ('-c', "SET ROLE $option{role}") : ();
+	IPC::Run::run([ 'psql', '-XAtq', @as, '-c', "SELECT hugeinfo_report($arguments)", '-o', $file ], '2>', \my $error);
+	is($error, '', "$name: psql has nothing to say");
+	push @files, $file;
+	return slurp_file($file);
+}
+
+# The page as it is here, whatever that is.
+connect_all();
+my $page = save('as-it-is', '');
+like($page, qr/\A<!DOCTYPE html><html lang="en">.*<\/html>\n\z/s, 'one page');
+unlike($page, qr/[^\n\x20-\x7e]/, 'in ASCII');
+cmp_ok(length $page, '<=', 100_000, 'of at most 100 kB');
+
+# Nobody is named in a redacted page.
+{
+	my $name = 'redacted';
+	my $redacted = save($name, 'redact => true');
+	my ($data) = $node->data_dir;
+	chomp(my $host = `uname -n`);
+	my @secrets = (@names, $node->host, $node->port, $data, 'shop', 'alert', 'gnp');
+	is_deeply([ grep { index($redacted, $_) >= 0 } @secrets ], [], "$name: no names, paths and ports");
+	unlike($redacted, qr/>\Q$host\E</, "$name: nor the host's");
+	like($page, qr/>\Q$host\E</, "$name: which others have");
+	is_deeply([ grep { index($page, $_) < 0 } 'gnp.exe', 'shop' ], [], "$name: as they have these");
+}
+
+# What a role may not see is said to be missing.
+{
+	my $name = 'monitoring';
+	$node->safe_psql('shop', 'CREATE ROLE observer IN ROLE pg_monitor');
+	my $seen = save($name, '', role => 'observer');
+	like($seen, qr/Your role may not plan/, "$name: the plan is missing");
+	unlike($page, qr/Your role may not plan/, "$name: which others have");
+	like($seen, qr/<h2 id="figures-heading">/, "$name: the page is whole");
+	$node->safe_psql('shop', 'CREATE ROLE nobody');
+	like(($node->psql('shop', 'SET ROLE nobody; SELECT hugeinfo_report()'))[2], qr/permission denied for function hugeinfo_report/, "$name: and nobody else sees it");
+}
+
+# The same from a database of another encoding than the names.
+for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
+{
+	my $database = lc $encoding;
+	$node->safe_psql('postgres', "CREATE DATABASE $database ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+	$node->safe_psql($database, 'CREATE EXTENSION pg_hugeinfo');
+	my $other = save("from-$database", '', database => $database, environment => { PGCLIENTENCODING => 'UTF8' });
+	pop @files;
+	unlike($other, qr/[^\n\x20-\x7e]/, "$encoding: the page is ASCII");
+	like($other, qr/gnp\.exe/, "$encoding: with all names");
+}
+
+HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(
+	'SELECT count(*) FROM generate_series(1, 100000000) AS i, LATERAL (SELECT hugeinfo_report(i < 0) OFFSET 0) AS r', 'hugeinfo_report');
+
+# Each number in the picture of the pool.
+sub pool_in_words
+{
+	my ($total, $own, $name) = @_;
+	my $mb = $kb / 1024;
+	my $idle = $total - $own;
+	return qr/^$total huge pages of $mb MB \([^)]*\): $own ours, 0 of others, $idle idle\. This server needs $need;/m;
+}
+
+SKIP:
+{
+	my $name = 'fallen-back';
+	needs_host($name);
+	pools_of_one_size($kb, $need - 1);
+	$_->close for @sessions;
+	restarts($node);
+	connect_all();
+	save($name, '');
+	$expected{$name} = [ qr/does not run on huge pages/, pool_in_words($need - 1, 0), qr/\b1 too few\b/, qr/sysctl -w vm\.nr_hugepages=$need\b/ ];
+
+	$name = 'healthy';
+	set_pool($kb, $need);
+	$_->close for @sessions;
+	restarts($node);
+	connect_all();
+	save($name, '');
+	$expected{$name} = [ qr/This server runs on huge pages of/, pool_in_words($need, $need), qr/A restart gets them/ ];
+
+	$name = 'oversized-pool';
+	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need;
+	set_pool($kb, $total);
+	save($name, '');
+	$expected{$name} = [ pool_in_words($total, $need), qr/that nobody uses/, qr/sysctl -w vm\.nr_hugepages=$need\b/ ];
+}
+
+for my $name (sort keys %fixtures)
+{
+	my $file = "$pages/$name.html";
+	open my $fh, '>', $file or die "$file: $!\n";
+	print $fh $fixtures{$name};
+	close $fh;
+	push @files, $file;
+}
+$expected{'two-nodes'} = [ qr/^node 0\b/m, qr/^node 1\b/m ];
+$expected{'256-nodes'} = [ qr/\x{2026} and \d+ more/ ];
+$expected{'nothing-readable'} = [ qr/cannot be seen/ ];
+
+SKIP:
+{
+	my $name = 'in a browser';
+	needs_tools($name, qw(chromium node));
+	my $tools = source('target/tools/report');
+	cannot("$name: there is no $tools/node_modules: scripts/setup tests") unless -d "$tools/node_modules";
+	ok(scalar keys %fixtures, "$name: there are pages of other machines");
+	local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
+	local $ENV{TMPDIR} = $ENV{HOME};
+	my ($out, $error);
+	IPC::Run::run([ tool('node'), source('t/report/look.mjs'), $tools, tool('chromium'), $pictures, @files ], '>', \$out, '2>', \$error)
+	  or die "look.mjs failed: $error\n";
+	my $seen = JSON::PP->new->utf8->decode($out);
+	is(scalar keys %$seen, scalar @files, "$name: each page was looked at");
+	for my $name (sort keys %$seen)
+	{
+		my $page = $seen->{$name};
+		is_deeply($page->{messages}, [], "$name: the console has nothing to say, and nothing is fetched");
+		is_deeply($page->{misplaced}, [], "$name: nothing sticks out or is cut off");
+		is_deeply($page->{overlapping}, [], "$name: nothing lies on something else");
+		is_deeply($page->{accessibility}, [], "$name: axe finds nothing");
+		is_deeply($page->{valid}, [], "$name: it is valid");
+		is($page->{scripts}, 0, "$name: it has no scripts, pictures of others, frames");
+		like($page->{text}, $_, "$name: it is shown") for @{ $expected{$name} // [] };
+		# in mail
+		my @headings = ('The answer', 'Memory of the host', 'Pools of huge pages', 'Page tables', 'Steps to copy', 'Checks');
+		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E$/m } @headings ], [], "$name: it reads without the style sheet");
+		ok((ref eval { JSON::PP->new->decode($page->{figures}) }) eq 'HASH', "$name: the figures are JSON");
+	}
+	my %is_shown = map { $_ => 1 } @{ $seen->{'as-it-is'}{names} };
+	my @expected = map { Encode::is_utf8($_) ? $_ : Encode::decode('UTF-8', $_) } @shown;
+	is_deeply([ grep { !$is_shown{$_} } @expected ], [], "$name: hostile names are text") or diag(explain([ sort keys %is_shown ]));
+}
+
+done_testing;
