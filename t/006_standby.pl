@@ -36,7 +36,7 @@ SKIP:
 	compare_segment($standby, $seen->{status}, 'standby');
 	compare_pools($standby, $seen, 'standby');
 	is($seen->{status}{in_use}, 't', 'the standby runs on huge pages');
-	like($standby->safe_psql('postgres', 'SELECT hugeinfo_report()'), qr/PostgreSQL [^<]*, standby</, "$name: its report");
+	like($standby->safe_psql('postgres', 'SELECT hugeinfo_report()'), qr/PostgreSQL [^<]*, standby</, 'and its report');
 	is($standby->safe_psql('postgres', q(SELECT status FROM hugeinfo_checks WHERE name = 'restart_with_files')), 'ok',
 		'the standby has the checks');
 	cmp_ok($standby->safe_psql('postgres', 'SELECT min(segment_bytes) FROM hugeinfo_plan()'), '>', 24 << 20,

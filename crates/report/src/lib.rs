@@ -2,11 +2,12 @@
 //!
 //! The page stands alone: no script, pictures as inline SVG, nothing that a browser would fetch. It
 //! is ASCII, so that it fits whatever encoding it is written in, and at most [`LONGEST`] bytes
-//! long. Everything in it is of one [`Subject`], so that its numbers agree.
+//! long. Everything in it is of one [`Subject`](subject::Subject), so that its
+//! numbers agree.
 //!
 //! * [`subject`]: what it is about. [`redact`]: the same without names, paths and addresses.
 //! * [`findings`]: what follows from it, by the crate `hugeinfo`.
-//! * [`page`]: the document; `sections` are its parts, in their order.
+//! * [`mod@page`]: the document; `sections` are its parts, in their order.
 //! * [`chart`]: bars. [`text`]: how what others wrote is shown. [`figures`]: all of it as JSON.
 
 #![deny(unsafe_code)]
