@@ -31,8 +31,8 @@ use crate::{
     processes::Member,
 };
 
-/// What `hugeinfo_checks` looks at, looked at once, and who is connected. With `redact` nobody asks
-/// for names, and those that other facts hold are left out of the page.
+/// What `hugeinfo_checks` looks at, looked at once, and who is connected. With `redact` the page
+/// has no names, paths and addresses.
 ///
 /// Errors: as `hugeinfo_status`. What is missing or denied is said on the page.
 #[pg_extern(parallel_restricted, cost = 1000000)]

@@ -48,8 +48,9 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             }
         }
         p class="note" {
-            "\u{201c}As used now\u{201d} is an estimate: the present processes, with what they have touched "
-            "so far, on pages of that size."
+            "What is measured has tables for private memory and libraries, too; the forecast is for shared "
+            "memory alone. \u{201c}As used now\u{201d} is an estimate: the present processes, with what they "
+            "have touched so far, on pages of that size."
         }
     };
     part("page-tables", "Page tables", &content)
