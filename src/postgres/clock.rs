@@ -1,16 +1,27 @@
 //! What time it is.
 
-use pgrx::Spi;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nothing here is looked up by the caller's `search_path`.
-const NOW: &str = "
-    SELECT pg_catalog.to_char(
-        pg_catalog.timezone('UTC', pg_catalog.clock_timestamp()), 'YYYY-MM-DD HH24:MI:SS \"UTC\"')";
-
-/// For people, in UTC.
+/// For people, in UTC. Not by `to_char`, which is not to be had in each encoding.
 pub(crate) fn utc_now() -> String {
-    Spi::connect(|client| client.select(NOW, Some(1), &[])?.first().get_one())
-        .ok()
-        .flatten()
-        .unwrap_or_default()
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = now.map_or(0, |since| since.as_secs());
+    let Ok(seconds) = libc::time_t::try_from(seconds) else {
+        return String::new();
+    };
+    // SAFETY: plain numbers, and a null pointer, which nobody follows.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: reads a number, writes the parts.
+    if unsafe { libc::gmtime_r(&raw const seconds, &raw mut parts) }.is_null() {
+        return String::new();
+    }
+    format!(
+        "{}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec
+    )
 }
