@@ -42,6 +42,9 @@ sub compare_samples
 		for my $series (grep { exists $before->{$_} && exists $after->{$_} } keys %$seen)
 		{
 			my ($low, $high) = sort { $a <=> $b } $before->{$series}, $after->{$series};
+			# who asks has more memory than who has asked
+			($low, $high) = ($low - (1 << 20), $high + (1 << 20))
+			  if $series =~ /_(?:rss_anon|page_table|page_table_max)_bytes\{backend_type="client backend"|_saving_bytes\{/;
 			push @wrong, "$series: $seen->{$series}, but SQL says $low to $high" if $seen->{$series} < $low || $seen->{$series} > $high;
 		}
 		last unless @wrong;
