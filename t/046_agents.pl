@@ -1,5 +1,5 @@
-# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: what arrives is
-# what SQL says, for a role that is no more than a member of pg_monitor.
+# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: what arrives
+# is what SQL says, for a role that is no more than a member of pg_monitor.
 use strict;
 use warnings;
 
@@ -63,7 +63,8 @@ sub by_datadog
 	return \%arrived;
 }
 
-# pgwatch itself can't be had here. Its queries are run as it runs them: each names a time, tags and values.
+# pgwatch itself can't be had here. Its queries are run as it runs them: each names a time, tags and
+# values.
 sub by_pgwatch
 {
 	my ($file) = @_;

@@ -1,5 +1,5 @@
-# monitoring/zabbix: the real frontend imports the template, the real agent runs the master items, and
-# each path of the template finds in their JSON what SQL says.
+# monitoring/zabbix: the real frontend imports the template, the real agent runs the master items,
+# and each path of the template finds in their JSON what SQL says.
 use strict;
 use warnings;
 

@@ -1,6 +1,7 @@
 -- Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring
 --
--- what the checks find, as labels: a new series with each new figure: rows of each query, as one line of JSON for Zabbix.
+-- For Zabbix, one line of JSON with the rows of each query:
+-- what the checks find, as labels: a new series with each new figure
 SELECT jsonb_build_object(
     'finding', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT name, finding, coalesce(remedy, '') AS remedy, 1 AS info

@@ -1,6 +1,7 @@
 -- Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring
 --
--- NUMA nodes: walks the page tables of one process: rows of each query, as one line of JSON for Zabbix.
+-- For Zabbix, one line of JSON with the rows of each query:
+-- NUMA nodes: walks the page tables of one process
 SELECT jsonb_build_object(
     'numa', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT numa_node::text AS numa_node,

@@ -1,6 +1,7 @@
 -- Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring
 --
--- checks and processes: two small files for each process of the server: rows of each query, as one line of JSON for Zabbix.
+-- For Zabbix, one line of JSON with the rows of each query:
+-- checks and processes: two small files for each process of the server
 SELECT jsonb_build_object(
     'host_instances', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT a.in_use, count(i.pid) AS running

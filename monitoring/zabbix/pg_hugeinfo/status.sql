@@ -1,6 +1,7 @@
 -- Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring
 --
--- huge pages in use, settings, pools, host: a few small files: rows of each query, as one line of JSON for Zabbix.
+-- For Zabbix, one line of JSON with the rows of each query:
+-- huge pages in use, settings, pools, host: a few small files
 SELECT jsonb_build_object(
     'status', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT in_use::int,

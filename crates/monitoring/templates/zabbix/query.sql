@@ -1,6 +1,7 @@
 -- {{ generated }}
 --
--- {{ collectors[0].about }}: rows of each query, as one line of JSON for Zabbix.
+-- For Zabbix, one line of JSON with the rows of each query:
+-- {{ collectors[0].about }}
 SELECT jsonb_build_object(
 {% for query in queries %}
     '{{ query.name }}', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
