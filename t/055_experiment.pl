@@ -76,7 +76,12 @@ sub start_run
 sub said { my ($run) = @_; return contents("$scratch/$run->{name}.log") }
 
 # Its servers' postmaster at the moment.
-sub postmaster { my ($file) = glob "$data/pg_hugeinfo.*/server1/data/postmaster.pid"; return $file ? (split /\n/, contents($file))[0] : undef }
+sub postmaster
+{
+	my ($file) = glob "$data/pg_hugeinfo.*/server1/data/postmaster.pid";
+	# just made, it is empty
+	return $file && contents($file) =~ /^(\d+)\n/ ? $1 : undef;
+}
 
 # A process as the kernel has it now.
 sub look
