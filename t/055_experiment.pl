@@ -67,8 +67,9 @@ sub start_run
 		open STDIN, '<', '/dev/null';
 		open STDOUT, '>', "$scratch/$name.log";
 		open STDERR, '>&', \*STDOUT;
-		my @become = $as_user && $> == 0 ? ('setpriv', "--reuid=$user", "--regid=$user", '--init-groups', '--') : ();
-		exec(@become, source('experiment/run'), "OUTPUT=$output", @arguments) or POSIX::_exit(127);
+		# It must not outlive a test that is killed.
+		my @become = $as_user && $> == 0 ? ("--reuid=$user", "--regid=$user", '--init-groups') : ();
+		exec('setpriv', '--pdeathsig', 'TERM', @become, '--', source('experiment/run'), "OUTPUT=$output", @arguments) or POSIX::_exit(127);
 	}
 	return { pid => $pid, name => $name, output => $output };
 }
