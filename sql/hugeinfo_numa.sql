@@ -28,10 +28,10 @@ HAVING sum(n.total_pages) <> p.total_pages OR sum(n.surplus_pages) <> p.surplus_
 
 -- the segment: on its own page size alone, and never more than there is of it
 SELECT count(*) FILTER (WHERE n.is_used_by_server <> (n.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
-       count(*) FILTER (WHERE n.segment_pages > 0 AND NOT n.is_used_by_server) AS elsewhere,
+       count(*) FILTER (WHERE n.touched_segment_pages > 0 AND NOT n.is_used_by_server) AS elsewhere,
        count(*) FILTER (WHERE n.total_pages IS NULL AND n.page_size_bytes > b.page_size_bytes AND m.memory_total_bytes > 0) AS without_pool,
        bool_and(n.total_pages IS NULL OR n.page_size_bytes > b.page_size_bytes) AS small_pages_have_none
 FROM hugeinfo_numa AS n JOIN hugeinfo_numa_nodes AS m USING (numa_node), hugeinfo_status AS s, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
-SELECT (SELECT coalesce(sum(segment_pages) BETWEEN 1 AND s.segment_pages, false) FROM hugeinfo_numa)
-     = (pg_read_file('/proc/self/numa_maps', 0, 1, true) IS NOT NULL) AS segment_pages
+SELECT (SELECT coalesce(sum(touched_segment_pages) BETWEEN 1 AND s.segment_pages, false) FROM hugeinfo_numa)
+     = (pg_read_file('/proc/self/numa_maps', 0, 1, true) IS NOT NULL) AS touched_segment_pages
 FROM hugeinfo_status AS s;

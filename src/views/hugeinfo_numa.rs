@@ -33,7 +33,7 @@ fn hugeinfo_numa() -> Result<
             name!(total_pages, Option<i64>),
             name!(free_pages, Option<i64>),
             name!(surplus_pages, Option<i64>),
-            name!(segment_pages, Option<i64>),
+            name!(touched_segment_pages, Option<i64>),
         ),
     >,
     ErrorReport,
@@ -52,7 +52,7 @@ fn hugeinfo_numa() -> Result<
                 .map(|pool| (pool.page_bytes, pool.counters));
             for (page_bytes, counters) in std::iter::once(small).chain(huge) {
                 let is_used = facts.page_bytes().map(|lies_on| lies_on == page_bytes);
-                let segment_pages = match (is_used, &of_segment) {
+                let touched_segment_pages = match (is_used, &of_segment) {
                     (Some(true), Some(pages)) => {
                         Some(pages.get(&node.number).copied().unwrap_or(0))
                     }
@@ -68,7 +68,7 @@ fn hugeinfo_numa() -> Result<
                     count(|counters| counters.total)?,
                     count(|counters| counters.free)?,
                     count(|counters| counters.surplus)?,
-                    bigint_or_null(segment_pages)?,
+                    bigint_or_null(touched_segment_pages)?,
                 ));
             }
         }

@@ -8,7 +8,7 @@ SELECT numa_node,
        total_pages,
        free_pages,
        surplus_pages,
-       segment_pages
+       touched_segment_pages
 FROM hugeinfo_numa();
 
 REVOKE ALL ON FUNCTION hugeinfo_numa() FROM PUBLIC;
@@ -32,5 +32,5 @@ COMMENT ON COLUMN hugeinfo_numa.free_pages IS
 'Pages of total_pages that nobody has touched yet, reserved or not (free_hugepages). The kernel does not count reserved pages by node.';
 COMMENT ON COLUMN hugeinfo_numa.surplus_pages IS
 'Pages of total_pages beyond the persistent ones (surplus_hugepages).';
-COMMENT ON COLUMN hugeinfo_numa.segment_pages IS
+COMMENT ON COLUMN hugeinfo_numa.touched_segment_pages IS
 'Pages of the main segment on this node that one process has touched: the process that has touched most (RssShmem and HugetlbPages in /proc/PID/status). A lower bound: pages that only other processes have touched do not count. From N0=, N1= and so on in its numa_maps; this touches no page. NULL: numa_maps is missing or may not be read.';

@@ -43,7 +43,7 @@ COMMENT ON COLUMN hugeinfo_pools.is_default IS
 COMMENT ON COLUMN hugeinfo_pools.is_used_by_server IS
 'Whether the main shared memory segment of this server is on pages of this pool.';
 COMMENT ON COLUMN hugeinfo_pools.required_pages IS
-'Pages that the main segment takes, rounded up.';
+'Pages that the main segment takes at the next start, rounded up: changed settings that wait for a restart count.';
 COMMENT ON COLUMN hugeinfo_pools.tail_waste_bytes IS
 'Unused bytes in the last required page. On huge pages exact to 1 MB only, from the setting shared_memory_size.';
 COMMENT ON COLUMN hugeinfo_pools.total_pages IS
@@ -67,7 +67,7 @@ COMMENT ON COLUMN hugeinfo_pools.others_pages IS
 COMMENT ON COLUMN hugeinfo_pools.shortfall_pages IS
 'Pages to add so that a restart on pages of this size gets them; 0 if there are enough. Pages that this server gives back count.';
 COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
-'Pages that this pool should have if the server is to use it: what others use or reserve, plus what this server needs.';
+'Pages that this pool should have if the server is to use it: what this server needs, plus what others use or reserve. In the pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them.';
 COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
 'Whether a restart on pages of this size would get them: the pool has enough, and the control group''s limit on reservations allows it.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS
