@@ -92,7 +92,13 @@ SELECT hugeinfo_plan('{"host_ram": "1GB", "HOST_RAM": "2GB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": "2MB, 3MB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": ""}');
 
-SELECT count(*) FROM hugeinfo_plan(NULL);
+-- NULL is no plan, in either form.
+SELECT hugeinfo_plan(NULL);
+\set VERBOSITY sqlstate
+SELECT hugeinfo_plan(NULL::text);
+SELECT hugeinfo_plan(NULL::jsonb);
+SELECT count(*) FROM hugeinfo_plan(settings => NULL);
+\set VERBOSITY default
 
 -- A text that is no JSON gets PostgreSQL's words for it; one that nobody can mean is not looked at.
 SELECT hugeinfo_plan('{"shared_buffers": }');

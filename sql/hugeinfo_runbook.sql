@@ -54,3 +54,8 @@ FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "many"}');
 SELECT count(*) FROM hugeinfo_runbook('[]');
+SELECT count(*) FROM hugeinfo_runbook(NULL);
+\set VERBOSITY sqlstate
+SELECT count(*) FROM hugeinfo_runbook(NULL::text);
+SELECT count(*) FROM hugeinfo_runbook(NULL::jsonb);
+\set VERBOSITY default

@@ -24,6 +24,8 @@ pub(crate) enum Error {
     Setting(&'static str),
     /// The sample is too short or too long.
     SampleLength,
+    /// Settings to plan are NULL.
+    NullSettings,
     /// Settings to plan are longer than this many bytes.
     TooLong(usize),
     /// Settings to plan are not a JSON object.

@@ -12,9 +12,10 @@ impl From<Error> for ErrorReport {
         use PgSqlErrorCode::{
             ERRCODE_CONFIG_FILE_ERROR, ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
             ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
-            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-            ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
-            ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
+            ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ERRCODE_OUT_OF_MEMORY,
+            ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
+            ERRCODE_UNDEFINED_OBJECT,
         };
         const REPORT: &str = "pg_hugeinfo does not know this format of the file. Please report it with the text of the file and the kernel version.";
         const VALUES: &str = "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
@@ -56,6 +57,11 @@ impl From<Error> for ErrorReport {
                     "For a longer sample, read hugeinfo_backends twice and subtract."
                         .to_owned(),
                 ),
+            ),
+            Error::NullSettings => (
+                ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                "settings must not be NULL".to_owned(),
+                Some(format!("For the configuration files as they are, leave the argument out. {VALUES}")),
             ),
             Error::TooLong(longest) => (
                 ERRCODE_PROGRAM_LIMIT_EXCEEDED,

@@ -39,8 +39,8 @@ pub(super) fn default(name: &CStr) -> String {
     }
 }
 
-fn members(settings: Jsonb) -> Result<Vec<Member>, Error> {
-    match settings {
+fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
+    match settings.ok_or(Error::NullSettings)? {
         Jsonb::Object(members) => Ok(members),
         Jsonb::Other => Err(Error::NotAnObject),
         Jsonb::TooLong => Err(Error::TooLong(LONGEST_SETTINGS)),
@@ -52,14 +52,14 @@ fn members(settings: Jsonb) -> Result<Vec<Member>, Error> {
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 
 impl Planned {
-    /// Errors: not an object, a name that is not in the list or given twice, a value of a wrong
-    /// type; PostgreSQL's own for a wrong value.
-    pub(crate) fn checked(settings: Jsonb) -> Result<Self, Error> {
+    /// Errors: NULL, not an object, a name that is not in the list or given twice, a value of a
+    /// wrong type; PostgreSQL's own for a wrong value.
+    pub(crate) fn checked(settings: Option<Jsonb>) -> Result<Self, Error> {
         Self::of(members(settings)?)
     }
 
     /// The same for settings with a host, which may be another one.
-    pub(crate) fn checked_for_host(settings: Jsonb) -> Result<(Self, Option<Host>), Error> {
+    pub(crate) fn checked_for_host(settings: Option<Jsonb>) -> Result<(Self, Option<Host>), Error> {
         let mut members = members(settings)?;
         let host = Host::take_from(&mut members)?;
         Ok((Self::of(members)?, host))

@@ -9,7 +9,8 @@ pub(crate) struct Text(pg_sys::Datum);
 
 pgrx::impl_sql_translatable!(Text, "text");
 
-// SAFETY: the argument is declared as `text`. Functions that take it are strict: it is never null.
+// SAFETY: the argument is declared as `text`. Functions that take it are strict, or take an
+// `Option`: it is never null.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
         // SAFETY: as declared.

@@ -31,24 +31,24 @@ pool_overloads! {
     ];
     /// With the files as they are.
     fn hugeinfo_plan() {
-        rows(Jsonb::Object(Vec::new()))
+        rows(Some(Jsonb::Object(Vec::new())))
     }
-    fn hugeinfo_plan_jsonb(settings: Jsonb) {
+    fn hugeinfo_plan_jsonb(settings: Option<Jsonb>) {
         rows(settings)
     }
     /// Errors: 22P02 for a text that is not JSON.
-    fn hugeinfo_plan_text(settings: Text) {
-        rows(settings.jsonb())
+    fn hugeinfo_plan_text(settings: Option<Text>) {
+        rows(settings.map(|text| text.jsonb()))
     }
 }
 
 /// One row for each huge page size, smallest first; one row without a size if the kernel has no
 /// huge pages or `/sys` cannot be read.
 ///
-/// Errors: 54000 for settings that are too long, 22023 for settings that cannot be planned,
-/// PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and others if
+/// Errors: 22004 for NULL, 54000 for settings that are too long, 22023 for settings that cannot be
+/// planned, PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and others if
 /// there is no room for a scratch directory; else as `hugeinfo_status`.
-fn rows(settings: Jsonb) -> Result<Vec<Row>, Error> {
+fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let next = next_start(&planned)?.server;
     let is_here = host.is_none();

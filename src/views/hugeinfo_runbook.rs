@@ -28,19 +28,19 @@ overloads! {
     fn hugeinfo_runbook() {
         rows(None)
     }
-    fn hugeinfo_runbook_jsonb(settings: Jsonb) {
+    fn hugeinfo_runbook_jsonb(settings: Option<Jsonb>) {
         planned(settings)
     }
     /// Errors: 22P02 for a text that is not JSON.
-    fn hugeinfo_runbook_text(settings: Text) {
-        planned(settings.jsonb())
+    fn hugeinfo_runbook_text(settings: Option<Text>) {
+        planned(settings.map(|text| text.jsonb()))
     }
 }
 
 /// To a server with these settings.
 ///
 /// Errors: as `hugeinfo_plan`.
-fn planned(settings: Jsonb) -> Result<Vec<Row>, Error> {
+fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let planned = settings::Planned::checked(settings)?;
     if planned.is_empty() {
         return rows(None);

@@ -20,9 +20,9 @@ GRANT SELECT ON hugeinfo_runbook TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_runbook() IS
 'Each step from here to a healthy server, in order; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
-'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}, in order. ALTER SYSTEM is one of the steps. Takes the settings that hugeinfo_plan(jsonb) takes.';
+'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}, in order. ALTER SYSTEM is one of the steps. Takes the settings of the server that hugeinfo_plan(jsonb) takes, and no other host. NULL settings are an error.';
 COMMENT ON FUNCTION hugeinfo_runbook(text) IS
-'hugeinfo_runbook(jsonb) with the settings as text of at most 64 kB, for quoted literals.';
+'hugeinfo_runbook(jsonb) with the settings as text of at most 64 kB, for quoted literals. NULL is an error.';
 COMMENT ON VIEW hugeinfo_runbook IS
 'Each step from here to a healthy server, in order. The steps were tried on a model of this machine: no step does harm, and none can be left out. There is no step for muted checks (setting pg_hugeinfo.muted_checks). No row: there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.step IS

@@ -9,9 +9,12 @@ use pgrx::extension_sql_file;
 /// that matches better, for a superuser to run. So there is a function for text, which quoted
 /// literals match first, and one for each numeric type. `t/025_hostile_roles.pl` tries to take
 /// their place.
+///
+/// An argument's type is taken as it is written: `pg_extern` has to see the `Option` that makes a
+/// function accept NULL.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
-     $($(#[$doc:meta])* fn $function:ident($($argument:ident: $type:ident)?) $rows:block)+) => {
+     $($(#[$doc:meta])* fn $function:ident($($argument:ident: $($type:tt)+)?) $rows:block)+) => {
         #[allow(clippy::type_complexity)]
         type Row = $columns;
 
@@ -19,7 +22,7 @@ macro_rules! overloads {
             $(#[$doc])*
             #[pg_extern(name = $name, parallel_restricted, cost = 1000000)]
             #[allow(clippy::type_complexity)]
-            fn $function($($argument: $type)?) -> Result<TableIterator<'static, $columns>, ErrorReport> {
+            fn $function($($argument: $($type)+)?) -> Result<TableIterator<'static, $columns>, ErrorReport> {
                 Ok(TableIterator::new($crate::postgres::memory::with_room(|| $rows)?))
             }
         )+
