@@ -167,7 +167,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END
 $$;
 SELECT name, meant(name)
-FROM unnest(ARRAY['shared_bufers', 'SHARED-BUFFERS', 'shared_buffer', 'max_connection', 'hugepages', 'work_mem', 'x', '', repeat('x', 64)]) AS name;
+FROM unnest(ARRAY['shared_bufers', 'SHARED-BUFFERS', 'shared_buffer', 'max_connection', 'hugepages', 'hostram', 'host_huge_page_size', 'work_mem', 'x', '', repeat('x', 64)]) AS name;
 DROP FUNCTION meant;
 SELECT hugeinfo_plan('{"shared_buffers": []}');
 SELECT refusal(('{"shared_buffers": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb);

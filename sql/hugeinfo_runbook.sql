@@ -54,6 +54,10 @@ FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "many"}');
 SELECT count(*) FROM hugeinfo_runbook('[]');
+-- It is for this host.
+SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "1GB", "HOST_RAM": "256GB"}');
+SELECT count(*) FROM hugeinfo_runbook('{"host_huge_page_sizes": "2MB"}');
+SELECT count(*) FROM hugeinfo_runbook('{"hostram": "256GB"}');
 SELECT count(*) FROM hugeinfo_runbook(NULL);
 \set VERBOSITY sqlstate
 SELECT count(*) FROM hugeinfo_runbook(NULL::text);

@@ -36,12 +36,14 @@ pub(crate) enum Error {
     NotPlanned {
         name: String,
         /// A setting with a similar name that can be planned.
-        near: Option<String>,
+        near: Option<&'static str>,
         /// All settings that can be planned.
         known: String,
     },
     /// Invalid RAM or huge page sizes of another host.
     NotASize(&'static str, String),
+    /// A setting of another host, where only this one can be planned.
+    AnotherHost(String),
     /// A setting to plan is given twice, in upper and lower case.
     PlannedTwice(String),
     /// A setting of a library that is not loaded.

@@ -90,6 +90,11 @@ impl From<Error> for ErrorReport {
                     "These settings can be planned: {known}."
                 )),
             ),
+            Error::AnotherHost(name) => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("setting \"{name}\" is only for hugeinfo_plan"),
+                Some("A runbook is for this host. To plan another host, use hugeinfo_plan.".to_owned()),
+            ),
             Error::PlannedTwice(name) => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" is given more than once"),

@@ -15,6 +15,8 @@ pub(crate) struct Host {
 const RAM: &str = "host_ram";
 const PAGE_SIZES: &str = "host_huge_page_sizes";
 
+pub(super) const NAMES: [&str; 2] = [RAM, PAGE_SIZES];
+
 impl Host {
     /// Takes the members about a host out of the settings. `None`: there are none, so this host is
     /// meant.

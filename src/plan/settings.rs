@@ -8,7 +8,7 @@ use std::{
 
 use hugeinfo::server::failed_start::FailedStart;
 
-use super::host::Host;
+use super::host::{self, Host};
 use crate::{
     error::Error,
     postgres::{
@@ -19,9 +19,10 @@ use crate::{
     },
 };
 
-/// The list for messages.
-fn names() -> String {
-    SIZING.map(CStr::to_string_lossy).join(", ")
+/// The list for messages, and others that may be planned as well.
+fn names(also: &[&'static str]) -> Vec<&'static str> {
+    let sizing = SIZING.into_iter().filter_map(|name| name.to_str().ok());
+    sizing.chain(also.iter().copied()).collect()
 }
 
 /// PostgreSQL's default of a setting that affects huge pages, or the room for what a start brings
@@ -55,17 +56,26 @@ impl Planned {
     /// Errors: NULL, not an object, a name that is not in the list or given twice, a value of a
     /// wrong type; PostgreSQL's own for a wrong value.
     pub(crate) fn checked(settings: Option<Jsonb>) -> Result<Self, Error> {
-        Self::of(members(settings)?)
+        let members = members(settings)?;
+        let is_of_host = |(name, _): &&Member| {
+            let mut names = host::NAMES.iter();
+            names.any(|of_host| name.eq_ignore_ascii_case(of_host))
+        };
+        if let Some((name, _)) = members.iter().find(is_of_host) {
+            return Err(Error::AnotherHost(name.to_ascii_lowercase()));
+        }
+        Self::of(members, &[])
     }
 
     /// The same for settings with a host, which may be another one.
     pub(crate) fn checked_for_host(settings: Option<Jsonb>) -> Result<(Self, Option<Host>), Error> {
         let mut members = members(settings)?;
         let host = Host::take_from(&mut members)?;
-        Ok((Self::of(members)?, host))
+        Ok((Self::of(members, &host::NAMES)?, host))
     }
 
-    fn of(members: Vec<Member>) -> Result<Self, Error> {
+    /// `also`: what may be planned as well, and has been taken out.
+    fn of(members: Vec<Member>, also: &[&'static str]) -> Result<Self, Error> {
         let mut planned = Vec::new();
         for (name, value) in members {
             let lower = name.to_ascii_lowercase();
@@ -73,11 +83,11 @@ impl Planned {
                 .into_iter()
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
-                let near = nearest(&lower, &SIZING);
+                let names = names(also);
                 return Err(Error::NotPlanned {
-                    near: near.map(|near| near.to_string_lossy().into_owned()),
+                    near: nearest(&lower, &names),
                     name,
-                    known: names(),
+                    known: names.join(", "),
                 });
             };
             let Some(value) = value else {

@@ -1,12 +1,12 @@
 //! Names that the user may have meant.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
 /// The nearest of these names, as PostgreSQL itself does it (utils/adt/varlena.c
 /// `getClosestMatch`): at most 4 letters differ, and at most half of the typed letters.
-pub(crate) fn nearest<'a>(typed: &str, names: &[&'a CStr]) -> Option<&'a CStr> {
+pub(crate) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     const FARTHEST: usize = 4;
     const LONGEST: usize = 63;
     if typed.is_empty() || typed.len() > LONGEST || !typed.is_ascii() {
@@ -22,9 +22,9 @@ pub(crate) fn nearest<'a>(typed: &str, names: &[&'a CStr]) -> Option<&'a CStr> {
 }
 
 /// Number of letters to insert, delete or replace; above `farthest` it is not exact.
-fn distance(one: &str, other: &CStr, farthest: usize) -> c_int {
+fn distance(one: &str, other: &str, farthest: usize) -> c_int {
     let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
-    let other = other.to_bytes();
+    let other = other.as_bytes();
     // SAFETY: reads as many bytes of either as it is told, all of them letters of one byte.
     unsafe {
         pg_sys::varstr_levenshtein_less_equal(
