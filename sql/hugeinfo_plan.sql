@@ -63,8 +63,10 @@ RESET client_min_messages;
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS off FROM hugeinfo_plan('{"huge_pages": false}');
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS sysv
 FROM hugeinfo_plan('{"huge_pages": "on", "shared_memory_type": "sysv"}');
+SET client_min_messages = warning;
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS no_such_size
 FROM hugeinfo_plan('{"huge_pages": "try", "huge_page_size": "4MB"}');
+RESET client_min_messages;
 
 -- For another host: figures of its RAM and its page sizes, and nothing of the pools of this one
 SELECT page_size_bytes, is_default, is_requested, round(segment_percent_of_ram) AS percent_of_ram,
@@ -79,6 +81,9 @@ FROM hugeinfo_plan('{"shared_buffers": "64GB", "huge_pages": "on", "huge_page_si
 SELECT page_size_bytes, is_default, is_requested
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "Host_RAM": 17179869184, "host_huge_page_sizes": "512MB,1GB"}');
 SELECT page_size_bytes, is_requested FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "host_huge_page_sizes": 2097152}');
+-- each reason by itself
+SELECT page_size_bytes, is_default, is_requested
+FROM hugeinfo_plan('{"huge_pages": "off", "shared_memory_type": "sysv", "huge_page_size": "16MB", "host_huge_page_sizes": "2MB, 64kB, 32MB"}');
 SELECT DISTINCT segment_percent_of_ram FROM hugeinfo_plan('{"huge_pages": "on", "host_huge_page_sizes": "2MB"}');
 SET client_min_messages = warning;
 SELECT DISTINCT segment_bytes = (SELECT DISTINCT segment_bytes FROM hugeinfo_plan('{"shared_buffers": "64GB"}')) AS same_segment

@@ -56,7 +56,7 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
         None => machine::planning(next)?,
         Some(host) => on_another_host(next, &host)?,
     };
-    if let Some(why) = not_as_planned(&machine) {
+    for why in not_as_planned(&machine) {
         notice!("{why}");
     }
     let segment = bigint(machine.facts.needed_bytes())?;
@@ -75,43 +75,56 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     rows.collect()
 }
 
-/// Its page sizes are those of this kernel unless they are given.
+/// Its page sizes, and which of them is the default, are those of this kernel unless given.
 fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
     let here = machine::facts()?;
-    let sizes = host.page_sizes_bytes.clone().unwrap_or_else(|| {
-        let default = here
-            .meminfo
-            .iter()
-            .filter_map(|m| m.default_huge_page_bytes);
-        let all = here.pools.iter().flatten().map(|pool| pool.page_bytes);
-        default.chain(all).collect()
-    });
+    let (default, sizes) = match &host.page_sizes_bytes {
+        Some(sizes) => (sizes.first().copied(), sizes.clone()),
+        None => {
+            let meminfo = here.meminfo.as_ref().ok();
+            let default = meminfo.and_then(|meminfo| meminfo.default_huge_page_bytes);
+            let all = here.pools.iter().flatten().map(|pool| pool.page_bytes);
+            (default, default.into_iter().chain(all).collect())
+        }
+    };
     Ok(another_host::machine(
         next,
         here.base_page_bytes,
         host.ram_bytes,
+        default,
         &sizes,
     ))
 }
 
-/// Why the figures are not those of a start with exactly these settings. `None`: they are.
-fn not_as_planned(machine: &Machine) -> Option<String> {
+/// Where the figures are not those of a start with these very settings, each reason.
+fn not_as_planned(machine: &Machine) -> Vec<String> {
     let (next, aim) = (machine.facts.next_start(), machine.aim());
-    let has_none = machine.facts.pools.as_ref().is_ok_and(Vec::is_empty);
-    if has_none {
-        Some("the kernel has no huge pages".to_owned())
-    } else if next.shared_memory_type != aim.shared_memory_type {
-        Some("shared_memory_type = sysv uses no huge pages: figures are for mmap".to_owned())
-    } else if next.huge_pages != aim.huge_pages {
-        Some("huge_pages = off: figures are for huge_pages = try".to_owned())
-    } else if next.huge_page_size_bytes != aim.huge_page_size_bytes {
-        let asked_for = next.huge_page_size_bytes.map(words::human)?;
-        Some(format!(
-            "huge_page_size asks for huge pages of {asked_for}, which the kernel lacks: is_requested marks its default size"
-        ))
-    } else {
-        None
+    if machine.facts.pools.as_ref().is_ok_and(Vec::is_empty) {
+        return vec!["the kernel has no huge pages".to_owned()];
     }
+    let mut reasons = Vec::new();
+    if next.shared_memory_type != aim.shared_memory_type {
+        reasons
+            .push("shared_memory_type = sysv uses no huge pages: figures are for mmap".to_owned());
+    }
+    if next.huge_pages != aim.huge_pages {
+        reasons.push("huge_pages = off: figures are for huge_pages = try".to_owned());
+    }
+    let marked = machine.aimed_page_bytes().map(words::human);
+    if let Some(asked_for) = next.huge_page_size_bytes.map(words::human)
+        && aim.huge_page_size_bytes.is_none()
+    {
+        let instead = marked.as_ref().map_or_else(String::new, |default| {
+            format!(": is_requested marks its default size, {default}")
+        });
+        reasons.push(format!(
+            "huge_page_size asks for huge pages of {asked_for}, which the kernel lacks{instead}"
+        ));
+    }
+    if marked.is_none() {
+        reasons.push("the default huge page size is not known: is_requested is NULL".to_owned());
+    }
+    reasons
 }
 
 extension_sql_file!(

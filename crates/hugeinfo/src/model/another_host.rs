@@ -6,12 +6,13 @@ use crate::{
     server::facts::{AllowedNodes, Facts, Server},
 };
 
-/// With empty pools of these sizes, the default first, where that server is to start for the first
-/// time.
+/// With empty pools of these sizes, where that server is to start for the first time. Without a
+/// default nobody can tell which size a start asks for that names none.
 pub fn machine(
     next: Server,
     base_page_bytes: u64,
     ram_bytes: Option<u64>,
+    default_page_bytes: Option<u64>,
     page_sizes_bytes: &[u64],
 ) -> Machine {
     let mut sizes = page_sizes_bytes.to_vec();
@@ -36,7 +37,7 @@ pub fn machine(
         }),
         meminfo: Ok(Meminfo {
             total_bytes: ram_bytes,
-            default_huge_page_bytes: page_sizes_bytes.first().copied(),
+            default_huge_page_bytes: default_page_bytes,
         }),
         pools: Ok(sizes.into_iter().map(pool).collect()),
         hugetlb: Err(Absent::not_looked_at()),
@@ -57,14 +58,17 @@ mod tests {
 
     const GB: u64 = 1 << 30;
 
-    fn of(ram_bytes: Option<u64>) -> Vec<(Forecast, Option<String>)> {
-        let next = Server {
+    fn server(huge_page_size_bytes: Option<u64>) -> Server {
+        Server {
             huge_pages: HugePages::Try,
             shared_memory_type: SharedMemoryType::Mmap,
-            huge_page_size_bytes: None,
+            huge_page_size_bytes,
             shared_memory_bytes: 64 * GB + 1,
-        };
-        let machine = machine(next, 4096, ram_bytes, &[GB, 2 << 20]);
+        }
+    }
+
+    fn of(ram_bytes: Option<u64>) -> Vec<(Forecast, Option<String>)> {
+        let machine = machine(server(None), 4096, ram_bytes, Some(GB), &[GB, 2 << 20]);
         let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
         forecasts
             .into_iter()
@@ -86,6 +90,19 @@ mod tests {
             let echo = "echo 32769 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
             assert_eq!(small.1.as_deref(), Some(echo));
         }
+    }
+
+    #[test]
+    fn no_size_is_taken_for_the_default() {
+        let aimed = |asked_for, default| {
+            let sizes = [64 << 10, 2 << 20, 32 << 20];
+            machine(server(asked_for), 4096, None, default, &sizes).aimed_page_bytes()
+        };
+        for lacking in [None, Some(16 << 20)] {
+            assert_eq!(aimed(lacking, None), None);
+            assert_eq!(aimed(lacking, Some(2 << 20)), Some(2 << 20));
+        }
+        assert_eq!(aimed(Some(32 << 20), None), Some(32 << 20));
     }
 
     #[test]
