@@ -44,3 +44,14 @@ SELECT DISTINCT object
 FROM hugeinfo_sources, unnest(used_for) AS object
 WHERE to_regclass(object) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = object)
 ORDER BY object;
+
+-- and each that reads anything: what returns rows, and every view
+SELECT DISTINCT object
+FROM pg_depend AS d
+LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'v'
+LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proretset,
+    coalesce(c.relname, p.proname) AS object
+WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
+  AND object NOT IN (SELECT 'hugeinfo_sources' UNION ALL SELECT unnest(used_for) FROM hugeinfo_sources)
+ORDER BY object;

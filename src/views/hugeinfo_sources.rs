@@ -30,15 +30,30 @@ fn hugeinfo_sources() -> Result<
                 source.name,
                 shown(source.path.to_string_lossy().into_owned()),
                 source.status.as_str(),
-                used_for(source.name).to_vec(),
+                used_for(source.name),
             )
         })
         .collect();
     Ok(TableIterator::new(rows))
 }
 
-/// The SQL objects that need a source, or use it if a better one is missing.
-fn used_for(source: &str) -> &'static [&'static str] {
+/// The SQL objects that need a source, or use it where a better one is missing.
+fn used_for(source: &str) -> Vec<&'static str> {
+    let with_its_like = |&object| std::iter::once(object).chain(alike(object).iter().copied());
+    readers(source).iter().flat_map(with_its_like).collect()
+}
+
+/// Objects that read whatever that one reads.
+fn alike(object: &str) -> &'static [&'static str] {
+    match object {
+        "hugeinfo_checks" => &["hugeinfo_runbook"],
+        "hugeinfo_mappings" => &["hugeinfo_own_mappings", "hugeinfo_postmaster_mappings"],
+        "hugeinfo_plan" => &["hugeinfo_next_start"],
+        _ => &[],
+    }
+}
+
+fn readers(source: &str) -> &'static [&'static str] {
     match source {
         "PROCMAP_QUERY" => SEGMENT_QUERY,
         "maps" => MAPS,
@@ -49,7 +64,8 @@ fn used_for(source: &str) -> &'static [&'static str] {
         "stat" | "children" | "exe" => PROCESSES,
         "oom_score" | "oom_score_adj" => &["hugeinfo_backends", "hugeinfo_checks"],
         "cmdline" | "cwd" => COMMAND_LINES,
-        "cgroup" | "mountinfo" => CGROUPS,
+        "cgroup" => CGROUPS,
+        "mountinfo" => MOUNTS,
         "hugetlb control group" => HUGETLB_CGROUP,
         "memory control group" | "memory pressure" => &["hugeinfo_pressure"],
         "meminfo" => MEMINFO,
@@ -71,8 +87,10 @@ const SEGMENT_QUERY: &[&str] = &[
     "hugeinfo_memory",
     "hugeinfo_fault_rates",
     "hugeinfo_backends",
+    "hugeinfo_mappings",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const MAPS: &[&str] = &[
@@ -87,6 +105,7 @@ const MAPS: &[&str] = &[
     "hugeinfo_numa",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const SMAPS: &[&str] = &[
@@ -98,6 +117,7 @@ const SMAPS: &[&str] = &[
     "hugeinfo_mappings",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const NUMA_MAPS: &[&str] = &[
@@ -109,6 +129,7 @@ const NUMA_MAPS: &[&str] = &[
     "hugeinfo_page_tables",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const STATUS: &[&str] = &[
@@ -121,6 +142,7 @@ const STATUS: &[&str] = &[
     "hugeinfo_numa",
     "hugeinfo_numa_nodes",
     "hugeinfo_instances",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const PROCESSES: &[&str] = &[
@@ -131,6 +153,7 @@ const PROCESSES: &[&str] = &[
     "hugeinfo_mappings",
     "hugeinfo_page_tables",
     "hugeinfo_numa",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const COMMAND_LINES: &[&str] = &[
@@ -144,6 +167,14 @@ const COMMAND_LINES: &[&str] = &[
 const CGROUPS: &[&str] = &[
     "hugeinfo_status",
     "hugeinfo_pools",
+    "hugeinfo_plan",
+    "hugeinfo_pressure",
+    "hugeinfo_checks",
+];
+const MOUNTS: &[&str] = &[
+    "hugeinfo_status",
+    "hugeinfo_pools",
+    "hugeinfo_holders",
     "hugeinfo_plan",
     "hugeinfo_pressure",
     "hugeinfo_checks",
@@ -169,6 +200,7 @@ const POOLS: &[&str] = &[
     "hugeinfo_pools",
     "hugeinfo_page_tables",
     "hugeinfo_plan",
+    "hugeinfo_holders",
     "hugeinfo_checks",
 ];
 const NODES: &[&str] = &[
