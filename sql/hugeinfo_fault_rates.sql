@@ -1,4 +1,5 @@
--- The contract of hugeinfo_fault_rates(duration).
+-- The contract of hugeinfo_fault_rates(duration), and of the view for one second.
+\d hugeinfo_fault_rates
 SELECT pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure);
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
        pg_get_function_result(oid) = pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure) AS same_columns
@@ -25,6 +26,7 @@ SELECT min(seconds) BETWEEN 1 AND 30 AS as_integer FROM hugeinfo_fault_rates(dur
 SELECT min(seconds) BETWEEN 1 AND 30 AS as_smallint FROM hugeinfo_fault_rates(duration => 1::smallint);
 SELECT min(seconds) BETWEEN 1 AND 30 AS as_bigint FROM hugeinfo_fault_rates(duration => 1::bigint);
 SELECT min(seconds) BETWEEN 1 AND 30 AS by_default FROM hugeinfo_fault_rates();
+SELECT min(seconds) BETWEEN 1 AND 30 AS by_view FROM hugeinfo_fault_rates;
 
 -- bad samples
 DO $$

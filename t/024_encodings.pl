@@ -41,6 +41,7 @@ my $COMMENTS = q{
 # What can be read without an argument; a second of sleep is too long.
 my $READABLE = q{
 	SELECT c.oid::regclass || '' AS readable FROM pg_class AS c WHERE c.relname LIKE 'hugeinfo\_%' AND c.relkind = 'v'
+		AND c.relname <> 'hugeinfo_fault_rates'
 	UNION ALL
 	SELECT p.oid::regprocedure || '' FROM pg_proc AS p
 	WHERE p.proname LIKE 'hugeinfo\_%' AND p.pronargs = 0 AND p.proname <> 'hugeinfo_fault_rates'};

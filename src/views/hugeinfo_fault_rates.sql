@@ -8,19 +8,32 @@ ALTER FUNCTION hugeinfo_fault_rates(real) ROWS 100;
 ALTER FUNCTION hugeinfo_fault_rates(double precision) ROWS 100;
 ALTER FUNCTION hugeinfo_fault_rates(numeric) ROWS 100;
 
+CREATE VIEW hugeinfo_fault_rates AS
+SELECT pid,
+       backend_type,
+       presence,
+       seconds,
+       minor_faults,
+       major_faults,
+       minor_faults_per_second,
+       major_faults_per_second
+FROM hugeinfo_fault_rates();
+
 REVOKE ALL ON FUNCTION hugeinfo_fault_rates(), hugeinfo_fault_rates(interval),
     hugeinfo_fault_rates(text), hugeinfo_fault_rates(smallint), hugeinfo_fault_rates(integer),
     hugeinfo_fault_rates(bigint), hugeinfo_fault_rates(real),
     hugeinfo_fault_rates(double precision), hugeinfo_fault_rates(numeric) FROM PUBLIC;
+REVOKE ALL ON hugeinfo_fault_rates FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_fault_rates(), hugeinfo_fault_rates(interval),
     hugeinfo_fault_rates(text), hugeinfo_fault_rates(smallint), hugeinfo_fault_rates(integer),
     hugeinfo_fault_rates(bigint), hugeinfo_fault_rates(real),
     hugeinfo_fault_rates(double precision), hugeinfo_fault_rates(numeric) TO pg_monitor;
+GRANT SELECT ON hugeinfo_fault_rates TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_fault_rates() IS
-'hugeinfo_fault_rates(interval) of one second.';
+'hugeinfo_fault_rates(interval) of one second; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(interval) IS
-'Page faults of each process of this server in a sample, as sar -B and pidstat -r show them. Sleeps for the duration, at most one hour; the snapshot of the query is held that long. presence: stayed; came: the process started in the sample, and its faults count from its start; went: it ended, and its faults are NULL. seconds: real length of the sample. minor_faults: faults in the sample that read nothing from disk. major_faults: faults that read from disk. minor_faults_per_second, major_faults_per_second: the same as rates. From fields 10 and 12 of /proc/PID/stat. With a NULL duration there is no row and no sleep.';
+'Page faults of each process of this server in a sample, as sar -B and pidstat -r show them. Sleeps for the duration, at most one hour; the snapshot of the query is held that long. The columns are those of the view of the same name. With a NULL duration there is no row and no sleep.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(text) IS
 'hugeinfo_fault_rates(interval) with the interval as text, for quoted literals.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(smallint) IS
@@ -35,3 +48,21 @@ COMMENT ON FUNCTION hugeinfo_fault_rates(double precision) IS
 'hugeinfo_fault_rates(interval) of this many seconds, fractions included.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(numeric) IS
 'hugeinfo_fault_rates(interval) of this many seconds, fractions included, rounded to microseconds.';
+COMMENT ON VIEW hugeinfo_fault_rates IS
+'Page faults of each process of this server in one second, as sar -B and pidstat -r show them. Sleeps for 1 s; the snapshot of the query is held that long. For another duration: hugeinfo_fault_rates(duration). From fields 10 and 12 of /proc/PID/stat.';
+COMMENT ON COLUMN hugeinfo_fault_rates.pid IS
+'Process ID.';
+COMMENT ON COLUMN hugeinfo_fault_rates.backend_type IS
+'Kind of process, as in hugeinfo_backends.';
+COMMENT ON COLUMN hugeinfo_fault_rates.presence IS
+'stayed; came: the process started in the sample, and its faults count from its start; went: it ended, and its faults are NULL.';
+COMMENT ON COLUMN hugeinfo_fault_rates.seconds IS
+'Real length of the sample.';
+COMMENT ON COLUMN hugeinfo_fault_rates.minor_faults IS
+'Faults in the sample that read nothing from disk.';
+COMMENT ON COLUMN hugeinfo_fault_rates.major_faults IS
+'Faults in the sample that read from disk.';
+COMMENT ON COLUMN hugeinfo_fault_rates.minor_faults_per_second IS
+'minor_faults as a rate.';
+COMMENT ON COLUMN hugeinfo_fault_rates.major_faults_per_second IS
+'major_faults as a rate.';

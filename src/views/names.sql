@@ -2,9 +2,6 @@
 -- there are functions of that name. Whoever may create objects in this schema could make a domain
 -- whose check runs his own function. A composite type is never the target of such a conversion:
 -- these types occupy the names.
-CREATE TYPE hugeinfo_fault_rates AS ();
-COMMENT ON TYPE hugeinfo_fault_rates IS
-'Reserves the name of the function, so that no type can capture calls of it.';
 CREATE TYPE hugeinfo_mappings AS ();
 COMMENT ON TYPE hugeinfo_mappings IS
 'Reserves the name of the function, so that no type can capture calls of it.';
