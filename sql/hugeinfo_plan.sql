@@ -33,7 +33,7 @@ FROM hugeinfo_plan();
 SELECT bool_and((p.is_default, p.is_used_by_server) IS NOT DISTINCT FROM (v.is_default, v.is_used_by_server)) IS NOT FALSE AS same_pools,
        bool_and(p.required_pages = ceil(p.segment_bytes / v.page_size_bytes::numeric)) IS NOT FALSE AS required,
        bool_and(p.tail_waste_bytes = p.required_pages * p.page_size_bytes - p.segment_bytes) IS NOT FALSE AS tail,
-       bool_and(p.recommended_nr_hugepages = p.others_pages + p.required_pages) IS NOT FALSE AS recommended,
+       bool_and(p.recommended_nr_hugepages >= p.others_pages + p.required_pages) IS NOT FALSE AS recommended,
        bool_and((p.shortfall_pages = 0) >= p.fits_after_restart) IS NOT FALSE AS fits,
        bool_and((p.recommended_nr_hugepages IS NULL) = (p.how_to_set IS NULL)) IS NOT FALSE AS how_to_set
 FROM hugeinfo_plan('{"shared_buffers": "1GB"}') AS p JOIN hugeinfo_pools AS v USING (page_size_bytes);
