@@ -46,8 +46,8 @@ pool_overloads! {
 /// huge pages or `/sys` cannot be read.
 ///
 /// Errors: 22004 for NULL, 54000 for settings that are too long, 22023 for settings that cannot be
-/// planned, PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and others if
-/// there is no room for a scratch directory; else as `hugeinfo_status`.
+/// planned, PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and
+/// others if there is no room for a scratch directory; else as `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let next = next_start(&planned)?.server;

@@ -1442,8 +1442,8 @@ fn a_plan_that_is_too_large_is_told_what_fits() {
     let most = row
         .split("at most ")
         .nth(1)
-        .and_then(|rest| rest.split("MB").next());
-    let most: u64 = most.unwrap().parse().unwrap();
+        .and_then(|rest| rest.split("MB").next()?.parse::<u64>().ok())
+        .expect("a figure");
     let is_refused = |bytes| of(&machine, with(bytes, HugePages::Off))[0].starts_with("plan less");
     assert!(
         !is_refused(most * MB) && is_refused((most + 1) * MB),

@@ -9,9 +9,9 @@ SELECT jsonb_build_object(
                     WHEN page_size_bytes >= 1 << 20 THEN (page_size_bytes >> 20) || 'MB'
                     ELSE (page_size_bytes >> 10) || 'kB' END AS page_size,
                coalesce(total_pages, 0) AS pool_pages,
-               segment_pages
+               touched_segment_pages AS segment_pages
         FROM hugeinfo.hugeinfo_numa AS n
-        WHERE segment_pages IS NOT NULL
+        WHERE touched_segment_pages IS NOT NULL
         ORDER BY n.numa_node, page_size_bytes
     ) AS q)
 );
