@@ -76,8 +76,10 @@ connect() { # NUMBER QUERY
     local script
     script=$(mktemp "$private/connect.XXXXXX")
     printf '%s\n' "$2;" '\sleep 1000 s' >"$script"
-    "$bin/pgbench" --no-vacuum --client="$1" --file="$script" postgres </dev/null >"$private/pgbench.log" 2>&1 &
-    # It ends with the server: no message.
+    # While it sleeps it does not see the server's end: it ends with the script.
+    setpriv --pdeathsig TERM -- "$bin/pgbench" --no-vacuum --client="$1" --file="$script" postgres </dev/null \
+        >"$private/pgbench.log" 2>&1 &
+    # No message when it ends.
     disown
 }
 

@@ -10,6 +10,7 @@ measure_connections() {
         if case_begin "$case"; then
             note_pages "$case"
             connect_step_by_step "$case"
+            kill "${sleeping[@]}"
             case_end "$case"
             remaining+=("$case")
             progress $(($(seconds_to_warm) + $(seconds_to_connect))) "$(in_words "$case"): $clients connections have touched the buffers"
@@ -35,8 +36,10 @@ sql_csv() { # FILE QUERY
 # 1, 2, 4, … and all.
 connect_step_by_step() { # CASE
     local now=0 next=1
+    sleeping=()
     while ((now < clients)); do
         connect $((next - now)) "$(touch_all)"
+        sleeping+=($!)
         await_connections "$1" "$next" $!
         now=$next
         note_connections "$1" "$now"
