@@ -130,7 +130,7 @@ for my $mode (qw(always within_size advise never))
 		restarts($node, huge_pages => 'on');
 		compare_check(checks_of($node, $name), 'thp_shared', {
 				status => 'ok',
-				finding => qr/lies on huge pages of the pool/,
+				finding => qr/is on huge pages of the pool/,
 				evidence => { shmem_enabled => 'always', segment_thp_bytes => undef, segment_bytes => segment($node->{_pid})->{bytes} } }, $name);
 		restarts($node, huge_pages => 'off');
 		set_pool($kb, 0);
