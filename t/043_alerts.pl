@@ -53,8 +53,9 @@ SKIP:
 		"      - { targets: ['" . $exporter{$_}->address . "'], labels: { instance: $_$cluster } }\n"
 	} sort keys %exporter;
 	my $relabel = slurp_file(source('monitoring/prometheus/justwatch.yml')) =~ s/^(?!#)/    /gmr;
+	# Without its server, postgres_exporter answers after a second.
 	my $prometheus = prometheus(<<~"YAML");
-		global: { scrape_interval: 1s, evaluation_interval: 1s }
+		global: { scrape_interval: 2s, evaluation_interval: 1s }
 		rule_files: ['$rules']
 		scrape_configs:
 		  - job_name: pg
