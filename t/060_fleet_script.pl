@@ -162,14 +162,26 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 # Conninfo, a line each.
 {
 	my @conninfos = (map { 'host=' . $_->host . ' port=' . $_->port } $primary, $bare);
-	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres', 'no-such-host.invalid:5433');
+	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres',
+		'postgres://u:xy/zzy@db3/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy', 'no-such-host.invalid:5433');
 	my (undef, $conninfos) = fleet_json('--list', $list, '--schema', 'Huge Info');
 	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first answers');
 	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: taken as it is');
 	my @refused = grep { $_->{reason} =~ /pgpass/ } @{ $conninfos->{servers} };
-	is(scalar @refused, 2, 'passwords in a list are not used');
+	is(scalar @refused, 5, 'passwords in a list are not used');
 	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'nor shown');
 	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a name alone is a host');
+}
+
+# An error that looks like an answer is of one server, and does not end the others'.
+{
+	$bare->safe_psql('postgres', q(
+		CREATE SCHEMA odd;
+		CREATE FUNCTION odd.fail() RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION E'first\n{ second'; END$$;
+		CREATE VIEW odd.hugeinfo_status AS SELECT odd.fail() AS status));
+	my (undef, $odd) = fleet_json('--service-file', $services, '--schema', 'odd', '--timeout', 2);
+	is(scalar @{ $odd->{servers} }, 9, 'an odd error: a line for each server');
+	like($odd->{by_name}{bare}{reason}, qr/first/, 'an odd error: shown');
 }
 
 sub children { my ($pid) = @_; return eval { split ' ', slurp_file("/proc/$pid/task/$pid/children") } }

@@ -170,11 +170,17 @@ SKIP:
 	}
 
 	# What a database says is not obeyed.
+	for my $command (
+		"sysctl -w vm.nr_hugepages=1; touch $dir/owned",
+		q[(umask 022 && echo 'kernel.modprobe = /tmp/owned' >> /etc/sysctl.d/touch.conf)],
+		q[(umask 022 && echo 'z /etc/shadow 0666 - - - -' >> /etc/tmpfiles.d/touch.conf)],
+		q[sed -i 's/^vm.nr_hugepages = 1$/kernel.core_pattern = touch/' /etc/sysctl.conf])
 	{
+		my $literal = $command =~ s/'/''/gr;
 		$primary->safe_psql('postgres', qq{
 			CREATE SCHEMA evil;
 			CREATE VIEW evil.hugeinfo_status AS SELECT * FROM hugeinfo.hugeinfo_status;
-			CREATE VIEW evil.hugeinfo_runbook AS SELECT 1 AS step, 'root shell' AS where_to_run, 'sysctl -w vm.nr_hugepages=1; touch $dir/owned' AS command,
+			CREATE VIEW evil.hugeinfo_runbook AS SELECT 1 AS step, 'root shell' AS where_to_run, '$literal' AS command,
 				'' AS why, 'ok: fine' AS expected, false AS is_disruptive});
 		$primary->wait_for_catchup($standby);
 		($exit, $recap, $out) = play('evil', @change, '-e', 'hugeinfo_schema=evil');
@@ -182,6 +188,20 @@ SKIP:
 		like($out, qr/Nothing was done. These steps are for a person: .*touch/, 'a command that is none of the runbook: shown');
 		is_deeply(\@typed, [], 'a command that is none of the runbook: not typed');
 		$primary->safe_psql('postgres', 'DROP SCHEMA evil CASCADE');
+		$primary->wait_for_catchup($standby);
+	}
+	# Nor are views read that somebody else has made.
+	{
+		$primary->safe_psql('postgres', q{
+			CREATE ROLE stranger;
+			CREATE SCHEMA evil AUTHORIZATION stranger;
+			CREATE VIEW evil.hugeinfo_status AS SELECT 'ok' AS status, 'fine' AS reason;
+			ALTER VIEW evil.hugeinfo_status OWNER TO stranger});
+		$primary->wait_for_catchup($standby);
+		($exit, $recap, $out) = play('strange', @change, '-e', 'hugeinfo_schema=evil');
+		isnt($exit, 0, "a stranger's view: an error");
+		like($out, qr/belong to a role that is no superuser/, "a stranger's view: shown");
+		$primary->safe_psql('postgres', 'DROP OWNED BY stranger; DROP ROLE stranger');
 		$primary->wait_for_catchup($standby);
 	}
 
