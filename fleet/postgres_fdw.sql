@@ -13,7 +13,8 @@
 --   cluster  servers with the same one are copies of one another (none)
 --   timeout  in seconds, for the connection, and then for the answer (5)
 --
--- Run again, it changes the server's entry. To take one away: DROP SERVER fleet_db1 CASCADE;
+-- Run again, it makes the server's entry anew: other user mappings of it, and views on its foreign
+-- table, are dropped. To take one away: DROP SERVER fleet_db1 CASCADE;
 --
 -- Passwords: in ~/.pgpass of the operating system's user that runs this PostgreSQL.
 --

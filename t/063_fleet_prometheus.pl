@@ -193,7 +193,7 @@ SKIP:
 
 	# The rules as they are, on a Prometheus that has the series from the first.
 	my $central = prometheus(configuration({
-				job_name => 'federate', honor_labels => JSON::PP::true, metrics_path => '/federate', params => { 'match[]' => ['{__name__=~"pg_hugeinfo_.*"}'] },
+				job_name => 'federate', honor_labels => JSON::PP::true, metrics_path => '/federate', params => { 'match[]' => ['{__name__=~"pg_hugeinfo_.*|up"}'] },
 				static_configs => [ { targets => [ $prometheus->address ] } ] }));
 	wait_for_rules($central);
 	compare_rules($central, "$name, federated", @fleet);
