@@ -206,6 +206,25 @@ is(run_plugin('--version')->{out},
 	$holder->close;
 }
 
+# check_postgres, which many have: one number.
+SKIP:
+{
+	my $name = 'check_postgres';
+	needs_tools($name, 'check_postgres');
+	my $severity = $sql->value('SELECT max(severity) FROM hugeinfo_checks WHERE NOT is_muted');
+	for ([ 2, 3 ], [ 0, $severity ], [ $severity, 4 ], [ 4, 5 ])
+	{
+		my ($warning, $critical) = @$_;
+		my $out;
+		IPC::Run::run([ tool('check_postgres'), '--action=custom_query', '--host=' . $node->host, '--port=' . $node->port, '--dbuser=monitor', '--dbname=postgres',
+				'--query=SELECT max(severity) AS result FROM hugeinfo_checks WHERE NOT is_muted', '--valtype=integer', "--warning=$warning", "--critical=$critical" ],
+			'<', '/dev/null', '>', \$out, '2>&1');
+		my $exit = $severity >= $critical ? 2 : $severity >= $warning ? 1 : 0;
+		is($? >> 8, $exit, "$name, $warning and $critical: the exit status");
+		like($out, qr/^POSTGRES_CUSTOM_QUERY $WORDS{$exit}: .*\b$severity\b/, "$name, $warning and $critical: the figure");
+	}
+}
+
 $sql->close;
 $node->stop;
 answers(run_plugin(@monitor), 2, qr/no connection: psql: error: connection to server on socket .* failed: /, 'no server');

@@ -3,7 +3,7 @@
 # Debian's packages of these start a service, now and at each boot. So they are unpacked, not
 # installed. Ordinary users can do that, too, and `make clean` removes them.
 unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2
-    zabbix-frontend-php zabbix-server-pgsql)
+    zabbix-frontend-php zabbix-server-pgsql check-postgres)
 tools=$PWD/target/tools
 
 # Packages that may be installed; adds to $missing, as check() in scripts/setup does.
