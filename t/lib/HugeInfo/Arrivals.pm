@@ -34,8 +34,9 @@ sub series
 	return "$name\{" . join(',', map { "$_=\"" . ($labels->{$_} =~ s/([\\"])/\\$1/gr =~ s/\n/\\n/gr) . '"' } sort keys %$labels) . '}';
 }
 
-# Who asks is a client backend: what these take, and would take, is another sum for each tool.
-my $OF_WHO_ASKS = qr/^pg_hugeinfo_(?:processes_.*client backend|page_tables_saving_bytes)/;
+# Who asks is a client backend: what these take, and would take, is another sum for each tool. The
+# pages on a node are those of the process that touched most, which may be the one who asks.
+my $OF_WHO_ASKS = qr/^pg_hugeinfo_(?:processes_.*client backend|page_tables_saving_bytes|numa_segment_pages)/;
 
 # It also takes memory while it runs, and gives it back.
 my $NEAR = qr/^pg_hugeinfo_(?:host_memory_available|host_page_table|cgroup_memory_used)_bytes/;
