@@ -3,7 +3,7 @@
 tell_plan() {
     planned=$(estimate) done_of_plan=0 started=$EPOCHSECONDS
     say "shared_buffers = $(size_name $((shared_buffers_mb * 1024))), filled by pgbench at scale $(scale); $clients connections;" \
-        "$rounds rounds of $duration s on each of: ${cases[*]}"
+        "rounds of $duration s on each of: ${cases[*]}; rounds: $rounds"
     say "takes about $(minutes "$planned"), and $(data_mb) MB of disk: the data lies in $workspace until the end"
 }
 

@@ -33,9 +33,9 @@ write_table() { # md OR html
 notes() {
     local note
     echo "$(machine). shared_buffers = $(size_name $((shared_buffers_mb * 1024))), of which pgbench's table at scale $(scale) fills $((table_pages / 128)) MB; $clients connections."
-    echo "Throughput is that of pgbench -S: the median of $rounds rounds of $duration s, each case in turn." \
+    echo "Throughput is that of pgbench -S: the median of rounds of $duration s, each case in turn; rounds: $rounds." \
         "A ratio compares with the first line of the same round, and is the median of these."
-    ((rounds >= 6)) || echo "$rounds rounds are too few for a 95 % interval: it takes 6."
+    ((rounds >= 6)) || echo "A 95 % interval takes 6 rounds."
     for note in "${left_out[@]}"; do
         echo "Left out: $note."
     done
