@@ -51,6 +51,7 @@ unpack_tools() {
     python_packages python monitoring/tests/python
     go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
         custom,inputs.postgresql_extensible,outputs.file,serializers.json
+    go_tool actionlint 1.7.12 github.com/rhysd/actionlint/cmd/actionlint ''
 }
 
 # What a lock file of npm has.
