@@ -11,7 +11,8 @@
 --   user     a member of pg_monitor there (monitoring)
 --   schema   of the extension there (hugeinfo)
 --   cluster  servers with the same one are copies of one another (none)
---   timeout  in seconds, for the connection, and then for the answer (5)
+--   timeout  in seconds, for the connection, and then for the answer (5); a network that dies while
+--            the answer is waited for is noticed after one more second
 --
 -- Run again, it makes the server's entry anew: other user mappings of it, and views on its foreign
 -- table, are dropped. To take one away: DROP SERVER fleet_db1 CASCADE;
@@ -20,6 +21,7 @@
 --
 -- postgres_fdw raises an error for a server that is down, and that would end a plain view. So a
 -- function asks each server within a block of its own, and an error becomes a row like others.
+-- Only a connection that breaks during the answer still ends the query: ask again.
 -- What it costs: servers are asked one after another; one that does not answer takes `timeout`;
 -- each takes a connection, which closes with the transaction, and a subtransaction.
 
@@ -50,17 +52,43 @@
 \set timeout 5
 \endif
 \set foreign_server fleet_ :server
+\set foreign_settings :server ' settings'
 \set options '-c statement_timeout=' :timeout 's'
+\set milliseconds :timeout '000'
 
 BEGIN;
 SET LOCAL client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS postgres_fdw;
 CREATE SCHEMA IF NOT EXISTS fleet;
+SET LOCAL search_path = pg_catalog, pg_temp;
 
--- What a server says of itself; the rest is NULL where it says nothing.
-CREATE OR REPLACE FUNCTION fleet.ask() RETURNS TABLE (
-    server text,
-    cluster text,
+-- A function of somebody else would run here, and ask with this server's passwords.
+DO $$
+DECLARE
+    strange record;
+BEGIN
+    SELECT pg_describe_object(o.classid, o.objid, 0) AS object, r.rolname INTO strange
+    FROM pg_shdepend AS o
+    JOIN pg_roles AS r ON r.oid = o.refobjid AND NOT r.rolsuper
+    WHERE o.deptype = 'o'
+      AND o.refclassid = 'pg_authid'::regclass
+      AND o.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND (o.classid = 'pg_namespace'::regclass AND o.objid = 'fleet'::regnamespace
+           OR (o.classid, o.objid) IN (
+               SELECT classid, objid FROM pg_depend
+               WHERE refclassid = 'pg_namespace'::regclass AND refobjid = 'fleet'::regnamespace))
+    ORDER BY o.classid <> 'pg_namespace'::regclass, 1
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% belongs to %, who is no superuser', strange.object, quote_ident(strange.rolname)
+            USING ERRCODE = 'object_not_in_prerequisite_state',
+                  HINT = 'Nothing was done. If the schema fleet is somebody else''s, rename it or take another database.';
+    END IF;
+END
+$$;
+
+-- What is taken of hugeinfo_status; the foreign tables inherit it.
+CREATE TABLE IF NOT EXISTS fleet.answer (
     status text,
     reason text,
     remedy text,
@@ -70,38 +98,48 @@ CREATE OR REPLACE FUNCTION fleet.ask() RETURNS TABLE (
     segment_bytes bigint,
     required_huge_pages bigint,
     shortfall_pages bigint
-)
+);
+
+-- What a server says of itself, and whether it has muted the check huge_pages; the rest is NULL
+-- where it says nothing.
+CREATE OR REPLACE FUNCTION fleet.ask() RETURNS TABLE (server text, cluster text, is_muted boolean, answer fleet.answer)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     source record;
     columns text;
-    answer jsonb;
+    said jsonb;
     context text;
     detail text;
 BEGIN
     FOR source IN
-        SELECT c.relname, c.oid::regclass AS foreign_table, nullif(s.srvtype, '') AS cluster
-        FROM pg_foreign_table AS t
-        JOIN pg_class AS c ON c.oid = t.ftrelid
+        SELECT c.relname, c.oid::regclass AS foreign_table, nullif(s.srvtype, '') AS cluster,
+               format('fleet.%I', c.relname || ' settings') AS foreign_settings
+        FROM pg_inherits AS i
+        JOIN pg_class AS c ON c.oid = i.inhrelid
+        JOIN pg_foreign_table AS t ON t.ftrelid = c.oid
         JOIN pg_foreign_server AS s ON s.oid = t.ftserver
-        WHERE c.relnamespace = 'fleet'::regnamespace
+        WHERE i.inhparent = 'fleet.answer'::regclass
         ORDER BY c.relname
     LOOP
+        is_muted := NULL;
         -- Of an older version the columns that every version has.
         FOREACH columns IN ARRAY ARRAY['*', 'status, reason'] LOOP
             BEGIN
                 EXECUTE format('SELECT to_jsonb(s) FROM (SELECT %s FROM %s) AS s', columns, source.foreign_table)
-                    INTO STRICT answer;
+                    INTO STRICT said;
+                -- The setting is there once the extension was used.
+                EXECUTE format($$SELECT coalesce(max(setting), '') ~ '\mhuge_pages\M' FROM %s WHERE name = 'pg_hugeinfo.muted_checks'$$,
+                               source.foreign_settings) INTO is_muted;
                 EXIT;
             EXCEPTION WHEN query_canceled OR OTHERS THEN
                 GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT, detail = PG_EXCEPTION_DETAIL;
                 -- Cancelled there, by the timeout of this file; or here, by whoever asks.
-                IF SQLSTATE = '57014' AND context NOT LIKE '%hugeinfo_status%' THEN
+                IF SQLSTATE = '57014' AND context !~ 'hugeinfo_status|pg_settings' THEN
                     RAISE;
                 END IF;
                 -- 08: no connection. 57: shut down, not up yet, or no answer in time.
-                answer := jsonb_build_object(
+                said := jsonb_build_object(
                     'status', CASE WHEN left(SQLSTATE, 2) IN ('08', '57') THEN 'critical' ELSE 'unknown' END,
                     'reason', concat_ws(': ', CASE WHEN SQLSTATE = '42P01' THEN 'no extension pg_hugeinfo' END,
                                         SQLERRM, nullif(btrim(detail, E' \n'), '')));
@@ -111,22 +149,25 @@ BEGIN
 
         server := source.relname;
         cluster := source.cluster;
-        SELECT a.* INTO status, reason, remedy, in_use, fits_after_restart, page_size_bytes, segment_bytes,
-            required_huge_pages, shortfall_pages
-        FROM jsonb_to_record(answer) AS a(status text, reason text, remedy text, in_use boolean, fits_after_restart boolean,
-            page_size_bytes bigint, segment_bytes bigint, required_huge_pages bigint, shortfall_pages bigint);
+        answer := jsonb_populate_record(NULL::fleet.answer, said);
         RETURN NEXT;
     END LOOP;
 END
 $function$;
 
--- The worst first. A cluster is uneven if a failover would lose huge pages.
+-- The worst first. A cluster is uneven if a failover would lose huge pages. Servers that are on
+-- small pages on purpose have muted the check, and do not count.
 CREATE OR REPLACE VIEW fleet.status AS
-SELECT *,
-       cluster IS NOT NULL AND bool_or(in_use) OVER members AND NOT bool_and(in_use) OVER members IS TRUE AS is_uneven
+SELECT server,
+       cluster,
+       (answer).*,
+       is_muted,
+       cluster IS NOT NULL
+       AND bool_or((answer).in_use) FILTER (WHERE NOT is_muted) OVER members IS TRUE
+       AND bool_and((answer).in_use) FILTER (WHERE NOT is_muted) OVER members IS FALSE AS is_uneven
 FROM fleet.ask()
 WINDOW members AS (PARTITION BY cluster)
-ORDER BY array_position('{critical,warning,unknown,ok}'::text[], status), server;
+ORDER BY array_position('{critical,warning,unknown,ok}'::text[], (answer).status), server;
 
 REVOKE ALL ON FUNCTION fleet.ask() FROM PUBLIC;
 GRANT USAGE ON SCHEMA fleet TO pg_monitor;
@@ -135,19 +176,13 @@ GRANT SELECT ON fleet.status TO pg_monitor;
 
 DROP SERVER IF EXISTS :"foreign_server" CASCADE;
 CREATE SERVER :"foreign_server" TYPE :'cluster' FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
-    host :'host', port :'port', dbname :'dbname', connect_timeout :'timeout', options :'options', keep_connections 'off');
+    host :'host', port :'port', dbname :'dbname', connect_timeout :'timeout', options :'options', keep_connections 'off',
+    keepalives_idle :'timeout', keepalives_interval '1', tcp_user_timeout :'milliseconds');
 -- The function asks as its owner.
 SELECT proowner::regrole AS owner FROM pg_proc WHERE oid = 'fleet.ask'::regproc \gset
 CREATE USER MAPPING FOR :owner SERVER :"foreign_server" OPTIONS (user :'user');
-CREATE FOREIGN TABLE fleet.:"server" (
-    status text,
-    reason text,
-    remedy text,
-    in_use boolean,
-    fits_after_restart boolean,
-    page_size_bytes bigint,
-    segment_bytes bigint,
-    required_huge_pages bigint,
-    shortfall_pages bigint
-) SERVER :"foreign_server" OPTIONS (schema_name :'schema', table_name 'hugeinfo_status');
+CREATE FOREIGN TABLE fleet.:"server" () INHERITS (fleet.answer)
+    SERVER :"foreign_server" OPTIONS (schema_name :'schema', table_name 'hugeinfo_status');
+CREATE FOREIGN TABLE fleet.:"foreign_settings" (name text, setting text)
+    SERVER :"foreign_server" OPTIONS (schema_name 'pg_catalog', table_name 'pg_settings');
 COMMIT;
