@@ -1,6 +1,7 @@
 # The Ansible role on a primary and its standby: it only reports unless told otherwise, stops where
-# the kernel gives too little, a server is not back, or the runbook says what is not its own, and
-# sets pages and restarts, the standby first. Run again, it changes nothing.
+# the kernel gives too little, a server is not back, commits would wait, there is a failover, or the
+# runbook says what is not its own, and sets pages and restarts, the standby first. What it stopped
+# or took is given back when a step fails. Run again, it changes nothing.
 #
 # What the role does as root goes through this test's guardian, so that the host is put back.
 use strict;
@@ -77,7 +78,8 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 my @nodes = ($primary, $standby);
 
-sub started { return map { $_->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') } @nodes }
+sub started_of { my ($node) = @_; return $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') }
+sub started { return map { started_of($_) } @nodes }
 sub page_bytes { return map { $_->_update_pid(1); segment($_->{_pid})->{page_bytes} } @nodes }
 
 SKIP:
@@ -159,50 +161,86 @@ SKIP:
 	$is_untouched->('--check');
 
 	{
-		local $type = sub { my ($line) = @_; return type_in($line =~ s/(nr_hugepages=)(\d+)/$1 . ($2 - 1)/er) };
+		local $type = sub { my ($line) = @_; return type_in($line =~ s/(nr_hugepages=)([1-9]\d*)/$1 . ($2 - 1)/er) };
 		($exit, $recap, $out) = play('too few', @change);
 		isnt($exit, 0, 'too few pages: an error');
 		my ($asked) = "@typed" =~ /nr_hugepages=(\d+)/;
 		like($out, qr/The kernel gave @{[ $asked - 1 ]} of $asked huge pages/, 'too few pages: said with the figures');
 		is_deeply([ grep { !/sysctl -w|compact/ } @typed ], [], 'too few pages: nothing more is typed');
 		$is_untouched->('too few pages');
-		pools_of_one_size($kb, 0);
+		like($out, qr/the pools were put back/, 'too few pages: none is kept');
+		is(pool($kb)->{total}, 0, 'too few pages: the kernel has taken them back');
 	}
 
-	# What a database says is not obeyed.
+	# What a database says is not obeyed, even if it is the extension that says it.
+	my $evil = sub {
+		my ($command) = @_;
+		my $literal = $command =~ s/'/''/gr;
+		return qq{
+			CREATE SCHEMA evil;
+			CREATE VIEW evil.hugeinfo_status AS SELECT * FROM hugeinfo.hugeinfo_status;
+			CREATE VIEW evil.hugeinfo_runbook AS SELECT 1 AS step, 'root shell' AS where_to_run, '$literal' AS command,
+				'' AS why, 'ok: fine' AS expected, false AS is_disruptive;
+			ALTER EXTENSION pg_hugeinfo ADD VIEW evil.hugeinfo_status;
+			ALTER EXTENSION pg_hugeinfo ADD VIEW evil.hugeinfo_runbook};
+	};
+	my $on_both = sub { my ($sql) = @_; $primary->safe_psql('postgres', $sql); return $primary->wait_for_catchup($standby) };
+	my $no_evil = sub {
+		return $on_both->(join ';', (map { "ALTER EXTENSION pg_hugeinfo DROP VIEW evil.$_" } @_), 'DROP SCHEMA evil CASCADE');
+	};
+	my @both_views = qw(hugeinfo_status hugeinfo_runbook);
 	for my $command (
 		"sysctl -w vm.nr_hugepages=1; touch $dir/owned",
 		q[(umask 022 && echo 'kernel.modprobe = /tmp/owned' >> /etc/sysctl.d/touch.conf)],
 		q[(umask 022 && echo 'z /etc/shadow 0666 - - - -' >> /etc/tmpfiles.d/touch.conf)],
 		q[sed -i 's/^vm.nr_hugepages = 1$/kernel.core_pattern = touch/' /etc/sysctl.conf])
 	{
-		my $literal = $command =~ s/'/''/gr;
-		$primary->safe_psql('postgres', qq{
-			CREATE SCHEMA evil;
-			CREATE VIEW evil.hugeinfo_status AS SELECT * FROM hugeinfo.hugeinfo_status;
-			CREATE VIEW evil.hugeinfo_runbook AS SELECT 1 AS step, 'root shell' AS where_to_run, '$literal' AS command,
-				'' AS why, 'ok: fine' AS expected, false AS is_disruptive});
-		$primary->wait_for_catchup($standby);
+		$on_both->($evil->($command));
 		($exit, $recap, $out) = play('evil', @change, '-e', 'hugeinfo_schema=evil');
 		isnt($exit, 0, 'a command that is none of the runbook: an error');
 		like($out, qr/Nothing was done. These steps are for a person: .*touch/, 'a command that is none of the runbook: shown');
 		is_deeply(\@typed, [], 'a command that is none of the runbook: not typed');
-		$primary->safe_psql('postgres', 'DROP SCHEMA evil CASCADE');
-		$primary->wait_for_catchup($standby);
+		$no_evil->(@both_views);
 	}
-	# Nor are views read that somebody else has made.
+	# Nor are views read that are not the extension's own, or that somebody else could replace.
+	$primary->safe_psql('postgres', 'CREATE ROLE stranger');
+	for (
+		[ "a stranger's view", 'ALTER EXTENSION pg_hugeinfo DROP VIEW evil.hugeinfo_runbook; ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', 'hugeinfo_status' ],
+		[ "a superuser's view that is not the extension's", 'ALTER EXTENSION pg_hugeinfo DROP VIEW evil.hugeinfo_runbook', 'hugeinfo_status' ],
+		[ "the extension's view, given to a stranger", 'ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', @both_views ])
 	{
-		$primary->safe_psql('postgres', q{
-			CREATE ROLE stranger;
-			CREATE SCHEMA evil AUTHORIZATION stranger;
-			CREATE VIEW evil.hugeinfo_status AS SELECT 'ok' AS status, 'fine' AS reason;
-			ALTER VIEW evil.hugeinfo_status OWNER TO stranger});
-		$primary->wait_for_catchup($standby);
-		($exit, $recap, $out) = play('strange', @change, '-e', 'hugeinfo_schema=evil');
-		isnt($exit, 0, "a stranger's view: an error");
-		like($out, qr/belong to a role that is no superuser/, "a stranger's view: shown");
-		$primary->safe_psql('postgres', 'DROP OWNED BY stranger; DROP ROLE stranger');
-		$primary->wait_for_catchup($standby);
+		my ($name, $sql, @members) = @$_;
+		$on_both->($evil->('sysctl -w vm.nr_hugepages=1') . "; $sql");
+		($exit, $recap, $out) = play($name, @change, '-e', 'hugeinfo_schema=evil');
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/in the schema evil are not those of the extension pg_hugeinfo/, "$name: shown");
+		is_deeply(\@typed, [], "$name: not obeyed");
+		$no_evil->(@members);
+	}
+	# What its own schema has for the names of PostgreSQL is not taken, either.
+	{
+		my $name = "a stranger's function in the schema of the extension";
+		$on_both->(qq{
+			GRANT ALL ON SCHEMA hugeinfo TO stranger; SET ROLE stranger;
+			CREATE FUNCTION hugeinfo.lag(text, integer, text) RETURNS text RETURN 'strange'});
+		($exit, $recap, $out) = play($name);
+		is($exit, 0, "$name: is not called");
+		$on_both->('DROP OWNED BY stranger; DROP ROLE stranger');
+	}
+
+	# Commits on the primary would wait.
+	{
+		my $name = 'the only synchronous standby';
+		$primary->safe_psql('postgres', q(ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()));
+		$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die "$name: is none\n";
+		($exit, $recap, $out) = play($name, @change);
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/Nothing was done. While this standby restarts, commits on its primary would wait/, "$name: said");
+		is_deeply(\@typed, [], "$name: nothing is typed");
+		$is_untouched->($name);
+		($exit) = play("$name, allowed", @change, '--check', '-e', 'hugeinfo_commits_may_wait=true');
+		is($exit, 0, "$name: if commits may wait");
+		$primary->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()');
 	}
 
 	# The standby does not come back.
@@ -213,7 +251,37 @@ SKIP:
 		isnt($exit, 0, 'a standby that is not restarted: an error');
 		ok(!exists $recap->{primary} || $recap->{primary}{changed} == 0, 'a standby that is not restarted: the primary stays as it is');
 		is_deeply([ started() ], \@as_it_was, 'a standby that is not restarted: no restart');
+		is(pool($kb)->{total}, 0, 'a standby that is not restarted: the pool is as it was');
 	}
+	# A restart that leaves the standby down: how it is started then, and what becomes of it.
+	my $stop = [ 'sh', '-c', "pg_ctl -s -D '@{[ $standby->data_dir ]}' stop; false" ];
+	my $start = $hosts{standby}{hugeinfo_start_command};
+	my $without_pool = [ 'sh', '-c', q([ "$(cat /proc/sys/vm/nr_hugepages)" = 0 ] && exec "$@"), 'sh', @$start ];
+	for (
+		[ 'a standby left down', $start, qr/; the server was down, and was started again(?!; the pools)/, $kb * 1024 ],
+		[ 'a standby that starts with the old pool alone', $without_pool, qr/; the server was down, and was started again; the pools were put back/, base_page() ],
+		[ 'a standby that does not start', ['false'], qr/PostgreSQL IS DOWN, and does not start: .*; the pools were put back/, undef ])
+	{
+		my ($name, $command, $said, $bytes) = @$_;
+		local @{ $hosts{standby} }{qw(hugeinfo_restart_command hugeinfo_start_command hugeinfo_wait_seconds)} = ($stop, $command, 4);
+		$write_inventory->();
+		set_boot_pages(undef);
+		my $of_primary = started_of($primary);
+		($exit, $recap, $out) = play($name, @change);
+		isnt($exit, 0, "$name: an error");
+		like($out, $said, "$name: said");
+		$standby->_update_pid(-1);
+		my $is_up = defined $standby->{_pid};
+		is($is_up, defined $bytes, "$name: whether it is up");
+		is(segment($standby->{_pid})->{page_bytes}, $bytes, "$name: on which pages") if $is_up && $bytes;
+		is(pool($kb)->{total} > 0, defined $bytes && $bytes > base_page(), "$name: the pool is kept if it is used");
+		is(started_of($primary), $of_primary, "$name: the primary stays as it is");
+		$standby->stop if $is_up;
+		pools_of_one_size($kb, 0);
+		$standby->start;
+		$write_inventory->();
+	}
+	@as_it_was = started();
 	# A server is down before it begins.
 	{
 		local $hosts{standby}{hugeinfo_conninfo} = 'host=/no/such/place';
@@ -242,6 +310,23 @@ SKIP:
 	is_deeply(changed($recap), { primary => 0, standby => 0 }, 'again: nothing is changed');
 	is_deeply(\@typed, [], 'again: nothing is typed');
 	is_deeply([ started() ], \@after, 'again: no restart');
+
+	# The standby is promoted while its pool is set.
+	{
+		my $name = 'a failover between two steps';
+		$_->stop for $standby, $primary;
+		pools_of_one_size($kb, 0);
+		set_boot_pages(undef);
+		$_->start for $primary, $standby;
+		@as_it_was = started();
+		my $promoted;
+		local $type = sub { my ($line) = @_; $standby->promote unless $promoted++; return type_in($line) };
+		($exit, $recap, $out) = play($name, @change);
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/This server was a standby, and now is a\s+primary\. Nothing more is done/, "$name: said");
+		is_deeply([ started() ], \@as_it_was, "$name: no server was restarted");
+		is(pool($kb)->{total}, 0, "$name: the pool is as it was");
+	}
 	$_->stop for $standby, $primary;
 }
 
