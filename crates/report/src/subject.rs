@@ -60,3 +60,17 @@ pub struct Process {
     /// Faults that needed reading from disk, since it started.
     pub major_faults: u64,
 }
+
+impl Process {
+    /// What it has for itself, as far as that is known: private memory, page tables and swap.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        let Memory {
+            rss_anon,
+            page_tables,
+            swap,
+            ..
+        } = self.memory;
+        let parts = [rss_anon, page_tables, swap];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+}

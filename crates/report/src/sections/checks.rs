@@ -3,7 +3,10 @@
 use hugeinfo::advice::check::{Check, Status};
 use maud::{Markup, html};
 
-use super::{badge, section as part};
+use super::{
+    badge, section as part,
+    table::{Column, name, table, text},
+};
 use crate::{
     page::Context,
     text::{count, shown},
@@ -23,31 +26,27 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let total = count(checks.len() as u64, "check", "checks");
     let content = html! {
         p { (total) ": " (counts.join(", ")) "." }
-        table class="checks stacked" {
-            caption { "Checks, the worst first" }
-            thead { tr {
-                th scope="col" { "status" }
-                th scope="col" { "check" }
-                th scope="col" { "finding" }
-            } }
-            tbody { @for check in checks { (row(check)) } }
-        }
+        (table(Some("checks stacked"), "Checks, the worst first", &COLUMNS, checks.iter().map(|check| row(check))))
     };
     part("checks", "Checks", &content)
 }
 
-fn row(check: &Check) -> Markup {
-    html! {
-        tr id=(format!("check-{}", check.name)) {
-            td { (badge(check.status)) @if check.is_muted { " muted" } }
-            th scope="row" { code { (check.name) } }
-            td {
-                (shown(&check.finding))
-                @if let Some(remedy) = &check.remedy {
-                    br;
-                    "To do: " code { (shown(remedy)) }
-                }
+const COLUMNS: [Column; 3] = [
+    text("status").plain(),
+    name("check"),
+    text("finding").plain(),
+];
+
+fn row(check: &Check) -> Vec<Markup> {
+    vec![
+        html! { (badge(check.status)) @if check.is_muted { " muted" } },
+        html! { code id=(format!("check-{}", check.name)) { (check.name) } },
+        html! {
+            (shown(&check.finding))
+            @if let Some(remedy) = &check.remedy {
+                br;
+                "To do: " code { (shown(remedy)) }
             }
-        }
-    }
+        },
+    ]
 }

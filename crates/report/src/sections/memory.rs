@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use hugeinfo::advice::words::human;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{more, section as part, size};
+use super::{
+    more, section as part, size,
+    table::{Column, drawn, name, number, table},
+};
 use crate::{
     chart::{Colour, bar, swatch},
     page::Context,
@@ -17,7 +20,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let footprint = &context.subject.footprint;
     let types = by_type(&context.subject.processes);
     let (first, rest) = context.first(&types);
-    let largest = types.iter().map(Group::total).max().unwrap_or(0);
+    let largest = types.iter().map(|group| group.total).max().unwrap_or(0);
     let content = html! {
         p {
             (count(footprint.processes, "process has", "processes have")) " "
@@ -31,40 +34,41 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             li { (swatch(Colour::PageTables)) "page tables" }
             li { (swatch(Colour::Swap)) "swapped out" }
         }
-        table class="chart" {
-            caption { "Memory that each type of process has for itself" }
-            thead { tr {
-                th scope="col" { "type" }
-                th scope="col" class="drawn" { "share of the largest" }
-                th scope="col" class="n" { "processes" }
-                th scope="col" class="n" { "private" }
-                th scope="col" class="n" { "page tables" }
-                th scope="col" class="n" { "swapped out" }
-            } }
-            tbody { @for group in first { (row(group, largest)) } }
-        }
+        (table(
+            Some("chart"),
+            "Memory that each type of process has for itself",
+            &COLUMNS,
+            first.iter().map(|group| row(group, largest)),
+        ))
         (more(rest, "hugeinfo_backends"))
     };
     part("memory", "Memory by backend type", &content)
 }
 
-fn row(group: &Group, largest: u64) -> Markup {
+const COLUMNS: [Column; 6] = [
+    name("type"),
+    drawn("share of the largest"),
+    number("processes"),
+    number("private"),
+    number("page tables"),
+    number("swapped out"),
+];
+
+fn row(group: &Group, largest: u64) -> Vec<Markup> {
     let parts = [
         (Colour::Private, group.private),
         (Colour::PageTables, group.page_tables),
         (Colour::Swap, group.swap),
     ];
-    let label = format!("{}: {}", group.name, human(group.total()));
-    html! {
-        tr {
-            th scope="row" { bdi { (shown(&group.name)) } }
-            td class="drawn" { (bar(&label, &parts, largest, None)) }
-            td class="n" data-label="processes" { (group.processes) }
-            td class="n" data-label="private" { (human(group.private)) }
-            td class="n" data-label="page tables" { (human(group.page_tables)) }
-            td class="n" data-label="swapped out" { (human(group.swap)) }
-        }
-    }
+    let label = format!("{}: {}", group.name, human(group.total));
+    vec![
+        html! { bdi { (shown(&group.name)) } },
+        bar(&label, &parts, largest, None),
+        group.processes.render(),
+        human(group.private).render(),
+        human(group.page_tables).render(),
+        human(group.swap).render(),
+    ]
 }
 
 /// The processes of one type.
@@ -75,13 +79,7 @@ pub(crate) struct Group {
     pub(crate) private: u64,
     pub(crate) page_tables: u64,
     pub(crate) swap: u64,
-}
-
-impl Group {
-    fn total(&self) -> u64 {
-        let parts = [self.private, self.page_tables, self.swap];
-        parts.into_iter().fold(0, u64::saturating_add)
-    }
+    total: u64,
 }
 
 /// The largest first.
@@ -98,12 +96,13 @@ pub(crate) fn by_type(processes: &[Process]) -> Vec<Group> {
         add(&mut group.private, process.memory.rss_anon);
         add(&mut group.page_tables, process.memory.page_tables);
         add(&mut group.swap, process.memory.swap);
+        add(&mut group.total, Some(process.own_bytes()));
     }
     let named = groups.into_iter().map(|(name, group)| Group {
         name: name.to_owned(),
         ..group
     });
     let mut groups: Vec<_> = named.collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.total()));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.total));
     groups
 }

@@ -11,13 +11,15 @@ pub(crate) mod pools;
 pub(crate) mod processes;
 pub(crate) mod ram;
 pub(crate) mod runbook;
+mod table;
 pub(crate) mod unread;
 pub(crate) mod verdict;
 
 use hugeinfo::advice::{check::Status, words::human};
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::chart::{Colour, swatch};
+use table::{name, number, table};
 
 /// A part of the page with its heading.
 fn section(id: &str, heading: &str, content: &Markup) -> Markup {
@@ -61,28 +63,20 @@ fn size(bytes: Option<u64>) -> String {
 }
 
 /// The parts of a bar with their sizes.
-fn legend(caption: &str, parts: &[(Colour, String, u64)], full: Option<u64>) -> Markup {
-    html! {
-        table class="legend" {
-            caption { (caption) }
-            thead { tr {
-                th scope="col" { "part" }
-                th scope="col" class="n" { "size" }
-                @if full.is_some() { th scope="col" class="n" { "share" } }
-            } }
-            tbody {
-                @for (colour, name, bytes) in parts {
-                    tr {
-                        th scope="row" { (swatch(*colour)) (name) }
-                        td class="n" { (human(*bytes)) }
-                        @if let Some(full) = full {
-                            td class="n" { (share(*bytes, full)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+fn legend(caption: &str, parts: &[(Colour, String, u64)], full: u64) -> Markup {
+    let columns = [
+        name("part"),
+        number("size").plain(),
+        number("share").plain(),
+    ];
+    let rows = parts.iter().map(|(colour, name, bytes)| {
+        vec![
+            html! { (swatch(*colour)) (name) },
+            human(*bytes).render(),
+            share(*bytes, full).render(),
+        ]
+    });
+    table(Some("legend"), caption, &columns, rows)
 }
 
 fn share(value: u64, full: u64) -> String {

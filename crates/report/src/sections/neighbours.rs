@@ -5,9 +5,12 @@ use hugeinfo::{
     linux::process::maps::name_text,
     server::{instances::Instance, sight::Sight},
 };
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{missing, more, section as part};
+use super::{
+    missing, more, section as part,
+    table::{number, table, text},
+};
 use crate::{page::Context, text::shown};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -16,7 +19,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         Some(around) => html! {
             @match &around.neighbours {
                 Ok(servers) if servers.is_empty() => p { "No other PostgreSQL server is seen." },
-                Ok(servers) => (table(context, servers)),
+                Ok(servers) => (list(context, servers)),
                 Err(absent) => (missing(&format!("{}.", shown(&absent.to_string())))),
             }
             @match around.sight {
@@ -29,48 +32,41 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     part("neighbours", "Neighbours", &content)
 }
 
-fn table(context: &Context<'_>, servers: &[Instance]) -> Markup {
+fn list(context: &Context<'_>, servers: &[Instance]) -> Markup {
     let (first, rest) = context.first(servers);
+    let mut columns = vec![number("pid").naming()];
+    if !context.is_redacted {
+        columns.extend([number("port"), text("owner"), text("data directory")]);
+    }
+    columns.extend([number("main segment"), number("on pages of")]);
     html! {
-        table class="stacked" {
-            caption { "Other PostgreSQL servers on this host" }
-            thead { tr {
-                th scope="col" class="n" { "pid" }
-                @if !context.is_redacted {
-                    th scope="col" class="n" { "port" }
-                    th scope="col" { "owner" }
-                    th scope="col" { "data directory" }
-                }
-                th scope="col" class="n" { "main segment" }
-                th scope="col" class="n" { "on pages of" }
-            } }
-            tbody { @for server in first { (row(context, server)) } }
-        }
+        (table(
+            Some("stacked"),
+            "Other PostgreSQL servers on this host",
+            &columns,
+            first.iter().map(|server| row(context, server)),
+        ))
         (more(rest, "hugeinfo_instances"))
     }
 }
 
-fn row(context: &Context<'_>, server: &Instance) -> Markup {
+fn row(context: &Context<'_>, server: &Instance) -> Vec<Markup> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "\u{2013}".to_owned());
-    let directory = server
-        .data_directory
-        .as_ref()
-        .or(server.directory_argument.as_ref());
-    let directory = directory.map(|path| shown(&name_text(path, false)));
-    let owner = server.owner.as_ref().map(|name| shown(name));
-    let owner = owner.or_else(|| server.owner_uid.map(|uid| format!("uid {uid}")));
+    let mut cells = vec![server.pid.render()];
+    if !context.is_redacted {
+        let directory = server
+            .data_directory
+            .as_ref()
+            .or(server.directory_argument.as_ref());
+        let directory = directory.map(|path| shown(&name_text(path, false)));
+        let owner = server.owner.as_ref().map(|name| shown(name));
+        let owner = owner.or_else(|| server.owner_uid.map(|uid| format!("uid {uid}")));
+        cells.push(or_dash(server.port.map(|port| port.to_string())).render());
+        cells.extend([owner, directory].map(|text| html! { bdi { (or_dash(text)) } }));
+    }
     let segment = server.segment.as_ref();
     let page_bytes = segment.and_then(|segment| segment.page_bytes);
-    html! {
-        tr {
-            th scope="row" class="n" { (server.pid) }
-            @if !context.is_redacted {
-                td class="n" data-label="port" { (or_dash(server.port.map(|port| port.to_string()))) }
-                td data-label="owner" { bdi { (or_dash(owner)) } }
-                td data-label="data directory" { bdi { (or_dash(directory)) } }
-            }
-            td class="n" data-label="main segment" { (or_dash(segment.map(|segment| human(segment.bytes)))) }
-            td class="n" data-label="on pages of" { (or_dash(page_bytes.map(human))) }
-        }
-    }
+    let sizes = [segment.map(|segment| segment.bytes), page_bytes];
+    cells.extend(sizes.map(|bytes| or_dash(bytes.map(human)).render()));
+    cells
 }

@@ -5,9 +5,12 @@ use hugeinfo::{
     model::forecast::Forecast,
     server::{facts::Server, surroundings::Files},
 };
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{missing, section as part, size};
+use super::{
+    missing, section as part, size,
+    table::{name, table, text},
+};
 use crate::{page::Context, text::shown};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -81,23 +84,14 @@ fn settings(now: &Server, next: &Server) -> Markup {
             size(Some(next.shared_memory_bytes)),
         ),
     ];
-    html! {
-        table {
-            caption { "What the server runs with, and what it will start with" }
-            thead { tr {
-                th scope="col" { "setting" }
-                th scope="col" { "now" }
-                th scope="col" { "next start" }
-            } }
-            tbody {
-                @for (name, now, next) in rows {
-                    tr {
-                        th scope="row" { (name) }
-                        td { (now) }
-                        td { @if now == next { (next) } @else { strong { (next) } } }
-                    }
-                }
-            }
-        }
-    }
+    let rows = rows.map(|(name, now, next)| {
+        let next = if now == next { next.render() } else { html! { strong { (next) } } };
+        vec![name.render(), now.render(), next]
+    });
+    table(
+        None,
+        "What the server runs with, and what it will start with",
+        &[name("setting"), text("now").plain(), text("next start").plain()],
+        rows,
+    )
 }

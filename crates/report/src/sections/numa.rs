@@ -1,9 +1,12 @@
 //! Each NUMA node: its memory, its part of the pools and of the main segment.
 
 use hugeinfo::{advice::words::human, linux::numa::node::Node};
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{missing, more, section as part, size};
+use super::{
+    missing, more, section as part, size,
+    table::{Column, drawn, name, number, table},
+};
 use crate::{
     chart::{Colour, bar, swatch},
     page::Context,
@@ -21,6 +24,15 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     part("numa", "NUMA nodes", &content)
 }
 
+const COLUMNS: [Column; 6] = [
+    name("node"),
+    drawn("share of the largest"),
+    number("memory"),
+    number("free"),
+    number("huge pages"),
+    number("main segment"),
+];
+
 fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
     let rows: Vec<_> = nodes.iter().map(|node| Part::of(context, node)).collect();
     let (first, rest) = context.first(&rows);
@@ -33,18 +45,12 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
             li { (swatch(Colour::Rest)) "the rest" }
             li { (swatch(Colour::Free)) "free" }
         }
-        table class="chart" {
-            caption { "Memory of each NUMA node" }
-            thead { tr {
-                th scope="col" { "node" }
-                th scope="col" class="drawn" { "share of the largest" }
-                th scope="col" class="n" { "memory" }
-                th scope="col" class="n" { "free" }
-                th scope="col" class="n" { "huge pages" }
-                th scope="col" class="n" { "main segment" }
-            } }
-            tbody { @for row in first { (row.shown(largest)) } }
-        }
+        (table(
+            Some("chart"),
+            "Memory of each NUMA node",
+            &COLUMNS,
+            first.iter().map(|row| row.shown(largest)),
+        ))
         (more(rest, "hugeinfo_numa_nodes"))
         p class="note" {
             "The main segment is counted as far as the process that has touched most of it has touched it."
@@ -94,7 +100,7 @@ impl Part {
         }
     }
 
-    fn shown(&self, largest: u64) -> Markup {
+    fn shown(&self, largest: u64) -> Vec<Markup> {
         let segment = self.segment.unwrap_or(0);
         let in_use = self.pools.saturating_sub(self.free_in_pools);
         let others = match self.is_on_huge_pages {
@@ -113,15 +119,13 @@ impl Part {
             (Colour::Free, free),
         ];
         let label = format!("Node {}: {}", self.number, size(self.total));
-        html! {
-            tr {
-                th scope="row" { "node " (self.number) @if self.is_allowed == Some(false) { " (not ours)" } }
-                td class="drawn" { (bar(&label, &parts, largest.max(total), None)) }
-                td class="n" data-label="memory" { (size(self.total)) }
-                td class="n" data-label="free" { (size(self.free)) }
-                td class="n" data-label="huge pages" { (human(self.pools)) }
-                td class="n" data-label="main segment" { (size(self.segment)) }
-            }
-        }
+        vec![
+            html! { "node " (self.number) @if self.is_allowed == Some(false) { " (not ours)" } },
+            bar(&label, &parts, largest.max(total), None),
+            size(self.total).render(),
+            size(self.free).render(),
+            human(self.pools).render(),
+            size(self.segment).render(),
+        ]
     }
 }

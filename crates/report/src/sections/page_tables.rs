@@ -1,9 +1,12 @@
 //! What page tables cost now, and on pages of each size.
 
 use hugeinfo::{advice::words::human, model::page_tables::Cost};
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{missing, section as part, size};
+use super::{
+    missing, section as part, size,
+    table::{Column, drawn, name, number, table},
+};
 use crate::{
     chart::{Colour, bar, swatch},
     page::Context,
@@ -27,26 +30,12 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             li { (swatch(Colour::PageTables)) "measured now" }
             li { (swatch(Colour::Forecast)) "forecast: once " (max_connections) " connections have touched all shared memory" }
         }
-        table class="chart" {
-            caption { "Page tables on pages of each size, for max_connections = " (max_connections) }
-            thead { tr {
-                th scope="col" { "pages" }
-                th scope="col" class="drawn" { "share of the largest" }
-                th scope="col" class="n" { "in total" }
-                th scope="col" class="n" { "each process" }
-                th scope="col" class="n" { "as used now" }
-            } }
-            tbody {
-                tr {
-                    th scope="row" { "now" }
-                    td class="drawn" { (drawn("Page tables now", now.unwrap_or(0), largest, Colour::PageTables)) }
-                    td class="n" data-label="in total" { (size(now)) }
-                    td class="n" data-label="each process" {}
-                    td class="n" data-label="as used now" {}
-                }
-                @for cost in costs { (row(cost, largest)) }
-            }
-        }
+        (table(
+            Some("chart"),
+            &format!("Page tables on pages of each size, for max_connections = {max_connections}"),
+            &COLUMNS,
+            std::iter::once(row_now(now, largest)).chain(costs.iter().map(|cost| row(cost, largest))),
+        ))
         p class="note" {
             "What is measured has tables for private memory and libraries, too; the forecast is for shared "
             "memory alone. \u{201c}As used now\u{201d} is an estimate: the present processes, with what they "
@@ -56,21 +45,44 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     part("page-tables", "Page tables", &content)
 }
 
-fn row(cost: &Cost, largest: u64) -> Markup {
-    let pages = human(cost.page_bytes);
-    let label = format!("Page tables on pages of {pages}");
-    html! {
-        tr {
-            th scope="row" { (pages) @if cost.is_used == Some(true) { " (in use)" } }
-            td class="drawn" { (drawn(&label, cost.max_connections, largest, Colour::Forecast)) }
-            td class="n" data-label="in total" { (human(cost.max_connections)) }
-            td class="n" data-label="each process" { (human(cost.one)) }
-            td class="n" data-label="as used now" { @if let Some(then) = cost.then { (human(then)) } @else { "\u{2013}" } }
-        }
-    }
+const COLUMNS: [Column; 5] = [
+    name("pages"),
+    drawn("share of the largest"),
+    number("in total"),
+    number("each process"),
+    number("as used now"),
+];
+
+fn row_now(now: Option<u64>, largest: u64) -> Vec<Markup> {
+    vec![
+        "now".render(),
+        one_bar(
+            "Page tables now",
+            now.unwrap_or(0),
+            largest,
+            Colour::PageTables,
+        ),
+        size(now).render(),
+        html! {},
+        html! {},
+    ]
 }
 
-fn drawn(label: &str, bytes: u64, largest: u64, colour: Colour) -> Markup {
+fn row(cost: &Cost, largest: u64) -> Vec<Markup> {
+    let pages = human(cost.page_bytes);
+    let label = format!("Page tables on pages of {pages}");
+    vec![
+        html! { (pages) @if cost.is_used == Some(true) { " (in use)" } },
+        one_bar(&label, cost.max_connections, largest, Colour::Forecast),
+        human(cost.max_connections).render(),
+        human(cost.one).render(),
+        cost.then
+            .map_or_else(|| "\u{2013}".to_owned(), human)
+            .render(),
+    ]
+}
+
+fn one_bar(label: &str, bytes: u64, largest: u64, colour: Colour) -> Markup {
     bar(
         &format!("{label}: {}", human(bytes)),
         &[(colour, bytes)],

@@ -87,7 +87,7 @@ impl Ram {
                 " without swapping."
             }
             (bar("Memory of the host by what it is used for, as in the table below", &parts, self.total, None))
-            (legend("Memory of the host", &self.parts, Some(self.total)))
+            (legend("Memory of the host", &self.parts, self.total))
         }
     }
 }

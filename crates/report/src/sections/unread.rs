@@ -4,9 +4,12 @@ use hugeinfo::{
     advice::check::Status,
     server::sources::{Availability, Source},
 };
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
-use super::{missing, more, section as part};
+use super::{
+    missing, more, section as part,
+    table::{name, table, text},
+};
 use crate::{
     page::Context,
     text::{count, shown},
@@ -26,23 +29,12 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             p { "Each of the " (sources.len()) " sources could be read." }
         } @else {
             p { (count(unread.len() as u64, "source", "sources")) " of " (sources.len()) " gave nothing." }
-            table class="stacked" {
-                caption { "Sources of the kernel that gave nothing" }
-                thead { tr {
-                    th scope="col" { "source" }
-                    th scope="col" { "status" }
-                    th scope="col" { "where" }
-                } }
-                tbody {
-                    @for source in first {
-                        tr {
-                            th scope="row" { (source.name) }
-                            td { (source.status.as_str()) }
-                            td { code { (shown(&source.path.display().to_string())) } }
-                        }
-                    }
-                }
-            }
+            (table(
+                Some("stacked"),
+                "Sources of the kernel that gave nothing",
+                &[name("source"), text("status").plain(), text("where").plain()],
+                first.iter().map(|source| row(source)),
+            ))
             (more(rest, "hugeinfo_sources"))
         }
         @if !unknown.is_empty() {
@@ -57,4 +49,12 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         }
     };
     part("unread", "What could not be read", &content)
+}
+
+fn row(source: &Source) -> Vec<Markup> {
+    vec![
+        source.name.render(),
+        source.status.as_str().render(),
+        html! { code { (shown(&source.path.display().to_string())) } },
+    ]
 }
