@@ -195,31 +195,85 @@ fn is_of_kernel(path: &str) -> bool {
         || path == "/proc/cmdline"
 }
 
-/// What looks like an absolute path, and that nobody has known of.
+/// Without what looks like an absolute path, and without the rest of one that is known in part.
+/// Where a path that nobody has known of ends is a guess, so too much goes, not too little.
 fn without_paths(text: &str) -> String {
-    const BEFORE: [char; 8] = [' ', '\n', '\'', '"', '(', '=', '>', ':'];
-    const AFTER: [char; 9] = [' ', '\n', '\'', '"', ')', ';', ',', '<', '>'];
+    const BEFORE: &[char] = &[
+        ' ', '\t', '\n', '\'', '"', '`', '(', '[', '{', '=', '<', '>', '|', '&', ':', ',', ';',
+    ];
+    const AFTER: &[char] = &[' ', '\n', '\'', '"', ')', ';', ',', '<', '>'];
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find('/') {
+    while let Some(start) = [rest.find('/'), rest.find(PATH)]
+        .into_iter()
+        .flatten()
+        .min()
+    {
         let (before, path) = rest.split_at(start);
         shown.push_str(before);
-        let end = path.find(AFTER).unwrap_or(path.len());
-        let (path, after) = path.split_at(end);
-        let begins = shown.is_empty() || shown.ends_with(BEFORE);
-        if begins && path.len() > 1 && !is_of_kernel(path) {
-            shown.push_str(PATH);
-            rest = after;
-        } else if begins {
-            shown.push_str(path);
-            rest = after;
-        } else {
+        let begins = path.starts_with(PATH) || shown.is_empty() || shown.ends_with(BEFORE);
+        if !begins {
             shown.push('/');
-            rest = &rest[start + 1..];
+            rest = &path[1..];
+            continue;
         }
+        let word = &path[..path.find(AFTER).unwrap_or(path.len())];
+        let quote = shown.chars().next_back().filter(|&last| is_quote(last));
+        let end = quote.map_or_else(|| end_of_clause(path), |quote| end_of_quoted(path, quote));
+        let stays = match word.strip_prefix(PATH) {
+            Some(rest) => (quote.is_none() || end == word.len()) && names_nobody(rest),
+            None => word.len() == 1 || is_of_kernel(word),
+        };
+        let (seen, end) = if stays {
+            (word, word.len())
+        } else {
+            (PATH, end)
+        };
+        shown.push_str(seen);
+        rest = &path[end..];
     }
     shown.push_str(rest);
     shown
+}
+
+fn is_quote(character: char) -> bool {
+    matches!(character, '\'' | '"')
+}
+
+/// What stands behind a known path: nothing, or a file that the kernel has in each control group.
+fn names_nobody(rest: &str) -> bool {
+    let file = rest.strip_prefix('/').filter(|file| !file.contains('/'));
+    rest.trim_end_matches(['.', ':']).is_empty()
+        || file.is_some_and(|file| file.starts_with("hugetlb.") || file.starts_with("memory."))
+}
+
+/// As sh and PostgreSQL quote. Within it, sh writes `'` as `'\''`.
+fn end_of_quoted(path: &str, quote: char) -> usize {
+    const ESCAPED: &str = r"'\''";
+    let mut from = 0;
+    while let Some(next) = path[from..].find(quote) {
+        let at = from + next;
+        if !path[at..].starts_with(ESCAPED) {
+            return at;
+        }
+        from = at + ESCAPED.len();
+    }
+    path.len()
+}
+
+/// A path can hold blanks, but hardly a colon or the like before a blank, nor what is sh's.
+fn end_of_clause(text: &str) -> usize {
+    let is_end = |(index, character): &(usize, char)| {
+        let next = text[index + character.len_utf8()..].chars().next();
+        match character {
+            '\n' => true,
+            ':' | ',' | ';' | ')' => next.is_none_or(|next| " \n:,;).".contains(next)),
+            ' ' => next.is_some_and(|next| "&|<>".contains(next)),
+            _ => false,
+        }
+    };
+    let end = text.char_indices().find(is_end);
+    end.map_or(text.len(), |(index, _)| index)
 }
 
 #[cfg(test)]
@@ -237,7 +291,7 @@ mod tests {
             ("echo 5 > '/srv/x/y'", "echo 5 > '[path]'"),
             (
                 "in /etc/pg.conf: huge_pages = 'try'",
-                "in [path] huge_pages = 'try'",
+                "in [path]: huge_pages = 'try'",
             ),
             (
                 "(umask 022 && echo 'a' >> /etc/sysctl.d/a.conf)",
@@ -258,6 +312,49 @@ mod tests {
             ("and/or / or /", "and/or / or /"),
             ("/proc/cmdlines/of/a", "[path]"),
             ("", ""),
+        ] {
+            assert_eq!(redaction.text(text), shown);
+        }
+    }
+
+    #[test]
+    fn paths_go_with_their_ends() {
+        let redaction = Redaction(vec!["/sys/fs/cgroup/the lab".to_owned()]);
+        for (text, shown) in [
+            ("cat '/srv/my data/x y' 5", "cat '[path]' 5"),
+            (
+                "could not open \"/srv/my data/x\": no",
+                "could not open \"[path]\": no",
+            ),
+            (
+                r"echo a > '/srv/it'\''s my data/x' && b",
+                "echo a > '[path]' && b",
+            ),
+            ("cat '/srv/my data", "cat '[path]"),
+            (
+                "in /srv/my app/pg.conf: huge_pages = 'try'",
+                "in [path]: huge_pages = 'try'",
+            ),
+            ("(see /srv/my app/pg.conf) b", "(see [path]) b"),
+            ("/srv/my data is missing", "[path]"),
+            ("a,/srv/my data/x,y, b", "a,[path], b"),
+            ("cat /srv/my data/x > b", "cat [path] > b"),
+            // It begins as one that is known.
+            ("group /sys/fs/cgroup/the lab/my tenant", "group [path]"),
+            (
+                "group /sys/fs/cgroup/the laboratory b, c",
+                "group [path], c",
+            ),
+            ("cat '/sys/fs/cgroup/the lab of/x y'", "cat '[path]'"),
+            ("the group /sys/fs/cgroup/the lab: b", "the group [path]: b"),
+            (
+                "echo 5 > '/sys/fs/cgroup/the lab/memory.max'",
+                "echo 5 > '[path]/memory.max'",
+            ),
+            (
+                "echo 5 > '/sys/fs/cgroup/the lab/a/memory.max'",
+                "echo 5 > '[path]'",
+            ),
         ] {
             assert_eq!(redaction.text(text), shown);
         }
