@@ -55,7 +55,7 @@ fn files(context: &Context<'_>) -> Markup {
             html! { p { strong { "The next start would fail: " } (shown(&too_low(settings))) } }
         }
         Files::Unseen(why) => missing(&format!(
-            "What waits in the configuration files cannot be told: {}",
+            "What waits in the configuration files cannot be seen: {}",
             shown(why)
         )),
     }

@@ -38,7 +38,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             (more(rest, "hugeinfo_sources"))
         }
         @if !unknown.is_empty() {
-            p { "Checks that cannot be told for want of a source:" }
+            p { "Checks that cannot tell, and why:" }
             ul { @for check in unknown { li { code { (check.name) } ": " (shown(&check.finding)) } } }
         }
         @if !context.subject.may_plan {
