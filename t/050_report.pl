@@ -20,7 +20,7 @@ BEGIN
 	if (system("$root/scripts/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
 	{
-		for my $name (qw(two-nodes 256-nodes hostile-names nothing-readable))
+		for my $name (qw(two-nodes 256-nodes hostile-names long-texts nothing-readable))
 		{
 			open my $fh, '<', "$directory/$name.html" or die "$name: $!\n";
 			local $/ = undef;
@@ -175,6 +175,7 @@ for my $name (sort keys %fixtures)
 }
 $expected{'two-nodes'} = [ qr/^node 0\b/m, qr/^node 1\b/m ];
 $expected{'256-nodes'} = [ qr/\x{2026} and \d+ more/ ];
+$expected{'long-texts'} = [ qr/^Cut short: this page would be longer than 100 kB\./m ];
 $expected{'nothing-readable'} = [ qr/cannot be seen/ ];
 
 SKIP:

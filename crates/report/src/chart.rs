@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use crate::text::shown;
+use crate::text::{LONGEST, shown};
 
 /// What a part of a bar is. The colours are those of the style sheet, and are written beside each
 /// part as well: programs that show mail drop style sheets.
@@ -81,7 +81,7 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
         .collect();
     let height = HEIGHT + mark.map_or(0, |_| BELOW);
     html! {
-        svg class="bar" role="img" aria-label=(shown(label)) width="100%" height=(height) {
+        svg class="bar" role="img" aria-label=(shown(label, LONGEST)) width="100%" height=(height) {
             rect class="track" fill="#e3e8ee" width="100%" height=(HEIGHT) rx="3" {}
             @for (colour, at, width) in placed {
                 rect class=(colour.class()) fill=(colour.light()) x=(place(at)) width=(place(width))
@@ -92,7 +92,7 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
                 line class="mark" stroke="#1c2330" stroke-width="3" x1=(place(at)) x2=(place(at))
                     y1="0" y2=(HEIGHT + 5) {}
                 text class="label" fill="#1c2330" font-size="13" x=(place(at)) y=(HEIGHT + 17)
-                    text-anchor=(anchor(at)) { (shown(&mark.label)) }
+                    text-anchor=(anchor(at)) { (shown(&mark.label, LONGEST)) }
             }
         }
     }

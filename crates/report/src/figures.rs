@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     page::Context,
     sections::{memory::by_type, numa, processes::largest, ram::Ram},
-    text::{ascii_json, shown},
+    text::ascii_json,
 };
 
 pub(crate) fn json(context: &Context<'_>) -> String {
@@ -31,7 +31,7 @@ fn figures(context: &Context<'_>) -> Value {
             "is_redacted": context.is_redacted,
         },
         "server": server(context),
-        "status": { "status": verdict.status.as_str(), "reason": shown(&verdict.reason), "remedy": findings.remedy.as_deref().map(shown) },
+        "status": { "status": verdict.status.as_str(), "reason": context.shown(&verdict.reason), "remedy": findings.remedy.as_deref().and_then(|remedy| context.whole(remedy)) },
         "host": host(context),
         "memory_of_host": memory_of_host(context),
         "pools": pools(context),
@@ -74,7 +74,7 @@ fn server(context: &Context<'_>) -> Value {
     ];
     for (name, value) in names {
         if let Some(value) = value {
-            server[name] = shown(value).into();
+            server[name] = context.shown(value).into();
         }
     }
     server
@@ -87,8 +87,8 @@ fn host(context: &Context<'_>) -> Value {
     let host = &around.host;
     let usage = host.usage.clone().unwrap_or_default();
     json!({
-        "kernel_release": shown(&host.kernel_release),
-        "machine": shown(&host.machine),
+        "kernel_release": context.shown(&host.kernel_release),
+        "machine": context.shown(&host.machine),
         "base_page_size_bytes": host.base_page_bytes,
         "default_huge_page_size_bytes": host.default_huge_page_bytes,
         "memory_total_bytes": usage.total,
@@ -169,7 +169,7 @@ fn backend_types(context: &Context<'_>) -> Value {
     let groups = by_type(&context.subject.processes);
     let groups = context.first(&groups).0.iter().map(|group| {
         json!({
-            "backend_type": shown(&group.name),
+            "backend_type": context.shown(&group.name),
             "processes": group.processes,
             "rss_anon_bytes": group.private,
             "page_table_bytes": group.page_tables,
@@ -181,7 +181,7 @@ fn backend_types(context: &Context<'_>) -> Value {
 
 fn processes(context: &Context<'_>) -> Value {
     let largest = largest(&context.subject.processes);
-    let name = |name: &Option<String>| name.as_deref().map(shown);
+    let name = |name: &Option<String>| name.as_deref().map(|name| context.shown(name));
     let rows = context.first(&largest).0.iter().map(|process| {
         let mut row = json!({
             "pid": process.pid,
@@ -256,7 +256,7 @@ fn runbook(context: &Context<'_>) -> Value {
         json!({
             "step": number,
             "where_to_run": row.place.as_str(),
-            "command": shown(&row.command),
+            "command": context.whole(&row.command),
             "is_disruptive": row.is_disruptive,
         })
     });

@@ -7,14 +7,23 @@ use crate::{
     redact::Redaction,
     sections,
     subject::Subject,
-    text::{ascii, shown},
+    text::{self, ascii},
 };
 
 /// No page is longer, in bytes.
 pub const LONGEST: usize = 100_000;
 
-/// How long a list may be; less where the page would get too long.
-const ENTRIES: [usize; 6] = [24, 16, 10, 6, 3, 1];
+/// How many entries of a list are shown, and how many characters of a text: less where the page
+/// would get too long. The last fits whatever others have written.
+const LIMITS: [(usize, usize); 7] = [
+    (24, text::LONGEST),
+    (16, text::LONGEST),
+    (10, text::LONGEST),
+    (6, text::LONGEST),
+    (3, text::LONGEST),
+    (1, text::LONGEST),
+    (1, 150),
+];
 
 const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -25,6 +34,8 @@ pub(crate) struct Context<'a> {
     pub(crate) findings: &'a Findings,
     /// How many entries of a list are shown.
     pub(crate) most: usize,
+    /// How many characters of a text are shown.
+    pub(crate) longest: usize,
     /// Whether the figures are so few that they fit.
     pub(crate) is_short: bool,
     pub(crate) is_redacted: bool,
@@ -35,6 +46,17 @@ impl Context<'_> {
     pub(crate) fn first<'l, T>(&self, list: &'l [T]) -> (&'l [T], usize) {
         let shown = list.len().min(self.most);
         (&list[..shown], list.len() - shown)
+    }
+
+    /// As much of a text of others as there is room for.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        text::shown(text, self.longest)
+    }
+
+    /// A command is shown as a whole, or not at all.
+    pub(crate) fn whole(&self, command: &str) -> Option<String> {
+        let fits = command.chars().count() <= self.longest;
+        fits.then(|| self.shown(command))
     }
 }
 
@@ -48,19 +70,20 @@ pub fn page(mut subject: Subject, is_redacted: bool) -> String {
             source.path = redaction.text(&source.path.display().to_string()).into();
         }
     }
-    let rendered = |most| {
+    let rendered = |(most, longest)| {
         let context = Context {
             subject: &subject,
             findings: &findings,
             most,
-            is_short: most == ENTRIES[ENTRIES.len() - 1],
+            longest,
+            is_short: most == 1,
             is_redacted,
         };
         ascii(&document(&context).into_string())
     };
     let mut page = String::new();
-    for most in ENTRIES {
-        page = rendered(most);
+    for limits in LIMITS {
+        page = rendered(limits);
         if page.len() <= LONGEST {
             break;
         }
@@ -71,7 +94,7 @@ pub fn page(mut subject: Subject, is_redacted: bool) -> String {
 fn document(context: &Context<'_>) -> Markup {
     let about = &context.subject.about;
     let title = match &about.host_name {
-        Some(host) => format!("Huge page report: {}", shown(host)),
+        Some(host) => format!("Huge page report: {}", context.shown(host)),
         None => "Huge page report".to_owned(),
     };
     html! {
@@ -149,7 +172,7 @@ fn identity(context: &Context<'_>) -> Markup {
         dl class="identity" {
             @for (name, value) in facts {
                 @if let Some(value) = value {
-                    div { dt { (name) " " } dd { bdi { (shown(&value)) } } }
+                    div { dt { (name) " " } dd { bdi { (context.shown(&value)) } } }
                 }
             }
         }
@@ -157,6 +180,13 @@ fn identity(context: &Context<'_>) -> Markup {
             p class="note" {
                 "Redacted: names, paths, ports and addresses are left out. Commands with "
                 code { "[path]" } " have to be completed; the full report has them."
+            }
+        }
+        @if context.longest < text::LONGEST {
+            p class="note" {
+                "Cut short: this page would be longer than " (LONGEST / 1000) " kB. It shows one entry of each list "
+                "and " (context.longest) " characters of each text, and leaves out longer commands. In SQL "
+                "all of it is there."
             }
         }
     }

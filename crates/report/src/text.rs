@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
+/// How many characters of a text are shown where there is room.
+pub(crate) const LONGEST: usize = 1500;
+
 /// Text without what would change how its surroundings are shown: what is no character of its own
-/// is escaped as in Rust. Of text that is very long, the beginning.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 1500;
+/// is escaped as in Rust. Of text that is longer than `longest` characters, the beginning.
+pub(crate) fn shown(text: &str, longest: usize) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut marks = 0;
     for (index, character) in text.chars().enumerate() {
-        if index == LONGEST {
+        if index == longest {
             shown.push('\u{2026}');
             break;
         }
@@ -93,9 +95,10 @@ mod tests {
             ("a\nb", "a\nb"),
             ("\u{1fffe}", "\\u{1fffe}"),
         ] {
-            assert_eq!(shown(text), expected);
+            assert_eq!(shown(text, LONGEST), expected);
         }
-        assert_eq!(shown(&"x".repeat(9000)).chars().count(), 1501);
+        assert_eq!(shown("abcd", 4), "abcd");
+        assert_eq!(shown("abcd", 3), "abc\u{2026}");
     }
 
     #[test]

@@ -7,10 +7,7 @@ use super::{
     badge, section as part,
     table::{Column, name, table, text},
 };
-use crate::{
-    page::Context,
-    text::{count, shown},
-};
+use crate::{page::Context, text::count};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let mut checks: Vec<&Check> = context.findings.checks.iter().collect();
@@ -26,7 +23,12 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let total = count(checks.len() as u64, "check", "checks");
     let content = html! {
         p { (total) ": " (counts.join(", ")) "." }
-        (table(Some("checks stacked"), "Checks, the worst first", &COLUMNS, checks.iter().map(|check| row(check))))
+        (table(
+            Some("checks stacked"),
+            "Checks, the worst first",
+            &COLUMNS,
+            checks.iter().map(|check| row(context, check)),
+        ))
     };
     part("checks", "Checks", &content)
 }
@@ -37,15 +39,19 @@ const COLUMNS: [Column; 3] = [
     text("finding").plain(),
 ];
 
-fn row(check: &Check) -> Vec<Markup> {
+fn row(context: &Context<'_>, check: &Check) -> Vec<Markup> {
     vec![
         html! { (badge(check.status)) @if check.is_muted { " muted" } },
         html! { code id=(format!("check-{}", check.name)) { (check.name) } },
         html! {
-            (shown(&check.finding))
+            (context.shown(&check.finding))
             @if let Some(remedy) = &check.remedy {
                 br;
-                "To do: " code { (shown(remedy)) }
+                "To do: "
+                @match context.whole(remedy) {
+                    Some(remedy) => code { (remedy) },
+                    None => { "too long for this page: see " code { "hugeinfo_checks" } "." },
+                }
             }
         },
     ]

@@ -13,7 +13,7 @@ use crate::{
     chart::{Colour, bar, swatch},
     page::Context,
     subject::Process,
-    text::{count, shown},
+    text::count,
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -38,7 +38,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             Some("chart"),
             "Memory that each type of process has for itself",
             &COLUMNS,
-            first.iter().map(|group| row(group, largest)),
+            first.iter().map(|group| row(context, group, largest)),
         ))
         (more(rest, "hugeinfo_backends"))
     };
@@ -54,15 +54,16 @@ const COLUMNS: [Column; 6] = [
     number("swapped out"),
 ];
 
-fn row(group: &Group, largest: u64) -> Vec<Markup> {
+fn row(context: &Context<'_>, group: &Group, largest: u64) -> Vec<Markup> {
+    let name = context.shown(&group.name);
     let parts = [
         (Colour::Private, group.private),
         (Colour::PageTables, group.page_tables),
         (Colour::Swap, group.swap),
     ];
-    let label = format!("{}: {}", group.name, human(group.total));
+    let label = format!("{name}: {}", human(group.total));
     vec![
-        html! { bdi { (shown(&group.name)) } },
+        html! { bdi { (name) } },
         bar(&label, &parts, largest, None),
         group.processes.render(),
         human(group.private).render(),

@@ -18,7 +18,10 @@ pub(crate) mod verdict;
 use hugeinfo::advice::{check::Status, words::human};
 use maud::{Markup, Render, html};
 
-use crate::chart::{Colour, swatch};
+use crate::{
+    chart::{Colour, swatch},
+    page::Context,
+};
 use table::{name, number, table};
 
 /// A part of the page with its heading.
@@ -34,6 +37,16 @@ fn section(id: &str, heading: &str, content: &Markup) -> Markup {
 /// What could not be read is said in its place.
 fn missing(why: &str) -> Markup {
     html! { p class="note" { (why) } }
+}
+
+/// What to type, if there is room for it.
+fn command(context: &Context<'_>, command: &str, whose: &str) -> Markup {
+    html! {
+        @match context.whole(command) {
+            Some(command) => pre { code { (command) } },
+            None => p class="note" { "Too long for this page: see " code { (whose) } "." },
+        }
+    }
 }
 
 /// How many entries of a list are not shown.

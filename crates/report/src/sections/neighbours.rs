@@ -11,7 +11,7 @@ use super::{
     missing, more, section as part,
     table::{number, table, text},
 };
-use crate::{page::Context, text::shown};
+use crate::page::Context;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = match &context.subject.machine.around {
@@ -20,7 +20,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             @match &around.neighbours {
                 Ok(servers) if servers.is_empty() => p { "No other PostgreSQL server is seen." },
                 Ok(servers) => (list(context, servers)),
-                Err(absent) => (missing(&format!("{}.", shown(&absent.to_string())))),
+                Err(absent) => (missing(&format!("{}.", context.shown(&absent.to_string())))),
             }
             @match around.sight {
                 Sight::Host => {},
@@ -58,8 +58,8 @@ fn row(context: &Context<'_>, server: &Instance) -> Vec<Markup> {
             .data_directory
             .as_ref()
             .or(server.directory_argument.as_ref());
-        let directory = directory.map(|path| shown(&name_text(path, false)));
-        let owner = server.owner.as_ref().map(|name| shown(name));
+        let directory = directory.map(|path| context.shown(&name_text(path, false)));
+        let owner = server.owner.as_ref().map(|name| context.shown(name));
         let owner = owner.or_else(|| server.owner_uid.map(|uid| format!("uid {uid}")));
         cells.push(or_dash(server.port.map(|port| port.to_string())).render());
         cells.extend([owner, directory].map(|text| html! { bdi { (or_dash(text)) } }));

@@ -11,7 +11,7 @@ use super::{
     missing, section as part, size,
     table::{name, table, text},
 };
-use crate::{page::Context, text::shown};
+use crate::page::Context;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let machine = &context.subject.machine;
@@ -49,14 +49,14 @@ fn files(context: &Context<'_>) -> Markup {
             }
         },
         Files::Refused(words) => {
-            html! { p { strong { "The next start would fail: " } (shown(words)) } }
+            html! { p { strong { "The next start would fail: " } (context.shown(words)) } }
         }
         Files::TooLow(settings) => {
-            html! { p { strong { "The next start would fail: " } (shown(&too_low(settings))) } }
+            html! { p { strong { "The next start would fail: " } (context.shown(&too_low(settings))) } }
         }
         Files::Unseen(why) => missing(&format!(
             "What waits in the configuration files cannot be seen: {}",
-            shown(why)
+            context.shown(why)
         )),
     }
 }
@@ -85,13 +85,21 @@ fn settings(now: &Server, next: &Server) -> Markup {
         ),
     ];
     let rows = rows.map(|(name, now, next)| {
-        let next = if now == next { next.render() } else { html! { strong { (next) } } };
+        let next = if now == next {
+            next.render()
+        } else {
+            html! { strong { (next) } }
+        };
         vec![name.render(), now.render(), next]
     });
     table(
         None,
         "What the server runs with, and what it will start with",
-        &[name("setting"), text("now").plain(), text("next start").plain()],
+        &[
+            name("setting"),
+            text("now").plain(),
+            text("next start").plain(),
+        ],
         rows,
     )
 }

@@ -10,7 +10,6 @@ use super::{
 use crate::{
     chart::{Colour, bar, swatch},
     page::Context,
-    text::shown,
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -18,7 +17,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = match around.map(|around| &around.nodes) {
         Some(Ok(nodes)) if nodes.len() > 1 => chart(context, nodes),
         Some(Ok(_)) => missing("This machine has one NUMA node."),
-        Some(Err(absent)) => missing(&format!("{}.", shown(&absent.to_string()))),
+        Some(Err(absent)) => missing(&format!("{}.", context.shown(&absent.to_string()))),
         None => missing("Nobody has looked."),
     };
     part("numa", "NUMA nodes", &content)

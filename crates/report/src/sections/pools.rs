@@ -10,7 +10,6 @@ use super::{missing, section as part};
 use crate::{
     chart::{Colour, Mark, bar, swatch},
     page::Context,
-    text::shown,
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -25,7 +24,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             }
             @for pool in pools { (shown_pool(context, pool)) }
         },
-        Err(why) => missing(&format!("{}.", shown(why))),
+        Err(why) => missing(&format!("{}.", context.shown(why))),
     };
     part("pools", "Pools of huge pages", &content)
 }

@@ -6,7 +6,7 @@ use super::{
     more, section as part, size,
     table::{number, table, text},
 };
-use crate::{page::Context, subject::Process, text::shown};
+use crate::{page::Context, subject::Process};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let largest = largest(&context.subject.processes);
@@ -38,20 +38,25 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 
 fn row(context: &Context<'_>, process: &Process) -> Vec<Markup> {
     let memory = &process.memory;
-    let mut cells = vec![process.pid.render(), or_dash(&process.backend_type)];
+    let mut cells = vec![
+        process.pid.render(),
+        or_dash(context, process.backend_type.as_deref()),
+    ];
     if !context.is_redacted {
         let names = [&process.role, &process.database, &process.application];
-        cells.extend(names.map(or_dash));
+        cells.extend(names.map(|name| or_dash(context, name.as_deref())));
     }
-    cells.extend([memory.rss_anon, memory.page_tables, memory.swap].map(|bytes| size(bytes).render()));
+    cells.extend(
+        [memory.rss_anon, memory.page_tables, memory.swap].map(|bytes| size(bytes).render()),
+    );
     cells.push(process.major_faults.render());
     cells
 }
 
-fn or_dash(name: &Option<String>) -> Markup {
+fn or_dash(context: &Context<'_>, name: Option<&str>) -> Markup {
     html! {
-        @match name.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => bdi { (shown(name)) },
+        @match name.filter(|name| !name.is_empty()) {
+            Some(name) => bdi { (context.shown(name)) },
             None => "\u{2013}",
         }
     }

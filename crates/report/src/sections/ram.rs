@@ -18,7 +18,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             "The memory that is seen here ({}) is a container's own, the pools are the host's: no picture has both.",
             size(usage.total)
         )),
-        (Some(Err(absent)), _) => missing(&format!("{absent}.")),
+        (Some(Err(absent)), _) => missing(&format!("{}.", context.shown(&absent.to_string()))),
         (None, _) => missing("Nobody has looked."),
     };
     part("ram", "Memory of the host", &content)

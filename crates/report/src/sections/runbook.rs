@@ -3,11 +3,8 @@
 use hugeinfo::advice::runbook::Row;
 use maud::{Markup, html};
 
-use super::{missing, more, section as part};
-use crate::{page::Context, text::shown};
-
-/// A command is shown as a whole, or not at all.
-const LONGEST: usize = 1500;
+use super::{command, missing, more, section as part};
+use crate::page::Context;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let steps = &context.findings.runbook;
@@ -20,28 +17,24 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
                 "In this order. Each step has been tried on a model of this machine: none does harm, "
                 "and none can be left out."
             }
-            ol class="steps" { @for row in first { (step(row)) } }
+            ol class="steps" { @for row in first { (step(context, row)) } }
             (more(rest, "hugeinfo_runbook"))
         }
     };
     part("runbook", "Steps to copy", &content)
 }
 
-fn step(row: &Row) -> Markup {
+fn step(context: &Context<'_>, row: &Row) -> Markup {
     html! {
         li {
             p class="where" {
                 b { (row.place.as_str()) }
                 @if row.is_disruptive { " \u{b7} " b class="ends" { "ends all sessions" } }
             }
-            @if row.command.chars().count() > LONGEST {
-                p class="note" { "Too long for this page: see " code { "hugeinfo_runbook" } "." }
-            } @else {
-                pre { code { (shown(&row.command)) } }
-            }
-            p { "Why: " (shown(&row.why)) }
+            (command(context, &row.command, "hugeinfo_runbook"))
+            p { "Why: " (context.shown(&row.why)) }
             @if let Some(expected) = &row.expected {
-                p class="note" { "Then " code { "hugeinfo_status" } " says: " (shown(expected)) }
+                p class="note" { "Then " code { "hugeinfo_status" } " says: " (context.shown(expected)) }
             }
         }
     }

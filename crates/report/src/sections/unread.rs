@@ -10,10 +10,7 @@ use super::{
     missing, more, section as part,
     table::{name, table, text},
 };
-use crate::{
-    page::Context,
-    text::{count, shown},
-};
+use crate::{page::Context, text::count};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let sources = &context.subject.sources;
@@ -33,13 +30,13 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
                 Some("stacked"),
                 "Sources of the kernel that gave nothing",
                 &[name("source"), text("status").plain(), text("where").plain()],
-                first.iter().map(|source| row(source)),
+                first.iter().map(|source| row(context, source)),
             ))
             (more(rest, "hugeinfo_sources"))
         }
         @if !unknown.is_empty() {
             p { "Checks that cannot tell, and why:" }
-            ul { @for check in unknown { li { code { (check.name) } ": " (shown(&check.finding)) } } }
+            ul { @for check in unknown { li { code { (check.name) } ": " (context.shown(&check.finding)) } } }
         }
         @if !context.subject.may_plan {
             (missing(
@@ -51,10 +48,10 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     part("unread", "What could not be read", &content)
 }
 
-fn row(source: &Source) -> Vec<Markup> {
+fn row(context: &Context<'_>, source: &Source) -> Vec<Markup> {
     vec![
         source.name.render(),
         source.status.as_str().render(),
-        html! { code { (shown(&source.path.display().to_string())) } },
+        html! { code { (context.shown(&source.path.display().to_string())) } },
     ]
 }

@@ -6,11 +6,8 @@ use hugeinfo::{
 };
 use maud::{Markup, html};
 
-use super::{badge, section as part};
-use crate::{
-    page::Context,
-    text::{count, shown},
-};
+use super::{badge, command, section as part};
+use crate::{page::Context, text::count};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let findings = context.findings;
@@ -24,7 +21,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = html! {
         div class=(format!("verdict {}", verdict.status.as_str())) {
             p class="answer" { (badge(verdict.status)) " " strong { (answer) } }
-            p { (shown(&verdict.reason)) "." }
+            p { (context.shown(&verdict.reason)) "." }
             (what_to_type(context))
             @if !ill.is_empty() {
                 p {
@@ -47,7 +44,7 @@ fn what_to_type(context: &Context<'_>) -> Markup {
     html! {
         @if let Some(remedy) = &findings.remedy {
             h3 { "What to type" }
-            pre { code { (shown(remedy)) } }
+            (command(context, remedy, "hugeinfo_status"))
         }
         @if steps > 0 {
             p { a href="#runbook" { "All of it as " (count(steps, "step", "steps")) " to copy" } "." }
