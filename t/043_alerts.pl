@@ -139,7 +139,7 @@ SKIP:
 			PostgresHugePagesClusterUneven => [] }, 'muted, and the pool is there again');
 	ok(scalar(() = $prometheus->asked('pg_hugeinfo_in_use{instance="small"} == 0')), 'muted: on small pages it still is');
 
-	ok(until_true(sub { 4 == grep { $_->{value} == 5 * $need } $prometheus->asked("pg_hugeinfo_pool_size_pages{page_size='$size'} offset 10s") }), 'a larger pool, for a while');
+	ok(until_true(sub { 4 == grep { $_->{value} == 5 * $need } $prometheus->asked("pg_hugeinfo_pool_size_pages{job='pg',page_size='$size'} offset 10s") }), 'a larger pool, for a while');
 	set_pool($kb, 4 * $need);
 	$fires->({ PostgresHugePagePoolShrunk => [qw(bomb lost small stuck)] }, 'the pool shrinks');
 	$node{small}->stop;

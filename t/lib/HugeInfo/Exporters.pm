@@ -35,18 +35,19 @@ sub edited
 sub started
 {
 	my ($page, $make) = @_;
-	my $self = bless { port => PostgreSQL::Test::Cluster::get_free_port(), log => '' }, __PACKAGE__;
+	my $self = bless { port => PostgreSQL::Test::Cluster::get_free_port() }, __PACKAGE__;
+	# Who writes to a pipe that nobody reads stands still.
+	$self->{log} = PostgreSQL::Test::Utils::tempdir() . "/$self->{port}.log";
 	my ($command, %environment) = $make->("127.0.0.1:$self->{port}");
 	local %ENV = (%ENV, %environment);
-	$self->{run} = IPC::Run::start($command, '<', '/dev/null', '>', \$self->{log}, '2>&1');
+	$self->{run} = IPC::Run::start($command, '<', '/dev/null', '>', $self->{log}, '2>&1');
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		$self->{run}->pump_nb;
 		return $self if $self->get($page)->{success};
 		last unless $self->{run}->pumpable;
 		sleep 0.1;
 	}
-	die "$command->[0] does not answer: $self->{log}\n";
+	die "$command->[0] does not answer: @{[ $self->log ]}\n";
 }
 
 sub address { my ($self) = @_; return "127.0.0.1:$self->{port}" }
@@ -54,7 +55,7 @@ sub address { my ($self) = @_; return "127.0.0.1:$self->{port}" }
 sub get { my ($self, $page) = @_; return HTTP::Tiny->new(timeout => 30)->get('http://' . $self->address . $page) }
 
 # What it has said so far.
-sub log { my ($self) = @_; $self->{run}->pump_nb if $self->{run}->pumpable; return $self->{log} }
+sub log { my ($self) = @_; return slurp_file($self->{log}) }
 
 sub text
 {
