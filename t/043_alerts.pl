@@ -145,6 +145,18 @@ SKIP:
 	$node{small}->stop;
 	$fires->({ PostgresHugePagesNoData => ['small'] }, 'a server is down');
 
+	# justwatch goes on to give the last values
+	my $kept = sub { return grep { $_->{job} eq 'justwatch' } $prometheus->asked($_[0]) };
+	my $no_data = 'ALERTS{alertname="PostgresHugePagesNoData",alertstate="firing"}';
+	is_deeply([ $kept->($no_data) ], [], 'not that of justwatch');
+	$node{lost}->stop;
+	$fires->({ PostgresHugePagesNoData => [qw(lost small)] }, 'one more is down');
+	ok(until_true(sub { $kept->($no_data) }), 'that of justwatch, too') or diag(explain([ map { $kept->($_) } 'sql_exporter_last_scrape_failed', 'pg_hugeinfo_in_use', 'up' ]));
+	ok(scalar $kept->('pg_hugeinfo_in_use'), 'though it has values');
+	$node{lost}->start;
+	$fires->({ PostgresHugePagesNoData => ['small'] }, 'it is there again');
+	ok(until_true(sub { !$kept->($no_data) }), 'for justwatch, too');
+
 	$prometheus->stop;
 	$_->stop for $justwatch, values %exporter;
 	$_->stop for grep { $_->{_pid} } values %node;
