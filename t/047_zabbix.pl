@@ -183,6 +183,9 @@ SKIP:
 	is_deeply([ @$there{qw(items triggers discoveries)} ],
 		[ scalar @{ $template->{items} }, scalar(grep { $_->{expression} !~ /\{#/ } @triggers), scalar @{ $template->{discovery_rules} } ],
 		"$name: with all items, triggers and rules of discovery");
+	# What no figure tells is in the check alone.
+	my ($unsure) = grep { $_->{expression} =~ /nodata\(.*fits_after_restart/ } @{ $api->('trigger.get', { templateids => [ $there->{templateid} ], output => ['description', 'expression'], expandExpression => JSON::PP::true })->{result} };
+	like($unsure->{description} // '', qr/^The check restart of PostgreSQL/, "$name: with one for a restart of which only a start tells");
 	# It does look.
 	ok($import->($source =~ s/min\(/minimum(/r)->{error}, "$name: not with a function that it has not");
 	ok($import->($source =~ s/valuemap: \{ name: severity \}/valuemap: { name: none }/r)->{error}, "$name: nor with a map that is not there");
