@@ -120,7 +120,7 @@ SKIP:
 		{
 			for my $target (@{ $panel->{targets} })
 			{
-				my %chosen = ('$job' => 'pg', '$instance' => '.+', '$__rate_interval' => '10s');
+				my %chosen = ('$job' => 'pg', '$instance' => '.+', '$__rate_interval' => '10s', '$1' => '$1');
 				my $expression = $target->{expr} =~ s/(\$\w+)/$chosen{$1} \/\/ die "what is $1?\n"/ger;
 				ok(until_true(sub { scalar(() = $prometheus->asked($expression)) }), "$board, $panel->{title}, $target->{refId}: has something to show") or diag($expression);
 				my %has = map { $_ => 1 } map { keys %$_ } $prometheus->asked($expression);

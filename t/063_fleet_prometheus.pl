@@ -14,7 +14,7 @@ use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use JSON::PP ();
-use List::Util qw(sum0 uniq);
+use List::Util qw(min sum0 uniq);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -38,6 +38,7 @@ sub value { my ($scrape, $series) = @_; return $scrape =~ /^\Q$series\E(?:\{[^}]
 sub with { my ($scrape, $series, $value) = @_; return $scrape =~ s/^(\Q$series\E(?:\{[^}]*\})? )\S+$/$1$value/mgr }
 
 # name, labels, scrape of each: every fifth is on small pages, and in each third cluster one of two.
+# Two of ten are on one host, of which the second would take some of the idle pages.
 sub fleet
 {
 	my ($small, $huge) = @_;
@@ -46,11 +47,12 @@ sub fleet
 		my $scrape = $on_small ? $small : $huge;
 		$scrape = with($scrape, 'pg_hugeinfo_fits_after_restart', 0) if $_ % 7 == 0;
 		# some hold pages that nobody uses, and all have page tables of their own
-		my $idle = $_ % 10 == 3 ? 1000 + $_ : 0;
+		my $idle = $_ % 10 == 3 ? 1000 + $_ : $_ % 10 == 4 ? 900 + $_ : 0;
 		$scrape =~ s/^(pg_hugeinfo_pool_idle_pages\{[^}]*page_size="[^"]*"[^}]*\} )\S+$/$1$idle/m;
 		$scrape =~ s/^(pg_hugeinfo_processes_page_table_bytes\{[^}]*\} )(\S+)$/$1 . $2 * $_/mge;
 		my $name = sprintf 'db%03d', $_;
-		{ name => $name, labels => { instance => $name, cluster => sprintf('c%03d', $_ / 2), job => $_ % 4 ? 'here' : 'there' }, scrape => $scrape };
+		my $host = sprintf 'db%03d.example.org', $_ % 10 == 4 ? $_ - 1 : $_;
+		{ name => $name, host => $host, labels => { instance => "$host:" . (9000 + $_), cluster => sprintf('c%03d', $_ / 2), job => $_ % 4 ? 'here' : 'there' }, scrape => $scrape };
 	} 0 .. $servers - 1;
 }
 
@@ -94,10 +96,10 @@ sub compare_rules
 	my %share = %{ by('job', $prometheus, 'job:pg_hugeinfo_in_use:avg') };
 	my $expected = by_job(sub { (grep { !$is_small->($_) } @_) / @_ }, @fleet);
 	is_deeply({ map { $_ => sprintf '%.9f', $share{$_} } keys %share }, { map { $_ => sprintf '%.9f', $expected->{$_} } keys %$expected }, "$name: share on huge pages");
-	is_deeply(by('instance', $prometheus, 'instance:pg_hugeinfo_pool_idle_bytes:sum'), { map { $_->{name} => idle_bytes($_->{scrape}) } @fleet },
+	is_deeply(by('instance', $prometheus, 'instance:pg_hugeinfo_pool_idle_bytes:sum'), { map { $_->{labels}{instance} => idle_bytes($_->{scrape}) } @fleet },
 		"$name: idle bytes of each server");
 	is_deeply(by('instance', $prometheus, 'instance:pg_hugeinfo_processes_page_table_bytes:sum'),
-		{ map { $_->{name} => sum0($_->{scrape} =~ /^pg_hugeinfo_processes_page_table_bytes\{[^}]*\} (\S+)$/mg) } @fleet }, "$name: page tables of each server");
+		{ map { $_->{labels}{instance} => sum0($_->{scrape} =~ /^pg_hugeinfo_processes_page_table_bytes\{[^}]*\} (\S+)$/mg) } @fleet }, "$name: page tables of each server");
 	return;
 }
 
@@ -121,7 +123,10 @@ sub compare_dashboard
 	my $sums = sub { my ($pattern) = @_; return [ map { $answer{$_}[0]{value} + 0 } grep { $_ =~ $pattern } @expressions ] };
 	is_deeply($sums->(qr/^count\(pg_hugeinfo_in_use/), [ scalar @fleet ], "$name: the dashboard counts servers");
 	is_deeply($sums->(qr/^sum\(pg_hugeinfo_in_use/), [ scalar grep { $is_small->($_) } @fleet ], "$name: the dashboard counts those on small pages");
-	is_deeply($sums->(qr/^sum\(pg_hugeinfo_pool_idle_pages/), [ sum0(map { idle_bytes($_->{scrape}) } @fleet) ], "$name: the dashboard adds up idle memory");
+	my %idle;
+	push @{ $idle{ $_->{host} } }, idle_bytes($_->{scrape}) for @fleet;
+	is_deeply($sums->(qr/^sum\(min .*pg_hugeinfo_pool_idle_pages/), [ sum0(map { min(@$_) } values %idle) ], "$name: the dashboard adds up idle memory, each host once");
+	cmp_ok(keys %idle, '<', @fleet, "$name: which some servers share");
 	return;
 }
 
