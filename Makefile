@@ -15,11 +15,14 @@ export PG_CONFIG
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test bench experiment fuzz setup
+.PHONY: all build demo test test-versions bench experiment fuzz setup
 all: build
 
 setup demo test fuzz:
 	@scripts/$@
+
+test-versions:
+	@machines/versions/run $(VERSIONS)
 
 bench:
 	@scripts/setup

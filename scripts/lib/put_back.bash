@@ -30,3 +30,10 @@ remove_swap() { # FILE
     ! grep -q "^$1\s" /proc/swaps || swapoff "$1" || return
     rm -f "$1"
 }
+
+# What has janitors of its own ends when they have.
+await_end() { # PROCESS
+    while [ -d "/proc/$1" ]; do
+        sleep 0.1
+    done
+}

@@ -1,0 +1,25 @@
+# What a system in a directory needs of this machine, in a mount namespace of its own.
+
+# The kernel's file systems. The pools of huge pages are the host's.
+mount_kernel() { # ROOT
+    mount -t proc proc "$1/proc"
+    mount --rbind /sys "$1/sys"
+    mount --bind /dev "$1/dev"
+    mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
+}
+
+share() { # FROM TO
+    mkdir -p "$2"
+    mount --bind "$1" "$2"
+}
+
+# A network may have a proxy, and certificates of its own.
+network_environment() {
+    local name
+    for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+        [ -z "${!name:-}" ] || echo "$name=${!name}"
+    done
+    printf '%s\n' SSL_CERT_FILE=/etc/host-ca.crt CARGO_HTTP_CAINFO=/etc/host-ca.crt
+}
+
+programs=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

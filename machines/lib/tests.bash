@@ -1,0 +1,73 @@
+# What tests in such systems share: they are made where that can be, and results are told as TAP.
+# After scripts/lib/{common,apt,janitor,pages}.bash, with $logs set.
+
+. machines/lib/systems.bash
+
+skip() {
+    say "skipped: $*"
+    exit 77
+}
+
+# Installs what it takes to make a system: PACKAGE COMMAND for each further one.
+can_make_systems() { # [PACKAGE COMMAND]…
+    local package missing=()
+    ((EUID == 0)) || skip "only root can make systems"
+    command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
+    pool_settable || skip "$pool/nr_hugepages may not be written here"
+    [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
+    set -- debootstrap debootstrap "$@"
+    while (($#)); do
+        command -v "$2" >/dev/null || missing+=("$1")
+        shift 2
+    done
+    if ((${#missing[@]})); then
+        update_lists
+        for package in "${missing[@]}"; do
+            offered "$package" || skip "apt has no $package here"
+        done
+        # In a subshell, since it has traps of its own.
+        (apt_install "${missing[@]}")
+    fi
+}
+
+# A system older than 30 days says too little about today's.
+fresh_base() { # SUITE
+    local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script
+    [ -z "$(find "$directory/base.tar" -mtime -30 2>/dev/null)" ] || return 0
+    say "debootstrap $1"
+    rm -rf "$directory"
+    mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
+    # On Debian the mirror of this host, else debootstrap's own choice.
+    # shellcheck disable=SC2016 # apt's own variables
+    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
+        awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}')
+    # It does not know suites that are younger than itself.
+    script=/usr/share/debootstrap/scripts/$1
+    [ -e "$script" ] || script=${script%/*}/sid
+    run_job debootstrap --variant=minbase --cache-dir="$directory/debs" "$1" "$root" \
+        "$mirror" "$script" >"$log" || {
+        tail -n 20 "$log"
+        die "debootstrap $1 failed"
+    }
+    run_job tar -C "$root" --exclude=./var/cache/apt/archives/\*.deb -cf "$directory/base.tar.new" .
+    mv "$directory/base.tar.new" "$directory/base.tar"
+    rm -rf "$root"
+}
+
+number=0 failed=0
+
+# The line of a test in TAP.
+report() { # STATUS TITLE SECONDS LOG
+    local result=ok
+    if (($1)); then
+        result='not ok'
+        ((++failed))
+    fi
+    printf '%s %d - %s (%d:%02d)\n' "$result" $((++number)) "$2" $(($3 / 60)) $(($3 % 60))
+    ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "all of it: $4")
+}
+
+finish() {
+    echo "1..$number"
+    exit $((failed > 0))
+}
