@@ -11,6 +11,9 @@ FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
   AND classid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass)
+  -- from 17 on, also what no command has made: rows of views, and arrays
+  AND (classid, objid) NOT IN (SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t
+      WHERE t.typcategory = 'A' OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'v'))
 ORDER BY 1;
 
 -- volatile: the kernel's answer changes; parallel restricted: this backend is part of the question
