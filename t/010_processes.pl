@@ -171,16 +171,17 @@ $sql->value($_) for
   q(CREATE TABLE dead WITH (fillfactor = 10) AS SELECT i, repeat('x', 500) AS x FROM generate_series(1, 5000) AS i),
   'DELETE FROM dead';
 
-my @wanted = sort 'postmaster', 'logger', 'checkpointer', 'background writer', 'walwriter', 'archiver',
+my @wanted = sort 'postmaster', 'checkpointer', 'background writer', 'walwriter', 'archiver',
   'autovacuum launcher', 'autovacuum worker', 'logical replication launcher', 'walsender',
   'parallel worker', 'client backend';
 
 sub missing
 {
 	my %there = map { ($_->{backend_type} // '') => 1 } @_;
-	# its name has changed with PostgreSQL 16
 	my @missing = grep { !$there{$_} } @wanted;
+	# their names have changed with PostgreSQL 16 and 19
 	push @missing, 'the worker of the subscription' unless grep { /^logical replication (?:apply )?worker$/ } keys %there;
+	push @missing, 'the logger' unless grep { is_logger($_) } keys %there;
 	return join ', ', @missing;
 }
 

@@ -285,15 +285,17 @@ SKIP:
 		exec 2>$dir/log >&2
 		postgres -D $data &
 		child() { ps --no-headers --ppid $! -o pid,args | awk "/postgres: $1/ { print \$1 }"; }
-		until [ "$(child logger)" ] && [ "$(child checkpointer)" ]; do sleep 0.1; done
-		child logger >$dir/logger
+		until [ "$(child '(sys)?logger')" ] && [ "$(child checkpointer)" ]; do sleep 0.1; done
+		child '(sys)?logger' >$dir/logger
 		child checkpointer >$dir/stopped
 		kill -STOP $(cat $dir/stopped)
 		kill -KILL $!
 		wait
 		SHELL
 	my %orphan;
-	for my $case ([ 'a program', q(perl -e '$0 = "postgres: logger"; $SIG{TERM} = sub { exit }; sleep 3600' >&- 2>&- & echo $!) ],
+	for my $case (
+		[ 'a program', q(perl -e '$0 = "postgres: logger"; $SIG{TERM} = sub { exit }; sleep 3600' >&- 2>&- & echo $!) ],
+		[ 'a program of the new name', q(perl -e '$0 = "postgres: syslogger"; $SIG{TERM} = sub { exit }; sleep 3600' >&- 2>&- & echo $!) ],
 		[ 'the logger of a server that has lost its postmaster', "sh $dir/headless; cat $dir/logger" ],
 		[ 'another server', "pg_ctl -w -D $data -l $log start >&- 2>&-; head -1 $data/postmaster.pid" ])
 	{
@@ -315,7 +317,7 @@ SKIP:
 		"$name: none counts for page tables");
 	$sql->value("COPY said FROM PROGRAM 'kill -CONT \$(cat $dir/stopped)'");
 	# in peace: the postmaster takes the violent death of any child for a crash
-	$sql->value("COPY said FROM PROGRAM 'kill $orphan{'a program'}'");
+	$sql->value("COPY said FROM PROGRAM 'kill $orphan{'a program'} $orphan{'a program of the new name'}'");
 	$sql->value("COPY said FROM PROGRAM 'pg_ctl -w -D $data -m fast stop'");
 	$sql->close;
 	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $node->data_dir } (family($run->{KIDS}[0]{PID}));
@@ -334,11 +336,11 @@ SKIP:
 	my $sql = HugeInfo::Session->new($node);
 
 	# What a backend has left behind in shared memory says nothing of who has its number now.
-	my $list = 'SELECT pid, backend_type FROM hugeinfo_backends WHERE backend_type IS NULL OR backend_type = \'logger\'';
+	my $list = 'SELECT pid, backend_type FROM hugeinfo_backends WHERE backend_type IS NULL OR backend_type IN (\'logger\', \'syslogger\')';
 	my ($number, @rows);
 	for (1 .. 20)
 	{
-		my ($logger) = grep { ($_->{backend_type} // '') eq 'logger' } $sql->rows($list);
+		my ($logger) = grep { is_logger($_->{backend_type}) } $sql->rows($list);
 		my $victim = HugeInfo::Session->new($node);
 		$number = $victim->pid;
 		$victim->close;
@@ -348,12 +350,12 @@ SKIP:
 		# the postmaster starts another, which is one of no type until it has given itself a title
 		my $up = until_true(sub {
 			@rows = $sql->rows($list);
-			return @rows == 1 && ($rows[0]{backend_type} // '') eq 'logger' && $rows[0]{pid} != $logger->{pid};
+			return @rows == 1 && is_logger($rows[0]{backend_type}) && $rows[0]{pid} != $logger->{pid};
 		});
 		die "no logger\n" unless $up || (@rows && $rows[0]{pid} == $number);
 		last if $rows[0]{pid} == $number;
 	}
-	is_deeply(\@rows, [ { pid => $number, backend_type => 'logger' } ], 'a number that went from a backend to the logger');
+	is_deeply([ map { [ $_->{pid}, is_logger($_->{backend_type}) ] } @rows ], [ [ $number, 1 ] ], 'a number that went from a backend to the logger');
 
 	# at work, so that it does not see that its server is no more, until the stranger is there
 	my $flag = PostgreSQL::Test::Utils::tempdir() . '/flag';

@@ -13,7 +13,7 @@ use Exporter 'import';
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
-  sum_of state_of until_true settled text_of);
+  is_logger sum_of state_of until_true settled text_of);
 
 # The server's processes as ps sees them: the postmaster and its children.
 sub family
@@ -38,6 +38,9 @@ sub title
 	my ($pid) = @_;
 	return process_file($pid, 'cmdline') =~ s/\0.*//sr;
 }
+
+# By a type or the end of a title. PostgreSQL 19 has given it another name.
+sub is_logger { my ($type) = @_; return ($type // '') =~ /^(?:sys)?logger$/ }
 
 my %OF_STATUS = (
 	page_table_bytes => 'VmPTE',
