@@ -13,6 +13,9 @@ unpack_base() { # SUITE ROOT
     tar -C "$2" -xf "$cache/$1/base.tar"
     read -r _ mirror _ <"$2/etc/apt/sources.list"
     archives "$1" "$mirror" >"$2/etc/apt/sources.list"
+    # Packages of experimental are installed only where that is asked for.
+    printf '%s\n' 'Package: src:postgresql-19' 'Pin: release a=experimental' 'Pin-Priority: 500' \
+        >"$2/etc/apt/preferences.d/postgresql"
     echo 'APT::Keep-Downloaded-Packages "true";' >"$2/etc/apt/apt.conf.d/keep"
     # A system that is thrown away needs no fsync.
     echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe"
