@@ -27,7 +27,8 @@ my $sql = HugeInfo::Session->new($node);
 	}
 }
 
-# Each object of the extension and each column, with its comment.
+# Each object of the extension and each column, with its comment. From PostgreSQL 17 on, rows of
+# views and arrays are among the objects, which no command has made.
 my $COMMENTS = q{
 	SELECT pg_describe_object(d.classid, d.objid, coalesce(a.attnum, 0)) AS object,
 		CASE WHEN a.attnum > 0 THEN col_description(d.objid, a.attnum)
@@ -36,7 +37,8 @@ my $COMMENTS = q{
 	JOIN pg_extension AS e ON e.extname = 'pg_hugeinfo' AND d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 	LEFT JOIN (SELECT attrelid, attnum FROM pg_attribute WHERE attnum > 0 UNION ALL SELECT oid, 0 FROM pg_class) AS a
 		ON d.classid = 'pg_class'::regclass AND a.attrelid = d.objid
-	WHERE d.deptype = 'e'};
+	WHERE d.deptype = 'e' AND (d.classid, d.objid) NOT IN (SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t
+		WHERE t.typcategory = 'A' OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'v'))};
 
 # What can be read without an argument; a second of sleep is too long.
 my $READABLE = q{
