@@ -43,6 +43,10 @@ use HugeInfo::Server ();
 use HugeInfo::Session ();
 use HugeInfo::User;
 
+# Modules of PostgreSQL 17 and later would end the test as one that failed, whose directory is kept.
+# After theirs.
+INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
+
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group needs_host cannot pools_of_one_size
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks);
@@ -85,8 +89,6 @@ sub _start
 
 	chdir '/' or die "/: $!\n";
 	HugeInfo::User::become($user) if $> == 0;
-	# Modules of PostgreSQL 16 and later would end the test as one that failed, whose directory is kept.
-	@SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT);
 	# PostgreSQL 15 reads the first, 16 and later the others
 	@ENV{qw(TESTDIR TESTDATADIR TESTLOGDIR)} = ($dir, "$dir/tmp_check", "$dir/tmp_check/log");
 	return;
