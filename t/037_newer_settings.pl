@@ -1,0 +1,88 @@
+# What newer versions of PostgreSQL have, and what it changes in the answers: allow_alter_system and
+# huge_pages_status (17), io_uring (18).
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Checks;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $node = new_server('newer', huge_pages => 'off');
+my $file = $node->data_dir . '/postgresql.conf';
+
+sub value { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
+sub has { my ($setting) = @_; return value("SELECT count(*) FROM pg_settings WHERE name = '$setting'") }
+
+# All that says what to type.
+sub advice
+{
+	return value(q{
+		SELECT remedy FROM hugeinfo_status UNION ALL SELECT remedy FROM hugeinfo_checks
+		UNION ALL SELECT command FROM hugeinfo_runbook
+		UNION ALL SELECT command FROM hugeinfo_runbook('{"shared_buffers": "24MB", "huge_pages": "try"}')});
+}
+
+SKIP:
+{
+	my $name = 'allow_alter_system';
+	skip("$name is new in PostgreSQL 17", 1) unless has('allow_alter_system');
+	needs_host($name);
+	pools_of_one_size($kb, required_pages($node, $kb));
+	my $huge_pages = q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages');
+	like(advice(), qr/^ALTER SYSTEM SET shared_buffers/m, "$name = on: planned settings by ALTER SYSTEM");
+	like(value($huge_pages), qr/^ALTER SYSTEM SET huge_pages/, "$name = on: and the remedy");
+
+	configure($node, allow_alter_system => 'off');
+	$node->reload;
+	ok(until_true(sub { value('SHOW allow_alter_system') eq 'off' }), "$name = off");
+	isnt(($node->psql('postgres', 'ALTER SYSTEM SET huge_pages = try'))[0], 0, "$name = off: the server refuses it");
+	unlike(advice(), qr/ALTER SYSTEM/, "$name = off: nothing says so");
+	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'huge_pages')), $file, "$name = off: where the setting is");
+	my ($step) = split /; /, value($huge_pages);
+	my ($where, $line) = $step =~ /^in (\S+): (.*)$/ or fail("$name = off: the remedy is of another form: $step");
+	is($where, $file, "$name = off: the remedy names that file");
+	append_to_file($where, "$line\n");
+	$node->restart;
+	is(value('SHOW huge_pages'), 'try', "$name = off: the remedy works");
+	append_to_file($file, "allow_alter_system = on\nhuge_pages = off\n");
+	$node->restart;
+}
+
+SKIP:
+{
+	my $name = 'io_uring';
+	skip("$name is new in PostgreSQL 18, where it was built in", 1)
+	  unless value(q(SELECT count(*) FROM pg_settings WHERE name = 'io_method' AND 'io_uring' = ANY (enumvals)));
+	configure($node, io_method => 'io_uring');
+	$node->stop;
+	my ($started, $reason) = starts($node);
+	cannot("$name: no server with it starts here: $reason") unless $started;
+	my $sql = HugeInfo::Session->new($node);
+	is($sql->value(q(SELECT evidence ->> 'io_uring' FROM hugeinfo_checks WHERE name = 'memlock')), 'true', "$name: is seen");
+	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($node->{_pid}) ], "$name: every process");
+	is($sql->value(q(SELECT string_agg(DISTINCT kind, ' ') FROM hugeinfo_own_mappings WHERE path LIKE '%io_uring%')) || 'kernel', 'kernel',
+		"$name: rings are the kernel's");
+	$sql->close;
+	compare_segment($node, status_of($node), "$name, small pages");
+	my $planned = 'SELECT required_pages FROM hugeinfo_plan() WHERE is_requested';
+	needs_host("$name on huge pages");
+	my $need = value($planned);
+	pools_of_one_size($kb, $need);
+	restarts($node, huge_pages => 'on');
+	my $segment = compare_segment($node, status_of($node), "$name, huge pages");
+	is($segment->{bytes} / $segment->{page_bytes}, $need, "$name: as many as planned");
+	set_pool($kb, $need - 1);
+	$node->stop;
+	ok(!(starts($node))[0], "$name: with one less it does not start");
+}
+
+$node->stop('fast', fail_ok => 1);
+done_testing;
