@@ -15,7 +15,7 @@ export PG_CONFIG
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test test-versions bench experiment fuzz setup
+.PHONY: all build demo test test-versions test-kernels bench experiment fuzz setup
 all: build
 
 setup demo test fuzz:
@@ -23,6 +23,10 @@ setup demo test fuzz:
 
 test-versions:
 	@machines/versions/run $(VERSIONS)
+
+test-kernels:
+	@scripts/setup
+	@machines/kernels/run $(KERNELS)
 
 bench:
 	@scripts/setup

@@ -104,33 +104,37 @@ sub small_neighbours
 }
 
 # The main segment of a server, found in maps and smaps without its name or an address: it is the
-# largest shared mapping of the postmaster, all parts of the same device and inode together.
+# largest shared mapping of the postmaster, all parts of the same object together. Device and inode
+# do not tell objects apart: a System V segment can have those of shared anonymous memory. Its name
+# does.
 sub segment
 {
 	my ($pid) = @_;
-	my (%bytes, %page_kb, $key);
+	my $shared = qr/^([0-9a-f]+)-([0-9a-f]+) ...s \S+ (\S+ \d+) *(.*)$/;
+	my (%bytes, %page_kb, %starts, $object);
 	for (_lines("/proc/$pid/smaps"))
 	{
-		if (/^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ (\S+) (\d+)/)
+		if (/$shared/)
 		{
-			$key = substr($3, 3) eq 's' ? "$4 $5" : undef;
-			$bytes{$key} += hex($2) - hex($1) if $key;
+			$object = "$3 $4";
+			$bytes{$object} += hex($2) - hex($1);
+			push @{ $starts{$object} }, $1;
 		}
-		elsif ($key && /^KernelPageSize:\s+(\d+) kB$/) { $page_kb{$key}{$1} = 1 }
+		elsif (/^[0-9a-f]+-/) { undef $object }
+		elsif ($object && /^KernelPageSize:\s+(\d+) kB$/) { $page_kb{$object}{$1} = 1 }
 	}
 	my ($largest) = sort { $bytes{$b} <=> $bytes{$a} } keys %bytes or die "process $pid has no shared mapping\n";
 	my @kb = keys %{ $page_kb{$largest} };
 	die "one segment, several page sizes: @kb kB\n" if @kb != 1;
 
 	# maps lists the same mappings without walking page tables
-	my ($device, $inode) = split / /, $largest;
 	my $sum = 0;
 	for (_lines("/proc/$pid/maps"))
 	{
-		$sum += hex($2) - hex($1) if /^([0-9a-f]+)-([0-9a-f]+) ...s \S+ \Q$device\E $inode /;
+		$sum += hex($2) - hex($1) if /$shared/ && "$3 $4" eq $largest;
 	}
 	die "maps says $sum bytes, smaps $bytes{$largest}\n" if $sum != $bytes{$largest};
-	return { bytes => $sum, page_bytes => 1024 * $kb[0] };
+	return { bytes => $sum, page_bytes => 1024 * $kb[0], starts => $starts{$largest} };
 }
 
 1;

@@ -1,0 +1,22 @@
+#!/usr/bin/perl
+# What the kernel command line asked for, and what came of it: boot.pl WORD=NUMBER…, where a word is
+# NODE:KB, or KB for all nodes.
+use lib '/guest/lib';
+use Guest;
+
+mount_groups(2, undef, 'hugetlb', 'cpuset');
+told(slurp('/proc/cmdline'));
+for (@ARGV)
+{
+	my ($node, $kb, $pages) = /^(?:(\d+):)?(\d+)=(\d+)$/ or die "$_?\n";
+	my $pool = defined $node ? node_pool($node, $kb) : pool($kb);
+	same($pool && $pool->{total}, $pages, "pages of $kb kB" . (defined $node ? " on node $node" : ''));
+}
+start(shared_buffers => '32MB');
+compare();
+for my $name (qw(reboot pool_filled pool_size))
+{
+	my $check = check_of($name);
+	told("$name: $check->{status}: $check->{finding}");
+}
+finished();

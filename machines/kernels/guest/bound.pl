@@ -1,0 +1,83 @@
+#!/usr/bin/perl
+# Servers that may use one node only, by numactl or by a control group. A mapping on huge pages is
+# refused if that node has too few free, whatever the pool has elsewhere. Promised pages are the
+# host's, though, and free ones a node's: somebody else can take those of that node.
+use lib '/guest/lib';
+use Guest;
+
+my $kb = default_page_kb();
+my ($first, $second) = nodes_with_memory();
+my @size = (shared_buffers => '64MB', wal_buffers => '4MB');
+my $top = mount_groups(2, undef, 'hugetlb', 'cpuset');
+my $group = make_group("$top/bound");
+put("$group/cpuset.mems", $second);
+
+start(@size);
+my $need = required_pages();
+mkdir '/run/others' or die "/run/others: $!\n";
+system('mount -t hugetlbfs -o pagesize=2M none /run/others') == 0 or die "no hugetlbfs\n";
+
+sub pools_of
+{
+	my ($pages_of_first, $pages_of_second) = @_;
+	stop();
+	set_pool($kb, 0);
+	same(set_node_pool($first, $kb, $pages_of_first), $pages_of_first, "pages on node $first");
+	same(set_node_pool($second, $kb, $pages_of_second), $pages_of_second, "pages on node $second");
+	return;
+}
+
+for (
+	[ 'bound by numactl', before => [ 'numactl', "--membind=$second" ] ],
+	[ 'bound by a control group', group => $group ])
+{
+	my ($how, @place) = @$_;
+	situation("$how, and the pool is on the other node");
+	pools_of($need, 0);
+	placed(@place);
+	start(@size);
+	compare();
+	my $allowed = value("SELECT string_agg(numa_node::text, ' ') FROM hugeinfo_numa_nodes WHERE is_allowed");
+	same($allowed, $second, 'the node that it may use');
+	same(status()->{in_use}, 'f', 'it fell back');
+	true(!restart_as_said(@size), 'and would again');
+
+	situation("$how, one page short on its node");
+	pools_of($need, $need - 1);
+	start(@size);
+	compare();
+	true(!restart_as_said(@size), 'too few');
+
+	situation("$how, and its node has what is needed");
+	pools_of(0, $need);
+	start(@size, huge_pages => 'on');
+	compare();
+	same(status()->{status}, 'ok', 'status');
+	true(restart_as_said(@size), 'enough');
+	touch(40);
+	compare();
+
+	situation("$how, and the runbook from an empty pool");
+	pools_of(0, 0);
+	start(@size);
+	my ($decision) = grep { $_->{where_to_run} eq 'decision' } rows('SELECT * FROM hugeinfo_runbook');
+	if ($decision) { told("a decision: $decision->{command}") }
+	else { follow_runbook() }
+
+	situation("$how, and somebody else takes what is promised to it");
+	pools_of($need, $need);
+	start(@size, huge_pages => 'on');
+	my $free = node_pool($second, $kb)->{free};
+	# what the others' node promises is free here
+	system('numactl', "--membind=$second", 'fallocate', '-l', $free * 2 . 'MiB', '/run/others/taken');
+	compare();
+	my $status = status();
+	told("$status->{status}: $status->{reason}");
+	my $error = touch(50);
+	told($error ? "it breaks: $error" : 'it goes on');
+	true(!$error || $status->{status} ne 'ok', 'a server that breaks was not called ok');
+	stop();
+	unlink '/run/others/taken';
+}
+
+finished();

@@ -1,0 +1,100 @@
+#!/usr/bin/perl
+# Pools that the kernel cannot fill: there is too little memory, or it lies in small pieces.
+use lib '/guest/lib';
+use Guest;
+
+my $kb = default_page_kb();
+my @size = (shared_buffers => '128MB');
+mount_groups(2, undef, 'hugetlb', 'cpuset');
+
+# Pages in pipes cannot be moved: memory is filled with those of two sets in turn, and one set is
+# given back.
+sub pieces
+{
+	my ($leave_mb) = @_;
+	my $page = 'x' x base_page();
+	my $open = sub {
+		pipe(my $from, my $to) or die "pipe: $!\n";
+		# F_SETPIPE_SZ
+		fcntl($to, 1031, 32 << 20) or die "pipe: $!\n";
+		return [ $from, $to ];
+	};
+	my (@kept, @given_back);
+	while (memory_free_mb() > $leave_mb)
+	{
+		my ($keep, $give_back) = ($open->(), $open->());
+		for my $pages (1 .. 8192)
+		{
+			last if $pages % 1024 == 0 && memory_free_mb() < $leave_mb;
+			syswrite $_->[1], $page for $keep, $give_back;
+		}
+		push @kept, $keep;
+		push @given_back, $give_back;
+	}
+	return @kept;
+}
+
+# Free memory in blocks of a huge page or more.
+sub whole_blocks
+{
+	my ($order, $blocks) = (9, 0);
+	for (split /\n/, slurp('/proc/buddyinfo'))
+	{
+		my (undef, undef, undef, undef, @free) = split;
+		$blocks += $free[$_] << ($_ - $order) for $order .. $#free;
+	}
+	return $blocks;
+}
+
+situation('more huge pages than memory holds');
+start(@size);
+my $need = required_pages();
+# Without that the guest would have nothing to run in.
+my $held = int(memory_free_mb() * 0.45);
+system("dd if=/dev/zero of=/dev/shm/held bs=1M count=$held status=none");
+my $asked = int(memory_free_mb() * 0.65);
+my $failures = vmstat('htlb_buddy_alloc_fail');
+my $given = set_pool($kb, $asked);
+unlink '/dev/shm/held';
+true($given < $asked, "of $asked pages the kernel gave $given");
+true(vmstat('htlb_buddy_alloc_fail') > $failures, 'and counted that');
+compare();
+set_pool($kb, 0);
+
+situation('memory as it is after boot');
+my $growth = row(q(SELECT status, evidence->>'free_in_blocks_pages' AS blocks FROM hugeinfo_checks WHERE name = 'pool_growth'));
+my $blocks = whole_blocks();
+true(abs($growth->{blocks} - $blocks) <= 2, 'whole blocks as in buddyinfo', "SQL $growth->{blocks}, the kernel $blocks");
+same($growth->{status}, 'ok', 'pool_growth');
+
+situation('memory in small pieces that cannot be moved');
+my @pieces = pieces(120);
+my $check = check_of('pool_growth');
+told($check->{finding});
+same($check->{status}, 'warning', 'pool_growth');
+mkdir '/etc/sysctl.d';
+put('/etc/sysctl.d/pages.conf', "vm.nr_hugepages = $need\n");
+$given = set_pool($kb, $need);
+true($given < $need, "of $need pages the kernel gave $given");
+compare();
+same(check_of('pool_filled')->{status}, 'warning', 'pool_filled');
+restart_as_said(@size);
+
+situation('and in large pieces again');
+stop();
+@pieces = ();
+start(@size);
+my @steps = rows(q(SELECT s->>'command' AS command FROM hugeinfo_checks, jsonb_array_elements(steps) AS s WHERE name = 'pool_filled'));
+true(scalar @steps, 'pool_filled says what to type');
+for (@steps)
+{
+	told($_->{command});
+	if ($_->{command} =~ /^(?:sysctl|echo) /) { true(!system("$_->{command} >/dev/null"), "typed: $_->{command}") }
+	elsif ($_->{command} eq 'restart PostgreSQL') { true(restart(), $_->{command}) }
+}
+same(pool($kb)->{total}, $need, 'pages in the pool');
+same(check_of('pool_filled')->{status}, 'ok', 'pool_filled');
+restart_as_said(@size);
+compare();
+
+finished();

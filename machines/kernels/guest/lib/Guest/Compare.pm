@@ -1,0 +1,260 @@
+# What SQL says in a guest, beside what the guest's kernel says, read here.
+package Guest::Compare;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use JSON::PP ();
+use Test::More;
+use Time::HiRes qw(sleep);
+
+use Guest::Machine;
+use Guest::Server;
+use HugeInfo::Kernel;
+
+our @EXPORT = qw(situation same true told compare restart_as_said is_exact follow_runbook finished);
+
+my $situation = 'as booted';
+
+sub situation { ($situation) = @_; note($situation); return }
+
+sub same { my ($seen, $real, $what) = @_; return is($seen, $real, "$situation: $what") }
+
+sub true { my ($holds, $what, $else) = @_; return ok($holds, "$situation: $what") || diag($else // '') && 0 }
+
+sub told { my ($what) = @_; note("$situation: $what"); return }
+
+# What ends a situation before its end is a failure, with its reason.
+sub finished { stop(); done_testing(); return }
+
+$SIG{__DIE__} = sub {
+	die @_ if $^S // 1;
+	fail("$situation: goes on");
+	diag(@_);
+	done_testing();
+	exit 1;
+};
+
+# --- against the kernel
+
+# SQL's answer and the kernel's, of a moment in which the kernel's stayed the same.
+sub _still
+{
+	my ($kernel, $sql) = @_;
+	my $text = sub { return JSON::PP->new->canonical->encode($_[0]) };
+	my ($seen, $after);
+	for (1 .. 20)
+	{
+		my $before = $text->($kernel->());
+		$seen = $sql->();
+		$after = $kernel->();
+		return ($seen, $after) if $before eq $text->($after);
+		sleep 0.3;
+	}
+	told('the kernel does not stand still');
+	return ($seen, $after);
+}
+
+sub _sum { my $sum = 0; $sum += $_ for @_; return $sum }
+
+sub compare
+{
+	my $real = segment(postmaster());
+	_compare_status($real);
+	_compare_pools($real);
+	_compare_processes();
+	_compare_nodes($real);
+	_compare_rest($real);
+	return;
+}
+
+sub _compare_status
+{
+	my ($real) = @_;
+	my $status = status();
+	same($status->{segment_bytes}, $real->{bytes}, 'segment_bytes as in smaps');
+	same($status->{page_size_bytes}, $real->{page_bytes}, 'page_size_bytes as in smaps');
+	same($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, 'segment_pages');
+	same($status->{in_use}, $real->{page_bytes} > base_page() ? 't' : 'f', 'in_use');
+	return;
+}
+
+sub _compare_pools
+{
+	my ($real) = @_;
+	my ($seen, $kernel) =
+	  _still(\&pools, sub { return { map { $_->{page_size_bytes} / 1024 => $_ } rows('SELECT * FROM hugeinfo_pools') } });
+	same(join(' ', sort { $a <=> $b } keys %$seen), join(' ', page_sizes_kb()), 'sizes of huge pages');
+	for my $kb (page_sizes_kb())
+	{
+		my ($row, $pool) = ($seen->{$kb}, $kernel->{$kb});
+		my $own = $real->{page_bytes} == $kb * 1024 ? $real->{bytes} / $real->{page_bytes} : 0;
+		my $numbers = pool_numbers($pool, $own, $row->{required_pages});
+		# whether it fits is tried
+		my %expected = (
+			(map { ("${_}_pages" => $pool->{$_}) } keys %$pool),
+			(map { ($_ => $numbers->{$_}) } qw(committed_pages others_pages available_pages)),
+			own_pages => $own);
+		is_deeply({ map { $_ => $row->{$_} } keys %expected }, \%expected, "$situation: pool of $kb kB");
+	}
+	return;
+}
+
+my %OF_STATUS = (
+	page_table_bytes => 'VmPTE', virtual_bytes => 'VmSize', virtual_peak_bytes => 'VmPeak', rss_bytes => 'VmRSS',
+	rss_anon_bytes => 'RssAnon', rss_file_bytes => 'RssFile', rss_shmem_bytes => 'RssShmem', hugetlb_bytes => 'HugetlbPages',
+	swap_bytes => 'VmSwap');
+
+# But for the session that asks: it grows while it does.
+sub _compare_processes
+{
+	my $own = value('SELECT pg_backend_pid()');
+	my $kernel = sub {
+		my %processes;
+		for my $pid (family())
+		{
+			my %kb = slurp("/proc/$pid/status") =~ /^(\w+):\s+(\d+) kB$/mg;
+			$processes{$pid} = $pid == $own ? {} : { map { $_ => $kb{ $OF_STATUS{$_} } * 1024 } keys %OF_STATUS };
+		}
+		return \%processes;
+	};
+	my $columns = join ', ', sort keys %OF_STATUS;
+	my $sql = sub {
+		my %rows = map { delete $_->{pid} => $_ } rows("SELECT pid, $columns FROM hugeinfo_backends");
+		$rows{$own} = {} if $rows{$own};
+		return \%rows;
+	};
+	my ($seen, $processes) = _still($kernel, $sql);
+	is_deeply($seen, $processes, "$situation: VmPTE and eight more of each process");
+	return;
+}
+
+sub _compare_nodes
+{
+	my ($real) = @_;
+	my $kernel = sub {
+		my %nodes;
+		for my $node (nodes())
+		{
+			$nodes{"$node kB"} = node_memory_kb($node);
+			$nodes{"$node $_"} = node_pool($node, $_) for page_sizes_kb();
+		}
+		my @by_process = map { node_pages($_, $real->{starts}) } family();
+		my ($most) = sort { _sum(values %$b) <=> _sum(values %$a) } @by_process;
+		$nodes{segment} = $most;
+		return \%nodes;
+	};
+	my $sql = sub {
+		my %nodes;
+		for my $row (rows('SELECT * FROM hugeinfo_numa'))
+		{
+			my ($node, $kb) = ($row->{numa_node}, $row->{page_size_bytes} / 1024);
+			$nodes{segment}{$node} += $row->{touched_segment_pages} if $row->{touched_segment_pages};
+			next if $kb == base_page() / 1024;
+			my %pool = map { $_ => $row->{"${_}_pages"} } qw(total free surplus);
+			$nodes{"$node $kb"} = defined $pool{total} ? \%pool : undef;
+		}
+		$nodes{segment} //= {};
+		$nodes{"$_->{numa_node} kB"} = $_->{memory_total_bytes} / 1024 for rows('SELECT * FROM hugeinfo_numa_nodes');
+		return \%nodes;
+	};
+	my ($seen, $nodes) = _still($kernel, $sql);
+	is_deeply($seen, $nodes, "$situation: nodes, their pools, and the pages of the segment on them")
+	  or diag(explain({ sql => $seen, kernel => $nodes }));
+	return;
+}
+
+sub _compare_rest
+{
+	my ($real) = @_;
+	my $query = row(q(SELECT status FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY' LIMIT 1))->{status};
+	same($query, kernel_version() >= 6011 ? 'ok' : 'missing', 'PROCMAP_QUERY came with 6.11');
+	my @failed = rows(q(SELECT source, path FROM hugeinfo_sources WHERE status = 'failed'));
+	true(!@failed, 'no source has an unknown form', join ', ', map { "$_->{source} $_->{path}" } @failed);
+	my $mapped = row(q(SELECT sum(size_bytes) AS bytes, max(page_size_bytes) AS page_bytes
+		FROM hugeinfo_postmaster_mappings WHERE kind = 'main segment'));
+	same("$mapped->{bytes} $mapped->{page_bytes}", "$real->{bytes} $real->{page_bytes}", 'mappings of the main segment');
+	for my $file (qw(meminfo vmstat))
+	{
+		my $lines = () = slurp("/proc/$file") =~ /^./mg;
+		same(row("SELECT count(*) AS n FROM hugeinfo_$file")->{n}, $lines, "each line of $file");
+	}
+	for my $view (qw(host instances page_tables own_mappings footprint pressure memory() plan('{}')))
+	{
+		my $count = row("SELECT count(*) AS n FROM hugeinfo_$view")->{n};
+		true($count > 0, "hugeinfo_$view answers");
+	}
+	return;
+}
+
+# --- forecasts, against what then happens
+
+# What hugeinfo_status says of a restart, against one with huge_pages = on and otherwise these
+# settings. True if it got its pages.
+sub restart_as_said
+{
+	my (%settings) = @_;
+	my $status = status();
+	my $got = try_start(%settings, huge_pages => 'on') ? 't' : 'f';
+	# NULL: the kernel may find the pages at the start, or may not.
+	return told("a restart: $got, and nothing was promised") && $got eq 't' unless defined $status->{fits_after_restart};
+	same($status->{fits_after_restart}, $got, 'fits_after_restart is what a restart gets')
+	  or diag("reason: $status->{reason}\n", why_not());
+	return $got eq 't';
+}
+
+# A pool of this many pages is enough, and one less is not.
+sub is_exact
+{
+	my ($kb, $pages, %settings) = @_;
+	stop();
+	same(set_pool($kb, $pages - 1), $pages - 1, 'pages in the pool');
+	true(!try_start(%settings, huge_pages => 'on'), "with one less than $pages pages the server does not start");
+	same(set_pool($kb, $pages), $pages, 'pages in the pool');
+	true(try_start(%settings, huge_pages => 'on'), "with $pages pages it starts", why_not());
+	return;
+}
+
+# --- the runbook, word for word
+
+sub _runbook { return rows('SELECT * FROM hugeinfo_runbook ORDER BY step') }
+
+# What only a service manager could do.
+sub _is_of_the_unit { my ($row) = @_; return $row->{command} =~ /systemd unit|server's environment/ }
+
+sub _take
+{
+	my ($row) = @_;
+	my $command = $row->{command};
+	told("$row->{where_to_run}: $command");
+	if (_is_of_the_unit($row)) { }
+	elsif ($command eq 'restart PostgreSQL' || $command eq 'start PostgreSQL') { true(restart(), $command, why_not()) }
+	elsif ($command eq 'stop PostgreSQL') { stop() }
+	elsif ($command =~ /^start PostgreSQL by (numactl \S+)$/) { placed(before => [ split / /, $1 ]) }
+	elsif ($row->{where_to_run} eq 'SQL') { my $answer = value($command); true($answer !~ /ERROR/, $command, $answer) }
+	elsif ($row->{where_to_run} eq 'root shell') { my $error = `exec 2>&1; $command`; true(!$?, "typed: $command", $error) }
+	else { return 0 }
+	return 1;
+}
+
+# Step by step: hugeinfo_status says what the step said it would. At its end the server is well.
+sub follow_runbook
+{
+	my @rows = _runbook();
+	true(scalar @rows, 'there is something to do');
+	for my $row (@rows)
+	{
+		true(_take($row), "step $row->{step} can be taken", $row->{command}) or return;
+		next unless is_up() && defined $row->{expected};
+		my $status = status();
+		same("$status->{status}: $status->{reason}", $row->{expected}, "after step $row->{step}: $row->{command}");
+	}
+	my $status = status();
+	same($status->{status}, 'ok', 'well') or diag($status->{reason});
+	my @left = map { $_->{command} } grep { !_is_of_the_unit($_) && $_->{command} ne 'restart PostgreSQL' } _runbook();
+	is_deeply(\@left, [], "$situation: nothing is left to do");
+	return;
+}
+
+1;

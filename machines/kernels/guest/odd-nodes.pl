@@ -1,0 +1,45 @@
+#!/usr/bin/perl
+# Nodes without memory, with a hole in their numbers, or of different sizes.
+use lib '/guest/lib';
+use Guest;
+
+my $kb = default_page_kb();
+my @size = (shared_buffers => '64MB', wal_buffers => '32MB');
+mount_groups(2, undef, 'hugetlb', 'cpuset');
+told("$_: " . slurp("/sys/devices/system/node/$_")) for qw(online possible has_cpu has_memory);
+told("node $_: " . node_memory_kb($_) . ' kB') for nodes();
+
+situation('no pool');
+start(@size);
+my $need = required_pages();
+compare();
+
+situation('the runbook');
+follow_runbook();
+compare();
+my @with_memory = nodes_with_memory();
+my $pages = 0;
+$pages += node_pool($_, $kb)->{total} for @with_memory;
+true($pages >= $need, 'nodes with memory have the pool');
+same(check_of('numa_pool')->{status}, 'ok', 'numa_pool') or told(check_of('numa_pool')->{finding});
+restart_as_said(@size);
+
+situation('all on the last node that has memory');
+stop();
+set_pool($kb, 0);
+my $given = set_node_pool($with_memory[-1], $kb, $need);
+told("asked for $need pages, given $given");
+start(@size);
+compare();
+my $check = check_of('numa_pool');
+told("$check->{status}: $check->{finding}");
+same($check->{status}, 'warning', 'numa_pool') if $given == $need;
+restart_as_said(@size);
+
+situation('and its runbook');
+start(@size);
+follow_runbook();
+same(check_of('numa_pool')->{status}, 'ok', 'numa_pool') or told(check_of('numa_pool')->{finding});
+compare();
+
+finished();

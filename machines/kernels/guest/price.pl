@@ -1,0 +1,51 @@
+#!/usr/bin/perl
+# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use.
+# Only printed: a machine in software says nothing of seconds, but something of how they relate.
+use lib '/guest/lib';
+use Guest;
+use Time::HiRes qw(time);
+
+my $ROUNDS = 15;
+mount_groups(2, undef, 'hugetlb', 'cpuset');
+
+sub median { my @sorted = sort { $a <=> $b } @_; return $sorted[ $#sorted / 2 ] }
+
+sub milliseconds
+{
+	my ($code) = @_;
+	$code->();
+	return 1000 * median(map { my $began = time; $code->(); time - $began } 1 .. $ROUNDS);
+}
+
+# With these checks muted a server on small pages counts as healthy, as one on huge pages.
+sub price
+{
+	my ($name) = @_;
+	value(q(SET pg_hugeinfo.muted_checks = 'huge_pages, restart'));
+	value(<<'SQL');
+CREATE OR REPLACE FUNCTION pg_temp.ten_times() RETURNS void LANGUAGE plpgsql AS
+$$BEGIN FOR i IN 1 .. 10 LOOP PERFORM status, reason FROM hugeinfo_status; END LOOP; END$$
+SQL
+	my $own = value('SELECT pg_backend_pid()');
+	my $status = milliseconds(sub { value('SELECT pg_temp.ten_times()') }) / 10;
+	my $client = milliseconds(sub { value('SELECT status, reason FROM hugeinfo_status') });
+	my $pmap = milliseconds(sub { system("pmap $own >/dev/null") });
+	my $extended = milliseconds(sub { system("pmap -X $own >/dev/null") });
+	told(sprintf '%s: hugeinfo_status %.2f ms, from a client %.2f ms, pmap %.1f ms (%.1f times), pmap -X %.1f ms (%.1f times)',
+		$name, $status, $client, $pmap, $pmap / $status, $extended, $extended / $status);
+	return $status;
+}
+
+situation('the price');
+start(shared_buffers => '1200MB', max_wal_size => '4GB');
+told('PROCMAP_QUERY is ' . row(q(SELECT status FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY' LIMIT 1))->{status});
+my $fresh = price('a backend that has touched little');
+my $error = touch(500);
+true(!$error, 'a backend touches 500 MB', $error);
+my ($in_use) = slurp('/proc/' . value('SELECT pg_backend_pid()') . '/status') =~ /^RssShmem:\s+(\d+) kB$/m;
+true($in_use > 500 * 1024, "RssShmem is $in_use kB");
+my $touched = price('a backend that has touched 500 MB');
+told(sprintf 'hugeinfo_status: %.2f times as expensive with 500 MB touched', $touched / $fresh);
+compare();
+
+finished();

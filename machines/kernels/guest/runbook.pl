@@ -1,0 +1,64 @@
+#!/usr/bin/perl
+# The runbook of broken machines, followed word for word.
+use lib '/guest/lib';
+use Guest;
+
+my $kb = default_page_kb();
+my @size = (shared_buffers => '96MB');
+mount_groups(2, undef, 'hugetlb', 'cpuset');
+start(@size);
+my $need = required_pages();
+
+# A server with these settings, started with so many pages in the pool.
+sub from
+{
+	my ($name, $pages, %settings) = @_;
+	situation($name);
+	stop();
+	set_overcommit($kb, 0);
+	set_pool($kb, $pages);
+	unlink glob '/etc/sysctl.d/*';
+	start(@size, %settings);
+	return;
+}
+
+from('no pool', 0);
+follow_runbook();
+compare();
+
+from('off, and a pool that is short', $need - 3, huge_pages => 'off');
+follow_runbook();
+
+from('sysv, and no pool', 0, shared_memory_type => 'sysv');
+follow_runbook();
+
+from('a size that is not there', 0, huge_page_size => '16MB');
+follow_runbook();
+
+from('on, and the pool taken away', $need, huge_pages => 'on');
+set_pool($kb, 0);
+follow_runbook();
+compare();
+
+from('a pool that is too large', $need + 80);
+follow_runbook();
+
+from('on surplus pages alone', 0);
+stop();
+set_overcommit($kb, $need);
+start(@size, huge_pages => 'on');
+follow_runbook();
+
+my $group = make_group('/sys/fs/cgroup/server');
+placed(group => $group);
+from('a limit on touching below the segment', $need);
+put("$group/hugetlb.2MB.max", ($need - 4) * 2 << 20);
+follow_runbook();
+
+stop();
+put("$group/hugetlb.2MB.max", 'max');
+put("$group/hugetlb.2MB.rsvd.max", ($need - 4) * 2 << 20);
+from('a limit on reservations below the segment', $need);
+follow_runbook();
+
+finished();
