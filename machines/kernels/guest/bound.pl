@@ -67,8 +67,9 @@ for (
 	situation("$how, and somebody else takes what is promised to it");
 	pools_of($need, $need);
 	start(@size, huge_pages => 'on');
+	# what the comparison needs of the segment is touched while there are pages
+	compare();
 	my $free = node_pool($second, $kb)->{free};
-	# what the others' node promises is free here
 	system('numactl', "--membind=$second", 'fallocate', '-l', $free * 2 . 'MiB', '/run/others/taken');
 	compare();
 	my $status = status();
