@@ -60,9 +60,10 @@ for (
 	situation("$how, and the runbook from an empty pool");
 	pools_of(0, 0);
 	start(@size);
-	my ($decision) = grep { $_->{where_to_run} eq 'decision' } rows('SELECT * FROM hugeinfo_runbook');
-	if ($decision) { told("a decision: $decision->{command}") }
-	else { follow_runbook() }
+	# sysctl's files name no nodes
+	follow_runbook(qr/at boot on NUMA nodes $second by name/);
+	compare();
+	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');
 
 	situation("$how, and somebody else takes what is promised to it");
 	pools_of($need, $need);

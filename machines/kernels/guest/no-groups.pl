@@ -16,8 +16,8 @@ same(status()->{status}, 'ok', 'status') or told(status()->{reason});
 same(status()->{fits_after_restart}, 't', 'fits_after_restart');
 restart_as_said();
 
-situation('the memory controller alone, version 1');
-mount_groups(1, undef, 'memory');
+situation('a hierarchy of another controller alone');
+mount_groups(1, undef, 'pids');
 compare();
 same(status()->{status}, 'ok', 'status') or told(status()->{reason});
 same(status()->{fits_after_restart}, 't', 'fits_after_restart');

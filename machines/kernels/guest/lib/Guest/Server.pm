@@ -12,8 +12,8 @@ use POSIX ();
 
 use Guest::Machine;
 
-our @EXPORT = qw(placed start try_start restart stop is_up postmaster family why_not value rows row status check_of required_pages
-  touch);
+our @EXPORT = qw(placed start try_start restart stop is_up postmaster family why_not value another_session rows row status check_of
+  required_pages touch);
 
 my $HOME = '/tmp/server';
 my $DATA = "$HOME/data";
@@ -152,6 +152,26 @@ sub value
 	# the server has ended the session
 	_hang_up();
 	return $answer;
+}
+
+# Runs it in a session that stays until the server stops; returns its process when that is done.
+sub another_session
+{
+	my ($sql) = @_;
+	my $pid = fork // die "fork: $!\n";
+	if (!$pid)
+	{
+		$ENV{PGUSER} = 'postgres';
+		exec "$BIN/psql", qw(-X -q -o /dev/null -h), $HOME, '-c', $sql, '-c', 'SELECT pg_sleep(86400)', 'postgres'
+		  or POSIX::_exit(127);
+	}
+	my $found;
+	until ($found = value(q(SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep')))
+	{
+		die "$sql: failed\n" if waitpid($pid, POSIX::WNOHANG());
+		sleep 1;
+	}
+	return $found;
 }
 
 sub rows
