@@ -15,7 +15,10 @@ use hugeinfo::{
         },
         root::Root,
     },
-    server::instances::{self, Instance},
+    server::{
+        facts::LiesOn,
+        instances::{self, Instance},
+    },
 };
 use pgrx::warning;
 
@@ -220,12 +223,28 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
-/// Pages of the main segment by node that this process has touched.
-pub(crate) fn segment_pages_by_node() -> Result<Option<BTreeMap<u32, u64>>, Error> {
-    that_touched_most(|process, mappings| {
+/// Pages of the main segment by node, as far as one process sees them.
+///
+/// On huge pages every process is asked for the most: processes share page tables
+/// (mm/hugetlb.c `huge_pmd_share`), so one sees what others have touched, and `HugetlbPages` tells
+/// only what it was the first to touch.
+pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u32, u64>>, Error> {
+    let sum = |pages: &BTreeMap<u32, u64>| pages.values().copied().fold(0, u64::saturating_add);
+    let mut most: Option<BTreeMap<u32, u64>> = None;
+    let first = that_touched_most(|process, mappings| {
         let pages = numa_maps::pages_by_node(process, mappings, check_for_interrupts);
-        Ok(absent_or(pages)?.ok())
-    })
+        let pages = absent_or(pages)?.ok();
+        if lies_on.is_huge() != Some(true) {
+            return Ok(pages);
+        }
+        let has_more =
+            |pages: &BTreeMap<_, _>| most.as_ref().is_none_or(|most| sum(pages) > sum(most));
+        if let Some(pages) = pages.filter(has_more) {
+            most = Some(pages);
+        }
+        Ok(None)
+    })?;
+    Ok(first.or(most))
 }
 
 /// The process with this PID. If it does not belong to this server, there is a warning and no row,

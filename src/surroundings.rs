@@ -81,7 +81,7 @@ pub(crate) fn read(
         asked_at_boot: NextBoot::read(&root)?,
         nodes,
         segment_nodes: if has_several_nodes {
-            processes::segment_pages_by_node()?
+            processes::segment_pages_by_node(facts.lies_on())?
         } else {
             None
         },
