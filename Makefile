@@ -15,11 +15,14 @@ export PG_CONFIG
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test test-versions test-kernels bench experiment fuzz setup
+.PHONY: all build demo test test-all test-versions test-kernels bench experiment fuzz setup
 all: build
 
 setup demo test fuzz:
 	@scripts/$@
+
+test-all:
+	@scripts/test --all
 
 test-versions:
 	@machines/versions/run $(VERSIONS)
