@@ -2,8 +2,9 @@
 # toolchain and environment are always the same: in another environment, cargo rebuilds every
 # dependency.
 
-ifneq ($(shell uname -s),Linux)
-$(error pg_hugeinfo reads the /proc and /sys of Linux: it builds and runs on Linux only)
+MACHINE := $(shell uname -s -m)
+ifneq ($(filter-out Linux x86_64 aarch64,$(MACHINE)),)
+$(error pg_hugeinfo reads the /proc and /sys of Linux, and was tried on x86-64 and arm64 alone: it does not build on "$(MACHINE)")
 endif
 
 # Exported for the scripts, too. They look again if PostgreSQL is not installed yet.
@@ -12,7 +13,12 @@ PG_CONFIG := $(shell scripts/pg-config)
 endif
 export PG_CONFIG
 
+comma := ,
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
+PG_VERSION := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --version))
+PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^PostgreSQL \([0-9]*\).*/\1/'))
+# Why it cannot be built for that PostgreSQL; empty if it can, or if there is none yet.
+REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) is of "$(PG_VERSION)",$(PG_CONFIG) does not tell a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
 .PHONY: all build demo test test-all test-versions test-kernels bench experiment fuzz setup
@@ -43,10 +49,8 @@ experiment:
 
 ifneq ($(wildcard $(PGXS)),)
 
-PG_VERSION := $(shell $(PG_CONFIG) --version)
-PG_MAJOR := $(shell echo '$(PG_VERSION)' | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
-ifeq ($(filter $(PG_MAJOR),15 16 17 18 19),)
-$(error pg_hugeinfo needs PostgreSQL 15 to 19, but $(PG_CONFIG) is of "$(PG_VERSION)". To choose another one: make PG_CONFIG=/path/to/pg_config)
+ifneq ($(REFUSED),)
+$(error $(REFUSED))
 endif
 
 # cargo pgrx puts the files below target/package-NN in the layout that they have below /, so two
@@ -93,7 +97,7 @@ else
 
 .PHONY: install uninstall installcheck clean
 build install uninstall installcheck:
-	@echo 'The build files of PostgreSQL (PGXS) are missing$(if $(PGXS),: no $(PGXS)). Run: make setup' >&2
+	@echo '$(or $(REFUSED),The build files of PostgreSQL (PGXS) are missing$(if $(PGXS),: no $(PGXS)). Run: make setup)' >&2
 	@exit 1
 
 clean:

@@ -14,6 +14,15 @@
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64"
+)))]
+compile_error!("pg_hugeinfo was tried on x86-64 and arm64 alone; it is not built for others");
+#[cfg(not(target_env = "gnu"))]
+compile_error!(
+    "pg_hugeinfo needs glibc: without memory it relies on what glibc keeps ready (src/postgres/memory.rs)"
+);
 
 mod error;
 mod files;
