@@ -22,6 +22,12 @@ pub(crate) enum Error {
     NotInteger(String),
     /// A setting has a value that this version of the extension does not know.
     Setting(&'static str),
+    /// The SQL objects of this database are not those that the library serves.
+    OtherVersion {
+        library: &'static str,
+        objects: String,
+        is_library_older: bool,
+    },
     /// The sample is too short or too long.
     SampleLength,
     /// Settings to plan are NULL.

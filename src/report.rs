@@ -13,9 +13,9 @@ impl From<Error> for ErrorReport {
             ERRCODE_CONFIG_FILE_ERROR, ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
             ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
             ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ERRCODE_OUT_OF_MEMORY,
-            ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR, ERRCODE_UNDEFINED_FILE,
-            ERRCODE_UNDEFINED_OBJECT,
+            ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
+            ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
         };
         const REPORT: &str = "pg_hugeinfo does not know this format of the file. Please report it with the text of the file and the kernel version.";
         const VALUES: &str = "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
@@ -49,6 +49,19 @@ impl From<Error> for ErrorReport {
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
                 Some("Update pg_hugeinfo to a version that supports this PostgreSQL release.".to_owned()),
+            ),
+            Error::OtherVersion {
+                library,
+                objects,
+                is_library_older,
+            } => (
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("extension pg_hugeinfo is version {objects} in this database, but its library is version {library}"),
+                Some(if is_library_older {
+                    format!("Connect again: an old session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
+                } else {
+                    "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()
+                }),
             ),
             Error::SampleLength => (
                 ERRCODE_INVALID_PARAMETER_VALUE,

@@ -64,12 +64,14 @@ my $bare = PostgreSQL::Test::Cluster->new('bare');
 $bare->init;
 $bare->start;
 
-# As an extension was before some of its columns came.
+# As an extension was before some of its columns came. Its library would answer only objects of its
+# own version.
 my $older = new_server('older', huge_pages => 'off');
 $older->safe_psql('postgres', q{
 	ALTER EXTENSION pg_hugeinfo DROP VIEW hugeinfo_status;
 	ALTER VIEW hugeinfo_status RENAME TO newer;
-	CREATE VIEW hugeinfo_status AS SELECT status, reason, in_use FROM newer;
+	CREATE TABLE said AS SELECT status, reason, in_use FROM newer;
+	CREATE VIEW hugeinfo_status AS SELECT * FROM said;
 	ALTER EXTENSION pg_hugeinfo ADD VIEW hugeinfo_status;
 	UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'pg_hugeinfo'});
 

@@ -27,3 +27,4 @@ pub(crate) mod settings_on_disk;
 pub(crate) mod standing;
 pub(crate) mod text;
 pub(crate) mod values;
+pub(crate) mod versions;

@@ -12,9 +12,9 @@ use crate::{
     postgres::{
         call::{Call, kept},
         interrupts::check_for_interrupts,
-        memory::with_room,
     },
     processes::{self, Member, Server},
+    views::answer,
 };
 
 /// A row for each process: the postmaster, the logger and all others. Two small reads each, of
@@ -68,7 +68,7 @@ fn hugeinfo_backends() -> Result<
             bigint(member.stat.start_ticks)?,
         )))
     };
-    Ok(TableIterator::new(with_room(|| processes::all(row))?))
+    Ok(TableIterator::new(answer(|| processes::all(row))?))
 }
 
 /// `oom_score` and `oom_score_adj` of the process with this PID and start; NULL if this server has
@@ -98,7 +98,7 @@ fn hugeinfo_oom_scores(
         let score_adj = absent_or(oom_score::score_adj(&process, buffer))?.ok();
         Ok::<_, Error>(Some(vec![score, score_adj]))
     };
-    Ok(with_room(scores)?)
+    answer(scores)
 }
 
 extension_sql_file!(

@@ -6,10 +6,8 @@ use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     machine,
-    postgres::{
-        encoding::{shown, shown_in},
-        memory::with_room,
-    },
+    postgres::encoding::{shown, shown_in},
+    views::answer,
 };
 
 /// The most important checks first. Reads the host, every process of this server and the title of
@@ -57,7 +55,7 @@ fn hugeinfo_checks() -> Result<
         });
         Ok::<_, Error>(rows.collect::<Vec<_>>())
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_checks.sql", requires = [hugeinfo_checks]);

@@ -22,12 +22,12 @@ use crate::{
     machine,
     numbers::{bigint, bigint_or_null},
     postgres::{
-        memory::with_room,
         places::data_directory,
         server::{dynamic_control, system_v_key},
         settings::setting,
     },
     processes,
+    views::answer,
 };
 
 /// One pass over the processes, `stat` and `status` of each, and some small files. No walk of page
@@ -76,7 +76,7 @@ fn hugeinfo_footprint() -> Result<
             bigint_or_null(seen.total_when_full())?,
         ))
     };
-    Ok(TableIterator::once(with_room(row)?))
+    Ok(TableIterator::once(answer(row)?))
 }
 
 /// Of the server's processes, and their numbers.

@@ -12,8 +12,9 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint_or_null, pid_or_error},
-    postgres::{encoding::is_utf8_database, interrupts::check_for_interrupts, memory::with_room},
+    postgres::{encoding::is_utf8_database, interrupts::check_for_interrupts},
     processes,
+    views::answer,
 };
 
 /// Processes by PID, then mounts, then the unexplained rest of each pool. Looks at each process of
@@ -93,7 +94,7 @@ fn hugeinfo_holders() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_holders.sql", requires = [hugeinfo_holders]);

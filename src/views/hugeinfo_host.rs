@@ -6,7 +6,8 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     numbers::{bigint, bigint_or_null, integer_or_null},
-    postgres::{encoding::shown, memory::with_room},
+    postgres::encoding::shown,
+    views::answer,
 };
 
 /// One row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
@@ -76,7 +77,7 @@ fn hugeinfo_host() -> Result<
             integer_or_null(processors)?,
         ))
     };
-    Ok(TableIterator::once(with_room(row)?))
+    Ok(TableIterator::once(answer(row)?))
 }
 
 extension_sql_file!("hugeinfo_host.sql", requires = [hugeinfo_host]);

@@ -14,10 +14,10 @@ use crate::{
     numbers::{bigint_or_null, pid_or_error},
     postgres::{
         encoding::{is_utf8_database, shown},
-        memory::with_room,
         roles::may_read_server_files,
     },
     processes,
+    views::answer,
 };
 
 /// The servers, by PID. Reads `stat` of each process of the host, except this server's children,
@@ -80,7 +80,7 @@ fn hugeinfo_instances() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_instances.sql", requires = [hugeinfo_instances]);

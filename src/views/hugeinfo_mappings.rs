@@ -29,6 +29,7 @@ use crate::{
         server::{shim_address, subject},
     },
     processes,
+    views::answer,
 };
 
 overloads! {
@@ -165,7 +166,7 @@ impl Shown {
 /// The PID of the postmaster; in single-user mode, of this process.
 #[pg_extern(stable, parallel_safe)]
 fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
-    Ok(pid_or_error(postgres::processes::parent_pid())?)
+    answer(|| pid_or_error(postgres::processes::parent_pid()))
 }
 
 extension_sql_file!(

@@ -3,11 +3,7 @@
 use hugeinfo::linux::{error::absent_or, meminfo, root::Root};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::{
-    error::Error,
-    numbers::bigint_or_null,
-    postgres::{encoding::shown, memory::with_room},
-};
+use crate::{error::Error, numbers::bigint_or_null, postgres::encoding::shown, views::answer};
 
 /// The lines of `/proc/meminfo`, in the kernel's order; no row if it is missing or may not be read.
 ///
@@ -36,7 +32,7 @@ fn hugeinfo_meminfo() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_meminfo.sql", requires = [hugeinfo_meminfo]);

@@ -12,8 +12,9 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint, bigint_or_null},
-    postgres::{interrupts::check_for_interrupts, memory::with_room},
+    postgres::interrupts::check_for_interrupts,
     processes,
+    views::answer,
 };
 
 /// Node by node, small pages first. No row: the kernel has no NUMA support, or `/sys` cannot be
@@ -74,7 +75,7 @@ fn hugeinfo_numa() -> Result<
         }
         Ok::<_, Error>(rows)
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_numa.sql", requires = [hugeinfo_numa]);

@@ -12,7 +12,8 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint, bigint_or_null},
-    postgres::{interrupts::check_for_interrupts, memory::with_room},
+    postgres::interrupts::check_for_interrupts,
+    views::answer,
 };
 
 /// The nodes by number. No row: the kernel has no NUMA support, or `/sys` cannot be read. Reads two
@@ -55,7 +56,7 @@ fn hugeinfo_numa_nodes() -> Result<
         };
         numbers.into_iter().map(row).collect::<Result<Vec<_>, _>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_numa_nodes.sql", requires = [hugeinfo_numa_nodes]);

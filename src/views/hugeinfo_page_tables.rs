@@ -10,8 +10,9 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint, bigint_or_null},
-    postgres::{memory::with_room, settings::max_connections},
+    postgres::settings::max_connections,
     processes,
+    views::answer,
 };
 
 /// A row for small pages and for each huge page size, smallest first.
@@ -57,7 +58,7 @@ fn hugeinfo_page_tables() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!(

@@ -9,7 +9,8 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     numbers::bigint_or_null,
-    postgres::{encoding::shown, memory::with_room, server::subject},
+    postgres::{encoding::shown, server::subject},
+    views::answer,
 };
 
 /// The host, then the control groups of the postmaster for memory, nearest first.
@@ -74,7 +75,7 @@ fn hugeinfo_pressure() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_pressure.sql", requires = [hugeinfo_pressure]);

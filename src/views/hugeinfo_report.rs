@@ -22,13 +22,13 @@ use crate::{
         catalogue::may_plan,
         clock::utc_now,
         interrupts::check_for_interrupts,
-        memory::with_room,
         restored::is_in_recovery,
         roles::may_read_server_files,
         server::subject,
         settings::setting,
     },
     processes::Member,
+    views::answer,
 };
 
 /// What `hugeinfo_checks` looks at, looked at once, and who is connected. With `redact` the page
@@ -37,11 +37,11 @@ use crate::{
 /// Errors: as `hugeinfo_status`. What is missing or denied is said on the page.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_report(redact: default!(bool, false)) -> Result<String, ErrorReport> {
-    Ok(with_room(|| {
+    answer(|| {
         let seen = seen()?;
         check_for_interrupts();
-        Ok::<_, Error>(page(seen, redact))
-    })?)
+        Ok(page(seen, redact))
+    })
 }
 
 fn seen() -> Result<Subject, Error> {

@@ -3,11 +3,14 @@
 use hugeinfo::{linux::root::Root, server::sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::postgres::{encoding::shown, memory::with_room, server::subject};
+use crate::{
+    postgres::{encoding::shown, server::subject},
+    views::answer,
+};
 
 /// The sources of the postmaster and this backend, then those of the host, each tried.
 ///
-/// Raises no error: a source that cannot be read is a result.
+/// A source that cannot be read is a result, not an error.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_sources() -> Result<
@@ -22,7 +25,7 @@ fn hugeinfo_sources() -> Result<
     >,
     ErrorReport,
 > {
-    let sources = with_room(|| sources::probe(&Root::system(), &subject()));
+    let sources = answer(|| Ok(sources::probe(&Root::system(), &subject())))?;
     let rows: Vec<_> = sources
         .into_iter()
         .map(|source| {

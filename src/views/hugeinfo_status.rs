@@ -8,10 +8,7 @@ use hugeinfo::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::Error,
-    machine,
-    numbers::bigint_or_null,
-    postgres::{encoding::shown, memory::with_room},
+    error::Error, machine, numbers::bigint_or_null, postgres::encoding::shown, views::answer,
 };
 
 /// One row: whether huge pages back the main segment, whether a restart would get them, and what is
@@ -75,7 +72,7 @@ fn hugeinfo_status() -> Result<
             shown(verdict.reason),
         ))
     };
-    Ok(TableIterator::once(with_room(row)?))
+    Ok(TableIterator::once(answer(row)?))
 }
 
 /// What to type if `hugeinfo_status()` finds something wrong; else NULL. A separate function, so
@@ -90,7 +87,7 @@ fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
         let steps = diagnosis::remedy(&machine);
         Ok::<_, Error>(words::remedy(&machine, &steps).map(shown))
     };
-    Ok(with_room(remedy)?)
+    answer(remedy)
 }
 
 extension_sql_file!(

@@ -3,11 +3,7 @@
 use hugeinfo::linux::{error::absent_or, root::Root, vmstat};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::{
-    error::Error,
-    numbers::bigint,
-    postgres::{encoding::shown, memory::with_room},
-};
+use crate::{error::Error, numbers::bigint, postgres::encoding::shown, views::answer};
 
 /// The lines of `/proc/vmstat`, in the kernel's order; no row if it is missing or may not be read.
 ///
@@ -32,7 +28,7 @@ fn hugeinfo_vmstat() -> Result<
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };
-    Ok(TableIterator::new(with_room(rows)?))
+    Ok(TableIterator::new(answer(rows)?))
 }
 
 extension_sql_file!("hugeinfo_vmstat.sql", requires = [hugeinfo_vmstat]);

@@ -25,3 +25,19 @@ mod hugeinfo_vmstat;
 mod overloads;
 mod planned;
 mod pool;
+
+use pgrx::pg_sys::panic::ErrorReport;
+
+use crate::{
+    error::Error,
+    postgres::{memory::with_room, versions},
+};
+
+/// The body of every function.
+fn answer<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, ErrorReport> {
+    let checked = || {
+        versions::check()?;
+        body()
+    };
+    Ok(with_room(checked)?)
+}

@@ -1,0 +1,87 @@
+//! Whether the SQL objects of this database fit this library.
+//!
+//! A package replaces the library for all databases at once; `ALTER EXTENSION` replaces the objects
+//! of one database. Rows go from one to the other column by column, without names: with other
+//! columns an answer would be wrong, or would read memory that is not there.
+
+use pgrx::{FromDatum, pg_sys};
+
+use crate::error::Error;
+
+const LIBRARY: &str = env!("CARGO_PKG_VERSION");
+
+/// The oldest version of the objects whose columns and arguments are those of this library. A
+/// release that changes some sets it to its own version.
+const OLDEST: Version = [0, 1, 0];
+
+type Version = [u32; 3];
+
+/// Errors: the objects are older than what this library serves, or newer than the library.
+pub(crate) fn check() -> Result<(), Error> {
+    let Some(objects) = of_objects() else {
+        return Ok(());
+    };
+    let number = parse(&objects);
+    if number.is_some_and(|number| number >= OLDEST) && number <= parse(LIBRARY) {
+        return Ok(());
+    }
+    Err(Error::OtherVersion {
+        library: LIBRARY,
+        is_library_older: number > parse(LIBRARY),
+        objects,
+    })
+}
+
+/// Without what follows a hyphen, as in `0.2.0-dev`.
+fn parse(version: &str) -> Option<Version> {
+    let mut numbers = version.split('-').next()?.split('.').map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    let version = [next()?, next()?, next()?];
+    numbers.next().is_none().then_some(version)
+}
+
+/// `None`: there is no such extension, as if a function was created by hand.
+///
+/// By the index, since each call of a function pays for it.
+#[allow(clippy::cast_possible_truncation)]
+fn of_objects() -> Option<String> {
+    const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock.cast_signed();
+    // SAFETY: as PostgreSQL reads its catalogue (extension.c `get_extension_oid`). The key lives as
+    // long as the scan, and the text is copied before the tuple goes. If PostgreSQL raises an
+    // error, the transaction gives back lock and scan.
+    unsafe {
+        let relation = pg_sys::table_open(pg_sys::ExtensionRelationId, LOCK);
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &raw mut key,
+            pg_sys::Anum_pg_extension_extname as pg_sys::AttrNumber,
+            pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber,
+            pg_sys::F_NAMEEQ.into(),
+            pg_sys::Datum::from(c"pg_hugeinfo".as_ptr()),
+        );
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            pg_sys::ExtensionNameIndexId.into(),
+            true,
+            std::ptr::null_mut(),
+            1,
+            &raw mut key,
+        );
+        let tuple = pg_sys::systable_getnext(scan);
+        let version = if tuple.is_null() {
+            None
+        } else {
+            let mut is_null = false;
+            let datum = pg_sys::heap_getattr(
+                tuple,
+                pg_sys::Anum_pg_extension_extversion.cast_signed(),
+                (*relation).rd_att,
+                &mut is_null,
+            );
+            String::from_datum(datum, is_null)
+        };
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, LOCK);
+        version
+    }
+}
