@@ -8,7 +8,7 @@ use hugeinfo::{
         boot::NextBoot,
         buddyinfo,
         cgroup::{self, memory},
-        error::{Absent, absent_or},
+        error::{Absence, Absent, absent_or},
         numa::node,
         process::{
             Process, children, limits, oom_score, smaps,
@@ -55,7 +55,7 @@ pub(crate) fn read(
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     let mut buffer = Vec::new();
-    let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
+    let postmaster = postmaster(&root)?;
     let oom_score_adj = match &postmaster {
         Ok(postmaster) => absent_or(oom_score::score_adj(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
@@ -116,7 +116,7 @@ pub(crate) fn for_status(
     settings_wait_for_restart: bool,
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
-    let postmaster = absent_or(Process::open(&root, postgres::processes::parent_pid()))?;
+    let postmaster = postmaster(&root)?;
     let memory_limits = match &postmaster {
         Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
@@ -177,7 +177,7 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
 
 /// The other servers of this host, and whether there may be more.
 fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
-    let own = processes::postmaster(root)?;
+    let own = postmaster(root)?.ok().map(|process| process.pid());
     let servers = absent_or(processes::servers_of_host(root, own))?;
     let sight = sight::read(root)?;
     let others = servers.map(|all| {
@@ -185,6 +185,20 @@ fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Err
         others.filter(|server| Some(server.pid) != own).collect()
     });
     Ok((others, sight))
+}
+
+/// The postmaster's directory in `/proc`. Missing where that number is somebody else's, since
+/// `/proc` is of another PID namespace.
+fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
+    let pid = postgres::processes::parent_pid();
+    Ok(match absent_or(children::is_ours(root, pid))? {
+        Ok(true) => absent_or(Process::open(root, pid))?,
+        Ok(false) => Err(Absent {
+            path: format!("/proc/{pid} of this PID namespace").into(),
+            why: Absence::Missing,
+        }),
+        Err(absent) => Err(absent),
+    })
 }
 
 /// Enough processes to tell how much of the segment has been touched: the checkpointer is one of

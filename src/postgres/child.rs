@@ -232,7 +232,8 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
 /// The reading end, which is non-blocking, and the child's end.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&read, true)?;
+    // By fcntl: a sandbox may forbid every ioctl.
+    rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK)?;
     Ok((read, above_standard(write)?))
 }
 
@@ -244,7 +245,10 @@ fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
 
 /// PostgreSQL 15 opens many of its files without close-on-exec.
 fn open_descriptors() -> io::Result<Vec<RawFd>> {
-    let numbers = std::fs::read_dir("/proc/self/fd")?
+    const DIRECTORY: &str = "/proc/self/fd";
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{DIRECTORY}: {error}"));
+    let numbers = std::fs::read_dir(DIRECTORY)
+        .map_err(named)?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(numbers.collect())
 }

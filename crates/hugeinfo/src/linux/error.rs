@@ -29,6 +29,8 @@ pub enum Absence {
     Missing,
     /// The file may not be read (`EACCES`, `EPERM`).
     Denied,
+    /// `/sys` is not mounted, so that nobody knows whether the kernel has it.
+    NotMounted,
     /// It exists, but is not the file that the machine boots with.
     OfAnotherRoot,
 }
@@ -39,6 +41,7 @@ impl fmt::Display for Absent {
         match self.why {
             Absence::Missing => write!(f, "{path} is missing"),
             Absence::Denied => write!(f, "{path} may not be read"),
+            Absence::NotMounted => write!(f, "{path} cannot be seen: /sys is not mounted here"),
             Absence::OfAnotherRoot => {
                 write!(f, "{path} is not the host's own here, as in a container")
             }

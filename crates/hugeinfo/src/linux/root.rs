@@ -9,7 +9,10 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::linux::{error::ReadError, growth::TryPush};
+use crate::linux::{
+    error::{Absence, Absent, ReadError},
+    growth::TryPush,
+};
 
 /// Most of the kernel's files are shorter, and come with one read.
 const FIRST_READ: usize = 4096;
@@ -53,6 +56,16 @@ impl Root {
         Ok(bytes)
     }
 
+    /// The same of a file in which the kernel always writes something. An empty one counts as
+    /// missing: containers and sandboxes mask files with `/dev/null`.
+    pub(crate) fn read_filled(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        match self.read(path)? {
+            bytes if bytes.is_empty() => Err(ReadError::missing(self.path(path))),
+            bytes => Ok(bytes),
+        }
+    }
+
     /// Bytes that a file takes where it lies: of one in memory, what it has of it, swapped out or
     /// not.
     pub(crate) fn allocated(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
@@ -63,7 +76,7 @@ impl Root {
         }
     }
 
-    /// Reads a file and makes facts of it. Parsers of whole files say in which line they failed.
+    /// Reads a file as [`Self::read_filled`] and makes facts of it. Parsers of whole files say in which line they failed.
     pub(crate) fn parse<T>(
         &self,
         path: impl AsRef<Path>,
@@ -71,7 +84,7 @@ impl Root {
         parse: impl FnOnce(&[u8]) -> Result<T, usize>,
     ) -> Result<T, ReadError> {
         let path = path.as_ref();
-        parse(&self.read(path)?).map_err(|line| ReadError::Malformed {
+        parse(&self.read_filled(path)?).map_err(|line| ReadError::Malformed {
             path: self.path(path),
             line,
             problem: expected,
@@ -113,6 +126,21 @@ impl Root {
             }
         }
         Ok(names)
+    }
+
+    /// The same of a directory of `/sys` that some kernels lack, which is another thing than a
+    /// `/sys` that is not mounted.
+    pub(crate) fn names_in_sys(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        self.names(path).map_err(|error| match error {
+            ReadError::Absent(Absent {
+                path,
+                why: Absence::Missing,
+            }) if !self.path("sys/kernel").is_dir() => ReadError::Absent(Absent {
+                path,
+                why: Absence::NotMounted,
+            }),
+            other => other,
+        })
     }
 }
 

@@ -42,7 +42,7 @@ pub struct SizeModes {
 /// Errors: absent if the kernel has no transparent huge pages, or `/sys` is not mounted or
 /// hidden.
 pub fn read(root: &Root) -> Result<Modes, ReadError> {
-    let names = root.names(DIRECTORY)?;
+    let names = root.names_in_sys(DIRECTORY)?;
     let mode = |file: &str| read_mode(root, &format!("{DIRECTORY}/{file}"));
     let mut sizes = names
         .iter()

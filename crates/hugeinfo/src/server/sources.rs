@@ -73,7 +73,7 @@ impl Availability {
     fn of_error(error: &ReadError) -> Self {
         match error {
             ReadError::Absent(absent) => match absent.why {
-                Absence::Missing | Absence::OfAnotherRoot => Self::Missing,
+                Absence::Missing | Absence::NotMounted | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
             },
             ReadError::Io { .. }

@@ -30,12 +30,12 @@ pub struct Kernel {
 impl Kernel {
     /// Of a root: the kernel that runs.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let release = absent_or(root.read("proc/sys/kernel/osrelease"))?.ok();
+        let release = absent_or(root.read_filled("proc/sys/kernel/osrelease"))?.ok();
         let sizes = absent_or(root.names(hugepages::DIRECTORY))?.ok();
-        let memory = absent_or(root.read("proc/meminfo"))?.ok();
+        let memory = absent_or(root.read_filled("proc/meminfo"))?.ok();
         let default = memory.as_ref().and_then(|text| meminfo::parse(text).ok());
         let default = default.and_then(|m| m.default_huge_page_bytes);
-        let command_line = absent_or(root.read("proc/cmdline"))?.unwrap_or_default();
+        let command_line = absent_or(root.read_filled("proc/cmdline"))?.unwrap_or_default();
         let is_named = parameters(&command_line).any(|p| p.is("default_hugepagesz"));
         Ok(Self {
             version: release.and_then(|r| parse_version(&r)).unwrap_or(NEWEST),

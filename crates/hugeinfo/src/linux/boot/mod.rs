@@ -79,7 +79,7 @@ impl Sources {
             Err(absent) => return Ok(Err(absent)),
         };
         let kernel = Kernel::read(root)?;
-        let command_line = absent_or(root.read(COMMAND_LINE))?;
+        let command_line = absent_or(root.read_filled(COMMAND_LINE))?;
         let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
         let mut sysctl = drop_ins::read(root, "sysctl.d")?;
         if !has_systemd {

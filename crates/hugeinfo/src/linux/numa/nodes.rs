@@ -15,7 +15,7 @@ pub const DIRECTORY: &str = "/sys/devices/system/node";
 ///
 /// Errors: absent if the kernel has no NUMA support, or `/sys` is not mounted or hidden.
 pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
-    let names = root.names(DIRECTORY)?;
+    let names = root.names_in_sys(DIRECTORY)?;
     let mut nodes: Vec<u32> = names.iter().filter_map(|name| parse_name(name)).collect();
     if nodes.is_empty() {
         return Err(ReadError::missing(root.path(DIRECTORY)));
