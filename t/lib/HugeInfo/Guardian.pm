@@ -42,6 +42,7 @@ sub _obey
 	return HugeInfo::Machine::mount_hugetlbfs($1, $2, $3) if $line =~ /^hugetlbfs (\S+) (\d+) ([\w=,]*)$/;
 	return HugeInfo::Machine::page_out(_own($dir, $1)) if $line =~ /^page_out (\d+)$/;
 	return HugeInfo::Machine::set_oom_score_adj(_own($dir, $1), $2) if $line =~ /^oom_score_adj (\d+) (-?\d+)$/;
+	return HugeInfo::Machine::start_hidden($user, $1, $2) if $line =~ m{^start_hidden (\Q$dir\E/[\w/.-]+) (\Q$dir\E/[\w/.-]+)$};
 	return HugeInfo::Machine::type_in($1) if $line =~ /^type (.+)$/;
 	return HugeInfo::Walks::start($dir, $user, split / /, $1) if $line =~ m{^walks ([a-z_]+=[\w./:-]+(?: [a-z_]+=[\w./:-]+)*)$};
 	die "not understood: $line\n";

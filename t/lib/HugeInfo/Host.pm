@@ -35,6 +35,7 @@ END
 }
 
 use HugeInfo::Checks ();
+use HugeInfo::Contained ();
 use HugeInfo::Guardian;
 use HugeInfo::Kernel;
 use HugeInfo::Namespace ();
@@ -49,7 +50,8 @@ INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
 
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group needs_host cannot pools_of_one_size
-  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks);
+  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks
+  start_hidden);
 
 sub import
 {
@@ -181,6 +183,9 @@ sub mount_hugetlbfs { my ($kb, $options) = @_; return _ask('hugetlbfs ' . HugeIn
 sub page_out { my ($pid) = @_; return _ask("page_out $pid") }
 
 sub set_oom_score_adj { my ($pid, $value) = @_; return _ask("oom_score_adj $pid $value") }
+
+# Starts the server of a data directory where /proc hides the processes of other users.
+sub start_hidden { my ($data, $log) = @_; return _ask("start_hidden $data $log") }
 
 # A line of a remedy that root is to type.
 sub type_in { my ($line) = @_; return _ask("type $line") }

@@ -137,6 +137,21 @@ sub page_out
 
 sub set_oom_score_adj { my ($pid, $value) = @_; return write_kernel("/proc/$pid/oom_score_adj", $value) }
 
+# A server of the test's, in a mount namespace of its own where /proc hides the processes of other
+# users. It ends like the test's other servers.
+sub start_hidden
+{
+	my ($user, $data, $log) = @_;
+	my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
+	my $pid = fork // die "fork: $!\n";
+	return $pid if $pid;
+	$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP QUIT PIPE);
+	open $_, '+<', '/dev/null' or POSIX::_exit(1) for \*STDIN, \*STDOUT, \*STDERR;
+	exec qw(unshare --mount --propagation private sh -c), 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', 'sh',
+	  'setpriv', "--reuid=$uid", "--regid=$gid", qw(--init-groups --inh-caps=-all), 'sh', '-c', 'exec postgres -D "$0" >>"$1" 2>&1', $data, $log
+	  or POSIX::_exit(1);
+}
+
 # A line of a remedy, typed as it stands. Only those whose effects are put back.
 sub type_in
 {

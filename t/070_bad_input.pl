@@ -1,0 +1,271 @@
+# Surroundings that hide, forbid or mix things up: a sandbox without ioctl, no /sys, no /proc, files
+# that are masked, processes that are hidden, a library of another version, machine or PostgreSQL.
+# Every answer is right or unknown, and every error says what is wrong.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use File::Temp ();
+
+# `make` with stand-ins for the programs that it asks, while this process may still read the
+# checkout.
+my %make;
+
+BEGIN
+{
+	my $dir = File::Temp::tempdir(CLEANUP => 1);
+	my $stand_in = sub {
+		my ($name, $script) = @_;
+		open my $fh, '>', "$dir/$name" or die "$dir/$name: $!\n";
+		print $fh "#!/bin/sh\n$script\n";
+		close $fh;
+		chmod 0755, "$dir/$name";
+		return "$dir/$name";
+	};
+	my $pgxs = $stand_in->('pgxs.mk', '');
+	my $make = sub { my ($with) = @_; return scalar `cd '$FindBin::RealBin/..' && $with make --dry-run build 2>&1` . ($? ? 'failed' : 'done') };
+	my $pg_config = sub {
+		my ($name, $version, $pgxs) = @_;
+		return 'PG_CONFIG=' . $stand_in->($name, qq([ "\$1" = --version ] && echo '$version'; [ "\$1" = --pgxs ] && echo $pgxs; true));
+	};
+	$make{'PostgreSQL 14'} = $make->($pg_config->('old', 'PostgreSQL 14.1', $pgxs));
+	$make{'PostgreSQL 14 without build files'} = $make->($pg_config->('bare', 'PostgreSQL 14.1', '/nonexistent'));
+	$make{'PostgreSQL 20'} = $make->($pg_config->('new', 'PostgreSQL 20devel', $pgxs));
+	$make{'what is no pg_config'} = $make->($pg_config->('odd', 'hello', $pgxs));
+	$make{'what fails'} = $make->('PG_CONFIG=/nonexistent/pg_config');
+	$stand_in->('uname', 'echo Linux riscv64');
+	$make{'another machine'} = $make->("PATH=$dir:\$PATH");
+	$stand_in->('uname', 'echo Darwin arm64');
+	$make{'another system'} = $make->("PATH=$dir:\$PATH");
+}
+
+use HugeInfo::Host;
+use HugeInfo::Contained;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+for (
+	[ 'PostgreSQL 14', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 14\.1"\. To choose another one: make PG_CONFIG=/ ],
+	[ 'PostgreSQL 14 without build files', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 14\.1"/ ],
+	[ 'PostgreSQL 20', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 20devel"/ ],
+	[ 'what is no pg_config', qr/needs PostgreSQL 15 to 19, but \S+ is of "hello"/ ],
+	[ 'what fails', qr{/nonexistent/pg_config does not tell a version of PostgreSQL} ],
+	[ 'another machine', qr/x86-64 and arm64 alone: it does not build on "Linux riscv64"/ ],
+	[ 'another system', qr/does not build on "Darwin arm64"/ ])
+{
+	my ($with, $said) = @$_;
+	like($make{$with}, $said, "make with $with: says why it stops");
+	unlike($make{$with}, qr/cargo/, "make with $with: builds nothing");
+}
+
+my $kb = default_page_kb();
+my $node = new_server('inside', huge_pages => 'off');
+my $need = $kb && required_pages($node, $kb);
+my @objects = split /\n/, $node->safe_psql('postgres', q{
+	SELECT d.objid::regclass::text FROM pg_depend AS d JOIN pg_extension AS e ON d.refobjid = e.oid JOIN pg_class AS c ON d.objid = c.oid
+	WHERE d.refclassid = 'pg_extension'::regclass AND d.classid = 'pg_class'::regclass AND e.extname = 'pg_hugeinfo' AND c.relkind = 'v'
+	UNION ALL SELECT unnest('{hugeinfo_plan(),hugeinfo_memory(),hugeinfo_report()}'::text[])});
+$node->stop;
+
+# Where the server lies, as the kernel says: right, or unknown; and no object raises an error, but
+# for such a one.
+sub compare_all
+{
+	my ($postmaster, $name, $allowed) = @_;
+	my $real = segment($postmaster);
+	my %real = (
+		in_use => $real->{page_bytes} > base_page() ? 't' : 'f', page_size_bytes => $real->{page_bytes}, segment_bytes => $real->{bytes},
+		segment_pages => $real->{bytes} / $real->{page_bytes});
+	my $sql = HugeInfo::Session->new($node);
+	my ($status) = $sql->rows('SELECT * FROM hugeinfo_status');
+	my %seen = map { $_ => $status->{$_} } keys %real;
+	is_deeply(\%seen, { map { $_ => defined $seen{$_} ? $real{$_} : undef } keys %real }, "$name: hugeinfo_status is right or unknown")
+	  or diag($status->{reason});
+	isnt($status->{status}, 'ok', "$name: what is unknown is not ok") if grep { !defined } values %seen;
+	for my $object (@objects)
+	{
+		my ($state, $error) = $sql->error_of("SELECT count(o) FROM $object AS o");
+		$state && $allowed ? like($error, $allowed, "$name: $object") : is($state, '', "$name: $object") or diag($error);
+	}
+	my ($checks, $error) = $sql->query(q(SELECT string_agg(concat_ws(' ', name, status, finding), E'\n') FROM hugeinfo_checks));
+	note("$status->{status}: $status->{reason}\n$checks$error");
+	return ($sql, $status);
+}
+
+# Within SKIP: what the stopped server starts on next.
+sub on_pages
+{
+	my ($pages, $name) = @_;
+	if ($pages eq 'huge')
+	{
+		needs_host($name);
+		pools_of_one_size($kb, $need);
+	}
+	return configure($node, huge_pages => $pages eq 'huge' ? 'on' : 'off');
+}
+
+sub check_of { my ($sql, $name) = @_; return ($sql->rows("SELECT * FROM hugeinfo_checks WHERE name = '$name'"))[0] }
+
+# A seccomp filter under which every ioctl fails with this number.
+my $WITHOUT_IOCTL = <<'PERL';
+use strict;
+use warnings;
+my ($errno, @command) = @ARGV;
+my ($prctl, $ioctl) = `uname -m` =~ /^x86_64/ ? (157, 16) : (167, 29);
+# struct sock_filter: code, true, false, k
+my @program = map { pack 'S C C L', @$_ } [ 0x20, 0, 0, 0 ], [ 0x15, 0, 1, $ioctl ], [ 0x06, 0, 0, 0x0005_0000 | $errno ], [ 0x06, 0, 0, 0x7fff_0000 ];
+my $program = join '', @program;
+syscall($prctl, 38, 1, 0, 0, 0) == 0 or die "no_new_privs: $!\n";
+syscall($prctl, 22, 2, pack('S x6 P', scalar @program, $program), 0, 0) == 0 or die "seccomp: $!\n";
+exec @command or die "@command: $!\n";
+PERL
+
+for my $pages ('small', 'huge')
+{
+	for ([ 'EPERM', 1 ], [ 'ENOSYS', 38 ])
+	{
+		SKIP:
+		{
+			my ($what, $errno) = @$_;
+			my $name = "ioctl fails with $what, $pages pages";
+			on_pages($pages, $name);
+			in_namespace($node, $name, [ $^X, '-e', $WITHOUT_IOCTL, $errno ], sub {
+				my ($postmaster) = @_;
+				my ($sql, $status) = compare_all($postmaster, $name);
+				is($status->{in_use}, $pages eq 'huge' ? 't' : 'f', "$name: in_use is known");
+				isnt($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY')), 'ok', "$name: hugeinfo_sources says so");
+				is($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source IN ('maps', 'smaps'))), 'ok', "$name: what is taken instead");
+				is($sql->value(q(SELECT sum(size_bytes) FROM hugeinfo_own_mappings WHERE kind = 'main segment')), segment($postmaster)->{bytes}, "$name: hugeinfo_own_mappings");
+				$sql->close;
+			});
+		}
+	}
+}
+
+# Of a directory nothing is left, of a file no byte, as runtimes of containers mask them.
+my @masked = ([ 'no /sys', '-t tmpfs none /sys' ], [ 'no /proc', '-t tmpfs none /proc' ], [ 'neither /proc nor /sys', '-t tmpfs none /sys', '-t tmpfs none /proc' ]);
+push @masked, map { [ "nothing in $_", "--bind /dev/null $_" ] } qw(/proc/meminfo /proc/vmstat /proc/sys/vm/overcommit_memory /proc/uptime /proc/cmdline /proc/buddyinfo),
+  map { ($_, "$_/nr_hugepages") } map { "/sys/kernel/mm/hugepages/hugepages-${_}kB" } $kb // ();
+$_->[0] =~ m{hugepages-\d+kB$} and @$_ = ('no file of a pool', "-t tmpfs none /sys/kernel/mm/hugepages/hugepages-${kb}kB") for @masked;
+for my $pages ('small', 'huge')
+{
+	for (@masked)
+	{
+		SKIP:
+		{
+			my ($what, @mounts) = @$_;
+			my $name = "$what, $pages pages";
+			on_pages($pages, $name);
+			my $missing = namespaces_missing(qw(--user --map-current-user --keep-caps --mount));
+			cannot("$name: $missing") if $missing;
+			in_namespace($node, $name, with_mounts(\@mounts), sub {
+				my ($postmaster) = @_;
+				my ($sql, $status) = compare_all($postmaster, $name, $what =~ m{/proc\b(?!/)} ? qr{ERROR:  58P01: .*/proc/self} : undef);
+				if ($what eq 'no /sys')
+				{
+					is(check_of($sql, $_)->{status}, 'unknown', "$name: $_") for qw(thp_private thp_shared numa_segment);
+				}
+				$sql->close;
+			});
+		}
+	}
+}
+
+SKIP:
+{
+	my $name = 'processes of others are hidden';
+	on_pages('huge', $name);
+	start_hidden($node->data_dir, $node->logfile);
+	until_true(sub { !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) }) or die "$name: no server\n";
+	my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
+	my ($sql, $status) = compare_all($postmaster, $name);
+	is($sql->value(q(SELECT count(*) FROM pg_ls_dir('/proc') AS d WHERE d = '1')), 0, "$name: process 1 is");
+	is($status->{in_use}, 't', "$name: in_use is known");
+	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($postmaster) ], "$name: all of the server's own are seen");
+	is(check_of($sql, 'neighbours')->{status}, 'unknown', "$name: whether there are neighbours");
+	$sql->close;
+	system_or_bail('pg_ctl', '-D', $node->data_dir, '-m', 'fast', '-s', 'stop');
+}
+
+SKIP:
+{
+	my $name = 'process numbers that /proc does not share';
+	my @own = qw(--user --map-current-user --pid --fork);
+	my $missing = namespaces_missing(@own);
+	cannot("$name: $missing") if $missing;
+	in_namespace($node, $name, [ 'unshare', @own ], sub {
+		my ($postmaster) = @_;
+		my ($sql) = compare_all($postmaster, $name);
+		is($sql->value('SELECT count(*) FROM hugeinfo_backends'), 0, "$name: no process of others is taken for its own");
+		is(check_of($sql, $_)->{status}, 'unknown', "$name: $_") for qw(memlock oom_protection);
+		$sql->close;
+	});
+}
+
+# The library, with some bytes changed.
+my $library = $node->config_data('--pkglibdir') . '/pg_hugeinfo.so';
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+sub changed_library
+{
+	my ($name, $change) = @_;
+	my $bytes = slurp_file($library, ) ;
+	open my $in, '<:raw', $library or die "$library: $!\n";
+	$bytes = do { local $/; <$in> };
+	$change->(\$bytes) or die "$name: not found in $library\n";
+	my $file = "$dir/$name.so";
+	open my $out, '>:raw', $file or die "$file: $!\n";
+	print $out $bytes;
+	close $out or die "$file: $!\n";
+	chmod 0755, $file;
+	return $file;
+}
+
+$node->start;
+{
+	my $session = HugeInfo::Session->new($node);
+	for (
+		[ 'another PostgreSQL', sub { ${ $_[0] } =~ s/(.{4})(\Q${\ pack 'l', int($node->pg_version->{num}[0]) * 100}\E)(\Q${\ pack 'lll', 100, 32, 64}\E)/$1 . pack('l', 1400) . $3/es },
+			qr/incompatible library.*Server is version \d+, library is version 14/s ],
+		[ 'another machine', sub { substr ${ $_[0] }, 18, 2, pack 'S', 243 }, qr/could not load library/ ],
+		[ 'an older version that lacks a function', sub { ${ $_[0] } =~ s/\0hugeinfo_status_wrapper\0/\0hugeinfo_stxtus_wrapper\0/ }, qr/could not find function "hugeinfo_status_wrapper" in file "\S+\.so"/ ])
+	{
+		my ($name, $change, $said) = @$_;
+		my $file = changed_library($name =~ s/ /_/gr, $change);
+		my ($state, $error) = $session->error_of("CREATE FUNCTION other() RETURNS SETOF record LANGUAGE c AS '$file', 'hugeinfo_status_wrapper'");
+		like($error, $said, "a library of $name: said");
+	}
+	$session->close;
+}
+
+# SQL of another version. Rows have no names of columns: what has one more would read what is not
+# there.
+{
+	my $session = HugeInfo::Session->new($node);
+	my $own = $session->value(q(SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo'));
+	for my $case ([ '999.0.0', qr/Connect again: .*install the library of version 999\.0\.0/ ], [ '0.0.9', qr/ALTER EXTENSION pg_hugeinfo UPDATE/ ], [ 'unknown', qr/ALTER EXTENSION/ ])
+	{
+		my ($version, $hint) = @$case;
+		my $name = "SQL of version $version";
+		$session->value("UPDATE pg_extension SET extversion = '$version' WHERE extname = 'pg_hugeinfo'");
+		for my $object (@objects)
+		{
+			my ($state, $error) = $session->error_of("SELECT * FROM $object");
+			is($state, '55000', "$name: $object");
+			like($error, qr/extension pg_hugeinfo is version \Q$version\E in this database, but its library is version \Q$own\E/, "$name: $object says both");
+			like($error, $hint, "$name: $object says what to do");
+		}
+	}
+	$session->value("UPDATE pg_extension SET extversion = '$own' WHERE extname = 'pg_hugeinfo'");
+	is(($session->error_of("SELECT * FROM $_"))[0], '', "SQL of its own version: $_") for @objects;
+	$session->close;
+}
+$node->stop;
+
+done_testing;

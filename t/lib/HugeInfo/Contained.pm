@@ -1,0 +1,70 @@
+# Servers in namespaces of their own, where something is mounted over what the host has: containers,
+# sandboxes, and files that are hidden or of another version.
+package HugeInfo::Contained;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+our @EXPORT = qw(in_namespace namespaces_missing with_mounts);
+
+# Starts a stopped node by the command, which becomes `postgres` at last. Runs the code, with the
+# number of the postmaster, and stops the server.
+sub in_namespace
+{
+	my ($node, $name, $command, $code) = @_;
+	my $run = IPC::Run::start([ @$command, 'postgres', '-D', $node->data_dir ],
+		'<', '/dev/null', '>', $node->logfile, '2>&1');
+	my $up;
+	for (1 .. 600)
+	{
+		last if $up = !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port);
+		last unless $run->pumpable;
+		sleep 0.1;
+	}
+	ok($up, "$name: the server is up");
+	# the innermost process that the command has become: the postmaster
+	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $node->data_dir } _descendants($run->{KIDS}[0]{PID});
+	$code->($postmaster) if $up;
+	kill INT => $postmaster if $postmaster;
+	$run->finish;
+	return;
+}
+
+sub _descendants
+{
+	my ($pid) = @_;
+	my %children;
+	for (glob '/proc/[0-9]*/stat')
+	{
+		my $stat = eval { slurp_file($_) } // next;
+		push @{ $children{$2} }, $1 if $stat =~ /^(\d+) \(.*\) \S (\d+)/s;
+	}
+	my @all = ($pid);
+	for (my $i = 0; $i < @all; $i++) { push @all, @{ $children{ $all[$i] } // [] } }
+	return @all;
+}
+
+# Why there can be none, if so.
+sub namespaces_missing
+{
+	my ($out, $error);
+	return IPC::Run::run([ 'unshare', @_, 'true' ], '>', \$out, '2>', \$error)
+	  ? undef : "no namespaces for ordinary users here: $error";
+}
+
+# A command that mounts something, each time with such arguments of mount(8), for what it starts
+# only. What it starts keeps none of the rights that this takes.
+sub with_mounts
+{
+	my ($mounts, @unshare) = @_;
+	my $script = join ' && ', (map { "mount $_" } @$mounts), 'exec setpriv --inh-caps=-all --ambient-caps=-all -- "$0" "$@"';
+	return [ qw(unshare --user --map-current-user --keep-caps --mount), @unshare, 'sh', '-c', $script ];
+}
+
+1;
