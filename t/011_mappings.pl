@@ -112,9 +112,10 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 		until_true(sub {
 			@workers = split /\n/, $sql->value(q(SELECT pid FROM pg_stat_activity
 				WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep'));
-			@workers == 2;
+			@workers;
 		});
-		is(scalar @workers, 2, "$name: workers");
+		# a busy server may have started only one
+		cmp_ok(scalar @workers, '>', 0, "$name: workers");
 
 		my $huge = $where eq 'huge pages';
 		for my $process ([ 'postmaster', $node->{_pid} ], [ 'idle backend', $idle->pid ], [ 'leader', $leader->pid ],
