@@ -76,7 +76,8 @@ impl Root {
         }
     }
 
-    /// Reads a file as [`Self::read_filled`] and makes facts of it. Parsers of whole files say in which line they failed.
+    /// Reads a file as [`Self::read_filled`] and makes facts of it. Parsers of whole files say in
+    /// which line they failed.
     pub(crate) fn parse<T>(
         &self,
         path: impl AsRef<Path>,
