@@ -107,7 +107,9 @@ mod tests {
     fn modes_of_all_sizes() {
         let tree = tempfile::tempdir().expect("a directory");
         let root = Root::at(tree.path());
-        assert!(read(&root).expect_err("no directory").is_missing());
+        assert!(!read(&root).expect_err("no /sys").is_missing());
+        fs::create_dir_all(tree.path().join("sys/kernel")).expect("a directory");
+        assert!(read(&root).expect_err("no such kernel").is_missing());
         let write = |file: &str, text: &str| {
             let path = tree
                 .path()
