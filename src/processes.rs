@@ -223,14 +223,19 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
+/// How many processes are asked for the pages of a segment on huge pages.
+const MOST_ASKED: usize = 8;
+
 /// Pages of the main segment by node, as far as one process sees them.
 ///
-/// On huge pages every process is asked for the most: processes share page tables
+/// On huge pages several processes are asked, for the most: processes share page tables
 /// (mm/hugetlb.c `huge_pmd_share`), so one sees what others have touched, and `HugetlbPages` tells
-/// only what it was the first to touch.
+/// only what it was the first to touch. Not all are asked: a walk takes the longer the larger the
+/// segment is, and there may be thousands.
 pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u32, u64>>, Error> {
     let sum = |pages: &BTreeMap<u32, u64>| pages.values().copied().fold(0, u64::saturating_add);
     let mut most: Option<BTreeMap<u32, u64>> = None;
+    let mut asked = 0;
     let first = that_touched_most(|process, mappings| {
         let pages = numa_maps::pages_by_node(process, mappings, check_for_interrupts);
         let pages = absent_or(pages)?.ok();
@@ -242,7 +247,8 @@ pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u
         if let Some(pages) = pages.filter(has_more) {
             most = Some(pages);
         }
-        Ok(None)
+        asked += 1;
+        Ok((asked >= MOST_ASKED).then(|| most.take()).flatten())
     })?;
     Ok(first.or(most))
 }
