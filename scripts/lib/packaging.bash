@@ -13,3 +13,15 @@ check_packaging() {
     need python3 command -v python3
     need unzip command -v unzip
 }
+
+required_cyclonedx=0.5.9
+cyclonedx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-cyclonedx-$required_cyclonedx
+
+# Not optimized, as cargo-pgrx: it compiles in half the time, and has little to do.
+install_cyclonedx() {
+    [ ! -x "$cyclonedx_home/bin/cargo-cyclonedx" ] || return 0
+    say "setup: cargo install cargo-cyclonedx $required_cyclonedx into $cyclonedx_home"
+    CARGO_PROFILE_DEV_DEBUG=0 scripts/cargo install --debug --locked cargo-cyclonedx --version "=$required_cyclonedx" \
+        --root "$cyclonedx_home" --target-dir "$cyclonedx_home/build"
+    rm -rf "$cyclonedx_home/build"
+}
