@@ -238,7 +238,7 @@ fn a_file_of_an_unknown_form_is_an_error_with_file_and_line() {
         ("proc/self/mountinfo", b"1 2 - cgroup2 cgroup2 rw\n", 1),
         (
             "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-            b"",
+            b"\n",
             1,
         ),
         (
