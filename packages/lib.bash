@@ -18,8 +18,8 @@ umask 022
 # Apart from the developer's: the environment differs.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/packages/cargo}
 
-# The last commit in $source, once: cargo compiles again what is newer. All is newer than the commit,
-# so builders put the commit's time in its place.
+# The last commit in $source, once: cargo compiles again what is newer. All is newer than the
+# commit, so builders put the commit's time in its place.
 export_source() {
     local commit
     commit=$(git rev-parse HEAD)
