@@ -18,15 +18,15 @@ umask 022
 # Apart from the developer's: the environment differs.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/packages/cargo}
 
-# The last commit in $source, once: cargo compiles again what is newer. All is newer than the
-# commit, so builders put the commit's time in its place.
+# The last commit in $source, once: cargo compiles again what is newer. Every file is newer than
+# the commit; builders then put the commit's time in its place.
 export_source() {
     local commit
     commit=$(git rev-parse HEAD)
     [ "$(cat "$work/commit" 2>/dev/null)" != "$commit" ] || return 0
     rm -rf "$source"
     mkdir -p "$source"
-    git archive HEAD | tar -C "$source" -xm
+    git -c tar.umask=022 archive HEAD | tar -C "$source" -xm
     echo "$commit" >"$work/commit"
 }
 
