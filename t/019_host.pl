@@ -43,13 +43,16 @@ sub lies_between
 		for (keys %open)
 		{
 			my @read = ($before->{$_}, $after->{$_});
-			my $fits = defined $read[0] ? defined $seen->{$_} && $seen->{$_} >= min(@read) && $seen->{$_} <= max(@read) : !defined $seen->{$_};
+			# a query takes memory while it runs, and gives it back
+			my $own = /^committed_as/i ? 4 << 20 : 0;
+			my $fits = defined $read[0] ? defined $seen->{$_} && $seen->{$_} >= min(@read) - $own && $seen->{$_} <= max(@read) + $own : !defined $seen->{$_};
 			delete $open{$_} if $fits;
 			$last{$_} = [ $read[0], $seen->{$_}, $read[1] ];
 		}
 		last unless %open;
 	}
-	is_deeply([ map { [ $_, @{ $last{$_} } ] } sort keys %open ], [], "$name: every figure lies between two reads");
+	my @wrong = map { my ($before, $seen, $after) = map { $_ // 'NULL' } @{ $last{$_} }; "$_: SQL says $seen, the kernel $before, then $after" } sort keys %open;
+	is(join("\n", @wrong), '', "$name: every figure lies between two reads");
 	return;
 }
 
