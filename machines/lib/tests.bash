@@ -10,7 +10,7 @@ skip() {
 
 # Installs what it takes to make a system: PACKAGE COMMAND for each further one.
 can_make_systems() { # [PACKAGE COMMAND]…
-    local package missing=()
+    local missing=()
     ((EUID == 0)) || skip "only root can make systems"
     command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
     pool_settable || skip "$pool/nr_hugepages may not be written here"
@@ -20,14 +20,25 @@ can_make_systems() { # [PACKAGE COMMAND]…
         command -v "$2" >/dev/null || missing+=("$1")
         shift 2
     done
-    if ((${#missing[@]})); then
-        update_lists
-        for package in "${missing[@]}"; do
-            offered "$package" || skip "apt has no $package here"
-        done
-        # In a subshell, since it has traps of its own.
-        (apt_install "${missing[@]}")
-    fi
+    install_or_skip "${missing[@]}"
+}
+
+install_or_skip() { # PACKAGE…
+    local package
+    (($#)) || return 0
+    update_lists
+    for package; do
+        offered "$package" || skip "apt has no $package here"
+    done
+    # In a subshell, since it has traps of its own.
+    (apt_install "$@")
+}
+
+# Debian's mirror that apt knows here, if there is one.
+debian_mirror() {
+    # shellcheck disable=SC2016 # apt's own variables
+    apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
+        awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}'
 }
 
 # A system older than 30 days says too little about today's.
@@ -38,9 +49,7 @@ fresh_base() { # SUITE
     rm -rf "$directory"
     mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
     # On Debian the mirror of this host, else debootstrap's own choice.
-    # shellcheck disable=SC2016 # apt's own variables
-    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
-        awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}')
+    mirror=$(debian_mirror)
     # It does not know suites that are younger than itself.
     script=/usr/share/debootstrap/scripts/$1
     [ -e "$script" ] || script=${script%/*}/sid
@@ -56,15 +65,19 @@ fresh_base() { # SUITE
 
 number=0 failed=0
 
-# The line of a test in TAP.
 report() { # STATUS TITLE SECONDS LOG
+    result "$@"
+    ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "all of it: $4")
+}
+
+# The line of a test in TAP.
+result() { # STATUS TITLE SECONDS
     local result=ok
     if (($1)); then
         result='not ok'
         ((++failed))
     fi
     printf '%s %d - %s (%d:%02d)\n' "$result" $((++number)) "$2" $(($3 / 60)) $(($3 % 60))
-    ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "all of it: $4")
 }
 
 finish() {
