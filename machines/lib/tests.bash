@@ -63,6 +63,16 @@ fresh_base() { # SUITE
     rm -rf "$root"
 }
 
+# Calls a function when nobody else has servers on this host, or changes its pools.
+alone() { # FUNCTION
+    local lock
+    [ -e "$host_lock" ] || : >>"$host_lock"
+    exec {lock}<"$host_lock"
+    flock "$lock"
+    "$@"
+    exec {lock}<&-
+}
+
 number=0 failed=0
 
 report() { # STATUS TITLE SECONDS LOG
