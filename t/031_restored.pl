@@ -169,6 +169,8 @@ like($standby->safe_psql('postgres', 'SELECT why FROM ' . question(max_prepared_
 SKIP:
 {
 	skip 'a standby has no logical slots', 1 if $major < 16;
+	# Until it has ended, no logical slot is ready.
+	$primary->safe_psql('postgres', q(ROLLBACK PREPARED 'one'));
 	$standby->create_logical_slot_on_standby($primary, 'logical', 'postgres');
 	like(refusal($standby, hot_standby => 'off'), at_least('hot_standby', 'on'), 'logical slots want a hot standby');
 	$standby->safe_psql('postgres', q(SELECT pg_drop_replication_slot('logical')));
