@@ -215,9 +215,8 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 sub changed_library
 {
 	my ($name, $change) = @_;
-	my $bytes = slurp_file($library, ) ;
 	open my $in, '<:raw', $library or die "$library: $!\n";
-	$bytes = do { local $/; <$in> };
+	my $bytes = do { local $/; <$in> };
 	$change->(\$bytes) or die "$name: not found in $library\n";
 	my $file = "$dir/$name.so";
 	open my $out, '>:raw', $file or die "$file: $!\n";

@@ -22,7 +22,7 @@ mod tmpfiles;
 use std::{collections::TryReserveError, sync::Arc};
 
 use crate::linux::{
-    error::{Absence, Absent, ReadError, absent_or},
+    error::{Absent, ReadError, absent_or},
     growth::TryPush,
     root::Root,
 };
@@ -129,9 +129,8 @@ impl NextBoot {
     /// What these come to.
     pub fn of(sources: Sources) -> Result<Self, TryReserveError> {
         let mut doubts = Vec::new();
-        if let Err(absent) = &sources.command_line
-            && absent.why == Absence::Denied
-        {
+        // The kernel always has it: one that is missing or empty is hidden.
+        if sources.command_line.is_err() {
             doubt(&mut doubts, Phase::CommandLine, What::Pages, COMMAND_LINE)?;
         }
         let of_line = parse_command_line(sources.line(), COMMAND_LINE, &sources.kernel)?;
