@@ -172,7 +172,7 @@ SKIP:
 	compare_check($checks, 'cgroup_fault_limit', { status => 'critical', finding => qr/the server crashes/, evidence => $evidence }, $name);
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
 	isnt($exit, 0, "$name: it goes off");
-	like($error, qr/could not read block \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: and looks like this");
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
 
