@@ -14,7 +14,10 @@ for (@ARGV)
 }
 start(shared_buffers => '32MB');
 compare();
-for my $name (qw(reboot pool_filled pool_size))
+my $check = check_of('reboot');
+my $is_enough = pool(default_page_kb())->{total} >= required_pages();
+same($check->{status} eq 'ok' ? 1 : 0, $is_enough ? 1 : 0, 'reboot is ok if this boot gave enough') or told($check->{finding});
+for my $name (qw(pool_filled pool_size))
 {
 	my $check = check_of($name);
 	told("$name: $check->{status}: $check->{finding}");

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use.
-# Only printed: a machine in software says nothing of seconds, but something of how they relate.
+# Only printed, since no test here asserts a duration: a machine in software says nothing of seconds, but something of how they relate.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);

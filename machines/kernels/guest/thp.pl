@@ -46,7 +46,12 @@ for my $shmem (qw(never advise within_size always deny force))
 		my $is_given = $gives{$shmem} && ($shmem eq 'force' || -e "$THP/hugepages-2048kB/shmem_enabled"
 			? $shmem eq 'force' || slurp("$THP/hugepages-2048kB/shmem_enabled") =~ /\[inherit\]/ : 1);
 		same($check->{status}, $is_given ? 'warning' : 'ok', 'thp_shared');
-		if ($is_given) { same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages') }
+		if ($is_given)
+		{
+			same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
+			# within_size gives none that would reach beyond the segment
+			true($check->{bytes} > 0, 'some are') unless $shmem eq 'within_size';
+		}
 		else { same(transparent_bytes(), 0, 'none where none are given') }
 		same(check_of('thp_private')->{status}, $enabled eq 'always' ? 'warning' : 'ok', 'thp_private');
 	}
@@ -77,6 +82,8 @@ for my $file (grep { -e } map { "$THP/hugepages-${_}kB/shmem_enabled" } 64, 2048
 	told($check->{finding});
 	same($check->{status}, 'warning', 'thp_shared');
 	same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
+	# the kernel counts those of 2 MB alone
+	same($check->{bytes} > 0 ? 1 : 0, $size_kb == 2048 ? 1 : 0, 'some are, if they are large');
 }
 
 finished();
