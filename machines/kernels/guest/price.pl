@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use.
-# Only printed, since no test here asserts a duration: a machine in software says nothing of seconds, but something of how they relate.
+# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use. It
+# is only printed, since no test here asserts a duration: a machine in software says nothing of
+# seconds, but something of how they relate.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);
