@@ -171,9 +171,8 @@ is(run_plugin(@monitor, '-U', 'no one')->{line}, run_plugin(@monitor)->{line}, '
 answers(run_plugin(@monitor, @$_), 3, qr/.*/, "not an option: @$_")
   for [ '--frequency', '1' ], ['-x'], ['more'], ['--port'], [ '-t', '' ], [ '-t', '0' ], [ '-t', '1.5' ], [ '--timeout=1; id' ], ['--check'];
 answers(run_plugin(@monitor, '-c', q(huge_pages,it's)), 3, qr/there is no check it's: there are cgroup_fault_limit, .*thp_shared$/, 'no such check');
-like(run_plugin('--help')->{out}, qr/^usage: check_pg_hugeinfo /m, 'help');
-is(run_plugin('--version')->{out},
-	'check_pg_hugeinfo ' . $node->safe_psql('postgres', q(SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo')) . "\n", 'the version');
+like(run_plugin('--help')->{out}, qr/^Usage: check_pg_hugeinfo /m, 'help');
+is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'the version, which packages have');
 {
 	my $empty = PostgreSQL::Test::Utils::tempdir();
 	symlink "/usr/bin/$_", "$empty/$_" for qw(sed tr timeout);
