@@ -6,7 +6,7 @@ version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
 package_version=${version/-/\~} revision=${REVISION:-1}
 
 # shellcheck disable=SC2034 # so do these
-packages=${PACKAGES:-$PWD/target/packages}
+packages=$(realpath -m "${PACKAGES:-target/packages}")
 work=${WORK:-$PWD/target/packages/build}
 source=$work/pg_hugeinfo-$version
 
@@ -28,6 +28,14 @@ export_source() {
     mkdir -p "$source"
     git -c tar.umask=022 archive HEAD | tar -C "$source" -xm
     echo "$commit" >"$work/commit"
+}
+
+# What CREATE and ALTER EXTENSION read.
+sql_files() {
+    (
+        cd "$source/sql"
+        { compgen -G 'pg_hugeinfo--*.sql' || true; } | cat - <(echo "pg_hugeinfo--$version.sql") | LC_ALL=C sort -u
+    )
 }
 
 reproducible_tar() { # DIRECTORY

@@ -1,27 +1,37 @@
 # Programs that build packages, and those that judge them.
 
-# Adds to $missing, as check() in scripts/setup does.
-check_packaging() {
+# Both add to $missing, as check() in scripts/setup does.
+check_builders() {
+    need git command -v git
     need dpkg-dev command -v dpkg-buildpackage
     need fakeroot command -v fakeroot
     need postgresql-server-dev-all test -e /usr/share/perl5/Debian/Debhelper/Sequence/pgxs_loop.pm
     need debhelper command -v dh
-    need lintian command -v lintian
+    need help2man command -v help2man
     need rpm command -v rpmbuild
-    need rpmlint command -v rpmlint
     need umoci command -v umoci
     need python3 command -v python3
+}
+
+check_judges() {
+    need lintian command -v lintian
+    need rpmlint command -v rpmlint
+    need man-db command -v man
     need unzip command -v unzip
 }
 
-required_cyclonedx=0.5.9
-cyclonedx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-cyclonedx-$required_cyclonedx
+# Programs of crates.io, made once, when they are used.
+declare -A crates=([cargo-cyclonedx]=0.5.9 [cargo-deny]=0.20.2 [pgxn_meta]=0.7.0)
 
 # Not optimized, as cargo-pgrx: it compiles in half the time, and has little to do.
-install_cyclonedx() {
-    [ ! -x "$cyclonedx_home/bin/cargo-cyclonedx" ] || return 0
-    say "setup: cargo install cargo-cyclonedx $required_cyclonedx into $cyclonedx_home"
-    CARGO_PROFILE_DEV_DEBUG=0 scripts/cargo install --debug --locked cargo-cyclonedx --version "=$required_cyclonedx" \
-        --root "$cyclonedx_home" --target-dir "$cyclonedx_home/build"
-    rm -rf "$cyclonedx_home/build"
+use_crate() { # NAME
+    local version=${crates[$1]} home
+    home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/$1-$version
+    if [ ! -x "$home/bin/$1" ]; then
+        say "cargo install $1 $version into $home"
+        CARGO_PROFILE_DEV_DEBUG=0 scripts/cargo install --debug --locked "$1" --version "=$version" \
+            --root "$home" --target-dir "$home/build"
+        rm -rf "$home/build"
+    fi
+    PATH=$home/bin:$PATH
 }
