@@ -155,12 +155,15 @@ SELECT relname || '.' || attname FROM pg_class JOIN pg_attribute ON attrelid = p
 WHERE relnamespace = 'hugeinfo'::regnamespace
 UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
 SQL
+my $extension_version = in_postgres(q(SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo'));
 for my $page (pages())
 {
 	is_deeply($page->{broken_links}, [], "$page->{file}: every link leads somewhere");
 	is_deeply($page->{indented}, [], "$page->{file}: every query is in a block that is run");
 	is_deeply([ grep { !$objects{$_} } @{ $page->{objects} } ], [], "$page->{file}: every object is there");
 	is_deeply([ grep { !$columns{$_} } @{ $page->{columns} } ], [], "$page->{file}: every column is there");
+	is_deeply([ grep { $_ ne $extension_version } $page->{text} =~ /pg_hugeinfo(?:--|[:_-])(\d+\.\d+\.\d+[-~\w]*)/g ], [],
+		"$page->{file}: no file of another version");
 }
 
 # The other way round: nothing is there that its page does not have.
