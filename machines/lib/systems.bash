@@ -33,6 +33,29 @@ archives() { # SUITE MIRROR
     esac
 }
 
+# From here on apt works with lists and a state of its own, as on a machine on which nothing is
+# installed: nothing of this machine's changes.
+use_own_apt() { # DIRECTORY ARCHITECTURE SUITE MIRROR
+    mkdir -p "$1"/{lists,archives}/partial
+    : >"$1/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $4 $3 main" >"$1/sources.list"
+    # The lists of an old suite may be past their date.
+    cat >"$1/apt.conf" <<END
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State "$1";
+Dir::State::status "$1/status";
+Dir::Cache "$1";
+APT::Architecture "$2";
+APT::Architectures "$2";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Acquire::Check-Valid-Until "false";
+END
+    export APT_CONFIG=$1/apt.conf
+    apt-get update -qq
+}
+
 # Keeps of what a former system has compiled only what depends on no header.
 forget_headers() { # TARGET
     find "$1" -depth \( -name '*pgrx[-_]pg[-_]sys*' -o -name '*hugeinfo*' -o -name 'package-*' \) \

@@ -1,0 +1,59 @@
+# What runs in QEMU share: kernels, and situations in guests. After machines/lib/tests.bash, with
+# $kept, where kernels stay.
+
+lacks() { # PACKAGE COMMAND…
+    "${@:2}" >/dev/null 2>&1 || missing+=("$1")
+}
+
+# Gets it again after 30 days, or when what it boots with has changed.
+fresh_kernel() { # NAME SUITE [PACKAGE]
+    local mirror lock
+    exec {lock}>"$kept/lock"
+    flock "$lock"
+    if ! is_ours "$1" || [ -z "$(find "$kept/$1/initramfs" -mtime -30)" ]; then
+        mirror=$(debian_mirror)
+        [ -n "$mirror" ] || skip "apt here knows no mirror of Debian to get kernels from"
+        say "the kernel of $1"
+        if run_job machines/kernels/kernel "$2" "$mirror" "$kept/$1.new" "${@:3}" >"$logs/kernel-$1.log" 2>&1; then
+            cp machines/kernels/init "$kept/$1.new/"
+            rm -rf "${kept:?}/$1"
+            mv "$kept/$1.new" "$kept/$1"
+        else
+            tail -n 20 "$logs/kernel-$1.log"
+            is_ours "$1" || die "there is no kernel of $1"
+            say "the kernel of $1 that was kept is used"
+        fi
+    fi
+    exec {lock}>&-
+}
+
+is_ours() { # NAME
+    [ -e "$kept/$1/initramfs" ] && cmp -s machines/kernels/init "$kept/$1/init"
+}
+
+# Nothing is named: all are wanted.
+is_wanted() { # NAME OTHER NAME [WANTED…]
+    (($# > 2)) || return 0
+    [[ " ${*:3} " = *" $1 "* || " ${*:3} " = *" $2 "* ]]
+}
+
+# How a kernel is booted.
+boot=(machines/kernels/boot)
+
+# On $kernel. The machine is in the environment: see machines/kernels/boot.
+situation() { # NAME TITLE PROGRAM [ARGUMENT…]
+    [ -z "$is_chosen" ] || return 0
+    is_wanted "$1" "$1" "${names[@]}" || return 0
+    local log=$logs/$version-$1.log start=$SECONDS status=0 count title
+    run_job "${boot[@]}" "$kernel" "$workspace" "$log" "${@:3}" || status=$?
+    count=$(grep -c '^ok ' "$log") || status=1
+    ! grep -qa '^not ok ' "$log" || status=1
+    title="$version, $2: $count comparisons"
+    result "$status" "$title" $((SECONDS - start))
+    ((!status)) || what_failed "$log"
+}
+
+what_failed() { # LOG
+    sed 's/^#\? \?/# /' <(grep -a -A 8 '^not ok ' "$1" | head -n 60) <(tail -n 1 "$1")
+    echo "# all of it: $1"
+}
