@@ -21,7 +21,7 @@ PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^Postg
 REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) is of "$(PG_VERSION)",$(PG_CONFIG) does not tell a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test test-all test-versions test-kernels bench experiment fuzz packages setup
+.PHONY: all build demo test test-all test-versions test-kernels test-arm64 bench experiment fuzz packages setup
 all: build
 
 setup demo test fuzz:
@@ -36,6 +36,10 @@ test-versions:
 test-kernels:
 	@scripts/setup
 	@machines/kernels/run $(KERNELS)
+
+test-arm64:
+	@scripts/setup
+	@machines/arm64/run $(KERNELS)
 
 bench:
 	@scripts/setup

@@ -1,0 +1,30 @@
+#!/usr/bin/perl
+# A server of this machine's own, and the extension in it. The next guests get the directory, as it
+# is then, from the host; and so does the next run, as initdb left it.
+use lib '/guest/lib';
+use Guest;
+
+my $out = '/run/out';
+mkdir $out;
+system("mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out $out") == 0 or die "no directory for what is made\n";
+
+situation('initdb');
+if (!-e "$out/data.tar")
+{
+	my $home = '/run/initdb';
+	my $bin = slurp('/guest/bindir');
+	my $error = `exec 2>&1; mkdir $home && chown postgres: $home && setpriv --reuid=postgres --regid=postgres --clear-groups \\
+		$bin/initdb --pgdata=$home/data --username=postgres --auth=trust --encoding=UTF8 --locale=C --no-sync`;
+	true(!$?, 'initdb', $error);
+	system("tar -C $home -cf $out/data.new data && mv $out/data.new $out/data.tar") == 0 or die "no archive\n";
+}
+
+situation('CREATE EXTENSION');
+symlink "$out/data.tar", '/guest/server.tar';
+start();
+same(value('CREATE EXTENSION pg_hugeinfo'), '', 'CREATE EXTENSION');
+compare();
+stop();
+system("tar -C /tmp/server -cf $out/server.tar data") == 0 or die "no archive\n";
+
+finished();
