@@ -14,6 +14,8 @@ can_make_systems() { # [PACKAGE COMMAND]…
     ((EUID == 0)) || skip "only root can make systems"
     command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
     pool_settable || skip "$pool/nr_hugepages may not be written here"
+    has_room "$cache"
+    has_room "$TMPDIR"
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
     set -- debootstrap debootstrap "$@"
     while (($#)); do
@@ -21,6 +23,13 @@ can_make_systems() { # [PACKAGE COMMAND]…
         shift 2
     done
     install_or_skip "${missing[@]}"
+}
+
+has_room() { # DIRECTORY
+    local gigabytes
+    mkdir -p "$1"
+    gigabytes=$(($(df --output=avail -k "$1" | tail -n 1) >> 20))
+    ((gigabytes >= 10)) || skip "systems take 10 GB in $1, which has $gigabytes GB left"
 }
 
 install_or_skip() { # PACKAGE…
@@ -36,6 +45,8 @@ install_or_skip() { # PACKAGE…
 
 # Debian's mirror that apt knows here, if there is one.
 debian_mirror() {
+    # Images of containers come without lists.
+    [ -n "$(apt-get indextargets)" ] || update_lists
     # shellcheck disable=SC2016 # apt's own variables
     apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
         awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}'
@@ -46,17 +57,20 @@ fresh_base() { # SUITE
     local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script
     [ -z "$(find "$directory/base.tar" -mtime -30 2>/dev/null)" ] || return 0
     say "debootstrap $1"
-    rm -rf "$directory"
     mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
+    find "$directory/debs" -name '*.deb' -ctime +30 -delete
     # On Debian the mirror of this host, else debootstrap's own choice.
     mirror=$(debian_mirror)
     # It does not know suites that are younger than itself.
     script=/usr/share/debootstrap/scripts/$1
     [ -e "$script" ] || script=${script%/*}/sid
-    run_job debootstrap --variant=minbase --cache-dir="$directory/debs" "$1" "$root" \
+    # With mounts of its own, however it ends.
+    run_job unshare --mount --propagation private debootstrap --variant=minbase --cache-dir="$directory/debs" "$1" "$root" \
         "$mirror" "$script" >"$log" || {
         tail -n 20 "$log"
-        die "debootstrap $1 failed"
+        [ -e "$directory/base.tar" ] || die "debootstrap $1 failed"
+        say "the system that is kept is used"
+        return 0
     }
     run_job tar -C "$root" --exclude=./var/cache/apt/archives/\*.deb -cf "$directory/base.tar.new" .
     mv "$directory/base.tar.new" "$directory/base.tar"
@@ -69,7 +83,8 @@ alone() { # FUNCTION
     [ -e "$host_lock" ] || : >>"$host_lock"
     exec {lock}<"$host_lock"
     flock "$lock"
-    "$@"
+    # A server that it starts has no part in the lock.
+    "$@" {lock}<&-
     exec {lock}<&-
 }
 

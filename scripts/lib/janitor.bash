@@ -51,18 +51,21 @@ wait_job() {
     return "$status"
 }
 
-end_job() {
-    [ -n "${job:-}" ] || return 0
-    kill -TERM -- "-$job" 2>/dev/null || true
-    wait "$job" || true
-    job=
+# Also what a script runs beside its jobs.
+end_jobs() {
+    local each
+    for each in ${job:-} ${beside:-}; do
+        kill -TERM -- "-$each" 2>/dev/null || true
+        wait "$each" || true
+    done
+    job='' beside=''
 }
 
 on_exit() {
     local status=$?
     # From here on a second Ctrl-C has no effect: things are being put back.
     trap '' HUP INT TERM
-    end_job
+    end_jobs
     janitor_finish || status=$((status ? status : 1))
     exit "$status"
 }

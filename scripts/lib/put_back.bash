@@ -31,9 +31,14 @@ remove_swap() { # FILE
     rm -f "$1"
 }
 
-# What has janitors of its own ends when they have.
-await_end() { # PROCESS
-    while [ -d "/proc/$1" ]; do
+# What has janitors of its own ends when they have. Another process may get its number.
+await_end() { # PROCESS, WHEN IT STARTED
+    while [ "$(started "$1")" = "$2" ]; do
         sleep 0.1
     done
+}
+
+# In ticks since boot; nothing if it has ended.
+started() { # PROCESS
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20
 }
