@@ -5,30 +5,30 @@ lacks() { # PACKAGE COMMAND…
     "${@:2}" >/dev/null 2>&1 || missing+=("$1")
 }
 
-# Gets it again after 30 days, or when what it boots with has changed.
+# The directory has a copy of what made it, 30 days old at most. In a new clone all files are new.
+is_fresh() { # FILE DIRECTORY
+    local copy=$2/${1##*/}
+    cmp -s "$1" "$copy" && [ -n "$(find "$copy" -mtime -30)" ]
+}
+
 fresh_kernel() { # NAME SUITE [PACKAGE]
     local mirror lock
     exec {lock}>"$kept/lock"
     flock "$lock"
-    if ! is_ours "$1" || [ -z "$(find "$kept/$1/initramfs" -mtime -30)" ]; then
+    if ! is_fresh machines/kernels/init "$kept/$1"; then
         mirror=$(debian_mirror)
         [ -n "$mirror" ] || skip "apt here knows no mirror of Debian to get kernels from"
         say "the kernel of $1"
         if run_job machines/kernels/kernel "$2" "$mirror" "$kept/$1.new" "${@:3}" >"$logs/kernel-$1.log" 2>&1; then
-            cp machines/kernels/init "$kept/$1.new/"
             rm -rf "${kept:?}/$1"
             mv "$kept/$1.new" "$kept/$1"
         else
             tail -n 20 "$logs/kernel-$1.log"
-            is_ours "$1" || die "there is no kernel of $1"
-            say "the kernel of $1 that was kept is used"
+            cmp -s machines/kernels/init "$kept/$1/init" || die "there is no kernel of $1"
+            say "the kernel of $1 that is kept is used"
         fi
     fi
     exec {lock}>&-
-}
-
-is_ours() { # NAME
-    [ -e "$kept/$1/initramfs" ] && cmp -s machines/kernels/init "$kept/$1/init"
 }
 
 # Nothing is named: all are wanted.

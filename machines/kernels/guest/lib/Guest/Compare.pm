@@ -44,7 +44,7 @@ sub _still
 	my ($kernel, $sql) = @_;
 	my $text = sub { return JSON::PP->new->canonical->encode($_[0]) };
 	my ($seen, $after);
-	for (1 .. 20)
+	for (1 .. 60)
 	{
 		my $before = $text->($kernel->());
 		$seen = $sql->();
