@@ -67,18 +67,24 @@ sub compare_all
 {
 	my ($node, $name, @sessions) = @_;
 	my $postmaster = $node->{_pid};
-	my (%backends, %memory);
-	for my $session (@sessions)
+	my (%backends, %memory, @pids);
+	# again if a worker came or went meanwhile
+	for (1 .. 5)
 	{
-		my %of_status = still($postmaster, sub { $session->rows($LIST) }, \&figures);
-		my %of_rollup = still($postmaster, sub { $session->rows(sprintf $MEMORY, join ',', @_) }, \&rollup_file);
-		# of the asking backend the other session knows better
-		delete @$_{ $session->pid } for \%of_status, \%of_rollup;
-		%backends = (%of_status, %backends);
-		%memory = (%of_rollup, %memory);
+		(%backends, %memory) = ();
+		@pids = family($postmaster);
+		for my $session (@sessions)
+		{
+			my %of_status = still($postmaster, sub { $session->rows($LIST) }, \&figures);
+			my %of_rollup = still($postmaster, sub { $session->rows(sprintf $MEMORY, join ',', @_) }, \&rollup_file);
+			# of the asking backend the other session knows better
+			delete @$_{ $session->pid } for \%of_status, \%of_rollup;
+			%backends = (%of_status, %backends);
+			%memory = (%of_rollup, %memory);
+		}
+		last if "@pids" eq join ' ', family($postmaster);
 	}
 
-	my @pids = family($postmaster);
 	is_deeply([ sort { $a <=> $b } keys %backends ], \@pids, "$name: a row of hugeinfo_backends for each process that ps lists");
 	is_deeply([ sort { $a <=> $b } keys %memory ], \@pids, "$name: and of hugeinfo_memory");
 	for my $pid (grep { $backends{$_} } @pids)

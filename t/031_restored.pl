@@ -85,12 +85,13 @@ sub with_mix
 	return $node;
 }
 
-my $primary = with_mix(new_server('primary',
-		huge_pages => 'off', max_connections => 14, max_worker_processes => 6, max_wal_senders => 4, max_replication_slots => 6,
-		max_prepared_transactions => 3, max_locks_per_transaction => 20, wal_level => 'logical'));
+my $primary = new_server('primary',
+	huge_pages => 'off', max_connections => 14, max_worker_processes => 6, max_wal_senders => 4, max_replication_slots => 6,
+	max_prepared_transactions => 3, max_locks_per_transaction => 20, wal_level => 'logical');
 my $major = $primary->safe_psql('postgres', q(SELECT current_setting('server_version_num')::int / 10000));
 my $origins = $major < 18 ? 'max_replication_slots' : 'max_active_replication_origins';
 configure($primary, max_active_replication_origins => 6) if $major >= 18;
+with_mix($primary);
 append_to_file($primary->data_dir . '/pg_hba.conf', "local replication all trust\n");
 $primary->restart;
 
