@@ -42,7 +42,9 @@ sub try_start
 	_unpack() unless defined $base_conf;
 	%settings = (
 		listen_addresses => '', unix_socket_directories => $HOME, fsync => 'off', shared_buffers => '64MB', autovacuum => 'off',
-		max_connections => 20, huge_pages => 'try', %new);
+		max_connections => 20, huge_pages => 'try',
+		# it would touch memory for half a minute
+		bgwriter_lru_maxpages => 0, %new);
 	put("$DATA/postgresql.auto.conf", '');
 	put("$DATA/postgresql.conf", join '', $base_conf, map { "$_ = '$settings{$_}'\n" } sort keys %settings);
 	return _launch();
