@@ -1,0 +1,90 @@
+# An upgraded extension is the same as one that is created anew: from each version that was
+# released, with grants and views of users kept.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Host;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('upgrade', huge_pages => 'off');
+
+# All that is the extension's, as PostgreSQL describes it.
+my $CATALOGUE = <<'SQL';
+WITH member AS (
+	SELECT classid, objid
+	FROM pg_depend
+	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
+), said (object, what, text) AS (
+	SELECT pg_describe_object(classid, objid, 0), 'is there', '' FROM member
+	UNION ALL
+	SELECT pg_describe_object(classid, objid, 0), 'comment', obj_description(objid, classid::regclass::name) FROM member
+	UNION ALL
+	SELECT pg_describe_object(d.classid, d.objid, d.objsubid), 'depends on ' || pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid), d.deptype::text
+	FROM member JOIN pg_depend AS d USING (classid, objid)
+	UNION ALL
+	SELECT p.oid::regprocedure::text, pg_get_functiondef(p.oid), concat_ws('; ', p.proowner::regrole, p.proacl, p.procost, p.prorows)
+	FROM pg_proc AS p JOIN member ON classid = 'pg_proc'::regclass AND objid = p.oid
+	UNION ALL
+	SELECT c.oid::regclass::text, pg_get_viewdef(c.oid), concat_ws('; ', c.relkind, c.relowner::regrole, c.reloptions, c.relacl)
+	FROM pg_class AS c JOIN member ON classid = 'pg_class'::regclass AND objid = c.oid
+	UNION ALL
+	SELECT c.oid::regclass::text, concat_ws(' ', a.attnum, a.attname, format_type(a.atttypid, a.atttypmod)), concat_ws('; ', a.attacl, col_description(c.oid, a.attnum))
+	FROM pg_class AS c JOIN member ON classid = 'pg_class'::regclass AND objid = c.oid
+	JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+	UNION ALL
+	SELECT pg_describe_object(classoid, objoid, objsubid), 'rights at first', initprivs::text
+	FROM pg_init_privs JOIN member ON classid = classoid AND objid = objoid
+	UNION ALL
+	SELECT 'pg_hugeinfo', extversion, concat_ws('; ', extowner::regrole, extrelocatable, extnamespace::regnamespace, extconfig)
+	FROM pg_extension WHERE extname = 'pg_hugeinfo'
+)
+SELECT concat_ws(' | ', object, what, text) FROM said ORDER BY 1
+SQL
+
+sub catalogue
+{
+	my ($database) = @_;
+	return [ split /\n/, $node->safe_psql($database, $CATALOGUE) ];
+}
+
+# The one that the tests of the other files have.
+my $fresh = catalogue('postgres');
+cmp_ok(scalar(@$fresh), '>', 500, 'the catalogue of a new one');
+
+my @released = split /\n/, $node->safe_psql('postgres', q(
+	SELECT version FROM pg_available_extension_versions WHERE name = 'pg_hugeinfo' AND NOT installed ORDER BY 1));
+ok((grep { $_ eq '0.1.0' } @released), 'the first release can still be created') or diag("@released");
+for my $version (@released)
+{
+	my $name = "from $version";
+	my $database = "from_$version";
+	$node->safe_psql('postgres', qq(CREATE DATABASE "$database"));
+	$node->safe_psql($database, qq(
+		CREATE EXTENSION pg_hugeinfo VERSION '$version';
+		CREATE VIEW mine AS SELECT in_use, segment_bytes FROM hugeinfo_status));
+	my $before = catalogue($database);
+	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: that was the version");
+	$node->safe_psql($database, 'ALTER EXTENSION pg_hugeinfo UPDATE');
+	is_deeply(catalogue($database), $fresh, "$name: nothing differs from a new one");
+	is($node->safe_psql($database, 'SELECT * FROM mine'), $node->safe_psql('postgres', 'SELECT in_use, segment_bytes FROM hugeinfo_status'), "$name: views of users work");
+
+	$node->safe_psql($database, qq(
+		DROP EXTENSION pg_hugeinfo CASCADE;
+		CREATE EXTENSION pg_hugeinfo VERSION '$version';
+		CREATE ROLE "reader $version";
+		GRANT SELECT ON hugeinfo_status TO "reader $version";
+		GRANT EXECUTE ON FUNCTION hugeinfo_status() TO "reader $version";
+		ALTER EXTENSION pg_hugeinfo UPDATE));
+	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants are kept");
+}
+
+# The script that a release writes is kept as it was.
+is_deeply([ grep { !/^\d+\.\d+\.\d+$/ } @released ], [], 'only releases are kept');
+
+$node->stop;
+done_testing();
