@@ -358,7 +358,10 @@ fn what_cannot_be_read_is_a_doubt_where_it_may_matter() {
         assert_eq!(host.pool(GB).doubts, []);
     }
     // Containers mask the command line with an empty file.
-    let host = Host::with(&[(&sysctl("50-a"), "vm.nr_hugepages=2\n"), ("proc/cmdline", "")]);
+    let host = Host::with(&[
+        (&sysctl("50-a"), "vm.nr_hugepages=2\n"),
+        ("proc/cmdline", ""),
+    ]);
     assert_eq!(host.pool(MB2).doubts, []);
     let doubts = host.pool(GB).doubts;
     let files: Vec<_> = doubts.iter().map(|doubt| &*doubt.file).collect();
