@@ -79,7 +79,8 @@ sub compare
 	my $reader = HugeInfo::Session->new($node);
 	my $lower_bound = sub {
 		my ($figures, $dynamic, $guard) = @_;
-		return { other_shared_bytes => $dynamic + $guard, segment_backed_bytes => $figures->{most_shared} - $dynamic - $guard };
+		my $rest = $figures->{most_shared} - $dynamic - $guard;
+		return { other_shared_bytes => $dynamic + $guard, segment_backed_bytes => $rest > 0 ? $rest : 0 };
 	};
 	my $before = compare($sql, $name, $lower_bound);
 	cmp_ok($before->{other_shared_bytes}, '>', 4096, "$name: the list of dynamic shared memory is there at least");
