@@ -12,6 +12,7 @@ use Exporter 'import';
 use IPC::Run ();
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
+use Scalar::Util qw(refaddr weaken);
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -20,6 +21,11 @@ use HugeInfo::Processes ();
 our @EXPORT = qw(is_cancelled);
 
 my $count = 0;
+
+# Those that a test leaves open are closed before perl takes objects apart in any order: IPC::Run
+# could then wait for ever.
+my ($owner, %open) = $$;
+END { local $?; if ($$ == $owner) { $_->close for grep { $_ } values %open } }
 
 # Options: dbname, user, application_name, socket (a directory) and port instead of the node's.
 sub new
@@ -36,6 +42,7 @@ sub new
 		[ 'psql', '--no-psqlrc', '--no-align', '--tuples-only', '--quiet', '--set=VERBOSITY=verbose' ],
 		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{error},
 		$self->{timer} = IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	weaken($open{ refaddr $self } = $self);
 	$self->{pid} = $self->value('SELECT pg_backend_pid()');
 	return $self;
 }
@@ -139,6 +146,7 @@ sub is_cancelled
 sub close
 {
 	my ($self) = @_;
+	delete $open{ refaddr $self };
 	my $run = delete $self->{run} or return;
 	$self->{in} .= "\\q\n" unless $self->{open};
 	# an open question is not waited for
