@@ -292,7 +292,8 @@ SKIP:
 {
 	my $name = 'ssl';
 	my ($out, $error);
-	cannot("$name: PostgreSQL is built without it") unless by_hand_has_ssl();
+	# No lack of this machine: PyPI's build is so.
+	diag("not tried: $name: PostgreSQL is built without it"), skip('no ssl', 1) unless by_hand_has_ssl();
 	my $made = eval { IPC::Run::run([
 			qw(openssl req -new -x509 -days 9 -nodes -subj /CN=localhost -newkey rsa:2048 -keyout), "$data/own.key", '-out', "$data/own.crt" ],
 		'>', \$out, '2>', \$error) };
