@@ -17,7 +17,7 @@ use Time::HiRes qw(time);
 my $CALLS = 10_000;
 my $postmaster;
 
-my $node = new_server('race', max_connections => 40, fsync => 'off', log_statement => 'none', log_disconnections => 'off',
+my $node = new_server('race', huge_pages => 'off', max_connections => 40, fsync => 'off', log_statement => 'none', log_disconnections => 'off',
 	log_min_messages => 'error', log_min_error_statement => 'error');
 $postmaster = $node->{_pid};
 my $watch = HugeInfo::Session->new($node);
