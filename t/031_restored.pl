@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
+use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
 use JSON::PP ();
@@ -172,7 +173,15 @@ SKIP:
 	skip 'a standby has no logical slots', 1 if $major < 16;
 	# Until it has ended, no logical slot is ready.
 	$primary->safe_psql('postgres', q(ROLLBACK PREPARED 'one'));
-	$standby->create_logical_slot_on_standby($primary, 'logical', 'postgres');
+	my $session = HugeInfo::Session->new($standby);
+	$session->ask(q(SELECT pg_create_logical_replication_slot('logical', 'pgoutput')));
+	# It waits for what the primary says of its transactions.
+	ok(until_true(sub {
+			$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot()');
+			$standby->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE confirmed_flush_lsn IS NOT NULL');
+		}), 'a logical slot of a standby');
+	$session->answer;
+	$session->close;
 	like(refusal($standby, hot_standby => 'off'), at_least('hot_standby', 'on'), 'logical slots want a hot standby');
 	$standby->safe_psql('postgres', q(SELECT pg_drop_replication_slot('logical')));
 }
