@@ -37,6 +37,11 @@ is_wanted() { # NAME OTHER NAME [WANTED…]
     [[ " ${*:3} " = *" $1 "* || " ${*:3} " = *" $2 "* ]]
 }
 
+# Options of QEMU.
+memory() { printf -- '-object memory-backend-ram,id=memory%d,size=%dM ' "$1" "$2"; }
+# shellcheck disable=SC2034 # the scripts use it
+two_large="$(memory 0 2048)$(memory 1 2048)-numa node,memdev=memory0,cpus=0 -numa node,memdev=memory1,cpus=1"
+
 # How a kernel is booted.
 boot=(machines/kernels/boot)
 

@@ -37,6 +37,17 @@ run_job() { # COMMAND…
     wait_job
 }
 
+# The same, with what it prints shown, and kept in a file.
+run_job_shown() { # FILE COMMAND…
+    local out tee status=0
+    exec {out}> >(exec tee "$1")
+    tee=$!
+    run_job "${@:2}" >&"$out" 2>&1 || status=$?
+    exec {out}>&-
+    wait "$tee"
+    return "$status"
+}
+
 start_job() { # COMMAND…
     set -m
     setpriv --pdeathsig TERM -- "$@" </dev/null &
