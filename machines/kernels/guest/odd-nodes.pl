@@ -28,13 +28,14 @@ situation('all on the last node that has memory');
 stop();
 set_pool($kb, 0);
 my $given = set_node_pool($with_memory[-1], $kb, $need);
-my $is_small = node_memory_kb($with_memory[-1]) < $need * $kb;
-true($is_small ? $given < $need : $given == $need, "asked for $need pages, given $given");
+# Of a small node, much may be in use already.
+my $is_small = node_memory_kb($with_memory[-1]) < 2 * $need * $kb;
+true($given == $need || $is_small && $given < $need, "asked for $need pages, given $given");
 start(@size);
 compare();
 my $check = check_of('numa_pool');
 told("$check->{status}: $check->{finding}");
-same($check->{status}, 'warning', 'numa_pool') unless $is_small;
+same($check->{status}, 'warning', 'numa_pool') if $given == $need;
 restart_as_said(@size);
 
 situation('and its runbook');

@@ -11,7 +11,7 @@ fn over(m: &mut Scene, pages: &[u64]) {
 table! { numa_pool;
     "one node" |_| {} Ok "one node";
     "uneven" |m| { over(m, &[500, 37]) }
-        Warning "node 1 has 37 huge pages of 2 MB, and its share of 537 would be 269"
+        Warning "node 1 has 37 huge pages of 2 MB, and its share of 537 would be 269: the segment lies mostly on other nodes"
         => "echo 269 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 268 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
     "a kernel without NUMA" |m| { m.around.nodes = Err(crate::missing("/sys/devices/system/node")) } Ok "one node";
     "nodes that are hidden" |m| { m.around.nodes = Err(crate::denied("/sys/devices/system/node")) }
@@ -37,6 +37,9 @@ table! { numa_pool;
             counters.free = 200;
         }
         Ok "2 nodes hold 537 huge pages of 2 MB";
+    "uneven, and too few for the segment" |m| { m.fall_back(11); over(m, &[0, 11]) }
+        Warning "its share of 11 would be 5: on huge pages the segment would lie mostly on other nodes"
+        => "echo 5 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages; echo 6 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
     "nobody asks" |m| { m.fall_back(537); m.facts.server.huge_pages = HugePages::Off; over(m, &[500, 37]) }
         Ok "asks for no huge pages";
     "even" |m| { over(m, &[269, 268]) } Ok "in proportion to their memory";

@@ -36,6 +36,11 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         share.has.saturating_mul(100) < least
     };
     let count = shares.len();
+    let lies = if in_use.is_some() {
+        "the segment lies"
+    } else {
+        "on huge pages the segment would lie"
+    };
     let finding = if count < 2 {
         Finding::ok("the server can use huge pages of one node only")
     } else if total == 0 {
@@ -46,7 +51,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .max_by_key(|share| share.fair - share.has)
     {
         Finding::warning(format!(
-            "node {} has {}, and its share of {total} would be {}: the segment lies mostly on other nodes",
+            "node {} has {}, and its share of {total} would be {}: {lies} mostly on other nodes",
             least.node,
             huge_pages(least.has, page_bytes),
             least.fair
