@@ -1,2 +1,4 @@
 \echo Use "ALTER EXTENSION pg_hugeinfo UPDATE TO '0.2.0-dev'" to load this file. \quit
--- Nothing differs so far.
+
+COMMENT ON VIEW hugeinfo_status IS
+'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables; before Linux 6.11 those of the postmaster, up to a main segment on huge pages. NULL: the kernel does not report it.';

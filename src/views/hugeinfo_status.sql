@@ -31,7 +31,7 @@ COMMENT ON FUNCTION hugeinfo_status() IS
 COMMENT ON FUNCTION hugeinfo_remedy() IS
 'What to type if hugeinfo_status finds something wrong: its column remedy. NULL: there is nothing to do.';
 COMMENT ON VIEW hugeinfo_status IS
-'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables. NULL: the kernel does not report it.';
+'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables; before Linux 6.11 those of the postmaster, up to a main segment on huge pages. NULL: the kernel does not report it.';
 COMMENT ON COLUMN hugeinfo_status.huge_pages IS
 'Setting huge_pages that the server runs with: off, on or try.';
 COMMENT ON COLUMN hugeinfo_status.shared_memory_type IS

@@ -6,7 +6,8 @@ use std::fs;
 
 use hugeinfo::linux::{
     error::ReadError,
-    process::{Process, children, oom_score, smaps, stat, status},
+    pages::base_page_bytes,
+    process::{Process, children, oom_score, segment, smaps, stat, status},
     root::Root,
 };
 use tempfile::TempDir;
@@ -244,6 +245,30 @@ fn maps_stands_in_for_smaps() {
         with[1].vm_flags.as_deref().unwrap_or_default(),
         ["rd", "wr", "sh", "ht"]
     );
+}
+
+/// The kernel walks page tables for each line of `smaps`, those of a large segment for longest.
+#[test]
+fn the_name_tells_small_pages_without_smaps() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    for (permissions, name, page_bytes) in [
+        ("rw-s", "/dev/zero (deleted)", Some(base_page_bytes())),
+        ("rw-s", "/anon_hugepage (deleted)", None),
+        ("rw-s", "/SYSV0052e2c1 (deleted)", None),
+        ("rw-p", "/dev/zero (deleted)", None),
+        ("rw-s", "/dev/zero", None),
+    ] {
+        let maps = format!(
+            "1000-2000 rw-s 00000000 00:01 7 /dev/zero (deleted)\n\
+             200000-400000 {permissions} 00000000 00:01 9 {name}\n\
+             400000-600000 {permissions} 00200000 00:01 9 {name}\n"
+        );
+        write(&tree, "proc/11/maps", &maps);
+        let read = segment::read(&process, 0x40_0000).expect("maps");
+        assert_eq!(read.page_bytes, page_bytes, "{permissions} {name}");
+        assert_eq!((read.bytes, read.mappings), (4 << 20, 2));
+    }
 }
 
 #[test]

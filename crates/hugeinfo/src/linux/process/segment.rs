@@ -9,12 +9,13 @@ use rustix::io::Errno;
 
 use crate::linux::{
     error::{ParseError, ReadError, absent_or},
+    pages::base_page_bytes,
     process::{
         Process,
         maps::{self, Extent},
         procmap_query,
     },
-    text::{LineReader, parse_hex, parse_number, words},
+    text::{LineReader, lines, parse_hex, parse_number, words},
 };
 
 const MAPS: &str = "maps";
@@ -34,8 +35,9 @@ pub struct Segment {
 /// The segment that holds `address` in a process.
 ///
 /// Asks `PROCMAP_QUERY` where the kernel has it: some system calls, whatever the segment's size.
-/// Otherwise reads `maps` for the extent and `smaps`, else `numa_maps`, for the page size, up to
-/// the mapping in question.
+/// Otherwise reads `maps` for the extent. For the page size it reads `smaps`, else `numa_maps`, up
+/// to the mapping in question; but not for shared anonymous memory on small pages, which its name
+/// tells: there the walk takes the longer the larger the segment.
 pub fn read(process: &Process, address: u64) -> Result<Segment, ReadError> {
     match by_query(process, address)? {
         Some(segment) => Ok(segment),
@@ -90,17 +92,12 @@ pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, Read
 
 /// [`read`] by the text files alone, as on kernels before 6.11.
 pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
-    let mappings = mappings(process, address, &mut Vec::new())?;
-    let page_bytes = match absent_or(page_size(process, "smaps", |text| {
-        parse_smaps(text, address)
-    }))? {
-        Ok(page_bytes) => page_bytes,
-        Err(_) => {
-            let read = page_size(process, "numa_maps", |text| {
-                parse_numa_maps(text, &mappings)
-            });
-            absent_or(read)?.unwrap_or_default()
-        }
+    let mut text = Vec::new();
+    let mappings = mappings(process, address, &mut text)?;
+    let page_bytes = if is_on_small_pages(&text, address) {
+        Some(base_page_bytes())
+    } else {
+        walked_page_size(process, address, &mappings)?
     };
     Ok(Segment {
         bytes: mappings
@@ -110,6 +107,31 @@ pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
         page_bytes,
         mappings: mappings.len(),
     })
+}
+
+/// Whether `maps` calls it what the kernel calls shared anonymous memory that is not hugetlb
+/// (mm/shmem.c `shmem_zero_setup`); hugetlb memory is `/anon_hugepage` (mm/mmap.c
+/// `ksys_mmap_pgoff`). A System V segment has one name for both.
+fn is_on_small_pages(maps: &[u8], address: u64) -> bool {
+    lines(maps)
+        .filter_map(|(_, line)| maps::parse_line(line))
+        .find(|mapping| mapping.extent.holds(address))
+        .is_some_and(|mapping| {
+            mapping.path == b"/dev/zero (deleted)" && mapping.permissions.ends_with('s')
+        })
+}
+
+fn walked_page_size(
+    process: &Process,
+    address: u64,
+    mappings: &[Extent],
+) -> Result<Option<u64>, ReadError> {
+    let read = page_size(process, "smaps", |text| parse_smaps(text, address));
+    if let Ok(page_bytes) = absent_or(read)? {
+        return Ok(page_bytes);
+    }
+    let read = page_size(process, "numa_maps", |text| parse_numa_maps(text, mappings));
+    Ok(absent_or(read)?.unwrap_or_default())
 }
 
 fn page_size(
