@@ -57,7 +57,9 @@ impl From<Error> for ErrorReport {
             } => (
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("extension pg_hugeinfo is version {objects} in this database, but its library is version {library}"),
-                Some(if is_library_older {
+                Some(if objects.ends_with("-dev") {
+                    format!("Nothing upgrades a development version. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
+                } else if is_library_older {
                     format!("Connect again: an old session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
                 } else {
                     "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()

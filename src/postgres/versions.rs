@@ -12,9 +12,10 @@ const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// The oldest version of the objects whose columns and arguments are those of this library. A
 /// release that changes some sets it to its own version.
-const OLDEST: Version = [0, 1, 0];
+const OLDEST: Version = ([0, 1, 0], true);
 
-type Version = [u32; 3];
+/// Its numbers, and whether it is the release: `0.2.0-dev` comes before `0.2.0`.
+type Version = ([u32; 3], bool);
 
 /// Errors: the objects are older than what this library serves, or newer than the library.
 pub(crate) fn check() -> Result<(), Error> {
@@ -22,7 +23,10 @@ pub(crate) fn check() -> Result<(), Error> {
         return Ok(());
     };
     let number = parse(&objects);
-    if number.is_some_and(|number| number >= OLDEST) && number <= parse(LIBRARY) {
+    // Two builds of one `-dev` version can differ; what comes after it can, too.
+    let is_release = number.is_some_and(|(_, is_release)| is_release);
+    let is_served = number.is_some_and(|number| number >= OLDEST) && number <= parse(LIBRARY);
+    if objects == LIBRARY || is_release && is_served {
         return Ok(());
     }
     Err(Error::OtherVersion {
@@ -32,12 +36,14 @@ pub(crate) fn check() -> Result<(), Error> {
     })
 }
 
-/// Without what follows a hyphen, as in `0.2.0-dev`.
 fn parse(version: &str) -> Option<Version> {
-    let mut numbers = version.split('-').next()?.split('.').map(str::parse);
+    let (release, is_release) = version
+        .split_once('-')
+        .map_or((version, true), |(release, _)| (release, false));
+    let mut numbers = release.split('.').map(str::parse);
     let mut next = || numbers.next()?.ok();
     let version = [next()?, next()?, next()?];
-    numbers.next().is_none().then_some(version)
+    numbers.next().is_none().then_some((version, is_release))
 }
 
 /// `None`: there is no such extension, as if a function was created by hand.
