@@ -3,10 +3,12 @@
 use strict;
 use warnings;
 
+use Digest::SHA ();
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
 use HugeInfo::Server;
+use HugeInfo::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -52,6 +54,16 @@ sub catalogue
 	return [ split /\n/, $node->safe_psql($database, $CATALOGUE) ];
 }
 
+# Functions of the library with what goes in and comes out, in order: rows have no names.
+sub functions
+{
+	my ($database) = @_;
+	return split /\n/, $node->safe_psql($database, q{
+		SELECT concat_ws(' ', p.oid::regprocedure, pg_get_function_result(p.oid), p.probin, p.prosrc)
+		FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+		WHERE l.lanname = 'c' AND p.proname LIKE 'hugeinfo%'});
+}
+
 # The one that the tests of the other files have.
 my $fresh = catalogue('postgres');
 cmp_ok(scalar(@$fresh), '>', 500, 'the catalogue of a new one');
@@ -68,6 +80,23 @@ for my $version (@released)
 		CREATE EXTENSION pg_hugeinfo VERSION '$version';
 		CREATE VIEW mine AS SELECT in_use, segment_bytes FROM hugeinfo_status));
 	my $before = catalogue($database);
+	# A package brings the library before anybody upgrades.
+	my $session = HugeInfo::Session->new($node, dbname => $database);
+	my ($state, $error) = $session->error_of('SELECT * FROM hugeinfo_status');
+	if ($state eq '55000')
+	{
+		like($error, qr/ALTER EXTENSION pg_hugeinfo UPDATE/, "$name: the new library says what to do");
+	}
+	else
+	{
+		my %new = map { $_ => 1 } functions('postgres');
+		my @served = functions($database);
+		cmp_ok(scalar(@served), '>', 10, "$name: functions of the library");
+		is_deeply([ grep { !$new{$_} } @served ], [], "$name: the new library serves no function that it has not, or has with other columns");
+		is(($session->error_of("SELECT * FROM $_"))[0], '', "$name: $_ under the new library")
+		  for split /\n/, $node->safe_psql($database, q(SELECT viewname FROM pg_views WHERE schemaname = 'public' AND viewname LIKE 'hugeinfo%'));
+	}
+	$session->close;
 	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: that was the version");
 	$node->safe_psql($database, 'ALTER EXTENSION pg_hugeinfo UPDATE');
 	is_deeply(catalogue($database), $fresh, "$name: nothing differs from a new one");
@@ -83,8 +112,13 @@ for my $version (@released)
 	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants are kept");
 }
 
-# The script that a release writes is kept as it was.
-is_deeply([ grep { !/^\d+\.\d+\.\d+$/ } @released ], [], 'only releases are kept');
+# The script that a release wrote is kept as it was.
+my %released = ('0.1.0' => 'b80d35a900957a730d12f5bdd37dca378cd830af93152d4f0a0592ae683e4000');
+my ($shared) = map { chomp; $_ } `pg_config --sharedir`;
+is_deeply(
+	{ map { $_ => Digest::SHA->new(256)->addfile("$shared/extension/pg_hugeinfo--$_.sql")->hexdigest } @released },
+	\%released,
+	'nothing but releases are kept, and those as they were');
 
 $node->stop;
 done_testing();
