@@ -6,10 +6,12 @@ use Guest;
 
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 told(slurp('/proc/cmdline'));
+my $asked = 0;
 for (@ARGV)
 {
 	my ($node, $kb, $pages) = /^(?:(\d+):)?(\d+)=(\d+)$/ or die "$_?\n";
 	my $pool = defined $node ? node_pool($node, $kb) : pool($kb);
+	$asked += $pages if $kb == default_page_kb();
 	same($pool && $pool->{total}, $pages, "pages of $kb kB" . (defined $node ? " on node $node" : ''));
 }
 start(shared_buffers => '32MB');
@@ -17,6 +19,7 @@ compare();
 my $check = check_of('reboot');
 my $is_enough = pool(default_page_kb())->{total} >= required_pages();
 same($check->{status} eq 'ok' ? 1 : 0, $is_enough ? 1 : 0, 'reboot is ok if this boot gave enough') or told($check->{finding});
+same($check->{evidence}{asked_pages}, $asked, 'pages that the kernel command line asks for');
 for my $name (qw(pool_filled pool_size))
 {
 	my $check = check_of($name);

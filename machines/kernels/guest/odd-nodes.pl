@@ -1,12 +1,15 @@
 #!/usr/bin/perl
-# Nodes without memory, with a hole in their numbers, or of different sizes.
+# Nodes without memory, with a hole in their numbers, or of different sizes: odd-nodes.pl ONLINE
+# HAS_MEMORY, as the kernel writes them.
 use lib '/guest/lib';
 use Guest;
 
 my $kb = default_page_kb();
 my @size = (shared_buffers => '64MB', wal_buffers => '32MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
-told("$_: " . slurp("/sys/devices/system/node/$_")) for qw(online possible has_cpu has_memory);
+my %file = map { $_ => slurp("/sys/devices/system/node/$_") =~ s/\n//r } qw(online possible has_cpu has_memory);
+told("$_: $file{$_}") for sort keys %file;
+same("$file{online} $file{has_memory}", "@ARGV", 'nodes, and those with memory');
 told("node $_: " . node_memory_kb($_) . ' kB') for nodes();
 
 situation('no pool');

@@ -199,8 +199,11 @@ sub restart_as_said
 	my $got = try_start(%settings, huge_pages => 'on') ? 't' : 'f';
 	same($status->{fits_after_restart}, $got, 'fits_after_restart is what a restart gets')
 	  or diag("reason: $status->{reason}\n", why_not());
+	true(_is_for_want_of_pages(), 'it does not start for want of pages', why_not()) if $got eq 'f';
 	return $got eq 't';
 }
+
+sub _is_for_want_of_pages { return why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/ }
 
 # The same where surplus pages decide: whether the kernel finds them, only the start can tell.
 sub restart_unpromised
@@ -219,7 +222,7 @@ sub is_exact
 	stop();
 	same(set_pool($kb, $pages - 1), $pages - 1, 'pages in the pool');
 	true(!try_start(%settings, huge_pages => 'on'), "with one less than $pages pages the server does not start");
-	true(why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/, 'for want of pages', why_not());
+	true(_is_for_want_of_pages(), 'for want of pages', why_not());
 	same(set_pool($kb, $pages), $pages, 'pages in the pool');
 	true(try_start(%settings, huge_pages => 'on'), "with $pages pages it starts", why_not());
 	return;
