@@ -271,11 +271,6 @@ SKIP:
 	is_cured($checks, 'pool_filled', $name);
 	is(pool($kb)->{total}, $need, "$name: the remedy fills it as far as is needed");
 
-	$name = 'more than the host can spare';
-	my $much = int(0.95 * ram_bytes() / $page);
-	set_boot_pages($much);
-	compare_check(checks_of($node, $name), 'pool_filled', { status => 'ok', remedy => undef }, $name);
-
 	$name = 'no file asks';
 	set_boot_pages(undef);
 	$checks = checks_of($node, $name);

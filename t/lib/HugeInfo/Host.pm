@@ -96,7 +96,7 @@ sub _start
 	return;
 }
 
-# Pages that somebody else holds are not ours to play with.
+# Pages that somebody else holds are not ours to play with; nor are those of a server that is down.
 sub _in_use
 {
 	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
@@ -105,6 +105,7 @@ sub _in_use
 		my $pool = HugeInfo::Kernel::pool($kb);
 		my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
 		return "$committed pages of $kb kB are in use on this host" if $committed;
+		return "this host has $pool->{total} idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 lets tests take them" if $pool->{total} && !$ENV{HUGEINFO_TEST_POOLS};
 	}
 	return;
 }

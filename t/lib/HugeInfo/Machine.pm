@@ -85,6 +85,8 @@ sub _own
 sub set_boot_pages
 {
 	my ($pages) = @_;
+	# What a run has left that ended with the power.
+	unlink $BOOT_FILE unless $told{$BOOT_FILE};
 	_own($BOOT_FILE);
 	return write_kernel($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
 	for my $file (grep { m{^/etc/} && -e } keys %told)
