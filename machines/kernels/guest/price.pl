@@ -1,7 +1,8 @@
 #!/usr/bin/perl
-# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use. It
-# is only printed, since no test here asserts a duration: a machine in software says nothing of
-# seconds, but something of how they relate.
+# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use or
+# with the segment, of which the postmaster has touched a part since it started. It is only printed,
+# since no test here asserts a duration: a machine in software says nothing of seconds, but something
+# of how they relate.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);
@@ -38,6 +39,8 @@ SQL
 }
 
 situation('the price');
+start(shared_buffers => '128MB', max_wal_size => '4GB');
+my $small = price('a small segment');
 start(shared_buffers => '1200MB', max_wal_size => '4GB');
 told('PROCMAP_QUERY is ' . row(q(SELECT status FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY' LIMIT 1))->{status});
 my $fresh = price('a backend that has touched little');
@@ -47,6 +50,7 @@ my ($in_use) = slurp('/proc/' . value('SELECT pg_backend_pid()') . '/status') =~
 true($in_use > 500 * 1024, "RssShmem is $in_use kB");
 my $touched = price('a backend that has touched 500 MB');
 told(sprintf 'hugeinfo_status: %.2f times as expensive with 500 MB touched', $touched / $fresh);
+told(sprintf 'hugeinfo_status: %.2f times as expensive with a segment of 1200 MB as with one of 128 MB', $fresh / $small);
 compare();
 
 finished();
