@@ -6,6 +6,9 @@ MACHINE := $(shell uname -s -m)
 ifneq ($(filter-out Linux x86_64 aarch64,$(MACHINE)),)
 $(error pg_hugeinfo reads the /proc and /sys of Linux, and was tried on x86-64 and arm64 alone: it does not build on "$(MACHINE)")
 endif
+ifneq ($(findstring musl,$(shell ldd --version 2>&1)),)
+$(error pg_hugeinfo needs glibc: without memory it relies on what glibc keeps ready. It does not build with musl, as on Alpine)
+endif
 
 # Exported for the scripts, too. They look again if PostgreSQL is not installed yet.
 ifeq ($(PG_CONFIG),)

@@ -38,6 +38,9 @@ BEGIN
 	$make{'another machine'} = $make->("PATH=$dir:\$PATH");
 	$stand_in->('uname', 'echo Darwin arm64');
 	$make{'another system'} = $make->("PATH=$dir:\$PATH");
+	unlink "$dir/uname";
+	$stand_in->('ldd', "echo 'musl libc (x86_64)' >&2; echo 'Version 1.2.5' >&2; exit 1");
+	$make{'musl'} = $make->("PATH=$dir:\$PATH");
 }
 
 use HugeInfo::Host;
@@ -57,7 +60,8 @@ for (
 	[ 'what is no pg_config', qr/needs PostgreSQL 15 to 19, but \S+ is of "hello"/ ],
 	[ 'what fails', qr{/nonexistent/pg_config does not tell a version of PostgreSQL} ],
 	[ 'another machine', qr/x86-64 and arm64 alone: it does not build on "Linux riscv64"/ ],
-	[ 'another system', qr/does not build on "Darwin arm64"/ ])
+	[ 'another system', qr/does not build on "Darwin arm64"/ ],
+	[ 'musl', qr/needs glibc: .* It does not build with musl/ ])
 {
 	my ($with, $said) = @$_;
 	like($make{$with}, $said, "make with $with: says why it stops");
