@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use or
 # with the segment, of which the postmaster has touched a part since it started. It is only printed,
-# since no test here asserts a duration: a machine in software says nothing of seconds, but something
-# of how they relate.
+# since no test here asserts a duration: a machine in software says nothing of seconds, but
+# something of how they relate.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);
