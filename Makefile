@@ -73,10 +73,12 @@ SOURCES := Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.t
 
 build: $(LIBRARY)
 
-# Emptied first, so that no file of an older version is installed.
+# Emptied first, so that no file of an older version is installed. cargo pgrx copies scripts that
+# upgrade, but not those of the releases.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
 	scripts/cargo pgrx package --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
+	cp sql/pg_hugeinfo--*.sql '$(dir $(EXTENSION_FILES))'
 	@touch $@
 
 # EXTENSION and MODULES stay unset and install has its own recipe: PGXS would install the control
