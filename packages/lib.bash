@@ -7,6 +7,14 @@ package_version=${version/-/\~} revision=${REVISION:-1}
 
 # shellcheck disable=SC2034 # so do these
 packages=$(realpath -m "${PACKAGES:-target/packages}")
+# Their names. The directory may also have what is not this version's.
+declare -A names=(
+    [deb]="*pg-hugeinfo*_$package_version-*.deb"
+    [rpm]="pg_hugeinfo*-$package_version-*.rpm"
+    [oci]="pg_hugeinfo-$version-pg*.oci.tar"
+    [pgxn]="pg_hugeinfo-$version.zip"
+    [sbom]="pg_hugeinfo-$version.cdx.json"
+)
 work=${WORK:-$PWD/target/packages/build}
 source=$work/pg_hugeinfo-$version
 
@@ -28,6 +36,14 @@ export_source() {
     mkdir -p "$source"
     git -c tar.umask=022 archive HEAD | tar -C "$source" -xm
     echo "$commit" >"$work/commit"
+}
+
+# The packages in a directory, one a line.
+made() { # DIRECTORY KIND…
+    local kind
+    for kind in "${@:2}"; do
+        find "$1" -maxdepth 1 -type f -name "${names[$kind]}" | sort
+    done
 }
 
 # What CREATE and ALTER EXTENSION read.
