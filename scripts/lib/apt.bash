@@ -12,8 +12,9 @@ update_lists() {
     apt-get update -qq || say "could not update the package lists"
 }
 
+# apt's words are translated: what reads them asks for C.
 offered() { # PACKAGE
-    [[ $(apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]
+    [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]
 }
 
 apt_install() { # PACKAGES…
