@@ -186,6 +186,18 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 	like($odd->{by_name}{bare}{reason}, qr/first/, 'an odd error: shown');
 }
 
+# yum.postgresql.org's packages put psql into PATH, and pg_isready elsewhere.
+{
+	my ($psql) = grep { -x } map { "$_/psql" } split /:/, $ENV{PATH};
+	mkdir "$dir/bin" and symlink $psql, "$dir/bin/psql" or die "$dir/bin: $!\n";
+	local $ENV{PATH} = "$dir/bin";
+	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger');
+	is($status, 3, 'no pg_isready: exit status');
+	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: a server that answers needs none');
+	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown no pg_isready in PATH to tell whether it is down: connection to/, "no pg_isready: $_")
+	  for qw(down stranger);
+}
+
 sub children { my ($pid) = @_; return eval { split ' ', slurp_file("/proc/$pid/task/$pid/children") } }
 my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12);
 
