@@ -17,10 +17,26 @@ offered() { # PACKAGE
     [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]
 }
 
+# A run that was killed may have left it, and no package would make a server any more.
+remove_leftover() {
+    local lock
+    [ -e "$no_server" ] || return 0
+    exec {lock}<"${no_server%/*}"
+    ! flock --nonblock "$lock" || rm -f "$no_server"
+    exec {lock}<&-
+}
+
 apt_install() { # PACKAGES…
     say "apt-get install $*"
-    local status=0
+    local status=0 lock
     mkdir -p "${no_server%/*}"
+    # Locked while a run installs: others leave the drop-in alone. No service that a package starts
+    # gets the lock.
+    exec {lock}<"${no_server%/*}"
+    if ! flock --nonblock "$lock"; then
+        say "waiting for another run of apt to end"
+        flock "$lock"
+    fi
     trap 'rm -f "$no_server"' EXIT
     trap 'exit 1' INT TERM HUP
     echo 'create_main_cluster = false' >"$no_server"
@@ -29,9 +45,10 @@ apt_install() { # PACKAGES…
     # busy with its own updates. No needrestart: it would restart servers whose libraries were
     # updated.
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
-        --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null || status=$?
+        --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null {lock}<&- || status=$?
 
     rm -f "$no_server"
     trap - EXIT INT TERM HUP
+    exec {lock}<&-
     return "$status"
 }
