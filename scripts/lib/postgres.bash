@@ -30,7 +30,7 @@ postgres_copy() {
     done
     run_job make --no-print-directory --quiet install PG_CONFIG="$PG_CONFIG" DESTDIR="$workspace"
     # With the releases, to upgrade from.
-    cp sql/pg_hugeinfo--*.sql "$workspace$("$PG_CONFIG" --sharedir)/extension/"
+    install --mode=644 sql/pg_hugeinfo--*.sql "$workspace$("$PG_CONFIG" --sharedir)/extension/"
     bin=$workspace$bindir
 }
 
@@ -45,6 +45,7 @@ sources_for_owner() {
     for path in monitoring fleet experiment bench scripts t/report target/tools; do
         [ ! -e "$path" ] || run_job cp -a "$path" "$sources/$path"
     done
+    run_job chmod -R go+rX "$sources"
 }
 
 # Each call makes another server; the functions below work on the last one.
