@@ -16,9 +16,8 @@ bench_start() { # MEGABYTES
 
     # shellcheck disable=SC2119 # no lock: nothing of the host is changed
     janitor_start
-    private=$(mktemp -d "${TMPDIR:-/tmp}/pg_hugeinfo-bench.XXXXXX")
-    undo rm -rf "$private"
-    chmod 755 "$private"
+    private=$workspace/private
+    mkdir "$private"
 }
 
 # On small pages. Sessions and queries go to the server started last.

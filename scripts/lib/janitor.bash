@@ -8,6 +8,8 @@ janitor_start() { # [LOCK FILE]
     coproc JANITOR { exec setsid scripts/janitor "$@"; }
     janitor=$JANITOR_PID janitor_out=${JANITOR[0]} janitor_in=${JANITOR[1]}
     read -r workspace <&"$janitor_out" || die "scripts/janitor did not start"
+    # It may have chosen another place than this, which its servers cannot use either.
+    [ -z "${TMPDIR:-}" ] || TMPDIR=${workspace%/*}
     # The server's user has to get in.
     chmod 755 "$workspace"
 }

@@ -20,7 +20,7 @@ sub start
 	my ($user) = @_;
 	my $lock = $> == 0 || -e $LOCK ? $LOCK : '';
 	# root's own is often closed to everybody else
-	local $ENV{TMPDIR} = $> == 0 ? '/tmp' : $ENV{TMPDIR} // '/tmp';
+	delete local $ENV{TMPDIR} if $> == 0;
 	$janitor = open2($from, $to, "$SCRIPTS/janitor", $lock, $user);
 	chomp(my $dir = <$from> // die "scripts/janitor did not start\n");
 	return $dir;
