@@ -14,8 +14,7 @@ can_make_systems() { # [PACKAGE COMMAND]…
     ((EUID == 0)) || skip "only root can make systems"
     command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
     pool_settable || skip "$pool/nr_hugepages may not be written here"
-    has_room "$cache"
-    has_room "$TMPDIR"
+    has_room
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
     set -- debootstrap debootstrap "$@"
     while (($#)); do
@@ -25,11 +24,25 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-has_room() { # DIRECTORY
-    local gigabytes
-    mkdir -p "$1"
-    gigabytes=$(($(df --output=avail -k "$1" | tail -n 1) >> 20))
-    ((gigabytes >= 10)) || skip "systems take 10 GB in $1, which has $gigabytes GB left"
+# In the end 15 GB stay in the cache; what is being tried takes up to 5 GB.
+has_room() {
+    local kept
+    mkdir -p "$cache"
+    # Those for arm64 are further ones. Another run may remove files meanwhile.
+    kept=$({ du -sk --exclude=arm64 "$cache" 2>/dev/null || true; } | cut -f 1)
+    kept=$((kept >> 20))
+    if [ "$(stat -c %d "$cache")" = "$(stat -c %d "$TMPDIR")" ]; then
+        has_left "$cache" $((20 - kept))
+    else
+        has_left "$cache" $((15 - kept))
+        has_left "$TMPDIR" 5
+    fi
+}
+
+has_left() { # DIRECTORY GIGABYTES
+    local left
+    left=$(($(df --output=avail -k "$1" | tail -n 1) >> 20))
+    ((left >= $2)) || skip "systems take $2 GB more in $1, which has $left GB left"
 }
 
 install_or_skip() { # PACKAGE…
