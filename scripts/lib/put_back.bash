@@ -11,6 +11,17 @@ move_back() { # PROCESS, CONTROL GROUP
     [ ! -d "/proc/$1" ] || put_back "$2/cgroup.procs" "$1"
 }
 
+# Unless others use it by now: their limits would be gone.
+withdraw_controller() { # CONTROL GROUP OF VERSION 2, CONTROLLER
+    local file
+    # "max" is a number of 19 digits where the kernel has rounded it.
+    for file in "$1"/*/"$2".*{max,high}; do
+        [ ! -e "$file" ] || [[ $(<"$file") =~ ^(max|[0-9]{19})$ ]] || return 0
+    done
+    ! grep -qw "$2" "$1"/*/cgroup.subtree_control 2>/dev/null || return 0
+    put_back "$1/cgroup.subtree_control" "-$2"
+}
+
 # A group is busy until its last process has been reaped.
 remove_group() { # CONTROL GROUP
     local try

@@ -14,6 +14,9 @@ use File::Temp ();
 use HugeInfo::Janitor;
 use HugeInfo::KernelFile;
 
+# The kernel's number of the first namespace.
+my $INITIAL = 'cgroup:[4026531835]';
+
 # By controller: version of its interface, mount, our group in it, and where this test comes from.
 my %hierarchy;
 
@@ -51,6 +54,8 @@ sub _find
 	if (!$version)
 	{
 		slurp_kernel('/proc/cgroups') =~ /^$controller\s/m or die "this kernel has no $controller cgroup controller\n";
+		# from a container it would be taken away from the whole host
+		die "the $controller controller is not offered to this container\n" if (readlink('/proc/self/ns/cgroup') // $INITIAL) ne $INITIAL;
 		$mount = File::Temp::tempdir('pg_hugeinfo_cgroup_XXXX', DIR => '/run');
 		HugeInfo::Janitor::undo('unmount', $mount);
 		system('mount', '-t', 'cgroup', '-o', $controller, 'none', $mount) == 0
@@ -59,7 +64,7 @@ sub _find
 	}
 	if ($version == 2 && !_offers($controller, $mount, 'cgroup.subtree_control'))
 	{
-		HugeInfo::Janitor::undo('put_back', "$mount/cgroup.subtree_control", "-$controller");
+		HugeInfo::Janitor::undo('withdraw_controller', $mount, $controller);
 		write_kernel("$mount/cgroup.subtree_control", "+$controller");
 	}
 	my $top = "$mount/pg_hugeinfo_test_$$";
