@@ -57,6 +57,8 @@ sub run
 	POSIX::setsid();
 	$SIG{$_} = 'IGNORE' for qw(INT TERM HUP QUIT PIPE);
 	chdir '/';
+	# where plain su leaves these out; scripts/janitor has them, too
+	$ENV{PATH} .= ':/usr/sbin:/sbin';
 	$to->autoflush(1);
 	my $dir = HugeInfo::Janitor::start($user);
 	print $to "ok $dir\n";

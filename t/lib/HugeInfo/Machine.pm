@@ -96,6 +96,7 @@ sub set_boot_pages
 	return;
 }
 
+# Some file systems have no swap files: overlayfs, btrfs, those in memory.
 sub add_swap
 {
 	my ($mb) = @_;
@@ -106,7 +107,11 @@ sub add_swap
 	my $zeros = "\0" x (1 << 20);
 	for (1 .. $mb) { (syswrite($fh, $zeros) // 0) == 1 << 20 or die "$swap_file: $!\n" }
 	close $fh;
-	for (qw(mkswap swapon)) { system("$_ $swap_file >/dev/null 2>&1") == 0 or die "$_ $swap_file failed\n" }
+	for (qw(mkswap swapon))
+	{
+		my $said = qx(LC_ALL=C $_ $swap_file 2>&1 >/dev/null);
+		die "no swap file here: $said" if $?;
+	}
 	return;
 }
 
