@@ -68,7 +68,7 @@ endif
 PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
 EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
-SOURCES := Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
+SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/*/Cargo.toml sql/pg_hugeinfo--*.sql) \
 	$(shell find src crates/*/src)
 
 build: $(LIBRARY)

@@ -29,8 +29,6 @@ postgres_copy() {
         run_job cp -a "$directory/." "$workspace$directory/"
     done
     run_job make --no-print-directory --quiet install PG_CONFIG="$PG_CONFIG" DESTDIR="$workspace"
-    # With the releases, to upgrade from.
-    install --mode=644 sql/pg_hugeinfo--*.sql "$workspace$("$PG_CONFIG" --sharedir)/extension/"
     bin=$workspace$bindir
 }
 
