@@ -23,10 +23,9 @@ pub(crate) fn check() -> Result<(), Error> {
         return Ok(());
     };
     let number = parse(&objects);
-    // Two builds of one `-dev` version can differ; what comes after it can, too.
-    let is_release = number.is_some_and(|(_, is_release)| is_release);
-    let is_served = number.is_some_and(|number| number >= OLDEST) && number <= parse(LIBRARY);
-    if objects == LIBRARY || is_release && is_served {
+    // What comes after a `-dev` version can differ from it.
+    let is_served = number.is_some_and(|number| number.1 && number >= OLDEST);
+    if objects == LIBRARY || is_served && number <= parse(LIBRARY) {
         return Ok(());
     }
     Err(Error::OtherVersion {

@@ -188,8 +188,7 @@ impl Explained {
                 else {
                     continue;
                 };
-                let is_shared = entry.mapping.permissions.ends_with('s');
-                self.mapping(size, &entry.mapping.extent, is_shared)?;
+                self.mapping(size, &entry.mapping.extent, entry.mapping.is_shared())?;
                 if !sizes.contains(&size) {
                     sizes.push(size);
                 }

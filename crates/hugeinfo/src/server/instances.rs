@@ -299,7 +299,7 @@ fn is_shared_memory(mapping: &Mapping) -> bool {
     let name = mapping.path.as_slice();
     let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
     let is_named = name == b"/anon_hugepage" || name == b"/dev/zero" || name.starts_with(SYSTEM_V);
-    is_named && mapping.permissions.ends_with('s')
+    is_named && mapping.is_shared()
 }
 
 #[cfg(test)]

@@ -70,6 +70,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Whether writes reach others that map the same object.
+    pub fn is_shared(&self) -> bool {
+        self.permissions.ends_with('s')
+    }
+
     /// The path as [`name_text`].
     pub fn path_text(&self, ascii_only: bool) -> String {
         name_text(&self.path, ascii_only)

@@ -116,9 +116,7 @@ fn is_on_small_pages(maps: &[u8], address: u64) -> bool {
     lines(maps)
         .filter_map(|(_, line)| maps::parse_line(line))
         .find(|mapping| mapping.extent.holds(address))
-        .is_some_and(|mapping| {
-            mapping.path == b"/dev/zero (deleted)" && mapping.permissions.ends_with('s')
-        })
+        .is_some_and(|mapping| mapping.path == b"/dev/zero (deleted)" && mapping.is_shared())
 }
 
 fn walked_page_size(
