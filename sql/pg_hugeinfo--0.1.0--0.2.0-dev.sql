@@ -2,3 +2,5 @@
 
 COMMENT ON VIEW hugeinfo_status IS
 'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables; before Linux 6.11 those of the postmaster, up to a main segment on huge pages. NULL: the kernel does not report it.';
+COMMENT ON COLUMN hugeinfo_status.in_use IS
+'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). Read from the mapping itself: PROCMAP_QUERY, else its name in /proc/PID/maps, KernelPageSize in smaps or kernelpagesize_kB in numa_maps.';

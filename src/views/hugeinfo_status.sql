@@ -37,7 +37,7 @@ COMMENT ON COLUMN hugeinfo_status.huge_pages IS
 COMMENT ON COLUMN hugeinfo_status.shared_memory_type IS
 'Setting shared_memory_type that the server runs with. Only mmap can use huge pages.';
 COMMENT ON COLUMN hugeinfo_status.in_use IS
-'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). Read from the mapping itself: PROCMAP_QUERY, else KernelPageSize in /proc/PID/smaps or kernelpagesize_kB in numa_maps.';
+'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). Read from the mapping itself: PROCMAP_QUERY, else its name in /proc/PID/maps, KernelPageSize in smaps or kernelpagesize_kB in numa_maps.';
 COMMENT ON COLUMN hugeinfo_status.page_size_bytes IS
 'Bytes of a page that really backs the main segment, huge or not. Same source as in_use.';
 COMMENT ON COLUMN hugeinfo_status.segment_bytes IS
