@@ -7,7 +7,7 @@ use Guest;
 my $kb = default_page_kb();
 my @size = (shared_buffers => '64MB', wal_buffers => '32MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
-my %file = map { $_ => slurp("/sys/devices/system/node/$_") =~ s/\n//r } qw(online possible has_cpu has_memory);
+my %file = map { $_ => slurp("/sys/devices/system/node/$_") } qw(online possible has_cpu has_memory);
 told("$_: $file{$_}") for sort keys %file;
 same("$file{online} $file{has_memory}", "@ARGV", 'nodes, and those with memory');
 told("node $_: " . node_memory_kb($_) . ' kB') for nodes();

@@ -13,7 +13,8 @@ use Guest::Machine;
 use Guest::Server;
 use HugeInfo::Kernel;
 
-our @EXPORT = qw(situation same true told compare restart_as_said restart_unpromised is_exact follow_runbook finished);
+our @EXPORT = qw(situation same true told compare restart_as_said restart_unpromised is_exact
+  is_for_want_of_memory follow_runbook finished);
 
 my $situation = 'as booted';
 
@@ -199,11 +200,12 @@ sub restart_as_said
 	my $got = try_start(%settings, huge_pages => 'on') ? 't' : 'f';
 	same($status->{fits_after_restart}, $got, 'fits_after_restart is what a restart gets')
 	  or diag("reason: $status->{reason}\n", why_not());
-	true(_is_for_want_of_pages(), 'it does not start for want of pages', why_not()) if $got eq 'f';
+	true(is_for_want_of_memory(), 'it does not start for want of pages', why_not()) if $got eq 'f';
 	return $got eq 't';
 }
 
-sub _is_for_want_of_pages { return why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/ }
+# On huge pages, that of the pool.
+sub is_for_want_of_memory { return why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/ }
 
 # The same where surplus pages decide: whether the kernel finds them, only the start can tell.
 sub restart_unpromised
@@ -222,7 +224,7 @@ sub is_exact
 	stop();
 	same(set_pool($kb, $pages - 1), $pages - 1, 'pages in the pool');
 	true(!try_start(%settings, huge_pages => 'on'), "with one less than $pages pages the server does not start");
-	true(_is_for_want_of_pages(), 'for want of pages', why_not());
+	true(is_for_want_of_memory(), 'for want of pages', why_not());
 	same(set_pool($kb, $pages), $pages, 'pages in the pool');
 	true(try_start(%settings, huge_pages => 'on'), "with $pages pages it starts", why_not());
 	return;

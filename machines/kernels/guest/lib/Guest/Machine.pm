@@ -9,7 +9,7 @@ use Exporter 'import';
 use POSIX ();
 
 our @EXPORT = qw(slurp put kernel_version vmstat nodes nodes_with_memory node_pool node_memory_kb node_pages set_pool
-  set_node_pool set_overcommit mount_groups make_group memory_free_mb);
+  set_node_pool set_overcommit mount_groups make_group meminfo_kb memory_free_mb);
 
 # Without the last line feed; nothing if there is no such file.
 sub slurp
@@ -37,7 +37,9 @@ sub kernel_version { my ($major, $minor) = (POSIX::uname())[2] =~ /^(\d+)\.(\d+)
 
 sub vmstat { my ($name) = @_; return slurp('/proc/vmstat') =~ /^\Q$name\E (\d+)$/m ? $1 : undef }
 
-sub memory_free_mb { return slurp('/proc/meminfo') =~ /^MemFree:\s+(\d+) kB$/m ? $1 / 1024 : undef }
+sub meminfo_kb { my ($name) = @_; return slurp('/proc/meminfo') =~ /^\Q$name\E:\s+(\d+) kB$/m ? $1 : die "no $name\n" }
+
+sub memory_free_mb { return meminfo_kb('MemFree') / 1024 }
 
 # --- nodes
 
