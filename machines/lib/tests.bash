@@ -58,8 +58,7 @@ install_or_skip() { # PACKAGE…
 
 # Debian's mirror that apt knows here, if there is one.
 debian_mirror() {
-    # Images of containers come without lists.
-    [ -n "$(apt-get indextargets)" ] || update_lists
+    need_lists
     # shellcheck disable=SC2016 # apt's own variables
     apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
         awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}'

@@ -12,6 +12,11 @@ update_lists() {
     apt-get update -qq || say "could not update the package lists"
 }
 
+# Images of containers come without lists.
+need_lists() {
+    [ -n "$(apt-get indextargets)" ] || update_lists
+}
+
 # apt's words are translated: what reads them asks for C.
 offered() { # PACKAGE
     [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]

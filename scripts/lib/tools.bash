@@ -28,9 +28,7 @@ check_tools() {
 # Ubuntu has it as a snap alone, which sees none of our directories. Without it, the test that looks
 # at pages of the report is skipped.
 need_browser() {
-    if ! command -v chromium >/dev/null && may_install; then
-        offered chromium || update_lists
-    fi
+    command -v chromium >/dev/null || ! may_install || need_lists
     ! offered chromium || need chromium command -v chromium
 }
 
