@@ -21,7 +21,8 @@ pub struct Forecast {
     pub is_used_by_server: Option<bool>,
     /// Pages that the main segment takes on pages of this size.
     pub required: u64,
-    /// Unused bytes in the last of them.
+    /// Unused bytes at their end: less than a page, but for a `huge_page_size` that is no power of
+    /// two. PostgreSQL first rounds up to that.
     pub tail_waste_bytes: u64,
     /// Pages of our own segment in this pool, touched or reserved.
     pub own: Option<u64>,
