@@ -2,7 +2,6 @@
 
 use hugeinfo::{
     advice::{diagnosis, words},
-    linux::pages,
     model::forecast::Forecast,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -50,10 +49,13 @@ fn hugeinfo_status() -> Result<
         let segment_pages =
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
         let asked_for = facts.huge_page_asked_for();
-        let required =
-            asked_for.map(|page_bytes| pages::pages_required(facts.needed_bytes(), page_bytes));
         let target = Forecast::of_target(&machine);
         let target = target.as_ref();
+        // Without a pool that is the kernel's, the server would still ask for it.
+        let required = match target {
+            Some(target) => Some(target.required),
+            None => asked_for.map(|page_bytes| facts.next_start().pages(page_bytes)),
+        };
         Ok::<_, Error>((
             facts.server.huge_pages.as_str(),
             facts.server.shared_memory_type.as_str(),

@@ -115,6 +115,29 @@ fn a_size_between_two_powers_of_two_is_rounded_up() {
 }
 
 #[test]
+fn what_was_rounded_up_to_such_a_size_takes_as_many_pages_again() {
+    let mut facts = healthy();
+    facts.server.huge_page_size_bytes = Some(1536 << 10);
+    let mut lies_on = |pages: u64, stated_mb: u64| {
+        facts.segment.as_mut().expect("a segment").bytes = pages * 2 * MB;
+        facts.server.shared_memory_bytes = stated_mb * MB;
+        facts.clone()
+    };
+    // 1081.25 MB, of which PostgreSQL says 1082 MB: those alone would be 542 pages.
+    let forecast = Forecast::of_target(&machine(&lies_on(541, 1082))).expect("a pool");
+    assert_eq!(forecast.required, 541);
+    // 1083.5 MB: without the first rounding these would be 542 pages.
+    let facts = lies_on(543, 1084);
+    let forecast = Forecast::of_target(&machine(&facts)).expect("a pool");
+    assert_eq!(forecast.required, 543);
+    let next = Server {
+        shared_memory_bytes: 2167 * MB / 2,
+        ..facts.server.clone()
+    };
+    assert!(facts.is_as_now(&next));
+}
+
+#[test]
 fn of_two_that_are_equally_bad_the_first() {
     let mut facts = fallen_back(500);
     expect(

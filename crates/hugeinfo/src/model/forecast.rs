@@ -5,7 +5,7 @@ use crate::{
     model::{
         limits::{CgroupLimits, reservation_refusals},
         machine::Machine,
-        need::{Need, pages_of},
+        need::{Need, pages_of_aim},
         nodes,
     },
 };
@@ -73,7 +73,7 @@ impl Forecast {
         let aim = machine.aim();
         let is_target = facts.huge_page_of(&aim) == Some(page_bytes);
         let required = if is_target {
-            pages_of(&aim, page_bytes)
+            pages_of_aim(machine, page_bytes)
         } else {
             pages::pages_required(facts.needed_bytes(), page_bytes)
         };

@@ -8,7 +8,7 @@ use crate::{
         error::Absent,
     },
     model::{
-        need::{own_pages, pages_of},
+        need::own_pages,
         step::{Counts, Step},
     },
     server::facts::{Facts, Server},
@@ -111,7 +111,7 @@ fn refusals(
         return Some(Vec::new());
     }
     let own = own_pages(facts, page_bytes)?;
-    let pages = pages_of(&wanted(facts), page_bytes).max(least);
+    let pages = wanted(facts).pages(page_bytes).max(least);
     let required = pages.saturating_mul(page_bytes);
     let refusing = limited.filter_map(|(group, limits, limit)| {
         let wanted = required.saturating_add(held_by_others(facts, limits, own));

@@ -5,7 +5,7 @@ use crate::{
     linux::{hugepages::Pool, pages::pages_required, process::segment::Segment},
     model::{headroom::Headroom, machine::Machine},
     server::{
-        facts::{Facts, Server, SharedMemoryType},
+        facts::{Facts, SharedMemoryType},
         sight::Sight,
     },
 };
@@ -131,22 +131,23 @@ fn room(machine: &Machine, pool: &Pool, need: Need) -> Option<Headroom> {
 pub(crate) fn own_of_next_start(machine: &Machine, page_bytes: u64) -> u64 {
     let aim = machine.aim();
     if machine.facts.huge_page_of(&aim) == Some(page_bytes) {
-        pages_of(&aim, page_bytes)
+        pages_of_aim(machine, page_bytes)
     } else {
         0
     }
 }
 
-/// Pages of that size that a start with these settings maps. PostgreSQL rounds its need up to the
-/// size that it was told, the kernel to pages that it has (port/sysv_shmem.c
-/// `CreateAnonymousSegment`).
-pub(crate) fn pages_of(server: &Server, page_bytes: u64) -> u64 {
-    let needed = server.shared_memory_bytes;
-    let told = server
-        .huge_page_size_bytes
-        .filter(|&told| told < page_bytes);
-    let rounded = told.and_then(|told| needed.checked_next_multiple_of(told));
-    pages_required(rounded.unwrap_or(needed), page_bytes)
+/// Pages of that size that a start as [`Machine::aim`] maps. PostgreSQL tells its need in whole MB:
+/// where it is rounded up to a `huge_page_size` that is no power of two, that may be a page more
+/// than the kernel counts now.
+pub(crate) fn pages_of_aim(machine: &Machine, page_bytes: u64) -> u64 {
+    let (facts, aim) = (&machine.facts, machine.aim());
+    let pages = aim.pages(page_bytes);
+    let is_as_now =
+        facts.planned.is_none() && aim.huge_page_size_bytes == facts.server.huge_page_size_bytes;
+    let own = own_pages(facts, page_bytes).filter(|&own| is_as_now && own > 0);
+    own.filter(|own| own.checked_add(1) == Some(pages))
+        .unwrap_or(pages)
 }
 
 /// Pages of our segment in the pool of this size. A mapped segment holds all of them: those that

@@ -12,7 +12,7 @@ use crate::{
         machine::Machine,
         mapping::{Mapping, Place},
         memory_limit::{self, Holds},
-        need::{own_pages, pages_of},
+        need::own_pages,
         pools::{self, Pool},
         shares,
         step::{By, Counts, Planned, Service, Setting, Step, Waits},
@@ -559,7 +559,7 @@ impl Machine {
         if fault_refusals(&self.facts, page_bytes).is_some_and(|refusals| !refusals.is_empty()) {
             return Err(Trouble::Harm(Harm::Armed));
         }
-        let pages = pages_of(next, page_bytes);
+        let pages = next.pages(page_bytes);
         let bytes = pages.saturating_mul(page_bytes);
         if let Holds::Beyond(excess) = memory_limit::hold(self, bytes, true)
             && !excess.can_swap

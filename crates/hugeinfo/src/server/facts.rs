@@ -73,6 +73,18 @@ pub struct Server {
     pub shared_memory_bytes: u64,
 }
 
+impl Server {
+    /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds its need up
+    /// to the size that it was told, the kernel to pages that it has (port/sysv_shmem.c
+    /// `CreateAnonymousSegment`).
+    pub fn pages(&self, page_bytes: u64) -> u64 {
+        let needed = self.shared_memory_bytes;
+        let told = self.huge_page_size_bytes.filter(|&told| told < page_bytes);
+        let rounded = told.and_then(|told| needed.checked_next_multiple_of(told));
+        pages::pages_required(rounded.unwrap_or(needed), page_bytes)
+    }
+}
+
 /// Where to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -298,7 +310,7 @@ impl Facts {
                 bytes,
                 page_bytes: Some(page),
                 ..
-            }) => next.shared_memory_bytes.div_ceil(*page) == bytes.div_ceil(*page),
+            }) => next.pages(*page) == bytes.div_ceil(*page),
             _ => next.shared_memory_bytes.div_ceil(1 << 20) == now.shared_memory_bytes >> 20,
         };
         let has_same_settings = Server {
