@@ -86,6 +86,8 @@ impl Need {
 pub enum Unseen {
     /// Processes of other users are hidden, or the list of processes is.
     Processes,
+    /// Those outside this PID namespace, as in other containers.
+    OtherNamespaces,
     /// This many servers are visible, but their memory may not be read.
     Servers(usize),
 }
@@ -100,9 +102,11 @@ pub fn unseen(machine: &Machine) -> Option<Unseen> {
         return Some(Unseen::Processes);
     }
     let hidden = servers.iter().filter(|server| server.segment.is_none());
-    Some(hidden.count())
-        .filter(|&count| count > 0)
-        .map(Unseen::Servers)
+    match (hidden.count(), around.sight) {
+        (0, Sight::Namespace) => Some(Unseen::OtherNamespaces),
+        (0, _) => None,
+        (count, _) => Some(Unseen::Servers(count)),
+    }
 }
 
 /// What this need leaves of RAM, beside what is needed of the other pools: idle pages there are no

@@ -19,7 +19,7 @@ table! { pool_size;
     "somebody who is hidden may want them" |m| { more(m, 1000); m.around.sight = Sight::Hidden }
         Unknown "the pool holds 1000 huge pages of 2 MB (2000 MB) that nobody uses as far as can be seen; processes of other users";
     "a container sees no more than its own" |m| { more(m, 1000); m.around.sight = Sight::Namespace }
-        Warning "1000 huge pages" => "sysctl -w vm.nr_hugepages=537";
+        Unknown "1000 huge pages of 2 MB (2000 MB) that nobody uses as far as can be seen; servers of other containers";
     "what stops the next start says nothing of what it needs"
         |m| { more(m, 1000); m.around.files = Files::Refused("invalid value".to_owned()) }
         Unknown "1000 huge pages of 2 MB (2000 MB) that nobody uses now; settings wait for a restart: invalid value";

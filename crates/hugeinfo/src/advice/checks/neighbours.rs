@@ -10,7 +10,7 @@ use crate::{
     linux::{pages::pages_required, process::segment::Segment},
     model::{
         machine::Machine,
-        need::{Need, unseen},
+        need::{Need, Unseen, unseen},
     },
     server::sight::Sight,
 };
@@ -22,7 +22,8 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         Sight::Host => "on this host",
         Sight::Namespace | Sight::Hidden => "as far as is seen from here",
     };
-    let unseen = unseen(machine);
+    // The finding says how far it sees.
+    let unseen = unseen(machine).filter(|unseen| *unseen != Unseen::OtherNamespaces);
     let count = others.len();
     if count == 0 {
         if let Some(unseen) = unseen {

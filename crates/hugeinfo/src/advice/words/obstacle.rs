@@ -127,6 +127,10 @@ impl fmt::Display for Unseen {
                 f,
                 "processes of other users are hidden, and some may be servers"
             ),
+            Self::OtherNamespaces => write!(
+                f,
+                "servers of other containers, and of their host, cannot be seen from here"
+            ),
             Self::Servers(1) => write!(f, "the need of one other server is hidden"),
             Self::Servers(n) => write!(f, "the needs of {n} other servers are hidden"),
         }
