@@ -298,6 +298,20 @@ fn n02_a_server_that_may_use_some_nodes_gets_no_pages_of_others() {
 }
 
 #[test]
+fn nor_does_the_number_for_its_pool_spread_them_over_others() {
+    let bound = |m: &mut Scene| {
+        m.fall_back(0);
+        m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+        let nodes = m.around.nodes.clone().expect("nodes");
+        m.facts.allowed_nodes = AllowedNodes::Only(nodes[1..].to_vec());
+    };
+    assert_eq!(
+        setting(bound),
+        "echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+    );
+}
+
+#[test]
 fn n03_a_limit_lifted_alone_would_not_do() {
     let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
     let set = "sysctl -w vm.nr_hugepages=537";

@@ -429,7 +429,8 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
     shares.map(|share| set_on_node(page_bytes, share)).collect()
 }
 
-fn set_on_node(page_bytes: u64, share: Share) -> Step {
+/// What gives a node its share.
+pub(crate) fn set_on_node(page_bytes: u64, share: Share) -> Step {
     Step::SetPool {
         page_bytes,
         node: Some(share.node),

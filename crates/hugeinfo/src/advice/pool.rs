@@ -10,9 +10,10 @@ use crate::{
         forecast::Forecast,
         machine::Machine,
         need::{Need, unseen},
-        next_boot,
+        next_boot, shares,
         step::{Decision, Step},
     },
+    server::facts::AllowedNodes,
 };
 
 /// For the recommended number in that pool, now and for the next boot. `None`: how many it should
@@ -36,7 +37,9 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
         pages,
     };
     let need = Need::with(machine, pool, forecast.required)?;
-    let boot = next_boot::set(machine, pool.page_bytes, pages);
+    // What sets up a pool at boot spreads it over all nodes.
+    let is_bound = matches!(machine.facts.allowed_nodes, AllowedNodes::Only(_));
+    let boot = next_boot::set(machine, pool.page_bytes, pages).filter(|_| !is_bound);
     if let Some(decision) = decisions::too_large_for(machine, pool, pages, need.others) {
         return Some(vec![Step::Decide(decision)]);
     }
@@ -55,16 +58,25 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     if machine.around.is_none() {
         return Some(with(vec![set]));
     }
+    let mut sets = vec![set];
+    if is_bound && let Some(shares) = shares::of(machine, pool, need) {
+        sets = shares
+            .into_iter()
+            .map(|share| plans::set_on_node(pool.page_bytes, share))
+            .collect();
+    }
+    let sets = || sets.iter().cloned();
     // A running server keeps what it has until its restart.
     let has_to_wait = need.now() > pages && pool.persistent() > pages;
     let mut ways = Vec::new();
     if has_to_wait {
-        ways.push(vec![Step::Restart, set.clone()]);
+        ways.push([Step::Restart].into_iter().chain(sets()).collect());
     } else {
-        ways.push(vec![set.clone()]);
-        ways.push(vec![Step::Compact, set.clone()]);
+        ways.push(sets().collect());
+        ways.push([Step::Compact].into_iter().chain(sets()).collect());
     }
-    ways.push(vec![Step::Stop, Step::Compact, set, Step::Start]);
+    let stopped = [Step::Stop, Step::Compact].into_iter().chain(sets());
+    ways.push(stopped.chain([Step::Start]).collect());
     let ways = ways.into_iter().map(with).collect();
     let safe = plans::first_safe(machine, ways);
     Some(safe.unwrap_or_else(|troubles| {

@@ -164,12 +164,21 @@ fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) ->
     }
 }
 
+/// The pool that the next start needs, as [`of`].
+pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
+    let pool = machine.pool(page_bytes)?;
+    of(
+        machine,
+        pool,
+        Need::of(&machine.planning(machine.aim()), pool)?,
+    )
+}
+
 /// The pool that is needed, with this server's part on the nodes that it may use, and the rest on
 /// all: the nodes that get more first, then those that get less. `None`: there is one node, or
 /// nodes cannot be seen.
-pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
-    let pool: &Pool = machine.pool(page_bytes)?;
-    let need = Need::of(&machine.planning(machine.aim()), pool)?;
+pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share>> {
+    let page_bytes = pool.page_bytes;
     let parts = parts(machine, page_bytes)?;
     if parts.len() < 2 {
         return None;
