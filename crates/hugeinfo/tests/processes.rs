@@ -255,7 +255,7 @@ fn the_name_tells_small_pages_without_smaps() {
     for (permissions, name, page_bytes) in [
         ("rw-s", "/dev/zero (deleted)", Some(base_page_bytes())),
         ("rw-s", "/anon_hugepage (deleted)", None),
-        ("rw-s", "/SYSV0052e2c1 (deleted)", None),
+        ("rw-s", "/SYSV0052e2c1 (deleted)", Some(base_page_bytes())),
         ("rw-p", "/dev/zero (deleted)", None),
         ("rw-s", "/dev/zero", None),
     ] {

@@ -111,12 +111,16 @@ pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
 
 /// Whether `maps` calls it what the kernel calls shared anonymous memory that is not hugetlb
 /// (mm/shmem.c `shmem_zero_setup`); hugetlb memory is `/anon_hugepage` (mm/mmap.c
-/// `ksys_mmap_pgoff`). A System V segment has one name for both.
+/// `ksys_mmap_pgoff`). A System V segment has one name for both (ipc/shm.c `newseg`), but a server
+/// asks for huge pages with none (port/sysv_shmem.c `InternalIpcMemoryCreate`).
 fn is_on_small_pages(maps: &[u8], address: u64) -> bool {
     lines(maps)
         .filter_map(|(_, line)| maps::parse_line(line))
         .find(|mapping| mapping.extent.holds(address))
-        .is_some_and(|mapping| mapping.path == b"/dev/zero (deleted)" && mapping.is_shared())
+        .is_some_and(|mapping| {
+            let is_anonymous = mapping.path == b"/dev/zero (deleted)" && mapping.is_shared();
+            is_anonymous || mapping.path.starts_with(b"/SYSV")
+        })
 }
 
 fn walked_page_size(
