@@ -80,6 +80,7 @@ on_exit() {
     trap '' HUP INT TERM
     end_jobs
     janitor_finish || status=$((status ? status : 1))
+    give_back_target
     exit "$status"
 }
 
