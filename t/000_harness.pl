@@ -4,7 +4,9 @@ use warnings;
 
 use Fcntl qw(:flock O_CREAT O_RDONLY);
 use FindBin;
+use File::Temp qw(tempdir);
 use IPC::Open2 qw(open2);
+use POSIX qw(WNOHANG);
 use Test::More;
 
 use lib "$FindBin::RealBin/lib";
@@ -94,6 +96,25 @@ for my $ending ('KILL', 'INT', 'TERM', 'KILL of the guardian, too,')
 	ok(!-e $dir, "$ending: its directory is gone");
 	my @shm = grep { (split)[4] eq $server } grep { /\d/ } split /\n/, contents('/proc/sysvipc/shm');
 	is("@shm", '', "$ending: no System V segment is left behind");
+}
+
+# As of programs, the kernel tells no symbolic link.
+{
+	my $place = tempdir(DIR => '/var/tmp', CLEANUP => 1);
+	chmod 0755, $place;
+	symlink '.', "$place/link" or die "link: $!\n";
+	local $ENV{TMPDIR} = "$place/link";
+	my $janitor = open2(my $from, my $to, "$FindBin::RealBin/../scripts/janitor");
+	chomp(my $dir = <$from>);
+	mkdir "$dir/data" or die "$dir/data: $!\n";
+	my $program = fork // die "fork: $!\n";
+	exec qw(env -C), "$dir/data", qw(sleep 600) or die "env: $!\n" if !$program;
+	close $to;
+	waitpid $janitor, 0;
+	is($?, 0, 'TMPDIR is a symbolic link: all is undone');
+	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is gone');
+	is(waitpid($program, WNOHANG), $program, 'TMPDIR is a symbolic link: so is a program that worked there');
+	kill KILL => $program;
 }
 
 done_testing;
