@@ -77,8 +77,41 @@ my @objects = split /\n/, $node->safe_psql('postgres', q{
 	UNION ALL SELECT unnest('{hugeinfo_plan(),hugeinfo_memory(),hugeinfo_report()}'::text[])});
 $node->stop;
 
-# Where the server lies, as the kernel says: right, or unknown; and no object raises an error, but
-# for such a one.
+# What is said of pools and checks in the open, by whether huge pages are in use.
+my %open;
+
+sub said
+{
+	my ($sql) = @_;
+	my %said = map { ("check $_->{name}" => $_) } $sql->rows('SELECT name, status FROM hugeinfo_checks');
+	$said{"pool $_->{page_size_bytes}"} = $_ for $sql->rows('SELECT * FROM hugeinfo_pools');
+	($said{status}) = $sql->rows('SELECT * FROM hugeinfo_status');
+	# Words, which depend on what is seen.
+	delete @$_{qw(reason remedy how_to_set cgroup_limit_source)} for values %said;
+	return \%said;
+}
+
+# Whatever differs from what is said in the open.
+sub wrong
+{
+	my ($seen, $open) = @_;
+	my @wrong;
+	for my $row (sort keys %$seen)
+	{
+		for my $column (sort keys %{ $seen->{$row} })
+		{
+			my ($is, $should) = ($seen->{$row}{$column}, $open->{$row}{$column});
+			next if !defined $is || defined $should && $is eq $should;
+			# The worst of all checks rises with what is unknown.
+			next if $column eq 'status' && ($is eq 'unknown' || $row eq 'status' && $is ne 'ok');
+			push @wrong, "$row: $column is $is, and was " . ($should // 'NULL');
+		}
+	}
+	return join "\n", @wrong;
+}
+
+# Where the server lies, as the kernel says, and all that is said of pools and checks: right, or
+# unknown; and no object raises an error, but for such a one.
 sub compare_all
 {
 	my ($postmaster, $name, $allowed) = @_;
@@ -92,6 +125,8 @@ sub compare_all
 	is_deeply(\%seen, { map { $_ => defined $seen{$_} ? $real{$_} : undef } keys %real }, "$name: hugeinfo_status is right or unknown")
 	  or diag($status->{reason});
 	isnt($status->{status}, 'ok', "$name: what is unknown is not ok") if grep { !defined } values %seen;
+	my $open = $open{ $real{in_use} };
+	is(wrong(said($sql), $open), '', "$name: what is said of pools and checks is right or unknown") if $open && !$allowed;
 	for my $object (@objects)
 	{
 		my ($state, $error) = $sql->error_of("SELECT count(o) FROM $object AS o");
@@ -130,8 +165,31 @@ syscall($prctl, 22, 2, pack('S x6 P', scalar @program, $program), 0, 0) == 0 or 
 exec @command or die "@command: $!\n";
 PERL
 
+# With the pools as they are from here on.
+sub in_the_open
+{
+	my ($pages) = @_;
+	SKIP:
+	{
+		my $name = "in the open, $pages pages";
+		on_pages($pages, $name);
+		my @own = qw(--user --map-current-user --mount);
+		my $missing = namespaces_missing(@own);
+		cannot("$name: $missing") if $missing;
+		%open = ();
+		in_namespace($node, $name, [ 'unshare', @own ], sub {
+			my ($postmaster) = @_;
+			my ($sql, $status) = compare_all($postmaster, $name);
+			$open{ $status->{in_use} } = said($sql);
+			$sql->close;
+		});
+	}
+	return;
+}
+
 for my $pages ('small', 'huge')
 {
+	in_the_open($pages);
 	for ([ 'EPERM', 1 ], [ 'ENOSYS', 38 ])
 	{
 		SKIP:
@@ -159,6 +217,7 @@ push @masked, map { [ "nothing in $_", "--bind /dev/null $_" ] } qw(/proc/meminf
 $_->[0] =~ m{hugepages-\d+kB$} and @$_ = ('no file of a pool', "-t tmpfs none /sys/kernel/mm/hugepages/hugepages-${kb}kB") for @masked;
 for my $pages ('small', 'huge')
 {
+	in_the_open($pages);
 	for (@masked)
 	{
 		SKIP:

@@ -160,8 +160,9 @@ sub compare_segment
 	is($status->{segment_bytes}, $real->{bytes}, "$name: segment size as in maps");
 	is($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, "$name: its pages");
 	# PostgreSQL 17 and later say it themselves
-	my $own_word = $node->safe_psql('postgres', q(SELECT setting FROM pg_settings WHERE name = 'huge_pages_status'));
-	is($own_word, $huge ? 'on' : 'off', "$name: huge_pages_status") if $own_word ne '';
+	my ($version, $own_word) = split /\|/, $node->safe_psql('postgres',
+		q(SELECT current_setting('server_version_num'), current_setting('huge_pages_status', true)));
+	is($own_word, $huge ? 'on' : 'off', "$name: huge_pages_status") if $version >= 170000;
 	return $real;
 }
 
