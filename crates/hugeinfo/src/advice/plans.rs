@@ -259,15 +259,14 @@ impl Parts {
         let is_in_use = machine.facts.lies_on().huge_page_bytes() == Some(self.page_bytes);
         let has_to_wait = |share: &Share| is_in_use && share.fair < share.has;
         let (later, now): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(has_to_wait);
-        let steps = |shares: Vec<Share>| -> Vec<Step> {
-            let set = |share| set_on_node(self.page_bytes, share);
-            shares.into_iter().map(set).collect()
-        };
         let is_whole_pool = |step: &&Step| matches!(step, Step::SetPool { page_bytes, .. } if *page_bytes == self.page_bytes);
         let others = self.left.iter().filter(|step| !is_whole_pool(step));
         Some(Self {
-            set: steps(now),
-            left: others.cloned().chain(steps(later)).collect(),
+            set: set_on_nodes(self.page_bytes, now),
+            left: others
+                .cloned()
+                .chain(set_on_nodes(self.page_bytes, later))
+                .collect(),
             compact: Some(Step::Compact),
             ..self.clone()
         })
@@ -426,14 +425,15 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
     // What grows first, so that the pool is never smaller than it was.
     shares.sort_by_key(|share| share.has >= share.fair);
     let shares = shares.into_iter().filter(|share| share.has != share.fair);
-    shares.map(|share| set_on_node(page_bytes, share)).collect()
+    set_on_nodes(page_bytes, shares)
 }
 
-/// What gives a node its share.
-pub(crate) fn set_on_node(page_bytes: u64, share: Share) -> Step {
-    Step::SetPool {
+/// What gives each node its share.
+pub(crate) fn set_on_nodes(page_bytes: u64, shares: impl IntoIterator<Item = Share>) -> Vec<Step> {
+    let set = |share: Share| Step::SetPool {
         page_bytes,
         node: Some(share.node),
         pages: share.fair,
-    }
+    };
+    shares.into_iter().map(set).collect()
 }

@@ -60,10 +60,7 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     }
     let mut sets = vec![set];
     if is_bound && let Some(shares) = shares::of(machine, pool, need) {
-        sets = shares
-            .into_iter()
-            .map(|share| plans::set_on_node(pool.page_bytes, share))
-            .collect();
+        sets = plans::set_on_nodes(pool.page_bytes, shares);
     }
     let sets = || sets.iter().cloned();
     // A running server keeps what it has until its restart.
