@@ -309,6 +309,15 @@ fn nor_does_the_number_for_its_pool_spread_them_over_others() {
         setting(bound),
         "echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
     );
+    // Where it has them already, what is there is said.
+    let set_up = |m: &mut Scene| {
+        bound(m);
+        m.fall_back(537);
+        m.nodes(&[(0, 32 * GB), (537, 32 * GB)]);
+        let nodes = m.around.nodes.clone().expect("nodes");
+        m.facts.allowed_nodes = AllowedNodes::Only(nodes[1..].to_vec());
+    };
+    assert_eq!(setting(set_up), "sysctl -w vm.nr_hugepages=537");
 }
 
 #[test]

@@ -59,7 +59,9 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
         return Some(with(vec![set]));
     }
     let mut sets = vec![set];
-    if is_bound && let Some(shares) = shares::of(machine, pool, need) {
+    // None where each has its share: then the number for all changes nothing.
+    let shares = shares::of(machine, pool, need).filter(|shares| is_bound && !shares.is_empty());
+    if let Some(shares) = shares {
         sets = plans::set_on_nodes(pool.page_bytes, shares);
     }
     let sets = || sets.iter().cloned();
