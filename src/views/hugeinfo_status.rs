@@ -2,6 +2,7 @@
 
 use hugeinfo::{
     advice::{diagnosis, words},
+    linux::pages::pages_required,
     model::forecast::Forecast,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -51,10 +52,10 @@ fn hugeinfo_status() -> Result<
         let asked_for = facts.huge_page_asked_for();
         let target = Forecast::of_target(&machine);
         let target = target.as_ref();
-        // Without a pool that is the kernel's, the server would still ask for it.
+        // A size that the kernel has not, or pools that cannot be seen: the server asks for it.
         let required = match target {
             Some(target) => Some(target.required),
-            None => asked_for.map(|page_bytes| facts.next_start().pages(page_bytes)),
+            None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
         };
         Ok::<_, Error>((
             facts.server.huge_pages.as_str(),
