@@ -177,8 +177,11 @@ SKIP:
 			rules => { groups => { createMissing => JSON::PP::true }, map { $_ => $all } qw(templates items discoveryRules triggers valueMaps) } });
 	};
 	my $source = slurp_file(source('monitoring/zabbix/template.yaml'));
-	is_deeply($import->($source), { jsonrpc => '2.0', id => 1, result => JSON::PP::true }, "$name imports the template");
-	is_deeply($import->($source), { jsonrpc => '2.0', id => 1, result => JSON::PP::true }, "$name: and once more, over what is there");
+	for my $when ('imports the template', 'once more, over what is there')
+	{
+		my $answer = $import->($source);
+		is_deeply($answer, { jsonrpc => '2.0', id => 1, result => JSON::PP::true }, "$name: $when") or diag($answer->{error}{data});
+	}
 	my ($there) = @{ $api->('template.get', { filter => { host => $template->{template} }, map { $_ => 'count' } qw(selectItems selectTriggers selectDiscoveries) })->{result} };
 	is_deeply([ @$there{qw(items triggers discoveries)} ],
 		[ scalar @{ $template->{items} }, scalar(grep { $_->{expression} !~ /\{#/ } @triggers), scalar @{ $template->{discovery_rules} } ],

@@ -21,6 +21,7 @@ check_tools() {
     need php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
     need php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
     need php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
+    need php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
     need_browser
     need gnuplot-nox command -v gnuplot
 }
