@@ -1,4 +1,5 @@
-# A page size other than the kernel's default: 1 GB pages on most machines.
+# A page size other than the kernel's default: 1 GB pages on most machines. And one that no kernel
+# has: PostgreSQL rounds the segment up to it, and the kernel to its own pages.
 use strict;
 use warnings;
 
@@ -56,6 +57,33 @@ SKIP:
 			shortfall_pages => 0,
 			fits_after_restart => 't',
 		}, $name);
+}
+
+SKIP:
+{
+	my $name = 'a huge_page_size that is no power of two';
+	needs_host($name);
+	my $default = default_page_kb();
+	cannot("$name: 1536 kB are no pages of $default kB") if $default != 2048;
+	my $node = new_server('uneven', huge_page_size => '1536kB');
+	# sizes for each remainder of both
+	for my $mb (40 .. 45)
+	{
+		$node->stop;
+		pools_of_one_size($default, 0);
+		configure($node, shared_buffers => "${mb}MB", huge_pages => 'try');
+		$node->start;
+		my $need = $node->safe_psql('postgres', 'SELECT required_huge_pages FROM hugeinfo_status');
+		$node->stop;
+		configure($node, huge_pages => 'on');
+		set_pool($default, $need - 1);
+		ok(!$node->start(fail_ok => 1), "$name: $mb MB: one less than $need pages are too few");
+		set_pool($default, $need);
+		ok($node->start(fail_ok => 1), "$name: $mb MB: $need pages are enough");
+		my $seen = observe($node);
+		compare_segment($node, $seen->{status}, $name);
+		compare_status($seen->{status}, { in_use => 't', status => 'ok', required_huge_pages => $need, fits_after_restart => 't' }, "$name: $mb MB");
+	}
 }
 
 done_testing;

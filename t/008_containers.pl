@@ -45,6 +45,47 @@ SKIP:
 
 SKIP:
 {
+	my $name = 'a container beside a server that it does not see';
+	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
+	needs_host($name);
+	my $missing = namespaces_missing(@own);
+	cannot("$name: $missing") if $missing;
+	my $outside = new_server('outside');
+	my $others = required_pages($outside, $kb);
+	$outside->stop;
+	pools_of_one_size($kb, $need + $others + 300);
+	$outside->start;
+	in_namespace($node, $name, [ 'unshare', @own ], sub {
+		my $total = pool($kb)->{total};
+		my $said = $node->safe_psql('postgres', q{
+			SELECT remedy FROM hugeinfo_checks UNION ALL SELECT how_to_set FROM hugeinfo_pools UNION ALL SELECT command FROM hugeinfo_runbook});
+		my @fewer = grep { $_ < $total } $said =~ /nr_hugepages ?= ?(\d+)/g, $said =~ m{echo (\d+) > \S*hugepages-${kb}kB/nr_hugepages}g;
+		is_deeply(\@fewer, [], "$name: pages that it cannot account for stay") or diag($said);
+		is($node->safe_psql('postgres', q{SELECT status FROM hugeinfo_checks WHERE name = 'pool_size'}), 'unknown', "$name: whose they are is unknown");
+	});
+
+	$name = 'a container on a pool that another server has';
+	$outside->stop;
+	pools_of_one_size($kb, $others);
+	$outside->start;
+	my $remedy;
+	in_namespace($node, $name, [ 'unshare', @own ], sub {
+		my $status = status_of($node);
+		is($status->{in_use}, 'f', "$name: it fell back");
+		($remedy) = $status->{remedy} =~ /^(sysctl -w vm\.nr_hugepages=\d+)/ or diag($status->{remedy});
+	});
+	type_in($remedy);
+	in_namespace($node, $name, [ 'unshare', @own ], sub {
+		my ($postmaster) = @_;
+		is(segment($postmaster)->{page_bytes}, $kb * 1024, "$name: on huge pages after what it said was typed");
+		is($outside->safe_psql('postgres', 'SELECT in_use FROM hugeinfo_status'), 't', "$name: the other one still is");
+	});
+	is(pool($kb)->{total}, $need + $others, "$name: no page more than both need");
+	$outside->stop;
+}
+
+SKIP:
+{
 	# Its process numbers mean somebody else in the host's /proc: process 1 there is not the
 	# postmaster.
 	my $name = 'process numbers that /proc does not share';

@@ -65,6 +65,18 @@ for (
 	compare();
 	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');
 
+	situation("$how, and how_to_set while the pool is on the other node");
+	pools_of($need, 0);
+	start(@size);
+	follow_how_to_set($kb);
+	compare();
+
+	situation("$how, and how_to_set while pages are promised to it");
+	pools_of(5, $need + 5);
+	start(@size, huge_pages => 'on');
+	follow_how_to_set($kb, sub { same(touch(40), undef, 'what was promised is there') });
+	compare();
+
 	situation("$how, and somebody else takes what is promised to it");
 	pools_of($need, $need);
 	start(@size, huge_pages => 'on');

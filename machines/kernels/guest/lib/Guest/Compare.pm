@@ -14,7 +14,7 @@ use Guest::Server;
 use HugeInfo::Kernel;
 
 our @EXPORT = qw(situation same true told compare restart_as_said restart_unpromised is_exact
-  is_for_want_of_memory follow_runbook finished);
+  is_for_want_of_memory follow_runbook follow_how_to_set finished);
 
 my $situation = 'as booted';
 
@@ -277,6 +277,25 @@ sub follow_runbook
 	my @left = map { $_->{command} }
 	  grep { !_is_of_the_unit($_) && !$is_left->($_) && $_->{command} ne 'restart PostgreSQL' } _runbook();
 	is_deeply(\@left, [], "$situation: nothing is left to do");
+	return;
+}
+
+# One line, typed as it stands. If it has no restart, the server goes on: what then happens to it is
+# looked at before the restart.
+sub follow_how_to_set
+{
+	my ($kb, $before_restart) = @_;
+	my $line = value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024");
+	told("how_to_set: $line");
+	for my $command (split /; /, $line)
+	{
+		my $where = $command =~ /^(stop|start|restart) PostgreSQL$/ ? 'service' : 'root shell';
+		true(_take({ where_to_run => $where, command => $command }), "it can be done: $command");
+	}
+	$before_restart->() if $before_restart;
+	true(restart(), 'restart', why_not());
+	true(segment(postmaster())->{page_bytes} > base_page(), 'the segment is on huge pages');
+	same(status()->{status}, 'ok', 'well') or told(status()->{reason});
 	return;
 }
 
