@@ -17,14 +17,13 @@ fresh_kernel() { # NAME SUITE [PACKAGE]
     flock "$lock"
     if ! is_fresh machines/kernels/init "$kept/$1"; then
         mirror=$(debian_mirror)
-        [ -n "$mirror" ] || skip "apt here knows no mirror of Debian to get kernels from"
         say "the kernel of $1"
         if run_job machines/kernels/kernel "$2" "$mirror" "$kept/$1.new" "${@:3}" >"$logs/kernel-$1.log" 2>&1; then
             rm -rf "${kept:?}/$1"
             mv "$kept/$1.new" "$kept/$1"
         else
             tail -n 20 "$logs/kernel-$1.log"
-            cmp -s machines/kernels/init "$kept/$1/init" || die "there is no kernel of $1"
+            cmp -s machines/kernels/init "$kept/$1/init" || cannot_have "the kernel of $1"
             say "the kernel of $1 that is kept is used"
         fi
     fi

@@ -1,4 +1,4 @@
-# Systems of Debian for tests, each in a directory. What is downloaded and compiled
+# Systems of Debian and Ubuntu for tests, each in a directory. What is downloaded and compiled
 # is kept in $cache.
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/machines
@@ -23,12 +23,15 @@ unpack_base() { # SUITE ROOT
     cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$2/etc/host-ca.crt"
 }
 
+is_ubuntu() { [[ $1 = @(noble|resolute) ]]; }
+
 archives() { # SUITE MIRROR
     # The lists of a suite that moves run out soon, and a mirror may have old ones.
     local moves="deb [check-valid-until=no] $2"
     case $1 in
     sid) printf '%s main\n' "$moves sid" "$moves experimental" ;;
     forky) echo "$moves forky main" ;;
+    noble | resolute) printf 'deb %s main universe\n' "$2 $1" "$2 $1-updates" "$2 $1-security" ;;
     *) printf 'deb %s main\n' "$2 $1" "$2 $1-updates" "${2%/}-security $1-security" ;;
     esac
 }

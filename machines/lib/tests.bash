@@ -24,7 +24,7 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-# In the end 15 GB stay in the cache; what is being tried takes up to 5 GB.
+# In the end 18 GB stay in the cache; what is being tried takes up to 5 GB.
 has_room() {
     local kept
     mkdir -p "$cache"
@@ -32,9 +32,9 @@ has_room() {
     kept=$({ du -sk --exclude=arm64 "$cache" 2>/dev/null || true; } | cut -f 1)
     kept=$((kept >> 20))
     if [ "$(stat -c %d "$cache")" = "$(stat -c %d "$TMPDIR")" ]; then
-        has_left "$cache" $((20 - kept))
+        has_left "$cache" $((23 - kept))
     else
-        has_left "$cache" $((15 - kept))
+        has_left "$cache" $((18 - kept))
         has_left "$TMPDIR" 5
     fi
 }
@@ -56,31 +56,63 @@ install_or_skip() { # PACKAGE…
     (apt_install "$@")
 }
 
-# Debian's mirror that apt knows here, if there is one.
+# Debian's mirror that apt knows here, else the one for everybody.
 debian_mirror() {
-    need_lists
+    local mirror
+    need_lists >&2
     # shellcheck disable=SC2016 # apt's own variables
-    apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
-        awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}'
+    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' |
+        awk '$1 == "Debian" && $2 == "Debian" && $3 ~ /^https?:/ && !found++ {print $3}')
+    echo "${mirror:-http://deb.debian.org/debian}"
+}
+
+# Debian's own machines can have what Debian has. Elsewhere a run ends here, with what it has found.
+cannot_have() { # WHAT
+    ! grep -qx 'ID=debian' /etc/os-release || die "$1 cannot be had"
+    ((number)) || skip "$1 cannot be had"
+    say "skipped: what comes after this: $1 cannot be had"
+    finish
+}
+
+ubuntu_mirror=http://archive.ubuntu.com/ubuntu
+
+# For 30 days what is kept will do.
+has_ubuntu() { # SUITE
+    [ -n "$(find "$cache/$1/base.tar" -mtime -30 2>/dev/null)" ] ||
+        wget --quiet --tries=1 --timeout=20 --spider "$ubuntu_mirror/dists/$1/Release"
+}
+
+# Ubuntu's keys, from the first release of Debian that has them.
+ubuntu_keys() { # DIRECTORY
+    (
+        use_own_apt "$1/apt" "$(dpkg --print-architecture)" trixie "$(debian_mirror)" &&
+            cd "$1" && apt-get -qq download ubuntu-keyring && dpkg-deb --extract ubuntu-keyring_*.deb .
+    )
 }
 
 # A system older than 30 days says too little about today's.
 fresh_base() { # SUITE
-    local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script
+    local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script keys
     [ -z "$(find "$directory/base.tar" -mtime -30 2>/dev/null)" ] || return 0
     say "debootstrap $1"
     mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
     find "$directory/debs" -name '*.deb' -ctime +30 -delete
-    # On Debian the mirror of this host, else debootstrap's own choice.
-    mirror=$(debian_mirror)
-    # It does not know suites that are younger than itself.
-    script=/usr/share/debootstrap/scripts/$1
-    [ -e "$script" ] || script=${script%/*}/sid
+    if is_ubuntu "$1"; then
+        mirror=$ubuntu_mirror script=/usr/share/debootstrap/scripts/gutsy keys=$workspace/keys
+        ubuntu_keys "$keys" >"$log" 2>&1 || die "Ubuntu's keys cannot be had: $log"
+        keys+=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+    else
+        mirror=$(debian_mirror)
+        # It does not know suites that are younger than itself.
+        script=/usr/share/debootstrap/scripts/$1
+        [ -e "$script" ] || script=${script%/*}/sid
+        keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    fi
     # With mounts of its own, however it ends.
-    run_job unshare --mount --propagation private debootstrap --variant=minbase --cache-dir="$directory/debs" "$1" "$root" \
-        "$mirror" "$script" >"$log" || {
+    run_job unshare --mount --propagation private debootstrap --variant=minbase --keyring="$keys" --cache-dir="$directory/debs" \
+        "$1" "$root" "$mirror" "$script" >"$log" || {
         tail -n 20 "$log"
-        [ -e "$directory/base.tar" ] || die "debootstrap $1 failed"
+        [ -e "$directory/base.tar" ] || cannot_have "the system of $1"
         say "the system that is kept is used"
         return 0
     }
