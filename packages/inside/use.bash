@@ -1,0 +1,48 @@
+# What every kind of package goes through while a server runs and a session has the library. Comes
+# after server.bash; the caller has install_first, install_newer, is_newer, remove_extension,
+# install_again and remove_all.
+
+files() { find / -xdev -not -path '/var/lib/dpkg/*' -not -path '/var/lib/rpm/*' -not -path '/var/log/*' -not -path '/srv/*' -not -path '/tmp/*' | sort; }
+
+use_packages() { # VERSION
+    local version=$1 release plugin=/usr/lib/nagios/plugins/check_pg_hugeinfo
+    files >/srv/before
+    install_first
+    sql --command 'CREATE EXTENSION pg_hugeinfo'
+    works "$version"
+    # From here on with the objects of a release, so that there is something to upgrade.
+    release=$(sql --command "SELECT max(version) FROM pg_available_extension_versions WHERE name = 'pg_hugeinfo' AND NOT installed")
+    sql --command 'DROP EXTENSION pg_hugeinfo' --command "CREATE EXTENSION pg_hugeinfo VERSION '$release'"
+    works "$release"
+    session_works
+
+    [ "$($plugin --version || true)" = "check_pg_hugeinfo $version" ]
+    # The finding is the machine's; 3 would be a question that was not asked.
+    $plugin || (($? < 3))
+    echo "host=$PGHOST" | hugeinfo-fleet --list - || (($? < 3))
+
+    install_newer
+    is_newer
+    # The session goes on with the library that it has.
+    session_works
+    # shellcheck disable=SC2154 # session_works sets it
+    grep -q '/pg_hugeinfo\.so (deleted)$' "/proc/$backend/maps"
+    works "$release"
+    sql --command 'ALTER EXTENSION pg_hugeinfo UPDATE'
+    works "$version"
+    session_works
+
+    # With the extension still in the database.
+    remove_extension
+    session_works
+    ! sql --command 'SELECT * FROM hugeinfo_status' 2>/srv/error || exit
+    # shellcheck disable=SC2016
+    grep -qE 'could not access file "(\$libdir/)?pg_hugeinfo": No such file or directory' /srv/error
+    install_again
+    works "$version"
+
+    remove_all
+    sql --command 'DROP EXTENSION pg_hugeinfo'
+    stop_server
+    files | diff /srv/before -
+}
