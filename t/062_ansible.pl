@@ -243,6 +243,41 @@ SKIP:
 		$primary->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()');
 	}
 
+	# systemctl would restart more than this server, or another one. A stand-in restarts the standby.
+	make_group('standby.service');
+	$standby->stop;
+	in_group('standby.service', sub { $standby->start });
+	$primary->wait_for_catchup($standby);
+	@as_it_was = started();
+	append_to_file("$dir/systemctl", <<"SH");
+#!/bin/sh
+[ "\$*" = 'restart standby' ] || [ "\$*" = 'restart standby.service' ] || { echo "\$*" >> $dir/unexpected; exit 1; }
+exec pg_ctl -s -w -D '@{[ $standby->data_dir ]}' -l '@{[ $standby->logfile ]}' restart
+SH
+	chmod 0755, "$dir/systemctl";
+	my $with_systemctl = sub {
+		my ($host, %set) = @_;
+		my %vars = %{ $hosts{$host} };
+		delete $vars{"hugeinfo_${_}_command"} for qw(stop start restart);
+		return { %vars, %set };
+	};
+	my $options = [qw(env systemctl --quiet restart a.service b)];
+	for (
+		[ 'all clusters in one unit', primary => {}, 'postgresql, but this server is in no unit of systemd' ],
+		[ 'the unit of another server', standby => { hugeinfo_service => 'another' }, 'another, but this server is in the unit standby' ],
+		[ 'a unit more', standby => { hugeinfo_service => 'standby', hugeinfo_restart_command => $options }, 'standby a b, but this server is in the unit standby' ])
+	{
+		my ($name, $host, $set, $said) = @$_;
+		local $ENV{PATH} = "$dir:$ENV{PATH}";
+		local $hosts{$host} = $with_systemctl->($host, %$set);
+		$write_inventory->();
+		($exit, $recap, $out) = play($name, @change, '--limit', $host);
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/\[hugeinfo : Stop here\].*Nothing was done\. systemctl would stop, start or restart $said/s, "$name: said");
+		is_deeply(\@typed, [], "$name: nothing is typed");
+		$is_untouched->($name);
+	}
+
 	# The standby does not come back.
 	{
 		local $hosts{standby}{hugeinfo_restart_command} = ['false'];
@@ -295,7 +330,18 @@ SKIP:
 
 	pools_of_one_size($kb, 0);
 	set_boot_pages(undef);
-	($exit, $recap, $out) = play('change', @change);
+	{
+		# the standby by systemctl
+		local $ENV{PATH} = "$dir:$ENV{PATH}";
+		local $hosts{standby} = $with_systemctl->('standby', hugeinfo_service => 'standby.service');
+		$standby->stop;
+		in_group('standby.service', sub { $standby->start });
+		$primary->wait_for_catchup($standby);
+		$write_inventory->();
+		($exit, $recap, $out) = play('change', @change);
+	}
+	$write_inventory->();
+	ok(!-e "$dir/unexpected", 'systemctl restarts the standby, and does nothing else');
 	is($exit, 0, 'change');
 	is_deeply([ page_bytes() ], [ ($kb * 1024) x 2 ], 'change: both are on huge pages');
 	is_deeply([ map { $_->safe_psql('postgres', 'SELECT status FROM hugeinfo.hugeinfo_status') } @nodes ], [ 'ok', 'ok' ], 'change: both are well');
