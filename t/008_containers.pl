@@ -61,6 +61,7 @@ SKIP:
 			SELECT remedy FROM hugeinfo_checks UNION ALL SELECT how_to_set FROM hugeinfo_pools UNION ALL SELECT command FROM hugeinfo_runbook});
 		my @fewer = grep { $_ < $total } $said =~ /nr_hugepages ?= ?(\d+)/g, $said =~ m{echo (\d+) > \S*hugepages-${kb}kB/nr_hugepages}g;
 		is_deeply(\@fewer, [], "$name: pages that it cannot account for stay") or diag($said);
+		is(status_of($node)->{recommended_nr_hugepages}, $total, "$name: nor is a smaller number recommended");
 		is($node->safe_psql('postgres', q{SELECT status FROM hugeinfo_checks WHERE name = 'pool_size'}), 'unknown', "$name: whose they are is unknown");
 	});
 

@@ -67,7 +67,7 @@ COMMENT ON COLUMN hugeinfo_pools.others_pages IS
 COMMENT ON COLUMN hugeinfo_pools.shortfall_pages IS
 'Pages to add so that a restart on pages of this size gets them; 0 if there are enough. Pages that this server gives back count.';
 COMMENT ON COLUMN hugeinfo_pools.recommended_nr_hugepages IS
-'Pages that this pool should have if the server is to use it: what this server needs, plus what others use or reserve. In the pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them.';
+'Pages that this pool should have if the server is to use it: what this server needs, plus what others use or reserve. In the pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them. Where other servers cannot be seen, as from a container, plus idle pages, which they may want.';
 COMMENT ON COLUMN hugeinfo_pools.fits_after_restart IS
 'Whether a restart on pages of this size would get them: the pool has enough, and the control group''s limit on reservations allows it.';
 COMMENT ON COLUMN hugeinfo_pools.cgroup_limit_bytes IS

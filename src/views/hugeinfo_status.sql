@@ -57,7 +57,7 @@ COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
 COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
 'Whether the main segment would get its huge pages after a restart: the pool has enough, and the control group''s limit on reservations allows it. The setting huge_pages does not matter here.';
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
-'Pages that the pool should have, neither too few nor too many: what this server needs, plus what others use or reserve. In a pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them.';
+'Pages that the pool should have, neither too few nor too many: what this server needs, plus what others use or reserve. In a pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them. Where other servers cannot be seen, as from a container, plus idle pages, which they may want.';
 COMMENT ON COLUMN hugeinfo_status.status IS
 'ok, warning, critical, or unknown (a source that is needed is missing or may not be read): the worst of four cheap checks, cgroup_fault_limit, huge_pages, restart and pool_size. It does not look at the next boot: hugeinfo_checks does. Muted checks do not count (setting pg_hugeinfo.muted_checks).';
 COMMENT ON COLUMN hugeinfo_status.reason IS

@@ -30,7 +30,7 @@ pub struct Forecast {
     pub others: Option<u64>,
     /// Persistent pages to add so that a restart gets huge pages.
     pub shortfall: Option<u64>,
-    /// `nr_hugepages` that is enough and not too much.
+    /// `nr_hugepages` that is enough and not too much, as far as servers are seen.
     pub recommended: Option<u64>,
     /// Whether a restart would get huge pages of this size: from the pool, and under the control
     /// group's limit on reservations.
@@ -40,6 +40,13 @@ pub struct Forecast {
 }
 
 impl Forecast {
+    /// `nr_hugepages` for those who look at the host's pool: [`Self::recommended`], and idle pages
+    /// that servers may want that cannot be seen.
+    pub fn recommended_for_all(&self, machine: &Machine) -> Option<u64> {
+        let need = Need::with(machine, &self.pool, self.required)?;
+        Some(need.with_unseen(machine, &self.pool))
+    }
+
     /// One forecast for each pool of the kernel, smallest page first.
     ///
     /// Errors: absent if the pools cannot be seen.

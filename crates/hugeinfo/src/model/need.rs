@@ -63,6 +63,17 @@ impl Need {
             .saturating_add(self.neighbours)
     }
 
+    /// What it should hold then: idle pages stay while servers that cannot be seen may want them.
+    /// What this server gives back was never theirs.
+    pub(crate) fn with_unseen(&self, machine: &Machine, pool: &Pool) -> u64 {
+        let pages = self.after_restart();
+        if unseen(machine).is_none() {
+            return pages;
+        }
+        let given_back = self.now().saturating_sub(pages);
+        pages.max(pool.persistent().saturating_sub(given_back))
+    }
+
     /// What it has to hold now: a running server keeps what it has until its restart.
     pub fn now(&self) -> u64 {
         Self {
