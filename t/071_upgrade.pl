@@ -6,6 +6,7 @@ use warnings;
 use Digest::SHA ();
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
 use HugeInfo::Host;
 use HugeInfo::Server;
 use HugeInfo::Session;
@@ -112,13 +113,16 @@ for my $version (@released)
 	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants are kept");
 }
 
-# The script that a release wrote is kept as it was.
+# The script that a release wrote is kept as it was; also that of the one that is just being made.
 my %sha256 = ('0.1.0' => 'b80d35a900957a730d12f5bdd37dca378cd830af93152d4f0a0592ae683e4000');
+my %kept = map { m{/pg_hugeinfo--([\d.]+)\.sql$} ? ($1 => $_) : () } glob source('sql/pg_hugeinfo--*.sql');
 chomp(my $shared = `pg_config --sharedir`);
-is_deeply(
-	{ map { $_ => Digest::SHA->new(256)->addfile("$shared/extension/pg_hugeinfo--$_.sql")->hexdigest } @released },
-	\%sha256,
-	'nothing but releases are kept, and those as they were');
+for my $of ({ %kept }, { map { $_ => "$shared/extension/pg_hugeinfo--$_.sql" } keys %kept })
+{
+	is_deeply({ map { $_ => Digest::SHA->new(256)->addfile($of->{$_})->hexdigest } keys %$of }, \%sha256,
+		'releases are kept and installed as they were');
+}
+is_deeply([ grep { !$kept{$_} } @released ], [], 'nothing but releases can be created');
 
 $node->stop;
 done_testing();
