@@ -67,6 +67,8 @@ sub start_run
 		open STDIN, '<', '/dev/null';
 		open STDOUT, '>', "$scratch/$name.log";
 		open STDERR, '>&', \*STDOUT;
+		# As from a terminal: what runs by nohup ignores some.
+		$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT);
 		# It must not outlive a test that is killed.
 		my @become = $as_user && $> == 0 ? ("--reuid=$user", "--regid=$user", '--init-groups') : ();
 		exec('setpriv', '--pdeathsig', 'TERM', @become, '--', source('experiment/run'), "OUTPUT=$output", @arguments) or POSIX::_exit(127);
