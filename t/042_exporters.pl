@@ -17,7 +17,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
-my $node = new_server('exporters');
+# Exporters keep sessions: of these there are several, one after the other.
+my $node = new_server('exporters', max_connections => 60);
 monitored($node);
 my @queries = grep { $_->{collector} ne 'findings' } queries();
 my @findings = grep { $_->{collector} eq 'findings' } queries();
