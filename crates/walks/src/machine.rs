@@ -28,6 +28,15 @@ pub struct KernelRules {
 }
 
 impl KernelRules {
+    /// The same place, with its nodes in the order in which a reservation takes surplus pages.
+    pub fn reserving(self, place: &Place) -> Place {
+        let mut place = place.clone();
+        if self.surplus_by_number {
+            place.nodes.sort_unstable();
+        }
+        place
+    }
+
     /// All that there are; on one node one will do.
     pub fn all(nodes: usize) -> Vec<Self> {
         let all = if nodes > 1 { 8 } else { 1 };
@@ -131,10 +140,7 @@ impl Machine {
         place: &Place,
     ) -> bool {
         let Size { pool, groups, .. } = &mut self.sizes[size];
-        let mut place = place.clone();
-        if self.rules.surplus_by_number {
-            place.nodes.sort_unstable();
-        }
+        let place = self.rules.reserving(place);
         let mapping = Mapping::new(pages, promised, &place, pool, groups);
         let mapping = mapping.map(|mapping| self.mappings.insert(holder, (size, mapping)));
         mapping.is_ok()

@@ -278,6 +278,7 @@ impl Walk<'_> {
             server.size = Some(size);
         }
         self.take(on_kernel, |machine| {
+            let place = machine.rules.reserving(&place);
             let known = &mut machine.sizes[size];
             let is_default = false;
             let pool = Some(&mut known.pool).filter(|pool| start.takes_from(pool, is_default));
