@@ -70,7 +70,7 @@ fn hugeinfo_status() -> Result<
             bigint_or_null(target.map(|target| target.pool.available()))?,
             bigint_or_null(target.and_then(|target| target.shortfall))?,
             Forecast::target_fits_after_restart(&machine),
-            bigint_or_null(target.and_then(|target| target.recommended_for_all(&machine)))?,
+            bigint_or_null(target.and_then(|target| target.recommended_for_all))?,
             verdict.status.as_str(),
             shown(verdict.reason),
         ))

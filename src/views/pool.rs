@@ -64,7 +64,7 @@ macro_rules! pool_row {
             figure(here.and_then(|forecast| forecast.own))?,
             figure(here.and_then(|forecast| forecast.others))?,
             figure(here.and_then(|forecast| forecast.shortfall))?,
-            figure(forecast.and_then(|forecast| forecast.recommended_for_all($machine)))?,
+            figure(forecast.and_then(|forecast| forecast.recommended_for_all))?,
             here.and_then(|forecast| forecast.fits_after_restart),
             figure(cgroup.and_then(|limits| limits.fault_limit))?,
             cgroup

@@ -32,6 +32,8 @@ pub struct Forecast {
     pub shortfall: Option<u64>,
     /// `nr_hugepages` that is enough and not too much, as far as servers are seen.
     pub recommended: Option<u64>,
+    /// The same, and idle pages that servers may want that cannot be seen.
+    pub recommended_for_all: Option<u64>,
     /// Whether a restart would get huge pages of this size: from the pool, and under the control
     /// group's limit on reservations.
     pub fits_after_restart: Option<bool>,
@@ -40,13 +42,6 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// `nr_hugepages` for those who look at the host's pool: [`Self::recommended`], and idle pages
-    /// that servers may want that cannot be seen.
-    pub fn recommended_for_all(&self, machine: &Machine) -> Option<u64> {
-        let need = Need::with(machine, &self.pool, self.required)?;
-        Some(need.with_unseen(machine, &self.pool))
-    }
-
     /// One forecast for each pool of the kernel, smallest page first.
     ///
     /// Errors: absent if the pools cannot be seen.
@@ -106,6 +101,7 @@ impl Forecast {
             others: need.map(|need| need.others),
             shortfall,
             recommended: need.map(|need| need.after_restart()),
+            recommended_for_all: need.map(|need| need.with_unseen(machine, pool)),
             fits_after_restart: and(
                 is_given,
                 and(is_under_limit, is_on_nodes.map(|missing| missing == 0)),

@@ -75,6 +75,6 @@ pub(super) fn evidence(machine: &Machine) -> Value {
         "own_pages": target.and_then(|target| target.own),
         "others_pages": target.and_then(|target| target.others),
         "shortfall_pages": target.and_then(|target| target.shortfall),
-        "recommended_nr_hugepages": target.and_then(|target| target.recommended_for_all(machine)),
+        "recommended_nr_hugepages": target.and_then(|target| target.recommended_for_all),
     })
 }
