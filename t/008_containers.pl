@@ -21,8 +21,7 @@ SKIP:
 	my $name = 'a container: postmaster is process 1';
 	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
 	needs_host($name);
-	my $missing = namespaces_missing(@own);
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, @own);
 	pools_of_one_size($kb, $need);
 	in_namespace($node, $name, [ 'unshare', @own ], sub {
 		my ($postmaster) = @_;
@@ -48,8 +47,7 @@ SKIP:
 	my $name = 'a container beside a server that it does not see';
 	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
 	needs_host($name);
-	my $missing = namespaces_missing(@own);
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, @own);
 	my $outside = new_server('outside');
 	my $others = required_pages($outside, $kb);
 	$outside->stop;
@@ -92,8 +90,7 @@ SKIP:
 	my $name = 'process numbers that /proc does not share';
 	my @own = qw(--user --map-current-user --pid --fork);
 	needs_host($name);
-	my $missing = namespaces_missing(@own);
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, @own);
 	pools_of_one_size($kb, $need);
 	make_group('low');
 	limit_group('low', 'fault', $kb, 1024 * $kb * ($need - 1));
@@ -112,8 +109,7 @@ SKIP:
 {
 	my $name = 'a cgroup namespace';
 	needs_host($name);
-	my $missing = namespaces_missing(qw(--user --map-root-user --mount --cgroup));
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, qw(--user --map-root-user --mount --cgroup));
 	pools_of_one_size($kb, $need);
 	my ($version) = make_group('contained');
 	my $limit = 1024 * $kb * ($need - 1);
@@ -134,8 +130,7 @@ SKIP:
 {
 	my $name = 'cgroups that cannot be seen';
 	needs_host($name);
-	my $missing = namespaces_missing(qw(--user --map-root-user --mount));
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, qw(--user --map-root-user --mount));
 	pools_of_one_size($kb, $need);
 	in_namespace($node, $name, with_mounts(['-t tmpfs none /sys/fs/cgroup']), sub {
 		compare_status(status_of($node), { in_use => 't', status => 'unknown' }, $name);
@@ -146,8 +141,7 @@ SKIP:
 {
 	my $name = 'nothing in /sys/kernel/mm/hugepages';
 	needs_host($name);
-	my $missing = namespaces_missing(qw(--user --map-root-user --mount));
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, qw(--user --map-root-user --mount));
 	pools_of_one_size($kb, $need);
 	in_namespace($node, $name, with_mounts(['-t tmpfs none /sys/kernel/mm/hugepages']), sub {
 		my ($postmaster) = @_;

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
+use HugeInfo::Contained;
 use HugeInfo::Namespace;
 use HugeInfo::Processes;
 use HugeInfo::Server;
@@ -251,9 +252,7 @@ SKIP:
 {
 	my $name = 'an orphan';
 	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
-	my $error;
-	cannot("$name: no namespaces for ordinary users here: $error")
-	  unless IPC::Run::run([ 'unshare', @own, 'true' ], '2>', \$error);
+	needs_namespaces($name, @own);
 	# another server there, whose postmaster loses its parent as soon as it has started
 	my ($second, $third) = map { PostgreSQL::Test::Cluster->new($_) } 'second', 'third';
 	for ($second, $third)
@@ -398,9 +397,7 @@ SKIP:
 {
 	my $name = 'numbers of another namespace';
 	my @own = qw(--user --map-current-user --pid --fork);
-	my $error;
-	cannot("$name: no namespaces for ordinary users here: $error")
-	  unless IPC::Run::run([ 'unshare', @own, 'true' ], '2>', \$error);
+	needs_namespaces($name, @own);
 	# process 1 is this server's postmaster to itself, and somebody else in /proc
 	my $fourth = PostgreSQL::Test::Cluster->new('fourth');
 	$fourth->init;

@@ -174,8 +174,7 @@ sub in_the_open
 		my $name = "in the open, $pages pages";
 		on_pages($pages, $name);
 		my @own = qw(--user --map-current-user --mount);
-		my $missing = namespaces_missing(@own);
-		cannot("$name: $missing") if $missing;
+		needs_namespaces($name, @own);
 		%open = ();
 		in_namespace($node, $name, [ 'unshare', @own ], sub {
 			my ($postmaster) = @_;
@@ -225,8 +224,7 @@ for my $pages ('small', 'huge')
 			my ($what, @mounts) = @$_;
 			my $name = "$what, $pages pages";
 			on_pages($pages, $name);
-			my $missing = namespaces_missing(qw(--user --map-current-user --keep-caps --mount));
-			cannot("$name: $missing") if $missing;
+			needs_namespaces($name, qw(--user --map-current-user --keep-caps --mount));
 			in_namespace($node, $name, with_mounts(\@mounts), sub {
 				my ($postmaster) = @_;
 				my ($sql, $status) = compare_all($postmaster, $name, $what =~ m{/proc\b(?!/)} ? qr{ERROR:  58P01: .*/proc/self} : undef);
@@ -260,8 +258,7 @@ SKIP:
 {
 	my $name = 'process numbers that /proc does not share';
 	my @own = qw(--user --map-current-user --pid --fork);
-	my $missing = namespaces_missing(@own);
-	cannot("$name: $missing") if $missing;
+	needs_namespaces($name, @own);
 	in_namespace($node, $name, [ 'unshare', @own ], sub {
 		my ($postmaster) = @_;
 		my ($sql) = compare_all($postmaster, $name);

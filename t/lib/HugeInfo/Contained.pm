@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(in_namespace namespaces_missing with_mounts);
+our @EXPORT = qw(in_namespace needs_namespaces with_mounts);
 
 # Starts a stopped node by the command, which becomes `postgres` at last. Runs the code, with the
 # number of the postmaster, and stops the server.
@@ -50,12 +50,14 @@ sub _descendants
 	return @all;
 }
 
-# Why there can be none, if so.
-sub namespaces_missing
+# Leaves the SKIP block unless unshare(1) can make such ones.
+sub needs_namespaces
 {
+	my ($scenario, @options) = @_;
 	my ($out, $error);
-	return IPC::Run::run([ 'unshare', @_, 'true' ], '>', \$out, '2>', \$error)
-	  ? undef : "no namespaces for ordinary users here: $error";
+	HugeInfo::Host::cannot("$scenario: no namespaces for ordinary users here: $error")
+	  unless IPC::Run::run([ 'unshare', @options, 'true' ], '>', \$out, '2>', \$error);
+	return;
 }
 
 # A command that mounts something, each time with such arguments of mount(8), for what it starts
