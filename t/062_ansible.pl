@@ -245,13 +245,16 @@ SKIP:
 
 	# systemctl would restart more than this server, or another one. A stand-in restarts the standby.
 	make_group('standby.service');
-	$standby->stop;
-	in_group('standby.service', sub { $standby->start });
-	$primary->wait_for_catchup($standby);
+	my $in_unit = sub {
+		$standby->stop;
+		in_group('standby.service', sub { $standby->start });
+		return $primary->wait_for_catchup($standby);
+	};
+	$in_unit->();
 	@as_it_was = started();
 	append_to_file("$dir/systemctl", <<"SH");
 #!/bin/sh
-[ "\$*" = 'restart standby' ] || [ "\$*" = 'restart standby.service' ] || { echo "\$*" >> $dir/unexpected; exit 1; }
+[ "\$*" = 'restart standby.service' ] || { echo "\$*" >> $dir/unexpected; exit 1; }
 exec pg_ctl -s -w -D '@{[ $standby->data_dir ]}' -l '@{[ $standby->logfile ]}' restart
 SH
 	chmod 0755, "$dir/systemctl";
@@ -334,9 +337,7 @@ SH
 		# the standby by systemctl
 		local $ENV{PATH} = "$dir:$ENV{PATH}";
 		local $hosts{standby} = $with_systemctl->('standby', hugeinfo_service => 'standby.service');
-		$standby->stop;
-		in_group('standby.service', sub { $standby->start });
-		$primary->wait_for_catchup($standby);
+		$in_unit->();
 		$write_inventory->();
 		($exit, $recap, $out) = play('change', @change);
 	}
