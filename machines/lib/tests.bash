@@ -76,10 +76,13 @@ cannot_have() { # WHAT
 
 ubuntu_mirror=http://archive.ubuntu.com/ubuntu
 
-# For 30 days what is kept will do.
+# A system older than 30 days says too little about today's.
+is_kept() { # SUITE
+    [ -n "$(find "$cache/$1/base.tar" -mtime -30 2>/dev/null)" ]
+}
+
 has_ubuntu() { # SUITE
-    [ -n "$(find "$cache/$1/base.tar" -mtime -30 2>/dev/null)" ] ||
-        wget --quiet --tries=1 --timeout=20 --spider "$ubuntu_mirror/dists/$1/Release"
+    is_kept "$1" || wget --quiet --tries=1 --timeout=20 --spider "$ubuntu_mirror/dists/$1/Release"
 }
 
 # Ubuntu's keys, from the first release of Debian that has them.
@@ -90,10 +93,9 @@ ubuntu_keys() { # DIRECTORY
     )
 }
 
-# A system older than 30 days says too little about today's.
 fresh_base() { # SUITE
     local directory=$cache/$1 root=$workspace/base-$1 log=$logs/debootstrap-$1.log mirror script keys
-    [ -z "$(find "$directory/base.tar" -mtime -30 2>/dev/null)" ] || return 0
+    ! is_kept "$1" || return 0
     say "debootstrap $1"
     mkdir -p "$directory/"{debs,target,cargo-pgrx} "$cache/registry"
     find "$directory/debs" -name '*.deb' -ctime +30 -delete

@@ -43,9 +43,9 @@ install_gnuplot() {
 
 unpack_tools() {
     local package directory
+    ! may_install || need_lists
     for package in "${unpacked[@]}"; do
         [ ! -d "$tools/$package" ] || continue
-        ! may_install || need_lists
         if offered perl && ! offered "$package"; then
             say "setup: apt has no $package here: what needs it is skipped"
             continue
