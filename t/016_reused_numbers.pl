@@ -263,7 +263,7 @@ SKIP:
 
 	# Where the kernel can be asked to give the same addresses to each: the segments of both servers
 	# lie at the same place then.
-	my @same_addresses = IPC::Run::run([ 'setarch', '-R', 'true' ], '2>', \$error) ? ('setarch', '-R') : ();
+	my @same_addresses = IPC::Run::run([ 'setarch', '-R', 'true' ], '2>', '/dev/null') ? ('setarch', '-R') : ();
 	my $run = IPC::Run::start([ 'unshare', @own, @same_addresses, 'postgres', '-D', $node->data_dir ], '<', '/dev/null', '>>', $node->logfile, '2>&1');
 	my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
 	ok($up && $run->pumpable, "$name: the server is up");
