@@ -134,6 +134,44 @@ fn limits_on_memory_by_the_older_interface() {
 }
 
 #[test]
+fn limits_of_the_older_interface_that_are_not_for_groups_below() {
+    let host = Host::new("3:memory:/slice/pg\n", V1);
+    let file = |group: &str, name: &str, text: &str| {
+        host.write(&format!("sys/fs/cgroup/memory{group}/memory.{name}"), text);
+    };
+    for (group, limit) in [
+        ("", "9223372036854771712\n"),
+        ("/slice", "1073741824\n"),
+        ("/slice/pg", "2147483648\n"),
+    ] {
+        file(group, "limit_in_bytes", limit);
+        file(group, "usage_in_bytes", "1048576\n");
+        file(group, "stat", "");
+        // Linux 5.10 without systemd.
+        file(group, "use_hierarchy", "0\n");
+    }
+    let bound = || {
+        let limits = host.memory_limits().expect("readable");
+        limits
+            .iter()
+            .map(|limit| limit.limit_bytes >> 20)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bound(), [2048]);
+    // Of the group itself it says what is below that.
+    file("/slice/pg", "use_hierarchy", "1\n");
+    assert_eq!(bound(), [2048]);
+    file("/slice", "use_hierarchy", "1\n");
+    assert_eq!(bound(), [2048, 1024]);
+    file("/slice", "use_hierarchy", "yes\n");
+    let error = host.memory_limits().expect_err("no number").to_string();
+    assert!(
+        error.contains("slice/memory.use_hierarchy\", line 1"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_group_that_is_hidden_is_unknown_and_one_without_the_controller_is_not() {
     let host = Host::new("0::/pg\n", V2);
     let hidden = host.memory_limits();

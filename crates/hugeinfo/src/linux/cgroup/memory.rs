@@ -51,6 +51,9 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     let counts_hugetlb = shown.mount.has_option("memory_hugetlb_accounting");
     let mut levels = Vec::new();
     for (directory, nth) in shown.directories().zip(0..) {
+        if nth > 0 && !limits_children(root, version, &directory)? {
+            break;
+        }
         let found = level(root, version, &directory, counts_hugetlb);
         match absent_or(found)? {
             Ok(level) => levels.push(level),
@@ -70,6 +73,24 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     }
     levels.retain(|level| level.limit_bytes < u64::MAX);
     Ok(levels)
+}
+
+/// Whether a limit of the group is one for groups below it, too. Since Linux 5.11 always; before, a
+/// group of v1 has a switch for that, which systemd turns on and others may not
+/// (`mem_cgroup_css_alloc`).
+fn limits_children(root: &Root, version: Version, directory: &Path) -> Result<bool, ReadError> {
+    if version == Version::V2 {
+        return Ok(true);
+    }
+    let file = directory.join("memory.use_hierarchy");
+    let found = root.parse(file, "0 or 1 was expected", |text| {
+        match text.trim_ascii() {
+            b"0" => Ok(false),
+            b"1" => Ok(true),
+            _ => Err(1),
+        }
+    });
+    Ok(absent_or(found)?.unwrap_or(true))
 }
 
 /// Without a limit it has the largest number.
