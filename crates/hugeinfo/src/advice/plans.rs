@@ -258,7 +258,10 @@ impl Parts {
         // What the running server has stays until its restart, on each node.
         let is_in_use = machine.facts.lies_on().huge_page_bytes() == Some(self.page_bytes);
         let has_to_wait = |share: &Share| is_in_use && share.fair < share.has;
-        let (later, now): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(has_to_wait);
+        // Pages that are idle there: servers that cannot be seen may want them.
+        let is_somebodys = |share: &Share| share.fair < share.has && unseen(machine).is_some();
+        let shares = shares.into_iter().filter(|share| !is_somebodys(share));
+        let (later, now): (Vec<Share>, Vec<Share>) = shares.partition(has_to_wait);
         let is_whole_pool = |step: &&Step| matches!(step, Step::SetPool { page_bytes, .. } if *page_bytes == self.page_bytes);
         let others = self.left.iter().filter(|step| !is_whole_pool(step));
         Some(Self {
