@@ -257,10 +257,12 @@ impl Parts {
         let shares = shares::of_need(machine, self.page_bytes)?;
         // What the running server has stays until its restart, on each node.
         let is_in_use = machine.facts.lies_on().huge_page_bytes() == Some(self.page_bytes);
-        let has_to_wait = |share: &Share| is_in_use && share.fair < share.has;
-        // Pages that are idle there: servers that cannot be seen may want them.
-        let is_somebodys = |share: &Share| share.fair < share.has && unseen(machine).is_some();
-        let shares = shares.into_iter().filter(|share| !is_somebodys(share));
+        let has_to_wait = |share: &Share| is_in_use && share.shrinks();
+        // Servers that cannot be seen may want what a node would give.
+        let may_shrink = unseen(machine).is_none();
+        let shares = shares
+            .into_iter()
+            .filter(|share| may_shrink || !share.shrinks());
         let (later, now): (Vec<Share>, Vec<Share>) = shares.partition(has_to_wait);
         let is_whole_pool = |step: &&Step| matches!(step, Step::SetPool { page_bytes, .. } if *page_bytes == self.page_bytes);
         let others = self.left.iter().filter(|step| !is_whole_pool(step));
@@ -426,7 +428,7 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
     };
     let mut shares = shares::of_existing(machine, page_bytes).unwrap_or_default();
     // What grows first, so that the pool is never smaller than it was.
-    shares.sort_by_key(|share| share.has >= share.fair);
+    shares.sort_by_key(Share::shrinks);
     let shares = shares.into_iter().filter(|share| share.has != share.fair);
     set_on_nodes(page_bytes, shares)
 }

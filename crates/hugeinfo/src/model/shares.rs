@@ -24,6 +24,13 @@ pub struct Share {
     pub fair: u64,
 }
 
+impl Share {
+    /// Whether the node would have less than it has.
+    pub(crate) fn shrinks(&self) -> bool {
+        self.fair < self.has
+    }
+}
+
 /// A node that has memory, and its part of one pool.
 struct Part {
     node: u32,
@@ -206,7 +213,7 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
         })
         .filter(|share| share.has != share.fair)
         .collect();
-    shares.sort_by_key(|share| share.has >= share.fair);
+    shares.sort_by_key(Share::shrinks);
     Some(shares)
 }
 
