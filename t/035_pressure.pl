@@ -5,57 +5,13 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use HugeInfo::Pressure;
 use HugeInfo::Host;
 use HugeInfo::Server;
 use HugeInfo::Session;
 use JSON::PP ();
 use PostgreSQL::Test::Utils;
 use Test::More;
-
-sub contents { my ($file) = @_; return -r $file ? slurp_file($file) : '' }
-
-sub number { my ($file) = @_; return contents($file) =~ /^(\d+)$/ ? $1 : undef }
-
-sub counter { my ($file, $name) = @_; return contents($file) =~ /^\Q$name\E (\d+)$/m ? $1 : undef }
-
-# A file of pressure as the columns have it.
-sub waiting
-{
-	my ($file) = @_;
-	my %waiting = map {
-		my $kind = $_;
-		my %figure = contents($file) =~ /^$kind (.*)$/m ? map { split /=/ } split / /, $1 : ();
-		("${kind}_stall_microseconds" => $figure{total},
-			map { ("${kind}_avg${_}_percent" => $figure{"avg$_"}) } 10, 60, 300)
-	} qw(some full);
-	return %waiting;
-}
-
-sub kernels_host
-{
-	return {
-		scope => 'host', path => undef, memory_limit_bytes => undef, memory_used_bytes => undef,
-		limit_hits => undef, high_hits => undef, oom_kills => counter('/proc/vmstat', 'oom_kill'),
-		waiting('/proc/pressure/memory') };
-}
-
-sub kernels_group
-{
-	my ($version, $dir) = @_;
-	my $limit = number("$dir/" . ($version == 2 ? 'memory.max' : 'memory.limit_in_bytes'));
-	my $events = "$dir/memory.events";
-	return {
-		scope => 'cgroup', path => $dir,
-		# v1 has a number for none
-		memory_limit_bytes => defined $limit && $limit < 2**62 ? $limit : undef,
-		memory_used_bytes => number("$dir/" . ($version == 2 ? 'memory.current' : 'memory.usage_in_bytes')),
-		limit_hits => $version == 2
-		  ? counter($events, 'max')
-		  : number("$dir/memory.failcnt") + (number("$dir/memory.memsw.failcnt") // 0),
-		high_hits => $version == 2 ? counter($events, 'high') : undef,
-		oom_kills => counter($version == 2 ? $events : "$dir/memory.oom_control", 'oom_kill'),
-		waiting("$dir/memory.pressure") };
-}
 
 # Averages as the kernel writes them.
 sub rows

@@ -12,8 +12,9 @@ use Time::HiRes qw(sleep);
 use Guest::Machine;
 use Guest::Server;
 use HugeInfo::Kernel;
+use HugeInfo::Pressure;
 
-our @EXPORT = qw(situation same true told compare restart_as_said restart_unpromised is_exact
+our @EXPORT = qw(situation same true told compare compare_pressure restart_as_said restart_unpromised is_exact
   is_for_want_of_memory follow_runbook follow_how_to_set finished);
 
 my $situation = 'as booted';
@@ -185,6 +186,19 @@ sub _compare_rest
 	{
 		my $count = row("SELECT count(*) AS n FROM hugeinfo_$view")->{n};
 		true($count > 0, "hugeinfo_$view answers");
+	}
+	return;
+}
+
+# Of control groups, each column of SQL's rows.
+sub compare_pressure
+{
+	my ($version, @groups) = @_;
+	for my $group (@groups)
+	{
+		my ($seen, $real) = _still(sub { kernels_group($version, $group) },
+			sub { row("SELECT * FROM hugeinfo_pressure WHERE path = '$group'") });
+		is_deeply($seen, $real, "$situation: hugeinfo_pressure, $group");
 	}
 	return;
 }
