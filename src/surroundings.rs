@@ -163,7 +163,13 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
     // to survive a reboot.
     let is_about_to_ask = !facts.asks_for_huge_pages() || facts.target_pool().is_none();
     let is_strict = around.host.vm.overcommit_memory == Some(2);
+    // What a stop gives back.
+    let processes = match around.processes.is_empty() {
+        true => oldest_processes(&root)?,
+        false => around.processes,
+    };
     Ok(Surroundings {
+        processes,
         free_blocks: absent_or(buddyinfo::read(&root))?,
         asked_at_boot: if is_about_to_ask || is_strict {
             NextBoot::read(&root)?

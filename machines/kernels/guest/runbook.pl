@@ -49,6 +49,20 @@ set_overcommit($kb, $need);
 start(@size, huge_pages => 'on');
 follow_runbook();
 
+# Memory holds the pool only once the server has given back what it has touched.
+situation('no memory for a pool beside the running server');
+stop();
+set_pool($kb, 0);
+start(shared_buffers => '400MB');
+touch(360);
+my $mb = int(meminfo_kb('MemAvailable') / 1024) - 250;
+true(system("fallocate -l ${mb}M /run/ballast") == 0, "$mb MB of memory are taken");
+my $remedy = status()->{remedy};
+true($remedy =~ /stop PostgreSQL/, 'the server is stopped first', $remedy);
+same($remedy, check_of('huge_pages')->{remedy}, 'as its check says');
+follow_runbook();
+unlink '/run/ballast';
+
 my $group = make_group('/sys/fs/cgroup/server');
 placed(group => $group);
 from('a limit on touching below the segment', $need);
