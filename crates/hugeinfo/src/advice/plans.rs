@@ -258,19 +258,14 @@ impl Parts {
         // What the running server has stays until its restart, on each node.
         let is_in_use = machine.facts.lies_on().huge_page_bytes() == Some(self.page_bytes);
         let has_to_wait = |share: &Share| is_in_use && share.shrinks();
-        // Servers that cannot be seen may want what a node would give.
-        let may_shrink = unseen(machine).is_none();
-        let shares = shares
-            .into_iter()
-            .filter(|share| may_shrink || !share.shrinks());
-        let (later, now): (Vec<Share>, Vec<Share>) = shares.partition(has_to_wait);
+        let (later, now): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(has_to_wait);
         let is_whole_pool = |step: &&Step| matches!(step, Step::SetPool { page_bytes, .. } if *page_bytes == self.page_bytes);
         let others = self.left.iter().filter(|step| !is_whole_pool(step));
         Some(Self {
-            set: set_on_nodes(self.page_bytes, now),
+            set: set_on_nodes(machine, self.page_bytes, now),
             left: others
                 .cloned()
-                .chain(set_on_nodes(self.page_bytes, later))
+                .chain(set_on_nodes(machine, self.page_bytes, later))
                 .collect(),
             compact: Some(Step::Compact),
             ..self.clone()
@@ -430,15 +425,22 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
     // What grows first, so that the pool is never smaller than it was.
     shares.sort_by_key(Share::shrinks);
     let shares = shares.into_iter().filter(|share| share.has != share.fair);
-    set_on_nodes(page_bytes, shares)
+    set_on_nodes(machine, page_bytes, shares)
 }
 
-/// What gives each node its share.
-pub(crate) fn set_on_nodes(page_bytes: u64, shares: impl IntoIterator<Item = Share>) -> Vec<Step> {
+/// What gives each node its share. No node has to give what servers may want that cannot be seen.
+pub(crate) fn set_on_nodes(
+    machine: &Machine,
+    page_bytes: u64,
+    shares: impl IntoIterator<Item = Share>,
+) -> Vec<Step> {
+    let may_shrink = unseen(machine).is_none();
+    let shares = shares.into_iter();
+    let shares = shares.filter(|share| may_shrink || !share.shrinks());
     let set = |share: Share| Step::SetPool {
         page_bytes,
         node: Some(share.node),
         pages: share.fair,
     };
-    shares.into_iter().map(set).collect()
+    shares.map(set).collect()
 }

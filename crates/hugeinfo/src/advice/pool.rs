@@ -62,7 +62,17 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     // None where each has its share: then the number for all changes nothing.
     let shares = shares::of(machine, pool, need).filter(|shares| is_bound && !shares.is_empty());
     if let Some(shares) = shares {
-        sets = plans::set_on_nodes(pool.page_bytes, shares);
+        let idle = shares
+            .iter()
+            .map(|share| share.has.saturating_sub(share.fair));
+        let idle = idle.fold(0, u64::saturating_add);
+        sets = plans::set_on_nodes(machine, pool.page_bytes, shares);
+        if sets.is_empty() {
+            return Some(vec![Step::Decide(Decision::LookForHiddenServers {
+                pages: idle,
+                page_bytes: pool.page_bytes,
+            })]);
+        }
     }
     let sets = || sets.iter().cloned();
     // A running server keeps what it has until its restart.

@@ -126,5 +126,53 @@ pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
                 ..planned(1_426_048, 'o')
             }),
         ),
+        (
+            "how_to_set took pages of a node from servers that nobody sees",
+            Draft {
+                nodes_gb: vec![32, 32],
+                allowed: Some(vec![0]),
+                need_kb: 33_554_432,
+                on: On::Small,
+                pools: vec![Kept {
+                    first: Some(1),
+                    ..pool(2, 17_995, 0)
+                }],
+                used_percent: 5,
+                neighbours: vec![Neighbour::Huge(3221), Neighbour::Hidden],
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "numa_pool did the same",
+            Draft {
+                nodes_gb: vec![32, 32],
+                on: On::Small,
+                pools: vec![Kept {
+                    first: Some(1),
+                    ..pool(2, 237, 0)
+                }],
+                is_hidden: true,
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "so did the runbook",
+            Draft {
+                nodes_gb: vec![128, 128],
+                need_kb: 34_895_872,
+                on: On::Small,
+                pools: vec![Kept {
+                    first: Some(0),
+                    ..pool(2, 17_039, 0)
+                }],
+                strict: Some(Strict::Ratio(30)),
+                committed_percent: 89,
+                neighbours: vec![Neighbour::Hidden],
+                ..usual()
+            },
+            None,
+        ),
     ]
 }

@@ -18,6 +18,7 @@ use hugeinfo::{
     server::{
         facts::{HugePages, SharedMemoryType},
         setting::SettingSource,
+        sight::Sight,
         surroundings::{Files, ProcessFigures},
     },
 };
@@ -205,8 +206,58 @@ fn memory_limits(machine: &Machine) -> impl Iterator<Item = &MemoryLimit> {
     around.flat_map(|around| &around.memory_limits).flatten()
 }
 
+/// Idle pages stay where a server that cannot be seen may want them: on their node, too. What this
+/// server gives back was never anybody else's.
+fn spares_the_unseen(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
+    let Some(around) = &machine.around else {
+        return Ok(());
+    };
+    let is_hidden = around.sight != Sight::Host
+        || !around
+            .neighbours
+            .as_ref()
+            .is_ok_and(|servers| servers.iter().all(|server| server.segment.is_some()));
+    if !is_hidden {
+        return Ok(());
+    }
+    let own = |page_bytes: u64| match &machine.facts.segment {
+        Ok(segment) if segment.page_bytes == Some(page_bytes) => segment.bytes / page_bytes,
+        _ => 0,
+    };
+    for step in steps {
+        let Step::SetPool {
+            page_bytes,
+            node,
+            pages,
+        } = step
+        else {
+            continue;
+        };
+        let has = match node {
+            None => machine
+                .pool(*page_bytes)
+                .map(|pool| pool.total - pool.surplus),
+            Some(number) => {
+                let mut nodes = around.nodes.iter().flatten();
+                let node = nodes.find(|node| node.number == *number);
+                let mut parts = node.iter().flat_map(|node| &node.pools);
+                let part = parts.find(|part| part.page_bytes == *page_bytes);
+                part.and_then(|part| part.counters)
+                    .map(|counters| counters.total - counters.surplus)
+            }
+        };
+        let kept = has.unwrap_or(0).saturating_sub(own(*page_bytes));
+        ensure!(
+            *pages >= kept,
+            "{name} takes what a server may want that nobody sees: {step:?}, and {kept} were there: {steps:?}"
+        );
+    }
+    Ok(())
+}
+
 /// Rule 2: no harm at any step.
 fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
+    spares_the_unseen(machine, name, steps)?;
     let had_huge_pages = machine.is_on_huge_pages() == Some(true);
     let files = machine.around.as_ref().map(|around| &around.files);
     let mut may_not_start = files.is_some_and(Files::stop_a_start);
