@@ -109,6 +109,7 @@ fn holes_and_a_node_without_memory() {
             memory: NodeMemory {
                 total: Some(1000 << 10),
                 free: Some(500 << 10),
+                available: None,
             },
             pools: vec![
                 pool(2 << 20, Some([20, 5, 3])),
@@ -120,6 +121,7 @@ fn holes_and_a_node_without_memory() {
             memory: NodeMemory {
                 total: Some(0),
                 free: Some(0),
+                available: None,
             },
             pools: vec![pool(2 << 20, None), pool(1 << 30, None)],
         },
@@ -128,6 +130,7 @@ fn holes_and_a_node_without_memory() {
             memory: NodeMemory {
                 total: Some(2000 << 10),
                 free: Some(1000 << 10),
+                available: None,
             },
             pools: vec![
                 pool(2 << 20, Some([0, 0, 0])),

@@ -14,6 +14,7 @@ pub mod mapping;
 pub mod memory_limit;
 pub mod need;
 pub mod next_boot;
+mod node_memory;
 pub mod nodes;
 pub(crate) mod obstacle;
 pub mod page_tables;

@@ -71,8 +71,7 @@ fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
     let nodes = machine.nodes()?.ok()?.iter();
     let parts = nodes.filter(|node| node.memory.total != Some(0));
     let parts = parts.filter_map(|node| {
-        let mut pools = node.pools.iter();
-        let part = pools.find(|part| part.page_bytes == page_bytes)?;
+        let part = node.part(page_bytes)?;
         Some(Part {
             node: node.number,
             counters: part.counters?,

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    linux::{boot::Edit, hugepages, numa::node::NodeCounters, process::segment::Segment},
+    linux::{
+        boot::Edit, buddyinfo::FreeBlocks, hugepages, numa::node::NodeCounters,
+        process::segment::Segment,
+    },
     model::{
         cgroup::Groups,
         commit::{Commit, Rule},
@@ -13,8 +16,8 @@ use crate::{
         mapping::{Mapping, Place},
         memory_limit::{self, Holds},
         need::own_pages,
+        node_memory::{self, SPARE_PERCENT},
         pools::{self, Pool},
-        shares,
         step::{By, Counts, Planned, Service, Setting, Step, Waits},
         touched::Bounds,
     },
@@ -23,10 +26,6 @@ use crate::{
         surroundings::{Files, ProcessFigures, Surroundings},
     },
 };
-
-/// This share of RAM has to stay available while a pool grows: the kernel, and all programs that
-/// ask for memory meanwhile, live on it.
-const SPARE_PERCENT: u64 = 2;
 
 /// Why a step is not as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,19 +190,13 @@ impl Machine {
             .flatten();
         let nodes: Vec<pools::Node> = nodes
             .filter_map(|node| {
-                let part = node
-                    .pools
-                    .iter()
-                    .find(|part| part.page_bytes == pool.page_bytes)?;
-                let part = part.counters?;
-                let most = node.memory.total;
-                let most = most.map(|bytes| shares::most_pages(bytes, pool.page_bytes));
+                let part = node.part(pool.page_bytes)?.counters?;
                 Some(pools::Node {
                     number: node.number,
                     total: part.total,
                     free: part.free,
                     surplus: part.surplus,
-                    room: most.map(|most| most.saturating_sub(part.total)),
+                    room: node_memory::room(node, pool.page_bytes, part.total),
                 })
             })
             .collect();
@@ -239,12 +232,25 @@ impl Machine {
         let of_nodes: BTreeMap<u32, NodeCounters> =
             of_nodes.map(|node| (node.number, counters(node))).collect();
         let around = self.around.iter_mut().flat_map(|around| &mut around.nodes);
-        let all = around.flatten();
+        let mut all: Vec<_> = around.flatten().collect();
+        for node in &mut all {
+            let part = node.part(model.page_bytes);
+            let before = part.and_then(|part| part.counters);
+            if let Some((before, after)) = before.zip(of_nodes.get(&node.number)) {
+                let bytes = |pages: u64| pages.saturating_mul(model.page_bytes);
+                let available = &mut node.memory.available;
+                *available = available.map(|available| {
+                    available
+                        .saturating_add(bytes(before.total))
+                        .saturating_sub(bytes(after.total))
+                });
+            }
+        }
         let allowed = match &mut self.facts.allowed_nodes {
             AllowedNodes::Only(nodes) => nodes.iter_mut(),
             AllowedNodes::All | AllowedNodes::Untold(_) => [].iter_mut(),
         };
-        for node in all.chain(allowed) {
+        for node in all.into_iter().chain(allowed) {
             let mut parts = node.pools.iter_mut();
             let part = parts.find(|part| part.page_bytes == model.page_bytes);
             if let Some((part, counters)) = part.zip(of_nodes.get(&node.number)) {
@@ -266,14 +272,17 @@ impl Machine {
             missing: done.missing,
             page_bytes,
         });
-        if !self.is_compacted && done.fresh > self.ready_pages(page_bytes) {
+        if !self.is_compacted && done.fresh > self.ready_pages(node, page_bytes) {
             return less;
         }
         let ram_bytes = self.ram_bytes();
         let pools_before = self.pools_bytes();
         self.write_back(&model);
         let pools_after = self.pools_bytes();
-        let grown = pools_after.saturating_sub(pools_before);
+        // With what the nodes do not give: they lack it where the host does.
+        let grown = pools_after
+            .saturating_add(done.missing.saturating_mul(page_bytes))
+            .saturating_sub(pools_before);
         let Some(around) = &mut self.around else {
             return if done.missing > 0 { less } else { Ok(()) };
         };
@@ -300,14 +309,16 @@ impl Machine {
         if done.missing > 0 { less } else { Ok(()) }
     }
 
-    /// Pages for which free memory has whole blocks. Where nobody can see them, all may be there.
-    fn ready_pages(&self, page_bytes: u64) -> u64 {
+    /// Pages for which free memory, of one node or of all, has whole blocks. Where nobody can see
+    /// them, all may be there.
+    fn ready_pages(&self, node: Option<u32>, page_bytes: u64) -> u64 {
         let blocks = self.around.as_ref().map(|around| &around.free_blocks);
+        let is_seen = |blocks: &FreeBlocks| node.is_none_or(|node| blocks.0.contains_key(&node));
         match blocks {
-            Some(Ok(blocks)) => blocks
-                .huge_pages(page_bytes, self.facts.base_page_bytes)
+            Some(Ok(blocks)) if is_seen(blocks) => blocks
+                .huge_pages(node, page_bytes, self.facts.base_page_bytes)
                 .unwrap_or(0),
-            Some(Err(_)) | None => u64::MAX,
+            _ => u64::MAX,
         }
     }
 
@@ -402,6 +413,7 @@ impl Machine {
                 usage.committed = usage.committed.map(|bytes| bytes.saturating_sub(committed));
                 usage.available = usage.available.map(|bytes| bytes.saturating_add(touched));
             }
+            node_memory::give_back(self, touched);
         }
         self.facts.planned = Some(next);
         self.facts.segment = Ok(Segment {

@@ -182,6 +182,8 @@ words! {
         /// What others, and the server's own memory, have in it.
         in_limit_mb: u64 = 0,
         segment_on_node: Option<u32> = None,
+        /// This node has so many percent of its share of the available memory, the others have more.
+        crowded: Option<(usize, u64)> = None,
     }
 }
 
@@ -405,6 +407,7 @@ impl Draft {
             Some(gb) => (available.min(gb * GB / 2), gb * GB),
             None => (available, ram),
         };
+        let available_on = self.available_on_nodes(&counted, on_host)?;
         let nodes: Vec<Node> = self
             .nodes_gb
             .iter()
@@ -413,7 +416,8 @@ impl Draft {
                 number: u32::try_from(at).unwrap_or(0),
                 memory: NodeMemory {
                     total: Some(gb * GB),
-                    free: Some(on_host / 2 / (ram / GB) * gb),
+                    free: Some(available_on[at] / 2),
+                    available: Some(available_on[at]),
                 },
                 pools: counted
                     .iter()
@@ -483,16 +487,17 @@ impl Draft {
         };
         let signed = |n: u64| i64::try_from(n).ok();
         let order = (u64::from((2 * MB / base).ilog2()) + 1).max(10);
-        let whole = available / 200 * self.whole_percent;
-        let mut blocks = vec![0; usize::try_from(order).ok()? + 1];
-        if let Some(last) = blocks.last_mut() {
-            *last = whole / (base << order);
-        }
-        if default > (base << order) {
-            blocks = vec![0; usize::try_from((default / base).ilog2()).ok()? + 1];
-            if let Some(last) = blocks.last_mut() {
-                *last = whole / default;
-            }
+        let order = if default > (base << order) {
+            u64::from((default / base).ilog2())
+        } else {
+            order
+        };
+        let mut blocks = BTreeMap::new();
+        for (number, available) in (0..).zip(&available_on) {
+            let mut of_node = vec![0; usize::try_from(order).ok()? + 1];
+            let whole = available / 200 * self.whole_percent;
+            *of_node.last_mut()? = whole / (base << order);
+            blocks.insert(number, of_node);
         }
         let modes = ["always", "madvise", "never", "inherit"];
         let shmem = [
@@ -589,6 +594,37 @@ impl Draft {
             },
         };
         Some(Machine::new(facts, Some(around)))
+    }
+
+    /// Each node has it as it has memory beside its part of the pools.
+    fn available_on_nodes(&self, counted: &[Counted], available: u64) -> Option<Vec<u64>> {
+        let beside: Vec<u64> = self
+            .nodes_gb
+            .iter()
+            .enumerate()
+            .map(|(at, gb)| {
+                let bytes = |c: &Counted| c.nodes[at].total * c.pool.page_bytes;
+                (gb * GB).saturating_sub(counted.iter().map(bytes).sum())
+            })
+            .collect();
+        let part = |bytes: u64, of: u64, all: u64| {
+            let part = u128::from(bytes) * u128::from(of) / u128::from(all.max(1));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let all = beside.iter().sum();
+        let mut on: Vec<u64> = beside.iter().map(|&of| part(available, of, all)).collect();
+        if let Some((crowded, percent)) = self.crowded {
+            let left = on.get(crowded)? / 100 * percent;
+            let moved = std::mem::replace(&mut on[crowded], left) - left;
+            let others = all - beside[crowded];
+            for (at, on) in on.iter_mut().enumerate().filter(|(at, _)| *at != crowded) {
+                *on += part(moved, beside[at], others);
+                if *on > beside[at] {
+                    return None;
+                }
+            }
+        }
+        Some(on)
     }
 
     fn groups(&self, pools: &[Pool], lies_on: u64, own: u64) -> Option<Vec<Group>> {

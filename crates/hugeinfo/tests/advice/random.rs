@@ -283,5 +283,9 @@ fn draft(dice: &mut Dice) -> Draft {
     if count > 1 && dice.one_in(5) {
         draft.segment_on_node = Some(0);
     }
+    draft.crowded = (count > 1 && dice.one_in(3)).then(|| {
+        let node = usize::try_from(dice.below(u64::from(count))).expect("small");
+        (node, dice.of(&[0, 5, 30, 60]))
+    });
     draft
 }

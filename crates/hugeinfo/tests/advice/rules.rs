@@ -8,7 +8,7 @@ use hugeinfo::{
         diagnosis::{self, statuses},
         planned, runbook, steps_to_set, words,
     },
-    linux::{cgroup::memory::MemoryLimit, error::Absent},
+    linux::{cgroup::memory::MemoryLimit, error::Absent, numa::node::Node},
     model::{
         forecast::Forecast,
         machine::Machine,
@@ -255,6 +255,11 @@ fn spares_the_unseen(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     Ok(())
 }
 
+fn nodes(machine: &Machine) -> impl Iterator<Item = &Node> {
+    let around = machine.around.iter();
+    around.flat_map(|around| &around.nodes).flatten()
+}
+
 /// Rule 2: no harm at any step.
 fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     spares_the_unseen(machine, name, steps)?;
@@ -291,6 +296,23 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
                 grown <= available,
                 "{name} takes memory: {grown} of {available}: {steps:?}"
             );
+        }
+        if let Step::SetPool { page_bytes, .. } = step {
+            for (before, after) in nodes(&at).zip(nodes(&after)) {
+                let pages = |node: &Node| {
+                    let mut pools = node.pools.iter();
+                    let part = pools.find(|part| part.page_bytes == *page_bytes);
+                    let counters = part.and_then(|part| part.counters);
+                    counters.map_or(0, |counters| counters.total)
+                };
+                let grown = pages(after).saturating_sub(pages(before)) * page_bytes;
+                let available = before.memory.available.unwrap_or(u64::MAX);
+                ensure!(
+                    grown <= available,
+                    "{name} takes memory of node {}: {grown} of {available}: {steps:?}",
+                    after.number
+                );
+            }
         }
         if let (Some((limit, committed)), Some((limit_before, _))) = (commit(&after), commit(&at)) {
             let is_beyond = committed > limit && limit < limit_before;
@@ -691,7 +713,10 @@ fn planned(machine: &Machine, next: Next) -> Judged {
         .filter(|step| !is_decision(step))
         .cloned()
         .collect();
-    let after = take_all(machine, &taken)
+    let mut asked = machine.clone();
+    // Whoever plans what waits already wants it.
+    asked.is_given_up |= gives_up && plan.settings.is_empty();
+    let after = take_all(&asked, &taken)
         .map_err(|trouble| format!("the plan fails: {trouble:?}: {steps:?}"))?;
     let typed = steps.iter().filter(|step| matches!(step, Step::Plan(_)));
     ensure!(

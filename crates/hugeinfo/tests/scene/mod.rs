@@ -17,7 +17,7 @@ use hugeinfo::{
     },
     linux::{
         boot::NextBoot,
-        buddyinfo,
+        buddyinfo::{self, FreeBlocks},
         cgroup::{Group, Hugetlb, Limits, Version},
         error::{Absence, Absent, absent_or},
         hugepages::Pool,
@@ -174,6 +174,14 @@ impl Scene {
             node
         };
         self.around.nodes = Ok((0..).zip(nodes).map(node).collect());
+        // Free memory of each looks as that of the first.
+        if let Ok(FreeBlocks(free)) = &mut self.around.free_blocks {
+            let of_first = free.get(&0).cloned().unwrap_or_default();
+            *free = (0..)
+                .zip(nodes)
+                .map(|(at, _)| (at, of_first.clone()))
+                .collect();
+        }
     }
 
     /// All counters as one kernel would have them.

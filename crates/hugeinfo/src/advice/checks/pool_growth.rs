@@ -26,7 +26,7 @@ pub(super) fn judge(machine: &Machine) -> Answer {
         .ok_or("what the server needs cannot be seen")?;
     let free_blocks = around.free_blocks.as_ref()?;
     let page_bytes = target.pool.page_bytes;
-    let ready = free_blocks.huge_pages(page_bytes, facts.base_page_bytes);
+    let ready = free_blocks.huge_pages(None, page_bytes, facts.base_page_bytes);
     let failures = around
         .vmstat
         .as_ref()

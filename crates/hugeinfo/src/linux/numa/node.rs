@@ -24,6 +24,13 @@ pub struct Node {
     pub pools: Vec<NodePool>,
 }
 
+impl Node {
+    /// Its part of the pool of that size.
+    pub fn part(&self, page_bytes: u64) -> Option<&NodePool> {
+        self.pools.iter().find(|part| part.page_bytes == page_bytes)
+    }
+}
+
 /// Bytes. `None`: the kernel has no such line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeMemory {
@@ -31,6 +38,9 @@ pub struct NodeMemory {
     pub total: Option<u64>,
     /// `MemFree` of the node: unused, not even for cached files.
     pub free: Option<u64>,
+    /// With cached files and what caches of the kernel give back: about what `MemAvailable` is for
+    /// the host, which a node does not have, but without what the kernel keeps.
+    pub available: Option<u64>,
 }
 
 /// A node's part of a pool. A node has no counters of what is reserved, nor of overcommit: these
@@ -139,6 +149,7 @@ pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
 /// the number of a line that has no number of kB.
 pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
     let mut memory = NodeMemory::default();
+    let (mut active_files, mut inactive_files, mut slab) = (None, None, None);
     for (number, line) in lines(bytes) {
         let Some((name, value)) = split_once(line, b':') else {
             continue;
@@ -146,10 +157,15 @@ pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
         let field = match words(name).nth(2) {
             Some(b"MemTotal") => &mut memory.total,
             Some(b"MemFree") => &mut memory.free,
+            Some(b"Active(file)") => &mut active_files,
+            Some(b"Inactive(file)") => &mut inactive_files,
+            Some(b"SReclaimable") => &mut slab,
             _ => continue,
         };
         *field = Some(parse_kilobytes(value).ok_or(number)?);
     }
+    let parts = [memory.free, active_files, inactive_files, slab];
+    memory.available = parts.into_iter().sum();
     Ok(memory)
 }
 
@@ -163,6 +179,16 @@ mod tests {
         let expected = NodeMemory {
             total: Some(24_684_092 << 10),
             free: Some(0),
+            available: None,
+        };
+        assert_eq!(parse_meminfo(text), Ok(expected));
+        let text = b"Node 0 MemTotal: 900 kB\nNode 0 MemFree: 100 kB\nNode 0 Active: 77 kB\n\
+            Node 0 Active(anon): 70 kB\nNode 0 Active(file): 7 kB\nNode 0 Inactive(file): 30 kB\n\
+            Node 0 FilePages: 90 kB\nNode 0 Slab: 50 kB\nNode 0 SReclaimable: 4 kB\n";
+        let expected = NodeMemory {
+            total: Some(900 << 10),
+            free: Some(100 << 10),
+            available: Some((100 + 7 + 30 + 4) << 10),
         };
         assert_eq!(parse_meminfo(text), Ok(expected));
         assert_eq!(parse_meminfo(b""), Ok(NodeMemory::default()));
