@@ -399,7 +399,7 @@ fn n05_memory_has_to_be_available() {
         Status::Warning,
         "4096 too few",
         Some(
-            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; start PostgreSQL",
+            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; if nr_hugepages reads less then, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL",
         ),
     );
     // It is not, and is not asked for once more.
@@ -431,7 +431,7 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
         m.needs(40 * GB);
         m.asked(20_480);
     };
-    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; start PostgreSQL";
+    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less then, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     expect(
         "huge_pages",
         |m| {

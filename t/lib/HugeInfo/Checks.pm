@@ -117,7 +117,7 @@ sub follow
 	{
 		# another way to the same end
 		last if $step =~ /^or /;
-		next if $step =~ /^(?:in Kubernetes|if that gives too few,) /;
+		next if $step =~ /^(?:in Kubernetes|if nr_hugepages reads less) /;
 		note("$name: $step");
 		if ($step =~ /^(?:then )?restart PostgreSQL$/) { $node->restart }
 		elsif ($step eq 'stop PostgreSQL') { $node->stop }

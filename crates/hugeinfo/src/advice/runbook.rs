@@ -160,7 +160,7 @@ fn heal(
 fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
     let mut at = machine.clone();
     let mut rows = Vec::with_capacity(steps.len());
-    for step in steps {
+    for (number, step) in steps.iter().cloned().enumerate() {
         let (after, trouble) = take(&at, &step);
         let is_decision = matches!(step, Step::Decide(_));
         let expected = (!is_decision && trouble.is_none()).then(|| {
@@ -171,10 +171,16 @@ fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
                 "the server is down".to_owned()
             }
         });
+        let mut why = words::why(&at, &step);
+        if step == Step::Start
+            && let Some(back) = words::way_back(machine, &steps[..number])
+        {
+            why = format!("{why}; if nr_hugepages reads less, first {back}");
+        }
         rows.push(Row {
             place: words::place(&step),
             command: words::command(&at, &step),
-            why: words::why(&at, &step),
+            why,
             expected,
             is_disruptive: words::is_disruptive(&step),
             step,

@@ -322,7 +322,12 @@ pub fn why(machine: &Machine, step: &Step) -> String {
 /// All steps of a remedy in one line. `None`: there is nothing to do.
 pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
-    for step in steps {
+    for (at, step) in steps.iter().enumerate() {
+        if *step == Step::Start
+            && let Some(back) = way_back(machine, &steps[..at])
+        {
+            parts.push(format!("if nr_hugepages reads less then, {back}"));
+        }
         let command = command(machine, step);
         parts.push(match step {
             Step::Restart if !parts.is_empty() => format!("then {command}"),
@@ -335,6 +340,40 @@ pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
         parts.insert(last + 1, outside.to_owned());
     }
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What undoes the pools that were set while the server is down. Nobody knows before how many pages
+/// the kernel finds, and `sysctl -w` shows what was asked for: a server that falls back beside a
+/// pool that took the memory for nothing may find too little. `None`: none were set.
+pub(crate) fn way_back(machine: &Machine, before_start: &[Step]) -> Option<String> {
+    let stop = before_start.iter().rposition(|step| *step == Step::Stop)?;
+    let set = before_start[stop..].iter().rev();
+    let back: Vec<String> = set
+        .filter_map(|step| {
+            let Step::SetPool {
+                page_bytes, node, ..
+            } = *step
+            else {
+                return None;
+            };
+            let pages = match node {
+                None => machine.pool(page_bytes)?.persistent(),
+                Some(number) => {
+                    let nodes = machine.nodes()?.ok()?;
+                    let node = nodes.iter().find(|node| node.number == number)?;
+                    let counters = node.part(page_bytes)?.counters?;
+                    counters.total.saturating_sub(counters.surplus)
+                }
+            };
+            let step = Step::SetPool {
+                page_bytes,
+                node,
+                pages,
+            };
+            Some(command(machine, &step))
+        })
+        .collect();
+    (!back.is_empty()).then(|| format!("set it back: {}", back.join(" and ")))
 }
 
 /// All steps of a remedy for programs.
