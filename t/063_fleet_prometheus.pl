@@ -177,18 +177,19 @@ SKIP:
 	my $huge = recorded($node);
 	is_deeply([ map { value($_, 'pg_hugeinfo_in_use') } $small, $huge ], [ 0, 1 ], "$name: recorded on small and on huge pages");
 	my @fleet = fleet($small, $huge);
+	my $page = 'metrics.txt';
 	for (@fleet)
 	{
 		mkdir "$dir/$_->{name}" or die "$dir/$_->{name}: $!\n";
-		append_to_file("$dir/$_->{name}/metrics", $_->{scrape});
+		append_to_file("$dir/$_->{name}/$page", $_->{scrape});
 	}
 
-	# Each path is a server.
-	my $web = started("/$fleet[0]{name}/metrics", sub { my ($address) = @_; my ($host, $port) = split /:/, $address;
+	# Each path is a server. Prometheus 3 wants to be told that it is text.
+	my $web = started("/$fleet[0]{name}/$page", sub { my ($address) = @_; my ($host, $port) = split /:/, $address;
 			return ['python3', '-m', 'http.server', '--bind', $host, '--directory', $dir, $port] });
 	my $prometheus = prometheus(configuration({
 				job_name => 'fleet',
-				static_configs => [ map { { targets => [ $web->address ], labels => { %{ $_->{labels} }, __metrics_path__ => "/$_->{name}/metrics" } } } @fleet ] }));
+				static_configs => [ map { { targets => [ $web->address ], labels => { %{ $_->{labels} }, __metrics_path__ => "/$_->{name}/$page" } } } @fleet ] }));
 	wait_for_rules($prometheus);
 	compare_rules($prometheus, $name, @fleet);
 	is_deeply({ map { $_->{cluster} => 1 } $prometheus->asked('ALERTS{alertname="PostgresHugePagesClusterUneven"}') }, { map { $_ => 1 } uneven(@fleet) },
