@@ -321,6 +321,31 @@ fn nor_does_the_number_for_its_pool_spread_them_over_others() {
 }
 
 #[test]
+fn what_a_bound_server_gives_back_is_on_its_nodes() {
+    let machine = scene(|m| {
+        let node = |number, used, free| {
+            let mut node = on_node(number, used + free);
+            node.memory.total = Some(32 * GB);
+            node.pools[0].counters = Some(NodeCounters {
+                total: used + free,
+                free,
+                surplus: 0,
+            });
+            node
+        };
+        // Each of two servers has touched all of its pages, each on one node.
+        let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
+        (pool.total, pool.free, pool.reserved) = (1074, 0, 0);
+        m.around.nodes = Ok(vec![node(0, 537, 0), node(1, 537, 0)]);
+        m.facts.allowed_nodes = AllowedNodes::Only(vec![node(1, 537, 0)]);
+    })
+    .machine();
+    let (after, trouble) = take(&machine, &Step::Restart);
+    assert_eq!(trouble, None);
+    assert_eq!(after.is_on_huge_pages(), Some(true));
+}
+
+#[test]
 fn n03_a_limit_lifted_alone_would_not_do() {
     let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
     let set = "sysctl -w vm.nr_hugepages=537";

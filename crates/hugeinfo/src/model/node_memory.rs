@@ -21,8 +21,8 @@ pub(super) fn room(node: &Node, page_bytes: u64, has: u64) -> Option<u64> {
     Some(most.min(available.unwrap_or(u64::MAX)))
 }
 
-/// Bytes of the main segment on small pages come back: to the nodes that the server may use, as they
-/// have memory in use. Where they lie is not asked: that takes the longer, the more there are.
+/// Bytes of the main segment on small pages come back: to the nodes that the server may use, as
+/// they have memory in use. Where they lie is not asked: that takes the longer, the more there are.
 pub(super) fn give_back(machine: &mut Machine, bytes: u64) {
     let allowed = &machine.facts.allowed_nodes;
     let is_allowed = |number: u32| match allowed {

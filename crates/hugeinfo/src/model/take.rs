@@ -447,6 +447,39 @@ impl Machine {
         }
     }
 
+    /// Where that many huge pages lie: as they have been seen, then on nodes that the server may
+    /// use, then on any.
+    fn touched_on_nodes(&self, pool: &Pool, mut touched: u64) -> Vec<(u32, u64)> {
+        let seen = self
+            .around
+            .as_ref()
+            .and_then(|around| around.segment_nodes.as_ref());
+        let seen_on = |number: u32| seen.and_then(|nodes| nodes.get(&number)).copied();
+        let most: [&dyn Fn(u32) -> u64; 3] = [
+            &|number| seen_on(number).unwrap_or(0),
+            &|number| match &self.facts.allowed_nodes {
+                AllowedNodes::Only(nodes) if nodes.iter().all(|node| node.number != number) => 0,
+                _ => u64::MAX,
+            },
+            &|_| u64::MAX,
+        ];
+        let mut parts = Vec::new();
+        let mut used: BTreeMap<u32, u64> = pool
+            .nodes
+            .iter()
+            .map(|node| (node.number, node.total.saturating_sub(node.free)))
+            .collect();
+        for most in most {
+            for (&number, used) in &mut used {
+                let here = touched.min(*used).min(most(number));
+                parts.push((number, here));
+                *used -= here;
+                touched -= here;
+            }
+        }
+        parts
+    }
+
     /// Huge pages that the server has.
     fn give_back(&mut self) {
         let Some(page_bytes) = self.facts.lies_on().huge_page_bytes() else {
@@ -460,13 +493,8 @@ impl Machine {
         };
         let mut model = self.model_of(&pool);
         // Touched at least is what is no longer reserved; the sums come out the same.
-        let mut touched = own.saturating_sub(pool.reserved);
-        let mut parts = Vec::new();
-        for node in &model.nodes {
-            let here = touched.min(node.total.saturating_sub(node.free));
-            parts.push((node.number, here));
-            touched -= here;
-        }
+        let touched = own.saturating_sub(pool.reserved);
+        let parts = self.touched_on_nodes(&model, touched);
         Mapping::found(own, &parts, None).unmap(&mut model, &mut Groups::default());
         let total_before = pool.total;
         let pools_before = self.pools_bytes();

@@ -182,7 +182,7 @@ words! {
         /// What others, and the server's own memory, have in it.
         in_limit_mb: u64 = 0,
         segment_on_node: Option<u32> = None,
-        /// This node has so many percent of its share of the available memory, the others have more.
+        /// This node has so many percent of its share of available memory, the others have more.
         crowded: Option<(usize, u64)> = None,
     }
 }
