@@ -984,6 +984,24 @@ fn n15_before_linux_5_7_groups_count_what_was_touched() {
 }
 
 #[test]
+fn n15_what_others_were_promised_elsewhere_is_none_of_the_group() {
+    // Another pod has reserved pages, and this one has touched all that it may.
+    expect(
+        "cgroup_fault_limit",
+        |m| {
+            limited(&mut m.facts, Some(1074), None);
+            limits(m).reservation_use = None;
+            limits(m).fault_use = Some(1074 * MB);
+            let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
+            (pool.total, pool.free, pool.reserved) = (2000, 1463, 1000);
+        },
+        Status::Unknown,
+        "before Linux 5.7 nothing tells how much that is",
+        None,
+    );
+}
+
+#[test]
 fn n15_a_default_of_one_gigabyte() {
     let meminfo = CAPTURED[0]
         .1

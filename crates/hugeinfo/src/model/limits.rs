@@ -10,6 +10,7 @@ use crate::{
     model::{
         need::own_pages,
         step::{Counts, Step},
+        touched::Bounds,
     },
     server::facts::{Facts, Server},
 };
@@ -65,8 +66,10 @@ pub struct LowLimit<'a> {
     pub file: String,
     /// Its limit.
     pub limit: u64,
-    /// What is wanted of it, the use by others included.
+    /// What is wanted of it, the use by others included: at most, where that can only be bounded.
     pub wanted: u64,
+    /// Whether it is too low for the least that may be wanted, too.
+    pub is_certain: bool,
 }
 
 /// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't
@@ -81,8 +84,8 @@ pub(crate) fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec
     )
 }
 
-/// The groups, nearest first, whose limit on faults is lower than what is or would be promised in
-/// them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
+/// The groups, nearest first, whose limit on faults is lower, or may be, than what is or would be
+/// promised in them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
 /// told.
 pub(crate) fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
@@ -114,13 +117,15 @@ fn refusals(
     let pages = wanted(facts).pages(page_bytes).max(least);
     let required = pages.saturating_mul(page_bytes);
     let refusing = limited.filter_map(|(group, limits, limit)| {
-        let wanted = required.saturating_add(held_by_others(facts, limits, own));
+        let others = held_by_others(facts, limits, own);
+        let wanted = required.saturating_add(others.most);
         let file = file(version, page_bytes);
         (wanted > limit).then_some(LowLimit {
             group,
             file,
             limit,
             wanted,
+            is_certain: required.saturating_add(others.least) > limit,
         })
     });
     Some(refusing.collect())
@@ -128,17 +133,25 @@ fn refusals(
 
 /// Bytes that others have in a group or below it: what they have touched was promised to them
 /// first. Before Linux 5.7 a group counts no promises: of our pages at least those are in its count
-/// that are promised nowhere any more.
-fn held_by_others(facts: &Facts, limits: &Limits, own_pages: u64) -> u64 {
+/// that are promised nowhere any more, and perhaps all that anybody uses, since promises are the
+/// host's.
+fn held_by_others(facts: &Facts, limits: &Limits, own_pages: u64) -> Bounds {
     let held = limits.reservation_use.max(limits.fault_use).unwrap_or(0);
-    let counted = if limits.reservation_use.is_some() {
-        own_pages
-    } else {
-        let mut pools = facts.pools.iter().flatten();
-        let pool = pools.find(|pool| pool.page_bytes == limits.page_bytes);
-        own_pages.saturating_sub(pool.map_or(0, |pool| pool.reserved))
+    let beside = |pages: u64| held.saturating_sub(pages.saturating_mul(limits.page_bytes));
+    let mut pools = facts.pools.iter().flatten();
+    let pool = pools.find(|pool| pool.page_bytes == limits.page_bytes);
+    let (Some(pool), None) = (pool, limits.reservation_use) else {
+        let others = beside(own_pages);
+        return Bounds {
+            least: others,
+            most: others,
+        };
     };
-    held.saturating_sub(counted.saturating_mul(limits.page_bytes))
+    let used = pool.total.saturating_sub(pool.free);
+    Bounds {
+        least: beside(own_pages.min(used)),
+        most: beside(own_pages.saturating_sub(pool.reserved)),
+    }
 }
 
 impl LowLimit<'_> {

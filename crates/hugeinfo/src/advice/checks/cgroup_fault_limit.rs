@@ -71,13 +71,22 @@ fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold>
     facts.hugetlb.as_ref()?;
     let refusals =
         fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))?;
+    // Nearest first.
+    let (certain, perhaps): (Vec<_>, Vec<_>) =
+        refusals.into_iter().partition(|refusal| refusal.is_certain);
+    if let (None, Some(nearest)) = (certain.first(), perhaps.first()) {
+        return Err(Untold(format!(
+            "{} may be needed with what others have there, and before Linux 5.7 nothing tells how much that is",
+            allows(nearest, page_bytes)
+        )));
+    }
     let mut misread = facts.misread_limits.iter();
     match misread.find(|misread| misread.page_bytes == page_bytes) {
-        Some(misread) if refusals.is_empty() => Err(Untold(format!(
+        Some(misread) if certain.is_empty() => Err(Untold(format!(
             "a number of bytes was expected in the server's environment variable {}, and it is {:?}",
             misread.variable, misread.value
         ))),
-        _ => Ok(refusals),
+        _ => Ok(certain),
     }
 }
 

@@ -146,6 +146,7 @@ pub(crate) fn explain(machine: &Machine, obstacle: &Obstacle<'_>) -> String {
     let beyond: Vec<_> = refusals
         .unwrap_or_default()
         .iter()
+        .filter(|refusal| refusal.is_certain)
         .map(|refusal| {
             format!(
                 "; on huge pages control group {} would allow {} of {}",
