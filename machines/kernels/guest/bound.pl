@@ -4,6 +4,7 @@
 # host's, though, and free ones a node's: somebody else can take those of that node.
 use lib '/guest/lib';
 use Guest;
+use List::Util 'sum';
 
 my $kb = default_page_kb();
 my ($first, $second) = nodes_with_memory();
@@ -64,6 +65,20 @@ for (
 	follow_runbook(qr/at boot on NUMA nodes $second by name/);
 	compare();
 	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');
+
+	situation("$how, and its node has no memory for the pool");
+	pools_of(0, 0);
+	start(@size);
+	my %left = slurp("/sys/devices/system/node/node$second/meminfo") =~ /(MemFree|Active\(file\)|Inactive\(file\)|SReclaimable):\s+(\d+) kB/g;
+	my $taken = int(sum(values %left) / 1024) - $need;
+	system('numactl', "--membind=$second", 'fallocate', '-l', "${taken}MiB", '/run/ballast') == 0 or die "memory of node $second cannot be taken\n";
+	for my $said (status()->{remedy}, value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024"))
+	{
+		true($said =~ /the nodes have no room for \d+ huge pages/, 'nobody says to take it there', $said);
+	}
+	true(set_node_pool($second, $kb, $need) < $need, 'the kernel has no room either');
+	set_node_pool($second, $kb, 0);
+	unlink '/run/ballast';
 
 	situation("$how, and how_to_set while the pool is on the other node");
 	pools_of($need, 0);
