@@ -346,6 +346,44 @@ fn what_a_bound_server_gives_back_is_on_its_nodes() {
 }
 
 #[test]
+fn a_bound_server_whose_nodes_lost_their_pages_will_crash() {
+    let node = |number, total, free| {
+        let mut node = on_node(number, total);
+        node.memory.total = Some(32 * GB);
+        node.pools[0].counters = Some(NodeCounters {
+            total,
+            free,
+            surplus: 0,
+        });
+        node
+    };
+    // 40 of 537 pages are touched, and so many more; all others are promised.
+    let bound = |m: &mut Scene, used: u64| {
+        let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
+        (pool.total, pool.free, pool.reserved) = (637, 597 - used, 497 - used);
+        m.around.nodes = Ok(vec![node(0, 537, 537), node(1, 100, 60)]);
+        m.facts.allowed_nodes = AllowedNodes::Only(vec![node(1, 100, 60)]);
+    };
+    expect(
+        "huge_pages",
+        |m| bound(m, 0),
+        Status::Critical,
+        "the NUMA nodes that the server may use have 100: it crashes",
+        Some(
+            "echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+        ),
+    );
+    // It may have touched them before it was bound.
+    expect(
+        "huge_pages",
+        |m| bound(m, 497),
+        Status::Ok,
+        "537 huge pages",
+        None,
+    );
+}
+
+#[test]
 fn n03_a_limit_lifted_alone_would_not_do() {
     let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
     let set = "sysctl -w vm.nr_hugepages=537";

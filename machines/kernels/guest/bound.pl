@@ -92,6 +92,17 @@ for (
 	follow_how_to_set($kb, sub { same(touch(40), undef, 'what was promised is there') });
 	compare();
 
+	situation("$how, and pages of its node are taken out of the pool");
+	pools_of($need, $need);
+	start(@size, huge_pages => 'on');
+	compare();
+	my $touched = node_pool($second, $kb)->{total} - node_pool($second, $kb)->{free};
+	same(set_node_pool($second, $kb, $touched + 2), $touched + 2, "pages on node $second");
+	my $check = check_of('huge_pages');
+	same($check->{status}, 'critical', 'huge_pages');
+	told("$check->{finding}; $check->{remedy}");
+	follow_how_to_set($kb, sub { same(touch(40), undef, 'what was promised is there again') });
+
 	situation("$how, and somebody else takes what is promised to it");
 	pools_of($need, $need);
 	start(@size, huge_pages => 'on');

@@ -85,8 +85,8 @@ pub(crate) fn reservation_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec
 }
 
 /// The groups, nearest first, whose limit on faults is lower, or may be, than what is or would be
-/// promised in them: memory that is mapped without complaint and breaks when it is touched. `None`: can't be
-/// told.
+/// promised in them: memory that is mapped without complaint and breaks when it is touched. `None`:
+/// can't be told.
 pub(crate) fn fault_refusals(facts: &Facts, page_bytes: u64) -> Option<Vec<LowLimit<'_>>> {
     refusals(
         facts,

@@ -6,6 +6,32 @@ use crate::{
     server::facts::AllowedNodes,
 };
 
+/// Pages that the nodes have at most for what the running server has mapped, where that is more:
+/// who touches all of it dies of SIGBUS, whatever the pool has on others. What it has touched may
+/// lie elsewhere, from before it was bound. `None`: enough, or unknown.
+pub fn most_for_mapped(machine: &Machine, page_bytes: u64) -> Option<u64> {
+    let AllowedNodes::Only(allowed) = &machine.facts.allowed_nodes else {
+        return None;
+    };
+    let pool = machine.pool(page_bytes)?;
+    let own = own_pages(&machine.facts, page_bytes)?;
+    let mut most = pool.overcommit.saturating_sub(pool.surplus);
+    for node in machine.nodes()?.ok()? {
+        // A node without memory has no part.
+        let Some(part) = node.part(page_bytes) else {
+            continue;
+        };
+        let counters = part.counters?;
+        let is_allowed = allowed.iter().any(|one| one.number == node.number);
+        most = most.saturating_add(if is_allowed {
+            counters.total
+        } else {
+            counters.total.saturating_sub(counters.free)
+        });
+    }
+    (own > most).then_some(most)
+}
+
 /// Pages that the nodes lack for a start that maps so many, whatever the pool has on others
 /// (mm/hugetlb.c `allowed_mems_nr`). `None`: unknown.
 pub fn shortfall(machine: &Machine, pool: &Pool, required: u64) -> Option<u64> {

@@ -7,7 +7,7 @@ use crate::{
         check::{Answer, Finding},
         words::{explain, huge_pages, human},
     },
-    model::{machine::Machine, obstacle},
+    model::{machine::Machine, nodes, obstacle},
     server::facts::{Facts, HugePages, LiesOn, SharedMemoryType},
 };
 
@@ -20,10 +20,16 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             let why = "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the main segment";
             return Err(why.into());
         }
-        LiesOn::HugePages(page_bytes) => Finding::ok(format!(
-            "main segment of {size} is on {}",
-            huge_pages(segment.bytes / page_bytes, page_bytes)
-        )),
+        LiesOn::HugePages(page_bytes) => {
+            let pages = huge_pages(segment.bytes / page_bytes, page_bytes);
+            let is_on = format!("main segment of {size} is on {pages}");
+            match nodes::most_for_mapped(machine, page_bytes) {
+                None => Finding::ok(is_on),
+                Some(most) => Finding::critical(format!(
+                    "{is_on}, and the NUMA nodes that the server may use have {most}: it crashes (SIGBUS, or short reads) when it touches the rest"
+                )),
+            }
+        }
         LiesOn::SmallPages => {
             let fell_back = match facts.server.huge_pages {
                 HugePages::Try => "huge_pages = try fell back: ",
