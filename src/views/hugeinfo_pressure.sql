@@ -33,7 +33,7 @@ COMMENT ON COLUMN hugeinfo_pressure.scope IS
 COMMENT ON COLUMN hugeinfo_pressure.path IS
 'Directory of the control group. NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_limit_bytes IS
-'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max). NULL: no limit, or the row is the host; for its RAM see hugeinfo_host.';
+'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max); of the group alone where its memory.use_hierarchy is 0, as v1 can have it up to Linux 5.10. NULL: no limit, or the row is the host; for its RAM see hugeinfo_host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_used_bytes IS
 'Bytes that the group and those below it use, cached files included (v1 memory.usage_in_bytes, v2 memory.current). NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.limit_hits IS
