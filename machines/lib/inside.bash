@@ -19,7 +19,7 @@ network_environment() {
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
         [ -z "${!name:-}" ] || echo "$name=${!name}"
     done
-    printf '%s\n' SSL_CERT_FILE=/etc/host-ca.crt CARGO_HTTP_CAINFO=/etc/host-ca.crt
+    printf '%s=/etc/host-ca.crt\n' SSL_CERT_FILE CARGO_HTTP_CAINFO PIP_CERT
 }
 
 programs=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
