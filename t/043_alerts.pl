@@ -36,7 +36,8 @@ SKIP:
 	$node{bomb} = new_server('bomb');
 	$node{bomb}->stop;
 	make_group('bomb');
-	limit_group('bomb', 'fault', $kb, 6 * $kb * 1024);
+	# less than it has mapped, and more than it touches here
+	limit_group('bomb', 'fault', $kb, ($need - 1) * $kb * 1024);
 	make_group('tight', 'memory');
 	limit_memory('tight', 1 << 30);
 	in_group('bomb', sub { in_group('tight', sub { $node{bomb}->start }, 'memory') });
