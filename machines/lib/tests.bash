@@ -24,17 +24,18 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-# In the end 18 GB stay in the cache; what is being tried takes up to 5 GB.
+# In the end 24 GB stay in the cache; what is being tried takes up to 5 GB.
 has_room() {
-    local kept
+    local kept more
     mkdir -p "$cache"
     # Those for arm64 are further ones. Another run may remove files meanwhile.
     kept=$({ du -sk --exclude=arm64 "$cache" 2>/dev/null || true; } | cut -f 1)
-    kept=$((kept >> 20))
+    more=$((24 - (kept >> 20)))
+    ((more > 0)) || more=0
     if [ "$(stat -c %d "$cache")" = "$(stat -c %d "$TMPDIR")" ]; then
-        has_left "$cache" $((23 - kept))
+        has_left "$cache" $((more + 5))
     else
-        has_left "$cache" $((18 - kept))
+        has_left "$cache" "$more"
         has_left "$TMPDIR" 5
     fi
 }
