@@ -260,6 +260,7 @@ fn of_trouble(machine: &Machine, trouble: Trouble) -> Option<Decision> {
         Trouble::Harm(Harm::Down | Harm::LostHugePages) => {
             Decision::WouldBeWorse { check: "restart" }
         }
+        Trouble::Harm(Harm::TakesPromised) => Decision::LetOthersTouch,
         Trouble::Refused => return None,
     })
 }

@@ -60,8 +60,9 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     }
     let mut sets = vec![set];
     // None where each has its share: then the number for all changes nothing.
-    let shares = shares::of(machine, pool, need).filter(|shares| is_bound && !shares.is_empty());
-    if let Some(shares) = shares {
+    let shares = shares::of(machine, pool, need).filter(|shares| !shares.is_empty());
+    let by_node = shares.clone().filter(|_| !is_bound);
+    if let Some(shares) = shares.filter(|_| is_bound) {
         let idle = shares
             .iter()
             .map(|share| share.has.saturating_sub(share.fair));
@@ -86,6 +87,12 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     }
     let stopped = [Step::Stop, Step::Compact].into_iter().chain(sets());
     ways.push(stopped.chain([Step::Start]).collect());
+    // What others were promised on a node stays there.
+    if let Some(shares) = by_node
+        && !has_to_wait
+    {
+        ways.push(plans::set_on_nodes(machine, pool.page_bytes, shares));
+    }
     let ways = ways.into_iter().map(with).collect();
     let safe = plans::first_safe(machine, ways);
     Some(safe.unwrap_or_else(|troubles| {

@@ -193,6 +193,8 @@ pub enum Decision {
     },
     /// The pool is another program's.
     OthersHoldThePools,
+    /// Others have not touched yet what they reserved, and a smaller pool may take it from them.
+    LetOthersTouch,
     /// Pages that nobody needs who can be seen from here.
     LookForHiddenServers {
         /// How many.

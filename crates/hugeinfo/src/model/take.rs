@@ -66,6 +66,9 @@ pub enum Harm {
     Down,
     /// Huge pages are lost that were there.
     LostHugePages,
+    /// Pages of a node go that others were promised, perhaps as programs that may use no other
+    /// node: these will die of SIGBUS. The kernel keeps promises of the pool as a whole only.
+    TakesPromised,
 }
 
 /// The machine after a step, and what was wrong with it.
@@ -262,6 +265,12 @@ impl Machine {
     fn set_pool(&mut self, page_bytes: u64, node: Option<u32>, pages: u64) -> Result<(), Trouble> {
         let before = self.pool(page_bytes).ok_or(Trouble::Refused)?.clone();
         let mut model = self.model_of(&before);
+        let promised = self.promised_to_others(&before);
+        let least: Vec<u64> = model
+            .nodes
+            .iter()
+            .map(|node| node.free.min(promised))
+            .collect();
         let done = match node {
             None => model.set(pages),
             Some(number) => model
@@ -272,6 +281,10 @@ impl Machine {
             missing: done.missing,
             page_bytes,
         });
+        let mut nodes = model.nodes.iter().zip(least);
+        if nodes.len() > 1 && nodes.any(|(node, least)| node.free < least) {
+            return Err(Trouble::Harm(Harm::TakesPromised));
+        }
         if !self.is_compacted && done.fresh > self.ready_pages(node, page_bytes) {
             return less;
         }
@@ -307,6 +320,13 @@ impl Machine {
         let base = self.facts.base_page_bytes;
         set_commit_limit(around, ram_bytes, Some(pools_before), pools_after, base)?;
         if done.missing > 0 { less } else { Ok(()) }
+    }
+
+    /// Pages that others were promised and have not touched, as far as that is certain: the server
+    /// itself may have touched none.
+    fn promised_to_others(&self, pool: &hugepages::Pool) -> u64 {
+        let own = own_pages(&self.facts, pool.page_bytes).unwrap_or(0);
+        pool.reserved.saturating_sub(own)
     }
 
     /// Pages for which free memory, of one node or of all, has whole blocks. Where nobody can see

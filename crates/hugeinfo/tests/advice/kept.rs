@@ -144,7 +144,7 @@ pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
             None,
         ),
         (
-            "numa_pool did the same",
+            "numa_pool did the same with servers that are hidden",
             Draft {
                 nodes_gb: vec![32, 32],
                 on: On::Small,
@@ -158,7 +158,19 @@ pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
             None,
         ),
         (
-            "so did the runbook",
+            "pool_size took what others were promised on a node",
+            Draft {
+                nodes_gb: vec![32, 32, 4, 8],
+                pools: vec![Kept {
+                    promised: 624,
+                    ..pool(2, 7240, 0)
+                }],
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "the runbook took a node's idle pages from servers that nobody sees",
             Draft {
                 nodes_gb: vec![128, 128],
                 need_kb: 34_895_872,

@@ -298,13 +298,30 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
             );
         }
         if let Step::SetPool { page_bytes, .. } = step {
+            // What others reserved they may have to find on one node.
+            let pool = at.pool(*page_bytes).expect("a pool");
+            let own = match &at.facts.segment {
+                Ok(segment) if segment.page_bytes == Some(*page_bytes) => {
+                    segment.bytes / page_bytes
+                }
+                _ => 0,
+            };
+            let promised = pool.reserved.saturating_sub(own);
+            let has_several = nodes(&at).count() > 1;
             for (before, after) in nodes(&at).zip(nodes(&after)) {
-                let pages = |node: &Node| {
+                let counters = |node: &Node| {
                     let mut pools = node.pools.iter();
                     let part = pools.find(|part| part.page_bytes == *page_bytes);
                     let counters = part.and_then(|part| part.counters);
-                    counters.map_or(0, |counters| counters.total)
+                    counters.map_or((0, 0), |counters| (counters.total, counters.free))
                 };
+                let (free, least) = (counters(after).1, counters(before).1.min(promised));
+                ensure!(
+                    !has_several || free >= least,
+                    "{name} takes promised pages of node {}: {free} of {least} are left: {steps:?}",
+                    after.number
+                );
+                let pages = |node: &Node| counters(node).0;
                 let grown = pages(after).saturating_sub(pages(before)) * page_bytes;
                 let available = before.memory.available.unwrap_or(u64::MAX);
                 ensure!(

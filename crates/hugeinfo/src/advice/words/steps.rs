@@ -214,6 +214,7 @@ fn decide(decision: &Decision) -> String {
             to_bytes.map_or_else(String::new, |bytes| format!("or {}, ", lower(Some(bytes))))
         ),
         Decision::OthersHoldThePools => "find out who holds the huge pages (hugeinfo_holders): other programs have them, or pools that others have set up".to_owned(),
+        Decision::LetOthersTouch => "wait until other programs have touched the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool may take them from the NUMA node that such a program is bound to, which would crash".to_owned(),
         Decision::LookForHiddenServers { pages, page_bytes } => format!(
             "ask root, who sees all servers of this host, whether one of them needs {} that no visible server needs: they could be given back",
             huge_pages(*pages, *page_bytes)
