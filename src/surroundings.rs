@@ -164,9 +164,9 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
     let is_about_to_ask = !facts.asks_for_huge_pages() || facts.target_pool().is_none();
     let is_strict = around.host.vm.overcommit_memory == Some(2);
     // What a stop gives back.
-    let processes = match around.processes.is_empty() {
-        true => oldest_processes(&root)?,
-        false => around.processes,
+    let processes = match postmaster(&root)? {
+        Ok(_) if around.processes.is_empty() => oldest_processes(&root)?,
+        _ => around.processes,
     };
     Ok(Surroundings {
         processes,
