@@ -467,37 +467,22 @@ impl Machine {
         }
     }
 
-    /// Where that many huge pages lie: as they have been seen, then on nodes that the server may
-    /// use, then on any.
+    /// Where that many huge pages lie: on nodes that the server may use, then on any.
     fn touched_on_nodes(&self, pool: &Pool, mut touched: u64) -> Vec<(u32, u64)> {
-        let seen = self
-            .around
-            .as_ref()
-            .and_then(|around| around.segment_nodes.as_ref());
-        let seen_on = |number: u32| seen.and_then(|nodes| nodes.get(&number)).copied();
-        let most: [&dyn Fn(u32) -> u64; 3] = [
-            &|number| seen_on(number).unwrap_or(0),
-            &|number| match &self.facts.allowed_nodes {
-                AllowedNodes::Only(nodes) if nodes.iter().all(|node| node.number != number) => 0,
-                _ => u64::MAX,
-            },
-            &|_| u64::MAX,
-        ];
-        let mut parts = Vec::new();
-        let mut used: BTreeMap<u32, u64> = pool
-            .nodes
-            .iter()
-            .map(|node| (node.number, node.total.saturating_sub(node.free)))
-            .collect();
-        for most in most {
-            for (&number, used) in &mut used {
-                let here = touched.min(*used).min(most(number));
-                parts.push((number, here));
-                *used -= here;
+        let is_allowed = |number: u32| match &self.facts.allowed_nodes {
+            AllowedNodes::Only(nodes) => nodes.iter().any(|node| node.number == number),
+            AllowedNodes::All | AllowedNodes::Untold(_) => true,
+        };
+        let (allowed, others): (Vec<_>, Vec<_>) =
+            pool.nodes.iter().partition(|node| is_allowed(node.number));
+        let nodes = allowed.into_iter().chain(others);
+        nodes
+            .map(|node: &pools::Node| {
+                let here = touched.min(node.total.saturating_sub(node.free));
                 touched -= here;
-            }
-        }
-        parts
+                (node.number, here)
+            })
+            .collect()
     }
 
     /// Huge pages that the server has.
