@@ -346,6 +346,29 @@ fn what_a_bound_server_gives_back_is_on_its_nodes() {
 }
 
 #[test]
+fn only_a_pool_that_was_made_larger_is_set_back() {
+    let set = |page_bytes, pages| Step::SetPool {
+        page_bytes,
+        node: None,
+        pages,
+    };
+    let machine = scene(|_| ()).machine();
+    let said = |steps: &[Step]| hugeinfo::advice::words::remedy(&machine, steps).expect("steps");
+    assert_eq!(
+        said(&[Step::Stop, set(2 * MB, 0), Step::Start]),
+        "stop PostgreSQL; sysctl -w vm.nr_hugepages=0; start PostgreSQL"
+    );
+    assert_eq!(
+        said(&[Step::Stop, set(2 * MB, 0), set(GB, 2), Step::Start]),
+        "stop PostgreSQL; sysctl -w vm.nr_hugepages=0; \
+         echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; \
+         if nr_hugepages reads less than that, \
+         set it back: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; \
+         start PostgreSQL"
+    );
+}
+
+#[test]
 fn a_bound_server_whose_nodes_lost_their_pages_will_crash() {
     let node = |number, total, free| {
         let mut node = on_node(number, total);
@@ -462,7 +485,7 @@ fn n05_memory_has_to_be_available() {
         Status::Warning,
         "4096 too few",
         Some(
-            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; if nr_hugepages reads less then, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL",
+            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL",
         ),
     );
     // It is not, and is not asked for once more.
@@ -494,7 +517,7 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
         m.needs(40 * GB);
         m.asked(20_480);
     };
-    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less then, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
+    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     expect(
         "huge_pages",
         |m| {

@@ -17,11 +17,11 @@ pub fn most_for_mapped(machine: &Machine, page_bytes: u64) -> Option<u64> {
     let own = own_pages(&machine.facts, page_bytes)?;
     let mut most = pool.overcommit.saturating_sub(pool.surplus);
     for node in machine.nodes()?.ok()? {
-        // A node without memory has no part.
-        let Some(part) = node.part(page_bytes) else {
+        // A node without memory has no pages.
+        if node.memory.total == Some(0) {
             continue;
-        };
-        let counters = part.counters?;
+        }
+        let counters = node.part(page_bytes)?.counters?;
         let is_allowed = allowed.iter().any(|one| one.number == node.number);
         most = most.saturating_add(if is_allowed {
             counters.total

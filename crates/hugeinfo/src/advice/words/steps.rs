@@ -327,7 +327,7 @@ pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
         if *step == Step::Start
             && let Some(back) = way_back(machine, &steps[..at])
         {
-            parts.push(format!("if nr_hugepages reads less then, {back}"));
+            parts.push(format!("if nr_hugepages reads less than that, {back}"));
         }
         let command = command(machine, step);
         parts.push(match step {
@@ -343,21 +343,24 @@ pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What undoes the pools that were set while the server is down. Nobody knows before how many pages
+/// What undoes the pools that were made larger while the server is down; those that were made
+/// smaller stay so, since it needs their memory. Nobody knows before how many pages
 /// the kernel finds, and `sysctl -w` shows what was asked for: a server that falls back beside a
-/// pool that took the memory for nothing may find too little. `None`: none were set.
+/// pool that took the memory for nothing may find too little. `None`: none were.
 pub(crate) fn way_back(machine: &Machine, before_start: &[Step]) -> Option<String> {
     let stop = before_start.iter().rposition(|step| *step == Step::Stop)?;
     let set = before_start[stop..].iter().rev();
     let back: Vec<String> = set
         .filter_map(|step| {
             let Step::SetPool {
-                page_bytes, node, ..
+                page_bytes,
+                node,
+                pages,
             } = *step
             else {
                 return None;
             };
-            let pages = match node {
+            let had = match node {
                 None => machine.pool(page_bytes)?.persistent(),
                 Some(number) => {
                     let nodes = machine.nodes()?.ok()?;
@@ -369,12 +372,12 @@ pub(crate) fn way_back(machine: &Machine, before_start: &[Step]) -> Option<Strin
             let step = Step::SetPool {
                 page_bytes,
                 node,
-                pages,
+                pages: had,
             };
-            Some(command(machine, &step))
+            (pages > had).then(|| command(machine, &step))
         })
         .collect();
-    (!back.is_empty()).then(|| format!("set it back: {}", back.join(" and ")))
+    (!back.is_empty()).then(|| format!("set it back: {}", back.join(" && ")))
 }
 
 /// All steps of a remedy for programs.

@@ -165,7 +165,8 @@ pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
         *field = Some(parse_kilobytes(value).ok_or(number)?);
     }
     let parts = [memory.free, active_files, inactive_files, slab];
-    memory.available = parts.into_iter().sum();
+    let sum = |all: u64, part: Option<u64>| Some(all.saturating_add(part?));
+    memory.available = parts.into_iter().try_fold(0, sum);
     Ok(memory)
 }
 
