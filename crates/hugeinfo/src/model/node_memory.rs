@@ -3,7 +3,6 @@
 use crate::{
     linux::numa::node::Node,
     model::{machine::Machine, shares},
-    server::facts::AllowedNodes,
 };
 
 /// This share of memory has to stay available while a pool grows: the kernel, and all programs that
@@ -25,12 +24,9 @@ pub(super) fn room(node: &Node, page_bytes: u64, has: u64) -> Option<u64> {
 /// they have memory in use. Where they lie is not asked: that takes the longer, the more there are.
 pub(super) fn give_back(machine: &mut Machine, bytes: u64) {
     let allowed = &machine.facts.allowed_nodes;
-    let is_allowed = |number: u32| match allowed {
-        AllowedNodes::Only(nodes) => nodes.iter().any(|node| node.number == number),
-        AllowedNodes::All | AllowedNodes::Untold(_) => true,
-    };
     let in_use = |node: &Node| {
-        let total = node.memory.total.filter(|_| is_allowed(node.number))?;
+        let may_use = allowed.allows(node.number) != Some(false);
+        let total = node.memory.total.filter(|_| may_use)?;
         let mut left = total.saturating_sub(node.memory.available?);
         for part in &node.pools {
             let pages = part.counters.map_or(0, |counters| counters.total);

@@ -10,9 +10,10 @@ use crate::{
 /// who touches all of it dies of SIGBUS, whatever the pool has on others. What it has touched may
 /// lie elsewhere, from before it was bound. `None`: enough, or unknown.
 pub fn most_for_mapped(machine: &Machine, page_bytes: u64) -> Option<u64> {
-    let AllowedNodes::Only(allowed) = &machine.facts.allowed_nodes else {
+    let allowed = &machine.facts.allowed_nodes;
+    if !matches!(allowed, AllowedNodes::Only(_)) {
         return None;
-    };
+    }
     let pool = machine.pool(page_bytes)?;
     let own = own_pages(&machine.facts, page_bytes)?;
     let mut most = pool.overcommit.saturating_sub(pool.surplus);
@@ -22,8 +23,7 @@ pub fn most_for_mapped(machine: &Machine, page_bytes: u64) -> Option<u64> {
             continue;
         }
         let counters = node.part(page_bytes)?.counters?;
-        let is_allowed = allowed.iter().any(|one| one.number == node.number);
-        most = most.saturating_add(if is_allowed {
+        most = most.saturating_add(if allowed.allows(node.number)? {
             counters.total
         } else {
             counters.total.saturating_sub(counters.free)

@@ -42,7 +42,7 @@ struct Part {
 
 impl Part {
     fn persistent(&self) -> u64 {
-        self.counters.total.saturating_sub(self.counters.surplus)
+        self.counters.persistent()
     }
 
     fn used(&self) -> u64 {
@@ -64,10 +64,7 @@ pub(crate) fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
 
 /// `None`: nodes cannot be seen. Where the kernel knows none there are none.
 fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
-    let is_allowed = |number: u32| match &machine.facts.allowed_nodes {
-        AllowedNodes::Only(nodes) => nodes.iter().any(|node| node.number == number),
-        AllowedNodes::All | AllowedNodes::Untold(_) => true,
-    };
+    let allowed = &machine.facts.allowed_nodes;
     let nodes = machine.nodes()?.ok()?.iter();
     let parts = nodes.filter(|node| node.memory.total != Some(0));
     let parts = parts.filter_map(|node| {
@@ -76,7 +73,7 @@ fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
             node: node.number,
             counters: part.counters?,
             memory: node.memory.total,
-            is_allowed: is_allowed(node.number),
+            is_allowed: allowed.allows(node.number) != Some(false),
         })
     });
     Some(parts.collect())

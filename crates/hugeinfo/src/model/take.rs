@@ -235,29 +235,23 @@ impl Machine {
         let of_nodes: BTreeMap<u32, NodeCounters> =
             of_nodes.map(|node| (node.number, counters(node))).collect();
         let around = self.around.iter_mut().flat_map(|around| &mut around.nodes);
-        let mut all: Vec<_> = around.flatten().collect();
-        for node in &mut all {
-            let part = node.part(model.page_bytes);
-            let before = part.and_then(|part| part.counters);
-            if let Some((before, after)) = before.zip(of_nodes.get(&node.number)) {
-                let bytes = |pages: u64| pages.saturating_mul(model.page_bytes);
-                let available = &mut node.memory.available;
-                *available = available.map(|available| {
-                    available
-                        .saturating_add(bytes(before.total))
-                        .saturating_sub(bytes(after.total))
-                });
-            }
-        }
+        let all = around.flatten();
         let allowed = match &mut self.facts.allowed_nodes {
             AllowedNodes::Only(nodes) => nodes.iter_mut(),
             AllowedNodes::All | AllowedNodes::Untold(_) => [].iter_mut(),
         };
-        for node in all.into_iter().chain(allowed) {
+        let bytes = |pages: u64| pages.saturating_mul(model.page_bytes);
+        for node in all.chain(allowed) {
             let mut parts = node.pools.iter_mut();
             let part = parts.find(|part| part.page_bytes == model.page_bytes);
-            if let Some((part, counters)) = part.zip(of_nodes.get(&node.number)) {
-                part.counters = Some(*counters);
+            if let Some((part, after)) = part.zip(of_nodes.get(&node.number)) {
+                if let (Some(before), Some(available)) = (part.counters, &mut node.memory.available)
+                {
+                    *available = available
+                        .saturating_add(bytes(before.total))
+                        .saturating_sub(bytes(after.total));
+                }
+                part.counters = Some(*after);
             }
         }
     }
@@ -469,10 +463,7 @@ impl Machine {
 
     /// Where that many huge pages lie: on nodes that the server may use, then on any.
     fn touched_on_nodes(&self, pool: &Pool, mut touched: u64) -> Vec<(u32, u64)> {
-        let is_allowed = |number: u32| match &self.facts.allowed_nodes {
-            AllowedNodes::Only(nodes) => nodes.iter().any(|node| node.number == number),
-            AllowedNodes::All | AllowedNodes::Untold(_) => true,
-        };
+        let is_allowed = |number| self.facts.allowed_nodes.allows(number) != Some(false);
         let (allowed, others): (Vec<_>, Vec<_>) =
             pool.nodes.iter().partition(|node| is_allowed(node.number));
         let nodes = allowed.into_iter().chain(others);

@@ -365,8 +365,7 @@ pub(crate) fn way_back(machine: &Machine, before_start: &[Step]) -> Option<Strin
                 Some(number) => {
                     let nodes = machine.nodes()?.ok()?;
                     let node = nodes.iter().find(|node| node.number == number)?;
-                    let counters = node.part(page_bytes)?.counters?;
-                    counters.total.saturating_sub(counters.surplus)
+                    node.part(page_bytes)?.counters?.persistent()
                 }
             };
             let step = Step::SetPool {
