@@ -43,16 +43,19 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     if let Some(decision) = decisions::too_large_for(machine, pool, pages, need.others) {
         return Some(vec![Step::Decide(decision)]);
     }
+    let look_for_hidden = |pages| {
+        vec![Step::Decide(Decision::LookForHiddenServers {
+            pages,
+            page_bytes: pool.page_bytes,
+        })]
+    };
     if let Some(idle) = pool
         .persistent()
         .checked_sub(pages)
         .filter(|&idle| idle > 0)
         && unseen(machine).is_some()
     {
-        return Some(vec![Step::Decide(Decision::LookForHiddenServers {
-            pages: idle,
-            page_bytes: pool.page_bytes,
-        })]);
+        return Some(look_for_hidden(idle));
     }
     let with = |steps: Vec<Step>| -> Vec<Step> { steps.into_iter().chain(boot.clone()).collect() };
     if machine.around.is_none() {
@@ -61,19 +64,15 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let mut sets = vec![set];
     // None where each has its share: then the number for all changes nothing.
     let shares = shares::of(machine, pool, need).filter(|shares| !shares.is_empty());
-    let by_node = shares.clone().filter(|_| !is_bound);
-    if let Some(shares) = shares.filter(|_| is_bound) {
-        let idle = shares
-            .iter()
-            .map(|share| share.has.saturating_sub(share.fair));
-        let idle = idle.fold(0, u64::saturating_add);
-        sets = plans::set_on_nodes(machine, pool.page_bytes, shares);
-        if sets.is_empty() {
-            return Some(vec![Step::Decide(Decision::LookForHiddenServers {
-                pages: idle,
-                page_bytes: pool.page_bytes,
-            })]);
+    let by_node = shares
+        .as_ref()
+        .map(|shares| plans::set_on_nodes(machine, pool.page_bytes, shares.iter().copied()));
+    if is_bound && let Some((shares, by_node)) = shares.zip(by_node.clone()) {
+        if by_node.is_empty() {
+            let idle = shares.iter().map(|share| share.has - share.fair);
+            return Some(look_for_hidden(idle.sum()));
         }
+        sets = by_node;
     }
     let sets = || sets.iter().cloned();
     // A running server keeps what it has until its restart.
@@ -88,10 +87,8 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     let stopped = [Step::Stop, Step::Compact].into_iter().chain(sets());
     ways.push(stopped.chain([Step::Start]).collect());
     // What others were promised on a node stays there.
-    if let Some(shares) = by_node
-        && !has_to_wait
-    {
-        ways.push(plans::set_on_nodes(machine, pool.page_bytes, shares));
+    if !is_bound && !has_to_wait {
+        ways.extend(by_node);
     }
     let ways = ways.into_iter().map(with).collect();
     let safe = plans::first_safe(machine, ways);
