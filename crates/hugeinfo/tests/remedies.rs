@@ -12,13 +12,13 @@ use hugeinfo::{
         check::{Check, Status},
         how_to_set,
         planned::{self, Planned},
-        runbook,
+        runbook, words,
     },
     linux::{
         boot::{Doubt, Doubtful, Phase, What},
         cgroup::Limits,
         hugepages::Pool,
-        numa::node::NodeCounters,
+        numa::node::{Node, NodeCounters},
         process::segment::Segment,
     },
     model::{
@@ -273,6 +273,17 @@ fn n02_nodes_get_their_share_by_their_memory() {
     );
 }
 
+fn of_32_gb(number: u32, total: u64, free: u64) -> Node {
+    let mut node = on_node(number, total);
+    node.memory.total = Some(32 * GB);
+    node.pools[0].counters = Some(NodeCounters {
+        total,
+        free,
+        surplus: 0,
+    });
+    node
+}
+
 #[test]
 fn n02_a_server_that_may_use_some_nodes_gets_no_pages_of_others() {
     expect(
@@ -280,14 +291,7 @@ fn n02_a_server_that_may_use_some_nodes_gets_no_pages_of_others() {
         |m| {
             m.fall_back(600);
             m.nodes(&[(500, 32 * GB), (100, 32 * GB)]);
-            let mut node = on_node(1, 100);
-            node.memory.total = Some(32 * GB);
-            node.pools[0].counters = Some(NodeCounters {
-                total: 100,
-                free: 100,
-                surplus: 0,
-            });
-            m.facts.allowed_nodes = AllowedNodes::Only(vec![node]);
+            m.facts.allowed_nodes = AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
         },
         Status::Warning,
         "the NUMA nodes that the server may use (1) lack 437 of them",
@@ -323,21 +327,11 @@ fn nor_does_the_number_for_its_pool_spread_them_over_others() {
 #[test]
 fn what_a_bound_server_gives_back_is_on_its_nodes() {
     let machine = scene(|m| {
-        let node = |number, used, free| {
-            let mut node = on_node(number, used + free);
-            node.memory.total = Some(32 * GB);
-            node.pools[0].counters = Some(NodeCounters {
-                total: used + free,
-                free,
-                surplus: 0,
-            });
-            node
-        };
         // Each of two servers has touched all of its pages, each on one node.
         let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
         (pool.total, pool.free, pool.reserved) = (1074, 0, 0);
-        m.around.nodes = Ok(vec![node(0, 537, 0), node(1, 537, 0)]);
-        m.facts.allowed_nodes = AllowedNodes::Only(vec![node(1, 537, 0)]);
+        m.around.nodes = Ok(vec![of_32_gb(0, 537, 0), of_32_gb(1, 537, 0)]);
+        m.facts.allowed_nodes = AllowedNodes::Only(vec![of_32_gb(1, 537, 0)]);
     })
     .machine();
     let (after, trouble) = take(&machine, &Step::Restart);
@@ -353,7 +347,7 @@ fn only_a_pool_that_was_made_larger_is_set_back() {
         pages,
     };
     let machine = scene(|_| ()).machine();
-    let said = |steps: &[Step]| hugeinfo::advice::words::remedy(&machine, steps).expect("steps");
+    let said = |steps: &[Step]| words::remedy(&machine, steps).expect("steps");
     assert_eq!(
         said(&[Step::Stop, set(2 * MB, 0), Step::Start]),
         "stop PostgreSQL; sysctl -w vm.nr_hugepages=0; start PostgreSQL"
@@ -370,22 +364,12 @@ fn only_a_pool_that_was_made_larger_is_set_back() {
 
 #[test]
 fn a_bound_server_whose_nodes_lost_their_pages_will_crash() {
-    let node = |number, total, free| {
-        let mut node = on_node(number, total);
-        node.memory.total = Some(32 * GB);
-        node.pools[0].counters = Some(NodeCounters {
-            total,
-            free,
-            surplus: 0,
-        });
-        node
-    };
     // 40 of 537 pages are touched, and so many more; all others are promised.
     let bound = |m: &mut Scene, used: u64| {
         let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
         (pool.total, pool.free, pool.reserved) = (637, 597 - used, 497 - used);
-        m.around.nodes = Ok(vec![node(0, 537, 537), node(1, 100, 60)]);
-        m.facts.allowed_nodes = AllowedNodes::Only(vec![node(1, 100, 60)]);
+        m.around.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+        m.facts.allowed_nodes = AllowedNodes::Only(vec![of_32_gb(1, 100, 60)]);
     };
     expect(
         "huge_pages",

@@ -8,7 +8,11 @@ use hugeinfo::{
         diagnosis::{self, statuses},
         planned, runbook, steps_to_set, words,
     },
-    linux::{cgroup::memory::MemoryLimit, error::Absent, numa::node::Node},
+    linux::{
+        cgroup::memory::MemoryLimit,
+        error::Absent,
+        numa::node::{Node, NodeCounters},
+    },
     model::{
         forecast::Forecast,
         machine::Machine,
@@ -180,16 +184,21 @@ fn commit(machine: &Machine) -> Option<(u64, u64)> {
     ))
 }
 
+/// Pages of that size that the server has mapped.
+fn own_pages(machine: &Machine, page_bytes: u64) -> u64 {
+    match &machine.facts.segment {
+        Ok(segment) if segment.page_bytes == Some(page_bytes) => segment.bytes / page_bytes,
+        _ => 0,
+    }
+}
+
 /// Pages that others have in a group of that place, at the start.
 fn of_others(machine: &Machine, group: usize) -> u64 {
     let groups = machine.facts.hugetlb.iter().flat_map(|all| &all.groups);
     let Some(limits) = groups.map(|group| &group.limits[0]).nth(group) else {
         return 0;
     };
-    let own = match &machine.facts.segment {
-        Ok(segment) if segment.page_bytes == Some(limits.page_bytes) => segment.bytes,
-        _ => 0,
-    };
+    let own = own_pages(machine, limits.page_bytes) * limits.page_bytes;
     let pool = machine.pool(limits.page_bytes).expect("a pool");
     let reserved = pool.reserved * limits.page_bytes;
     match limits.reservation_use {
@@ -220,10 +229,6 @@ fn spares_the_unseen(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     if !is_hidden {
         return Ok(());
     }
-    let own = |page_bytes: u64| match &machine.facts.segment {
-        Ok(segment) if segment.page_bytes == Some(page_bytes) => segment.bytes / page_bytes,
-        _ => 0,
-    };
     for step in steps {
         let Step::SetPool {
             page_bytes,
@@ -237,16 +242,14 @@ fn spares_the_unseen(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
             None => machine
                 .pool(*page_bytes)
                 .map(|pool| pool.total - pool.surplus),
-            Some(number) => {
-                let mut nodes = around.nodes.iter().flatten();
-                let node = nodes.find(|node| node.number == *number);
-                let mut parts = node.iter().flat_map(|node| &node.pools);
-                let part = parts.find(|part| part.page_bytes == *page_bytes);
-                part.and_then(|part| part.counters)
-                    .map(|counters| counters.total - counters.surplus)
-            }
+            Some(number) => nodes(machine)
+                .find(|node| node.number == *number)
+                .map(|node| counters(node, *page_bytes))
+                .map(|counters| counters.total - counters.surplus),
         };
-        let kept = has.unwrap_or(0).saturating_sub(own(*page_bytes));
+        let kept = has
+            .unwrap_or(0)
+            .saturating_sub(own_pages(machine, *page_bytes));
         ensure!(
             *pages >= kept,
             "{name} takes what a server may want that nobody sees: {step:?}, and {kept} were there: {steps:?}"
@@ -258,6 +261,12 @@ fn spares_the_unseen(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
 fn nodes(machine: &Machine) -> impl Iterator<Item = &Node> {
     let around = machine.around.iter();
     around.flat_map(|around| &around.nodes).flatten()
+}
+
+fn counters(node: &Node, page_bytes: u64) -> NodeCounters {
+    let part = node.part(page_bytes);
+    let counters = part.and_then(|part| part.counters);
+    counters.expect("each node has memory")
 }
 
 /// Rule 2: no harm at any step.
@@ -300,29 +309,18 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
         if let Step::SetPool { page_bytes, .. } = step {
             // What others reserved they may have to find on one node.
             let pool = at.pool(*page_bytes).expect("a pool");
-            let own = match &at.facts.segment {
-                Ok(segment) if segment.page_bytes == Some(*page_bytes) => {
-                    segment.bytes / page_bytes
-                }
-                _ => 0,
-            };
-            let promised = pool.reserved.saturating_sub(own);
+            let promised = pool.reserved.saturating_sub(own_pages(&at, *page_bytes));
             let has_several = nodes(&at).count() > 1;
             for (before, after) in nodes(&at).zip(nodes(&after)) {
-                let counters = |node: &Node| {
-                    let mut pools = node.pools.iter();
-                    let part = pools.find(|part| part.page_bytes == *page_bytes);
-                    let counters = part.and_then(|part| part.counters);
-                    counters.map_or((0, 0), |counters| (counters.total, counters.free))
-                };
-                let (free, least) = (counters(after).1, counters(before).1.min(promised));
+                let had = counters(before, *page_bytes);
+                let has = counters(after, *page_bytes);
+                let (free, least) = (has.free, had.free.min(promised));
                 ensure!(
                     !has_several || free >= least,
                     "{name} takes promised pages of node {}: {free} of {least} are left: {steps:?}",
                     after.number
                 );
-                let pages = |node: &Node| counters(node).0;
-                let grown = pages(after).saturating_sub(pages(before)) * page_bytes;
+                let grown = has.total.saturating_sub(had.total) * page_bytes;
                 let available = before.memory.available.unwrap_or(u64::MAX);
                 ensure!(
                     grown <= available,
