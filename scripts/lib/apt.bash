@@ -22,6 +22,11 @@ offered() { # PACKAGE
     [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]
 }
 
+# In a suite that moves, not all is offered that a package depends on.
+installable() { # PACKAGE
+    apt-get install --simulate -qq --no-install-recommends --no-remove "$1" >/dev/null 2>&1
+}
+
 # A run that was killed may have left it, and no package would make a server any more.
 remove_leftover() {
     local lock

@@ -6,31 +6,41 @@ unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix
     zabbix-frontend-php zabbix-server-pgsql check-postgres)
 tools=$PWD/target/tools
 
-# Packages that may be installed; adds to $missing, as check() in scripts/setup does.
+# Packages that may be installed; adds to $missing or to $lacking, as check() in scripts/setup does.
 check_tools() {
-    need python3 command -v python3
-    need python3-yaml python3 -c 'import yaml'
-    need nodejs command -v node
-    need npm command -v npm
-    need ansible-core command -v ansible-playbook
-    need ansible-lint command -v ansible-lint
-    need libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
+    want python3 command -v python3
+    want python3-yaml python3 -c 'import yaml'
+    want nodejs command -v node
+    want npm command -v npm
+    want ansible-core command -v ansible-playbook
+    want ansible-lint command -v ansible-lint
+    want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
     # The tests' python is the distribution's, which their user may read.
-    need python3-pip /usr/bin/python3 -m pip --version
-    need php-cli command -v php
-    need php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
-    need php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
-    need php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
-    need php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
-    need_browser
-    need gnuplot-nox command -v gnuplot
+    want python3-pip /usr/bin/python3 -m pip --version
+    want php-cli command -v php
+    want php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
+    want php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
+    want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
+    want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
+    want_browser
+    want gnuplot-nox command -v gnuplot
 }
 
 # Ubuntu has it as a snap alone, which sees none of our directories. Without it, the test that looks
 # at pages of the report is skipped.
-need_browser() {
+want_browser() {
     command -v chromium >/dev/null || ! may_install || need_lists
-    ! offered chromium || need chromium command -v chromium
+    ! offered chromium || want chromium command -v chromium
+}
+
+# What apt cannot install here keeps no other from coming: set-up fails in the end, with its name.
+want() { # PACKAGE COMMAND…
+    ! "${@:2}" >/dev/null 2>&1 || return 0
+    if may_install && offered perl && ! installable "$1"; then
+        lacking+=("$1")
+    else
+        missing+=("$1")
+    fi
 }
 
 # Without it the experiment has no plots, and says so.
@@ -69,7 +79,7 @@ unpack_tools() {
 # What a lock file of npm has.
 npm_tools() { # NAME DIRECTORY PROGRAM…
     local made=$tools/$1 program
-    ! cmp --silent "$2/package-lock.json" "$made/package-lock.json" || return 0
+    ! cmp --silent "$2/package-lock.json" "$made/package-lock.json" && command -v npm >/dev/null || return 0
     say "npm ci in $2, below target/tools"
     rm -rf "$made" "$made.new"
     mkdir -p "$made.new/usr/bin"
@@ -85,7 +95,8 @@ npm_tools() { # NAME DIRECTORY PROGRAM…
 # What a list of PyPI's packages has, for PYTHONPATH.
 python_packages() { # NAME DIRECTORY
     local made=$tools/$1
-    ! cmp --silent "$2/requirements.txt" "$made/requirements.txt" || return 0
+    ! cmp --silent "$2/requirements.txt" "$made/requirements.txt" &&
+        /usr/bin/python3 -m pip --version >/dev/null 2>&1 || return 0
     say "pip install in $2, below target/tools"
     rm -rf "$made" "$made.new"
     /usr/bin/python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore \
