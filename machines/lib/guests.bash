@@ -19,8 +19,7 @@ fresh_kernel() { # NAME SUITE [PACKAGE]
         mirror=$(debian_mirror)
         say "the kernel of $1"
         if run_job machines/kernels/kernel "$2" "$mirror" "$kept/$1.new" "${@:3}" >"$logs/kernel-$1.log" 2>&1; then
-            rm -rf "${kept:?}/$1"
-            mv "$kept/$1.new" "$kept/$1"
+            replace "$kept/$1"
         else
             tail -n 20 "$logs/kernel-$1.log"
             cmp -s machines/kernels/init "$kept/$1/init" || cannot_have "the kernel of $1"

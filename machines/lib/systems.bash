@@ -23,6 +23,22 @@ unpack_base() { # SUITE ROOT
     cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$2/etc/host-ca.crt"
 }
 
+# What is kept is made anew beside it, and gives way to what is whole.
+replace() { # DIRECTORY
+    rm -rf "$1.old"
+    [ ! -e "$1" ] || mv -T "$1" "$1.old"
+    mv -T "$1.new" "$1"
+    rm -rf "$1.old"
+}
+
+# For what adds to a kept system. Links will do for what dpkg replaces. Into files of these two,
+# packages also write.
+copy_beside() { # DIRECTORY
+    cp -al "$1" "$1.new"
+    rm -r "$1.new"/{etc,var}
+    cp -a "$1"/{etc,var} "$1.new/"
+}
+
 is_ubuntu() { [[ $1 = @(noble|resolute) ]]; }
 
 archives() { # SUITE MIRROR
