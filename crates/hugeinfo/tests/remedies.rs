@@ -1041,8 +1041,57 @@ fn n15_what_others_were_promised_elsewhere_is_none_of_the_group() {
             (pool.total, pool.free, pool.reserved) = (2000, 1463, 1000);
         },
         Status::Unknown,
-        "before Linux 5.7 nothing tells how much that is",
+        "allows 1074 MB of 2 MB pages, and up to 2148 MB may be needed: this kernel does not tell",
         None,
+    );
+}
+
+/// Before Linux 5.7, in a pod that has touched all that it may, beside another one whose pages are
+/// all reserved.
+fn pod_beside_promises(m: &mut Scene) {
+    limited(&mut m.facts, Some(1074), None);
+    limits(m).reservation_use = None;
+    limits(m).fault_use = Some(1074 * MB);
+    let pool = &mut m.facts.pools.as_mut().expect("pools")[0];
+    (pool.total, pool.free, pool.reserved) = (2000, 1463, 1463);
+}
+
+#[test]
+fn n15_a_start_that_maps_no_more_is_in_no_more_danger() {
+    let machine = scene(pod_beside_promises).machine();
+    let (after, trouble) = take(&machine, &Step::Restart);
+    assert_eq!(trouble, None);
+    assert_eq!(after.is_on_huge_pages(), Some(true));
+
+    // What others have there is unknown, and may leave no room for more.
+    let grown = scene(|m| {
+        pod_beside_promises(m);
+        let pool = m.pool(0);
+        (pool.total, pool.free) = (pool.total + 10, pool.free + 10);
+        m.waits(|next| next.shared_memory_bytes = 1076 * MB);
+        limited(&mut m.facts, Some(1076), None);
+        limits(m).reservation_use = None;
+        limits(m).fault_use = Some(1074 * MB);
+    });
+    let (_, trouble) = take(&grown.machine(), &Step::Restart);
+    assert_eq!(trouble, Some(Trouble::Harm(Harm::Armed)));
+}
+
+#[test]
+fn n15_what_is_certain_is_said_as_such() {
+    // Others have touched 100 MB at least, and what is reserved may all be ours.
+    expect(
+        "cgroup_fault_limit",
+        |m| {
+            pod_beside_promises(m);
+            limits(m).fault_use = Some(1174 * MB);
+            limits(m).fault_limit = Some(1100 * MB);
+        },
+        Status::Critical,
+        "allows 1100 MB of 2 MB pages, and at least 1174 MB are mapped",
+        Some(
+            "echo 2357198848 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+        ),
     );
 }
 

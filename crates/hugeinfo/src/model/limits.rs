@@ -66,10 +66,8 @@ pub struct LowLimit<'a> {
     pub file: String,
     /// Its limit.
     pub limit: u64,
-    /// What is wanted of it, the use by others included: at most, where that can only be bounded.
-    pub wanted: u64,
-    /// Whether it is too low for the least that may be wanted, too.
-    pub is_certain: bool,
+    /// What is wanted of it, the use by others included, which can be known between bounds only.
+    pub wanted: Bounds,
 }
 
 /// The groups, nearest first, whose limit on reservations a restart would run into. `None`: can't
@@ -118,14 +116,16 @@ fn refusals(
     let required = pages.saturating_mul(page_bytes);
     let refusing = limited.filter_map(|(group, limits, limit)| {
         let others = held_by_others(facts, limits, own);
-        let wanted = required.saturating_add(others.most);
+        let wanted = Bounds {
+            least: required.saturating_add(others.least),
+            most: required.saturating_add(others.most),
+        };
         let file = file(version, page_bytes);
-        (wanted > limit).then_some(LowLimit {
+        (wanted.most > limit).then_some(LowLimit {
             group,
             file,
             limit,
             wanted,
-            is_certain: required.saturating_add(others.least) > limit,
         })
     });
     Some(refusing.collect())
@@ -155,24 +155,37 @@ fn held_by_others(facts: &Facts, limits: &Limits, own_pages: u64) -> Bounds {
 }
 
 impl LowLimit<'_> {
+    /// Whether it is too low for the least that may be wanted, too.
+    pub fn is_certain(&self) -> bool {
+        self.wanted.least > self.limit
+    }
+
     fn raise(&self, page_bytes: u64, counts: Counts) -> Step {
         Step::RaiseLimit {
             group: self.group.directory.clone(),
             file: self.file.clone(),
             page_bytes,
             counts,
-            bytes: self.wanted,
+            bytes: self.wanted.most,
         }
     }
 }
 
+/// Whether the next start maps more pages of that size than the server has mapped. One that does
+/// not is no more in danger than the running server, whatever others have in its groups.
+pub(crate) fn will_map_more(facts: &Facts, page_bytes: u64) -> bool {
+    own_pages(facts, page_bytes).is_none_or(|own| wanted(facts).pages(page_bytes) > own)
+}
+
 /// What lifts every limit that is in the way of a start with pages of that size. The server is
-/// never put on huge pages that it may map, and not touch.
+/// never put on more huge pages that it may map, and not touch.
 pub fn raise(facts: &Facts, page_bytes: u64) -> Vec<Step> {
+    let will_map_more = will_map_more(facts, page_bytes);
     let of = |refusals: Option<Vec<LowLimit<'_>>>, counts| {
         let refusals = refusals.unwrap_or_default();
         let steps = refusals
             .iter()
+            .filter(|refusal| will_map_more || refusal.is_certain())
             .map(|refusal| refusal.raise(page_bytes, counts));
         steps.collect::<Vec<_>>()
     };

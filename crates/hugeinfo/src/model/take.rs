@@ -492,11 +492,15 @@ impl Machine {
         let touched = own.saturating_sub(pool.reserved);
         let parts = self.touched_on_nodes(&model, touched);
         Mapping::found(own, &parts, None).unmap(&mut model, &mut Groups::default());
+        let most_touched = own.min(pool.total.saturating_sub(pool.free));
+        let by_command_line = self.on_command_line.clone();
+        let by_command_line = by_command_line.map(|next| self.planning(next).facts);
+        let facts = by_command_line.as_ref().unwrap_or(&self.facts);
+        let will_map_more = limits::will_map_more(facts, page_bytes);
         let total_before = pool.total;
         let pools_before = self.pools_bytes();
         let gone = total_before.saturating_sub(model.total());
         self.write_back(&model);
-        let bytes = own.saturating_mul(page_bytes);
         for group in self
             .facts
             .hugetlb
@@ -505,11 +509,20 @@ impl Machine {
         {
             for limits in &mut group.limits {
                 if limits.page_bytes == page_bytes {
-                    let less = |used: u64| used.saturating_sub(bytes);
-                    let untouched = pool.reserved.min(own).saturating_mul(page_bytes);
-                    let kept = |used: u64| used.saturating_sub(bytes - untouched);
-                    limits.fault_use = limits.fault_use.map(kept);
-                    limits.reservation_use = limits.reservation_use.map(less);
+                    let less = |pages: u64| {
+                        let bytes = pages.saturating_mul(page_bytes);
+                        move |used: u64| used.saturating_sub(bytes)
+                    };
+                    limits.reservation_use = limits.reservation_use.map(less(own));
+                    let at_most = limits.fault_use.map(less(touched));
+                    let at_least = limits.fault_use.map(less(most_touched));
+                    // What others have touched was promised to them. Before Linux 5.7 no promises
+                    // are counted.
+                    limits.fault_use = if will_map_more && limits.reservation_use.is_none() {
+                        at_most
+                    } else {
+                        at_most.min(at_least.max(limits.reservation_use))
+                    };
                 }
             }
         }

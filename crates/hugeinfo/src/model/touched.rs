@@ -2,7 +2,7 @@
 
 use crate::server::{facts::Facts, surroundings::Surroundings};
 
-/// Bytes, between a figure that is certain and one that is not reached for certain.
+/// Bytes, between what is certain and what is not exceeded for certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// At least.

@@ -192,21 +192,24 @@ fn own_pages(machine: &Machine, page_bytes: u64) -> u64 {
     }
 }
 
-/// Pages that others have in a group of that place, at the start.
-fn of_others(machine: &Machine, group: usize) -> u64 {
+/// Bytes that others have in a group of that place, at the start: at least, and at most.
+fn of_others(machine: &Machine, group: usize) -> (u64, u64) {
     let groups = machine.facts.hugetlb.iter().flat_map(|all| &all.groups);
     let Some(limits) = groups.map(|group| &group.limits[0]).nth(group) else {
-        return 0;
+        return (0, 0);
     };
-    let own = own_pages(machine, limits.page_bytes) * limits.page_bytes;
+    let own = own_pages(machine, limits.page_bytes);
     let pool = machine.pool(limits.page_bytes).expect("a pool");
-    let reserved = pool.reserved * limits.page_bytes;
+    let without = |used: Option<u64>, own: u64| {
+        let own = own * limits.page_bytes;
+        used.unwrap_or(0).saturating_sub(own)
+    };
     match limits.reservation_use {
-        Some(used) => used.saturating_sub(own),
-        None => limits
-            .fault_use
-            .unwrap_or(0)
-            .saturating_sub(own.saturating_sub(reserved)),
+        used @ Some(_) => (without(used, own), without(used, own)),
+        None => (
+            without(limits.fault_use, own.min(pool.total - pool.free)),
+            without(limits.fault_use, own.saturating_sub(pool.reserved)),
+        ),
     }
 }
 
@@ -354,7 +357,11 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
                         .iter()
                         .filter(|l| Some(l.page_bytes) == segment.page_bytes)
                     {
-                        let wanted = segment.bytes + of_others(machine, place);
+                        // Who maps no more than before is in no more danger than before.
+                        let (least, most) = of_others(machine, place);
+                        let had = own_pages(machine, limits.page_bytes) * limits.page_bytes;
+                        let maps_more = segment.bytes > had;
+                        let wanted = segment.bytes + if maps_more { most } else { least };
                         let is_armed = limits.fault_limit.is_some_and(|limit| limit < wanted);
                         ensure!(
                             !is_armed,

@@ -13,6 +13,7 @@ use crate::{
         landing::{self, Landing},
         limits::{LowLimit, fault_refusals},
         machine::Machine,
+        touched::Bounds,
     },
     server::facts::Facts,
 };
@@ -72,12 +73,12 @@ fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold>
     let refusals =
         fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))?;
     // Nearest first.
-    let (certain, perhaps): (Vec<_>, Vec<_>) =
-        refusals.into_iter().partition(|refusal| refusal.is_certain);
+    let (certain, perhaps): (Vec<_>, Vec<_>) = refusals.into_iter().partition(LowLimit::is_certain);
     if let (None, Some(nearest)) = (certain.first(), perhaps.first()) {
         return Err(Untold(format!(
-            "{} may be needed with what others have there, and before Linux 5.7 nothing tells how much that is",
-            allows(nearest, page_bytes)
+            "{}, and up to {} may be needed: this kernel does not tell how much others have there",
+            group_allows(nearest, page_bytes),
+            human(nearest.wanted.most)
         )));
     }
     let mut misread = facts.misread_limits.iter();
@@ -91,6 +92,16 @@ fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold>
 }
 
 fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
+    let Bounds { least, most } = nearest.wanted;
+    let at_least = if least < most { "at least " } else { "" };
+    format!(
+        "{}, and {at_least}{}",
+        group_allows(nearest, page_bytes),
+        human(least)
+    )
+}
+
+fn group_allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
     let name = nearest.group.directory.display();
     let group = if nearest.group.is_told {
         format!("the pod's limit (environment variable {name})")
@@ -98,10 +109,9 @@ fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
         format!("control group {name}")
     };
     format!(
-        "{group} allows {} of {} pages, and {}",
+        "{group} allows {} of {} pages",
         human(nearest.limit),
-        human(page_bytes),
-        human(nearest.wanted),
+        human(page_bytes)
     )
 }
 
@@ -113,6 +123,6 @@ fn evidence(nearest: &LowLimit<'_>, page_bytes: u64) -> Value {
         "cgroup": (!is_told).then_some(&name),
         "environment_variable": is_told.then_some(&name),
         "cgroup_limit_bytes": nearest.limit,
-        "wanted_bytes": nearest.wanted,
+        "wanted_bytes": nearest.wanted.least,
     })
 }

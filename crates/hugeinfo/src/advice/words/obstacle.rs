@@ -31,7 +31,7 @@ impl fmt::Display for Obstacle<'_> {
                         "control group {} lets {} of huge pages be reserved, and the server would reserve {}",
                         refusal.group.directory.display(),
                         human(refusal.limit),
-                        human(refusal.wanted),
+                        human(refusal.wanted.most),
                     )
                 };
                 let all: Vec<_> = refusals.iter().map(allows).collect();
@@ -146,13 +146,13 @@ pub(crate) fn explain(machine: &Machine, obstacle: &Obstacle<'_>) -> String {
     let beyond: Vec<_> = refusals
         .unwrap_or_default()
         .iter()
-        .filter(|refusal| refusal.is_certain)
+        .filter(|refusal| refusal.is_certain())
         .map(|refusal| {
             format!(
                 "; on huge pages control group {} would allow {} of {}",
                 refusal.group.directory.display(),
                 human(refusal.limit),
-                human(refusal.wanted)
+                human(refusal.wanted.least)
             )
         })
         .collect();
