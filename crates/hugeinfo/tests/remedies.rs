@@ -340,6 +340,24 @@ fn what_a_bound_server_gives_back_is_on_its_nodes() {
 }
 
 #[test]
+fn a_page_touched_between_two_reads_hides_no_node() {
+    let mut machine = scene(|_| ()).machine();
+    let pool = &mut machine.facts.pools.as_mut().expect("pools")[0];
+    (pool.total, pool.free, pool.reserved) = (1074, 937, 400);
+    let mut nodes = vec![of_32_gb(0, 537, 500), of_32_gb(1, 537, 438)];
+    nodes[1].memory.available = Some(GB);
+    machine.around.as_mut().expect("around").nodes = Ok(nodes);
+    let set = Step::SetPool {
+        page_bytes: 2 * MB,
+        node: Some(1),
+        pages: 2000,
+    };
+    let (_, trouble) = take(&machine, &set);
+    let less = matches!(trouble, Some(Trouble::Less { missing, .. }) if missing > 1000);
+    assert!(less, "{trouble:?}");
+}
+
+#[test]
 fn only_a_pool_that_was_made_larger_is_set_back() {
     let set = |page_bytes, pages| Step::SetPool {
         page_bytes,

@@ -191,7 +191,7 @@ impl Machine {
             .iter()
             .flat_map(|around| &around.nodes)
             .flatten();
-        let nodes: Vec<pools::Node> = nodes
+        let mut nodes: Vec<pools::Node> = nodes
             .filter_map(|node| {
                 let part = node.part(pool.page_bytes)?.counters?;
                 Some(pools::Node {
@@ -205,9 +205,9 @@ impl Machine {
             .collect();
         let whole =
             |of: fn(&pools::Node) -> u64, all: u64| nodes.iter().map(of).sum::<u64>() == all;
-        let is_whole = whole(|node| node.total, pool.total)
-            && whole(|node| node.free, pool.free)
-            && whole(|node| node.surplus, pool.surplus);
+        let is_whole =
+            whole(|node| node.total, pool.total) && whole(|node| node.surplus, pool.surplus);
+        level(&mut nodes, pool.free);
         Pool::new(
             pool.page_bytes,
             &counters,
@@ -693,6 +693,20 @@ impl Machine {
                 }
             }
         }
+    }
+}
+
+/// Makes the nodes' free pages add up to the pool's. Somebody may have touched some, or given some
+/// back, between two files that were read.
+fn level(nodes: &mut [pools::Node], free: u64) {
+    let sum: u64 = nodes.iter().map(|node| node.free).sum();
+    let (mut more, mut less) = (free.saturating_sub(sum), sum.saturating_sub(free));
+    for node in nodes {
+        let added = more.min(node.total.saturating_sub(node.free));
+        let taken = less.min(node.free);
+        node.free = node.free + added - taken;
+        more -= added;
+        less -= taken;
     }
 }
 
