@@ -263,6 +263,17 @@ fn n02_nodes_get_their_share_by_their_memory() {
             "echo 1 > /proc/sys/vm/compact_memory; echo 2845 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages; echo 22755 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
         ),
     );
+    // Other programs have all of its memory.
+    expect(
+        "numa_pool",
+        |m| {
+            unequal(m, 25_600, 0);
+            m.around.nodes.as_mut().expect("nodes")[1].memory.available = Some(GB / 4);
+        },
+        Status::Ok,
+        "in proportion to their memory, as far as it has room",
+        None,
+    );
     // A node of CXL memory that is off line has none.
     expect(
         "numa_pool",

@@ -1,18 +1,25 @@
 //! Memory of NUMA nodes outside of the pools: a node gives its own only, whatever the host has.
 
-use crate::{
-    linux::numa::node::Node,
-    model::{machine::Machine, shares},
-};
+use crate::{linux::numa::node::Node, model::machine::Machine};
+
+/// A node gives this share of what it has; its own kernel memory and files need the rest.
+const MOST_PERCENT: u64 = 95;
 
 /// This share of memory has to stay available while a pool grows: the kernel, and all programs that
 /// ask for memory meanwhile, live on it.
 pub(super) const SPARE_PERCENT: u64 = 2;
 
+/// Pages that a node of so much memory can have at most.
+pub(super) fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
+    (memory_bytes / 100 * MOST_PERCENT)
+        .checked_div(page_bytes)
+        .unwrap_or(0)
+}
+
 /// Pages that the node can give beside those that it has. `None`: unknown.
 pub(super) fn room(node: &Node, page_bytes: u64, has: u64) -> Option<u64> {
     let total = node.memory.total?;
-    let most = shares::most_pages(total, page_bytes).saturating_sub(has);
+    let most = most_pages(total, page_bytes).saturating_sub(has);
     let available = node.memory.available.map(|available| {
         let spared = available.saturating_sub(total / 100 * SPARE_PERCENT);
         spared.checked_div(page_bytes).unwrap_or(0)

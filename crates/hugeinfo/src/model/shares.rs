@@ -6,12 +6,10 @@ use crate::{
     model::{
         machine::Machine,
         need::{Need, own_pages},
+        node_memory,
     },
     server::facts::AllowedNodes,
 };
-
-/// A node gives this share of what it has; its own kernel memory and files need the rest.
-const MOST_PERCENT: u64 = 95;
 
 /// One node's share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +20,8 @@ pub struct Share {
     pub has: u64,
     /// Pages that would be its share.
     pub fair: u64,
+    /// Whether its memory has no room for more now.
+    pub is_full: bool,
 }
 
 impl Share {
@@ -36,6 +36,8 @@ struct Part {
     node: u32,
     counters: NodeCounters,
     memory: Option<u64>,
+    /// Pages that it can give now beside those that it has.
+    room: Option<u64>,
     /// Whether the server may use it.
     is_allowed: bool,
 }
@@ -45,21 +47,31 @@ impl Part {
         self.counters.persistent()
     }
 
+    fn share(&self, fair: u64) -> Share {
+        Share {
+            node: self.node,
+            has: self.persistent(),
+            fair,
+            is_full: fair >= self.most_now(),
+        }
+    }
+
     fn used(&self) -> u64 {
         self.counters.total.saturating_sub(self.counters.free)
     }
 
+    /// Pages that its memory can hold.
     fn most(&self, page_bytes: u64) -> u64 {
-        self.memory
-            .map_or(u64::MAX, |memory| most_pages(memory, page_bytes))
+        self.memory.map_or(u64::MAX, |memory| {
+            node_memory::most_pages(memory, page_bytes)
+        })
     }
-}
 
-/// Pages that a node of so much memory can have at most.
-pub(crate) fn most_pages(memory_bytes: u64, page_bytes: u64) -> u64 {
-    (memory_bytes / 100 * MOST_PERCENT)
-        .checked_div(page_bytes)
-        .unwrap_or(0)
+    /// Pages that it can have while all else stays in its memory.
+    fn most_now(&self) -> u64 {
+        self.room
+            .map_or(u64::MAX, |room| self.counters.total.saturating_add(room))
+    }
 }
 
 /// `None`: nodes cannot be seen. Where the kernel knows none there are none.
@@ -68,11 +80,12 @@ fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
     let nodes = machine.nodes()?.ok()?.iter();
     let parts = nodes.filter(|node| node.memory.total != Some(0));
     let parts = parts.filter_map(|node| {
-        let part = node.part(page_bytes)?;
+        let counters = node.part(page_bytes)?.counters?;
         Some(Part {
             node: node.number,
-            counters: part.counters?,
+            counters,
             memory: node.memory.total,
+            room: node_memory::room(node, page_bytes, counters.total),
             is_allowed: allowed.allows(node.number) != Some(false),
         })
     });
@@ -81,7 +94,7 @@ fn parts(machine: &Machine, page_bytes: u64) -> Option<Vec<Part>> {
 
 /// This many pages over these nodes as they have memory, or the same for each where the kernel
 /// doesn't tell how much; none gets less than its floor, or more than it can have.
-fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
+fn spread(pages: u64, parts: &[(&Part, u64)], most: impl Fn(&Part) -> u64) -> Vec<u64> {
     let memory: Option<Vec<u64>> = parts.iter().map(|(part, _)| part.memory).collect();
     let weights = memory.unwrap_or_else(|| vec![1; parts.len()]);
     let mut fixed: Vec<Option<u64>> = vec![None; parts.len()];
@@ -98,7 +111,7 @@ fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
             u64::try_from(share.checked_div(all).unwrap_or(0)).unwrap_or(u64::MAX)
         };
         let floor = |at: &usize| share(*at) < parts[*at].1;
-        let most = |at: usize| parts[at].0.most(page_bytes).max(parts[at].1);
+        let most = |at: usize| most(parts[at].0).max(parts[at].1);
         let mut places = (0..parts.len()).filter(open);
         if let Some(at) = places.clone().find(floor) {
             fixed[at] = Some(parts[at].1);
@@ -123,8 +136,8 @@ fn spread(pages: u64, parts: &[(&Part, u64)], page_bytes: u64) -> Vec<u64> {
     }
 }
 
-/// Of the persistent pages that there are, over the nodes that the server may use. `None`: nodes
-/// cannot be seen.
+/// Of the persistent pages that there are, over the nodes that the server may use, as these have
+/// room now. `None`: nodes cannot be seen.
 pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
     let parts = parts(machine, page_bytes)?;
     let kept = kept(&parts, machine, page_bytes);
@@ -132,13 +145,9 @@ pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Shar
     let floor = |part: &&Part| kept(part).min(part.persistent());
     let with_floors: Vec<(&Part, u64)> = allowed.iter().map(|part| (*part, floor(part))).collect();
     let all = allowed.iter().map(|part| part.persistent()).sum();
-    let fair = spread(all, &with_floors, page_bytes);
-    let shares = allowed.iter().zip(fair).map(|(part, fair)| Share {
-        node: part.node,
-        has: part.persistent(),
-        fair,
-    });
-    Some(shares.collect())
+    let fair = spread(all, &with_floors, Part::most_now);
+    let shares = allowed.iter().zip(fair);
+    Some(shares.map(|(part, fair)| part.share(fair)).collect())
 }
 
 /// Pages that others may have on a node, and that stay there: what they use, and what they may have
@@ -189,7 +198,9 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
     let kept = kept(&parts, machine, page_bytes);
     let more = |pages: u64, floors: &[(&Part, u64)]| {
         let all: u64 = floors.iter().map(|(_, pages)| pages).sum();
-        spread(all.saturating_add(pages), floors, page_bytes)
+        spread(all.saturating_add(pages), floors, |part| {
+            part.most(page_bytes)
+        })
     };
     let of_others: Vec<(&Part, u64)> = parts.iter().map(|part| (part, kept(part))).collect();
     let (allowed, elsewhere): (Vec<_>, Vec<_>) =
@@ -202,11 +213,7 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
     let mut shares: Vec<Share> = given
         .iter()
         .zip(fair)
-        .map(|((part, _), fair)| Share {
-            node: part.node,
-            has: part.persistent(),
-            fair,
-        })
+        .map(|((part, _), fair)| part.share(fair))
         .filter(|share| share.has != share.fair)
         .collect();
     shares.sort_by_key(Share::shrinks);

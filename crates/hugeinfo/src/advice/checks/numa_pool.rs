@@ -57,8 +57,13 @@ pub(super) fn judge(machine: &Machine) -> Answer {
             least.fair
         ))
     } else {
+        let room = if shares.iter().any(|share| share.is_full) {
+            ", as far as it has room"
+        } else {
+            ""
+        };
         Finding::ok(format!(
-            "{count} nodes hold {} in proportion to their memory",
+            "{count} nodes hold {} in proportion to their memory{room}",
             huge_pages(total, page_bytes)
         ))
     };
