@@ -5,6 +5,7 @@ mod checks;
 mod decisions;
 pub mod diagnosis;
 pub mod muted;
+mod needed;
 pub mod planned;
 mod plans;
 mod pool;

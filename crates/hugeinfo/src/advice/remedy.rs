@@ -10,6 +10,7 @@ use crate::{
         check::{Finding, Status},
         checks::{ALL, Cure},
         decisions::{self, InTheWay},
+        needed::Needed,
         plans,
         shortest::shortest,
     },
@@ -31,6 +32,7 @@ pub(crate) struct Search<'m> {
     machine: &'m Machine,
     /// What all checks said.
     before: Vec<Status>,
+    needed: Needed,
     pools: OnceCell<Vec<Vec<Step>>>,
     tried: RefCell<Vec<(Vec<Step>, Outcome)>>,
 }
@@ -59,6 +61,7 @@ impl<'m> Search<'m> {
         Self {
             machine,
             before,
+            needed: Needed::of(machine),
             pools: OnceCell::new(),
             tried: RefCell::default(),
         }
@@ -102,12 +105,13 @@ impl<'m> Search<'m> {
         })
     }
 
-    /// The check is well, and no other is worse than before.
+    /// The check is well, no other is worse than before, and no page is gone that is needed.
     fn is_cure(&self, steps: &[Step], index: usize) -> bool {
         self.outcome(steps).is_ok_and(|after| {
             let mut before = self.before.iter().enumerate();
             // Ok, or unknown for a reason that no step changes.
             after.status(index) < Status::Warning
+                && self.needed.is_in(&after.machine)
                 && before.all(|(index, before)| after.status(index) <= *before)
         })
     }

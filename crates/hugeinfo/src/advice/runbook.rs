@@ -7,6 +7,7 @@ use crate::{
         check::Status,
         checks::ALL,
         diagnosis,
+        needed::Needed,
         planned::Planned,
         plans,
         remedy::{self, Search},
@@ -78,7 +79,8 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
             goal[index] = before;
         }
     }
-    let needed = shortest(steps.clone(), |steps| {
+    let needed = Needed::of(&at);
+    let fewest = shortest(steps.clone(), |steps| {
         let Ok(after) = take_all(machine, steps) else {
             return false;
         };
@@ -88,12 +90,13 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
                 after.facts.server == at.facts.server && after.facts.planned == at.facts.planned
             });
         keeps_plan
+            && needed.is_in(&after)
             && statuses(&after)
                 .iter()
                 .zip(&goal)
                 .all(|(now, goal)| now <= goal)
     });
-    let mut steps = needed.unwrap_or(steps);
+    let mut steps = fewest.unwrap_or(steps);
     for decision in decisions {
         if !steps.contains(&decision) {
             steps.push(decision);

@@ -16,11 +16,13 @@ pub(crate) fn shortest(steps: Vec<Step>, ends_well: impl Fn(&[Step]) -> bool) ->
             None => break,
         }
     }
-    // With nothing between them they are a restart.
-    let pair = [Step::Stop, Step::Start];
-    if let Some(at) = steps.windows(2).position(|two| two == pair) {
+    // What need not be done while the server is down is done before.
+    if steps.contains(&Step::Stop) {
         let mut joined = steps.clone();
-        joined.splice(at..at + 2, [Step::Restart]);
+        joined.retain(|step| *step != Step::Stop);
+        for step in joined.iter_mut().filter(|step| **step == Step::Start) {
+            *step = Step::Restart;
+        }
         if ends_well(&joined) {
             steps = joined;
         }

@@ -50,11 +50,14 @@ pub fn shortfall(machine: &Machine, pool: &Pool, required: u64) -> Option<u64> {
     let sum = |of: fn(&NodeCounters) -> u64| of_nodes.iter().map(of).fold(0, u64::saturating_add);
     let free = sum(|node| node.free);
     let used = sum(|node| node.total).saturating_sub(free);
+    let surplus = sum(|node| node.surplus);
     let own = own_pages(&machine.facts, pool.page_bytes)?;
     // What the server gives back is free again on these nodes as far as it has been touched, and
-    // how much that is can only be narrowed down.
+    // how much that is can only be narrowed down. On a node with surplus pages it ceases to exist
+    // (mm/hugetlb.c `free_huge_folio`).
     let missing = |touched: u64| required.saturating_sub(free.saturating_add(touched));
-    let at_worst = missing(own.saturating_sub(pool.reserved).min(used));
+    let touched = own.saturating_sub(pool.reserved).min(used);
+    let at_worst = missing(touched.saturating_sub(surplus));
     let at_best = missing(own.min(used));
     match (at_best, at_worst) {
         (_, 0) => Some(0),

@@ -155,14 +155,8 @@ pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Shar
 fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) -> u64 + use<> {
     let own = own_pages(&machine.facts, page_bytes).unwrap_or(0);
     let pool = machine.pool(page_bytes);
-    let (reserved, committed) = pool.map_or((0, 0), |pool| (pool.reserved, pool.committed()));
-    let elsewhere: u64 = parts
-        .iter()
-        .filter(|part| !part.is_allowed)
-        .map(Part::used)
-        .sum();
-    let others = committed.saturating_sub(own).saturating_sub(elsewhere);
-    let promised = reserved.min(others);
+    let reserved = pool.map_or(0, |pool| pool.reserved);
+    let promised = reserved.min(of_others(parts, machine, page_bytes));
     move |part| {
         // On a node that the server may use, surplus pages of others have to become persistent
         // before any page is added for it.
@@ -174,6 +168,19 @@ fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) ->
         let used = part.used().saturating_sub(own);
         used.saturating_add(promised).min(most)
     }
+}
+
+/// Pages that others have on the nodes that the server may use, and those that they were promised
+/// anywhere. On which of the nodes, nobody tells.
+fn of_others(parts: &[Part], machine: &Machine, page_bytes: u64) -> u64 {
+    let own = own_pages(&machine.facts, page_bytes).unwrap_or(0);
+    let committed = machine.pool(page_bytes).map_or(0, Pool::committed);
+    let elsewhere: u64 = parts
+        .iter()
+        .filter(|part| !part.is_allowed)
+        .map(Part::used)
+        .sum();
+    committed.saturating_sub(own).saturating_sub(elsewhere)
 }
 
 /// The pool that the next start needs, as [`of`].
@@ -202,10 +209,13 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
             part.most(page_bytes)
         })
     };
-    let of_others: Vec<(&Part, u64)> = parts.iter().map(|part| (part, kept(part))).collect();
+    let floors: Vec<(&Part, u64)> = parts.iter().map(|part| (part, kept(part))).collect();
     let (allowed, elsewhere): (Vec<_>, Vec<_>) =
-        of_others.into_iter().partition(|(part, _)| part.is_allowed);
-    let with_own = more(need.own, &allowed);
+        floors.into_iter().partition(|(part, _)| part.is_allowed);
+    // Each node may be the one that has most of what this server has.
+    let least: u64 = allowed.iter().map(|(_, pages)| pages).sum();
+    let lacking = of_others(&parts, machine, page_bytes).saturating_sub(least);
+    let with_own = more(need.own.saturating_add(lacking), &allowed);
     let allowed = allowed.into_iter().map(|(part, _)| part).zip(with_own);
     let given: Vec<(&Part, u64)> = allowed.chain(elsewhere).collect();
     let so_far: u64 = given.iter().map(|(_, pages)| pages).sum();

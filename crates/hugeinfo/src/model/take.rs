@@ -1,6 +1,6 @@
 //! What a step does to a machine, and whether it does harm.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
     linux::{
@@ -17,6 +17,7 @@ use crate::{
         memory_limit::{self, Holds},
         need::own_pages,
         node_memory::{self, SPARE_PERCENT},
+        nodes,
         pools::{self, Pool},
         step::{By, Counts, Planned, Service, Setting, Step, Waits},
         touched::Bounds,
@@ -101,7 +102,18 @@ impl Machine {
                 page_bytes,
                 node,
                 pages,
-            } => self.set_pool(*page_bytes, *node, *pages),
+            } => {
+                let came_back = self.would_come_back();
+                let had = self.at_hand(*page_bytes);
+                self.set_pool(*page_bytes, *node, *pages)?;
+                if self.at_hand(*page_bytes) < had {
+                    return Err(Trouble::Harm(Harm::Armed));
+                }
+                if came_back && !self.would_come_back() {
+                    return Err(Trouble::Harm(Harm::LostHugePages));
+                }
+                Ok(())
+            }
             Step::SetPoolAtBoot { edit, .. } => self.edit_boot(edit),
             Step::RaiseLimit {
                 group,
@@ -314,6 +326,25 @@ impl Machine {
         let base = self.facts.base_page_bytes;
         set_commit_limit(around, ram_bytes, Some(pools_before), pools_after, base)?;
         if done.missing > 0 { less } else { Ok(()) }
+    }
+
+    /// Pages that the running server can be given of those that it has mapped: any number, unless
+    /// its nodes lack some.
+    fn at_hand(&self, page_bytes: u64) -> u64 {
+        nodes::most_for_mapped(self, page_bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the running server would have its huge pages again if it ended now by itself: it
+    /// starts again with the settings that it has.
+    fn would_come_back(&self) -> bool {
+        if !self.is_running || self.is_on_huge_pages() != Some(true) {
+            return false;
+        }
+        let mut as_it_runs = Cow::Borrowed(self);
+        if self.facts.planned.is_some() {
+            as_it_runs.to_mut().facts.planned = None;
+        }
+        landing::of_next_start(&as_it_runs) == Landing::HugePages
     }
 
     /// Pages that others were promised and have not touched, as far as that is certain: the server

@@ -170,6 +170,49 @@ pub fn all() -> Vec<(&'static str, Draft, Option<Next>)> {
             None,
         ),
         (
+            "the server was down while the limits were raised",
+            Draft {
+                nodes_gb: vec![16],
+                need_kb: 8_220_672,
+                on: On::Small,
+                pools: vec![pool(2, 6274, 0), pool(1024, 0, 0)],
+                swap_gb: 0,
+                strict: Some(Strict::Ratio(80)),
+                neighbours: vec![
+                    Neighbour::SystemV(938),
+                    Neighbour::Small(2212),
+                    Neighbour::Huge(2309),
+                ],
+                levels: vec![Level {
+                    page_mb: 2,
+                    fault_mb: Some(8028),
+                    reservation_mb: Some(8029),
+                    others: 14,
+                }],
+                ..usual()
+            },
+            None,
+        ),
+        (
+            "and while a pool became smaller that it needs no part of",
+            Draft {
+                nodes_gb: vec![128],
+                default_mb: 1024,
+                need_kb: 30_870_072,
+                on: On::Small,
+                pools: vec![
+                    Kept {
+                        promised: 5309,
+                        ..pool(2, 54_509, 5339)
+                    },
+                    pool(1024, 17, 17),
+                ],
+                waiting: Waiting::Planned(planned(89_825_344, 't')),
+                ..usual()
+            },
+            Some(planned(30_870_072, 't')),
+        ),
+        (
             "the runbook took a node's idle pages from servers that nobody sees",
             Draft {
                 nodes_gb: vec![128, 128],

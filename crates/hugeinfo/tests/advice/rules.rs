@@ -11,6 +11,7 @@ use hugeinfo::{
     linux::{
         cgroup::memory::MemoryLimit,
         error::Absent,
+        hugepages::Pool,
         numa::node::{Node, NodeCounters},
     },
     model::{
@@ -20,7 +21,7 @@ use hugeinfo::{
         take::{take, take_all},
     },
     server::{
-        facts::{HugePages, SharedMemoryType},
+        facts::{AllowedNodes, HugePages, SharedMemoryType},
         setting::SettingSource,
         sight::Sight,
         surroundings::{Files, ProcessFigures},
@@ -152,7 +153,33 @@ fn cure(machine: &Machine, before: &[(&str, Status)], check: &Check, tried: &mut
             "{name} is not cured: {why}: {:?}; {}",
             check.steps, check.finding
         )
-    })
+    })?;
+    let after = take_all(machine, &check.steps).expect("it does no harm");
+    for pool in machine.facts.pools.iter().flatten() {
+        let needed = needed(machine, pool).min(pool.total - pool.surplus);
+        let left = after.pool(pool.page_bytes).expect("a pool");
+        ensure!(
+            left.total - left.surplus >= needed,
+            "{name} takes what is needed: {left:?} of {pool:?}, {needed}: {:?}",
+            check.steps
+        );
+    }
+    Ok(())
+}
+
+/// Pages that others have or were promised, and what the next start of a server takes that is on
+/// pages of that size.
+fn needed(machine: &Machine, pool: &Pool) -> u64 {
+    let own = own_pages(machine, pool.page_bytes);
+    let others = (pool.total - pool.free + pool.reserved).saturating_sub(own);
+    let next = machine.facts.next_start();
+    let stays = own > 0 && machine.facts.target_pool() == Some(pool);
+    others
+        + if stays {
+            next.pages(pool.page_bytes)
+        } else {
+            0
+        }
 }
 
 fn pools_bytes(machine: &Machine) -> u64 {
@@ -272,6 +299,26 @@ fn counters(node: &Node, page_bytes: u64) -> NodeCounters {
     counters.expect("each node has memory")
 }
 
+/// Persistent pages that a start of the server can have for certain: what others leave, on its
+/// nodes.
+fn for_server(machine: &Machine, page_bytes: u64) -> u64 {
+    let pool = machine.pool(page_bytes).expect("a pool");
+    let own = own_pages(machine, page_bytes);
+    let AllowedNodes::Only(allowed) = &machine.facts.allowed_nodes else {
+        let others = (pool.total - pool.free + pool.reserved).saturating_sub(own);
+        return (pool.total - pool.surplus).saturating_sub(others);
+    };
+    let touched = own.saturating_sub(pool.reserved);
+    let allowed = allowed.iter().map(|node| counters(node, page_bytes));
+    let (persistent, used) = allowed.fold((0, 0), |(persistent, used), node| {
+        (
+            persistent + node.total - node.surplus,
+            used + node.total - node.free,
+        )
+    });
+    (persistent + touched).saturating_sub(used)
+}
+
 /// Rule 2: no harm at any step.
 fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
     spares_the_unseen(machine, name, steps)?;
@@ -310,6 +357,15 @@ fn harmless(machine: &Machine, name: &str, steps: &[Step]) -> Judged {
             );
         }
         if let Step::SetPool { page_bytes, .. } = step {
+            // A server that ends by itself starts again with the settings that it has.
+            let had = at.pool(*page_bytes).expect("a pool");
+            let own = own_pages(&at, *page_bytes);
+            let least = own.max(at.facts.server.pages(*page_bytes));
+            let is_safe = at.is_running && own > 0 && for_server(machine, *page_bytes) >= least;
+            ensure!(
+                !is_safe || had.overcommit > 0 || for_server(&after, *page_bytes) >= least,
+                "{name} leaves surplus pages to the running server: {step:?} of {steps:?}"
+            );
             // What others reserved they may have to find on one node.
             let pool = at.pool(*page_bytes).expect("a pool");
             let promised = pool.reserved.saturating_sub(own_pages(&at, *page_bytes));
@@ -444,20 +500,54 @@ fn nothing_too_much(
     if check.status < Status::Warning || check.steps.iter().any(is_decision) {
         return Ok(());
     }
+    let with_all = take_all(machine, &check.steps).expect("it does no harm");
+    let mut does = |fewer: &[Step]| {
+        is_cured(tried.outcome(machine, fewer), before, name).is_ok()
+            && take_all(machine, fewer).is_ok_and(|after| holds_as_much(&after, &with_all))
+    };
     for left_out in 0..check.steps.len() {
         let mut fewer = check.steps.clone();
         let step = fewer.remove(left_out);
-        let does = is_cured(tried.outcome(machine, &fewer), before, name).is_ok();
-        ensure!(!does, "{name} has too much: {step:?} of {:?}", check.steps);
+        ensure!(
+            !does(&fewer),
+            "{name} has too much: {step:?} of {:?}",
+            check.steps
+        );
     }
     let stops = |step: &Step| matches!(step, Step::Restart | Step::Stop | Step::Start);
     if check.steps.iter().any(stops) {
         let mut without = check.steps.clone();
         without.retain(|step| !stops(step));
-        let does = is_cured(tried.outcome(machine, &without), before, name).is_ok();
-        ensure!(!does, "{name} stops without need: {:?}", check.steps);
+        ensure!(
+            !does(&without),
+            "{name} stops without need: {:?}",
+            check.steps
+        );
+    }
+    if check.steps.contains(&Step::Stop) {
+        let without = check.steps.iter().filter(|step| **step != Step::Stop);
+        let restarted = without.map(|step| match step {
+            Step::Start => Step::Restart,
+            step => step.clone(),
+        });
+        let restarted: Vec<Step> = restarted.collect();
+        ensure!(
+            !does(&restarted),
+            "{name} is down while a pool is made: {:?}",
+            check.steps
+        );
     }
     Ok(())
+}
+
+/// Whether no pool has become smaller by what was left out.
+fn holds_as_much(machine: &Machine, other: &Machine) -> bool {
+    let persistent = |machine: &Machine| -> Vec<u64> {
+        let pools = machine.facts.pools.iter().flatten();
+        pools.map(|pool| pool.total - pool.surplus).collect()
+    };
+    let both = persistent(machine).into_iter().zip(persistent(other));
+    both.into_iter().all(|(has, least)| has >= least)
 }
 
 /// What a plan sets each pool to in the end, now and at boot.
@@ -625,7 +715,8 @@ fn healed(
         let mut fewer = taken.clone();
         let step = fewer.remove(left_out);
         if let Ok(other) = take_all(machine, &fewer) {
-            let does = is_worse(&statuses(&other), &wanted).is_none();
+            let does =
+                is_worse(&statuses(&other), &wanted).is_none() && holds_as_much(&other, &after);
             ensure!(!does, "the runbook has too much: {step:?} of {steps:?}");
         }
     }
