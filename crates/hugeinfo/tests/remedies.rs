@@ -385,9 +385,36 @@ fn only_a_pool_that_was_made_larger_is_set_back() {
         said(&[Step::Stop, set(2 * MB, 0), set(GB, 2), Step::Start]),
         "stop PostgreSQL; sysctl -w vm.nr_hugepages=0; \
          echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; \
-         if nr_hugepages reads less than that, \
-         set it back: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; \
+         if nr_hugepages reads less than was written, \
+         first set it back: echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages; \
          start PostgreSQL"
+    );
+}
+
+#[test]
+fn a_server_that_insists_on_huge_pages_is_told_to_try() {
+    let steps = [
+        Step::Stop,
+        Step::SetPool {
+            page_bytes: 2 * MB,
+            node: None,
+            pages: 20_480,
+        },
+        Step::Start,
+    ];
+    let said = |machine: &Machine| words::remedy(machine, &steps).expect("steps");
+    let on = scene(|m| {
+        m.fall_back(0);
+        m.waits(|next| {
+            next.huge_pages = HugePages::On;
+            next.shared_memory_bytes = 40 * GB;
+        });
+    });
+    assert_eq!(
+        said(&on.machine()),
+        "stop PostgreSQL; sysctl -w vm.nr_hugepages=20480; \
+         if nr_hugepages reads less than 20480, first set it back: sysctl -w vm.nr_hugepages=0, \
+         and in postgresql.auto.conf: huge_pages = 'try'; start PostgreSQL"
     );
 }
 
@@ -498,7 +525,7 @@ fn n05_memory_has_to_be_available() {
         Status::Warning,
         "4096 too few",
         Some(
-            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL",
+            "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; if nr_hugepages reads less than 4096, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL",
         ),
     );
     // It is not, and is not asked for once more.
@@ -530,7 +557,7 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
         m.needs(40 * GB);
         m.asked(20_480);
     };
-    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
+    let stop = "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than 20480, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     expect(
         "huge_pages",
         |m| {
@@ -556,7 +583,8 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
         },
         Status::Warning,
         "need 20552",
-        Some(&stop.replace("20480", "20552")),
+        // What its neighbour lacks is none of its own.
+        Some(&stop.replace("nr_hugepages=20480", "nr_hugepages=20552")),
     );
     assert_eq!(setting(beyond), stop);
     expect(

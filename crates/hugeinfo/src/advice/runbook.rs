@@ -178,7 +178,7 @@ fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
         if step == Step::Start
             && let Some(back) = words::way_back(machine, &steps[..number])
         {
-            why = format!("{why}; if nr_hugepages reads less than was written, first {back}");
+            why = format!("{why}; {back}");
         }
         rows.push(Row {
             place: words::place(&step),

@@ -80,7 +80,7 @@ table! { huge_pages;
         => "echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=4096; then restart PostgreSQL";
     "RAM holds it only without the segment" |m| { m.fall_back(0); m.needs(40 * GB) }
         Warning "20480 too few"
-        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
+        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than 20480, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     "RAM does not hold it with anything else"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 too few"

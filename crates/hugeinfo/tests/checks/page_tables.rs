@@ -25,7 +25,7 @@ table! { page_tables;
     "few connections" |_| {} Ok;
     "the published machine" |m| { published(m); each(m, 312 * MB) }
         Warning "page tables of 81 processes take 24 GB, on huge pages of 2 MB they would take 2924 MB; the main segment has 138 GB, the host 256 GB RAM"
-        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=70656; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
+        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=70656; if nr_hugepages reads less than 70656, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     "the same, young" |m| { published(m); each(m, MB) } Ok "take 81 MB, on huge pages of 2 MB they would take 41 MB;";
     "small against RAM, large against the segment" |m| { m.fall_back(537); m.ram(256 * GB); each(m, 3 * MB) }
         Warning "take 241 MB, on huge pages of 2 MB they would take 73 MB" => "restart PostgreSQL";

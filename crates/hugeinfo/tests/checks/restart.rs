@@ -34,7 +34,7 @@ table! { restart;
         => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
     "RAM holds the pool only without the segment" |m| { m.fall_back(0); m.needs(40 * GB) }
         Warning "20480 too few"
-        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than that, set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
+        => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than 20480, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";
     "RAM does not hold it with anything else"
         |m| { m.fall_back(0); m.needs(62 * GB); m.around.shared_buffers_bytes = 60 * GB }
         Warning "31744 too few"

@@ -3,11 +3,14 @@
 mod boot;
 mod figures;
 mod obstacle;
+mod remedy;
 mod restored;
 mod steps;
+mod way_back;
 
 pub use figures::{huge_pages, human, list};
 pub(crate) use obstacle::explain;
+pub use remedy::remedy;
 pub use restored::too_low;
-pub(crate) use steps::way_back;
-pub use steps::{Place, command, data, is_disruptive, place, remedy, why};
+pub use steps::{Place, command, data, is_disruptive, place, why};
+pub(crate) use way_back::way_back;

@@ -142,7 +142,7 @@ pub fn command(machine: &Machine, step: &Step) -> String {
     }
 }
 
-fn change(name: &str, value: &str, by: &By) -> String {
+pub(super) fn change(name: &str, value: &str, by: &By) -> String {
     let value = value.trim();
     // SQL reads no octal numbers, and settings do.
     let is_number = value == "0"
@@ -318,65 +318,6 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         }
         Step::Decide(_) => "no safe step can do it".to_owned(),
     }
-}
-
-/// All steps of a remedy in one line. `None`: there is nothing to do.
-pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for (at, step) in steps.iter().enumerate() {
-        if *step == Step::Start
-            && let Some(back) = way_back(machine, &steps[..at])
-        {
-            parts.push(format!("if nr_hugepages reads less than that, {back}"));
-        }
-        let command = command(machine, step);
-        parts.push(match step {
-            Step::Restart if !parts.is_empty() => format!("then {command}"),
-            _ => command,
-        });
-    }
-    let limits_groups = |step: &Step| matches!(step, Step::RaiseLimit { .. });
-    if let Some(last) = steps.iter().rposition(limits_groups) {
-        let outside = "in Kubernetes raise the pod's limit on huge pages instead";
-        parts.insert(last + 1, outside.to_owned());
-    }
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// What undoes the pools that were made larger while the server is down; those that were made
-/// smaller stay so, since it needs their memory. Nobody knows before how many pages
-/// the kernel finds, and `sysctl -w` shows what was asked for: a server that falls back beside a
-/// pool that took the memory for nothing may find too little. `None`: none were.
-pub(crate) fn way_back(machine: &Machine, before_start: &[Step]) -> Option<String> {
-    let stop = before_start.iter().rposition(|step| *step == Step::Stop)?;
-    let set = before_start[stop..].iter().rev();
-    let back: Vec<String> = set
-        .filter_map(|step| {
-            let Step::SetPool {
-                page_bytes,
-                node,
-                pages,
-            } = *step
-            else {
-                return None;
-            };
-            let had = match node {
-                None => machine.pool(page_bytes)?.persistent(),
-                Some(number) => {
-                    let nodes = machine.nodes()?.ok()?;
-                    let node = nodes.iter().find(|node| node.number == number)?;
-                    node.part(page_bytes)?.counters?.persistent()
-                }
-            };
-            let step = Step::SetPool {
-                page_bytes,
-                node,
-                pages: had,
-            };
-            (pages > had).then(|| command(machine, &step))
-        })
-        .collect();
-    (!back.is_empty()).then(|| format!("set it back: {}", back.join(" && ")))
 }
 
 /// All steps of a remedy for programs.
