@@ -207,10 +207,11 @@ fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     })
 }
 
-/// Enough processes to tell how much of the segment has been touched: the checkpointer is one of
-/// the first that the postmaster starts.
+/// Enough processes to tell how much of the segment has been touched. The checkpointer is one of
+/// the first that the postmaster starts; what is only read, backends touch alone, and those that
+/// have been there longest the most.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
-    const MOST: usize = 8;
+    const MOST: usize = 32;
     let parent = postgres::processes::parent_pid();
     let mut buffer = Vec::new();
     let mut figures = Vec::new();
