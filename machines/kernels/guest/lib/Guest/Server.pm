@@ -18,7 +18,7 @@ our @EXPORT = qw(placed start try_start restart stop is_up postmaster family why
 my $HOME = '/tmp/server';
 my $DATA = "$HOME/data";
 my $LOG = "$HOME/log";
-my ($base_conf, %settings, %place, $postmaster);
+my ($base_conf, %settings, %place, $postmaster, @others);
 my ($psql, $to, $from);
 
 # The programs of the PostgreSQL for which the extension was built.
@@ -73,6 +73,7 @@ sub _launch
 	}
 	waitpid $pid, 0;
 	undef $postmaster;
+	@others = ();
 	return 0 if $?;
 	($postmaster) = slurp("$DATA/postmaster.pid") =~ /^(\d+)/;
 	return 1;
@@ -167,12 +168,14 @@ sub another_session
 		exec "$BIN/psql", qw(-X -q -o /dev/null -h), $HOME, '-c', $sql, '-c', 'SELECT pg_sleep(86400)', 'postgres'
 		  or POSIX::_exit(127);
 	}
+	my $known = join ',', @others;
 	my $found;
-	until ($found = value(q(SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep')))
+	until ($found = value("SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep' AND pid <> ALL ('{$known}')"))
 	{
 		die "$sql: failed\n" if waitpid($pid, POSIX::WNOHANG());
 		sleep 1;
 	}
+	push @others, $found;
 	return $found;
 }
 
