@@ -31,6 +31,23 @@ replace() { # DIRECTORY
     rm -rf "$1.old"
 }
 
+# Younger than its base, and made as it would be made today.
+is_young() { # SYSTEM SUITE SCRIPT
+    [ "$1" -nt "$cache/$2/base.tar" ] && cmp -s "$3" "$1/made-by"
+}
+
+# The cargo-pgrx of this machine will often do, and saves minutes.
+share_pgrx() { # SUITE SYSTEM
+    local built
+    for built in "${cache%/*}"/cargo-pgrx-*; do
+        # None, if the user has one elsewhere.
+        [[ -e $built && ! -e "$cache/$1/cargo-pgrx/${built##*/}" ]] || continue
+        # What is interrupted has another name.
+        cp -a "$built" "$2/var/tmp/pgrx"
+        mv "$2/var/tmp/pgrx" "$cache/$1/cargo-pgrx/${built##*/}"
+    done
+}
+
 # For what adds to a kept system. Links will do for what dpkg replaces. Into files of these two,
 # packages also write.
 copy_beside() { # DIRECTORY

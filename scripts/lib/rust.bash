@@ -77,3 +77,13 @@ choose_pgrx() {
     PATH=$pgrx_home/bin:$PATH
     pgrx_will_do
 }
+
+# In a place of its own: the user may have another version. Not optimized: it compiles in half the
+# time, and has little to do.
+install_pgrx() {
+    say "setup: cargo install cargo-pgrx $required_pgrx into $pgrx_home"
+    CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --locked cargo-pgrx --version "=$required_pgrx" --root "$pgrx_home" \
+        --target-dir "$pgrx_home/build"
+    rm -rf "$pgrx_home/build"
+    choose_pgrx || die "setup: cargo-pgrx $required_pgrx does not answer from $pgrx_home"
+}
