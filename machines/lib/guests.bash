@@ -40,6 +40,7 @@ memory() { printf -- '-object memory-backend-ram,id=memory%d,size=%dM ' "$1" "$2
 # shellcheck disable=SC2034 # the scripts use it
 two_large="$(memory 0 2048)$(memory 1 2048)-numa node,memdev=memory0,cpus=0 -numa node,memdev=memory1,cpus=1"
 
+is_skipped=''
 # How a kernel is booted.
 boot=(machines/kernels/boot)
 
@@ -47,7 +48,14 @@ boot=(machines/kernels/boot)
 situation() { # NAME TITLE PROGRAM [ARGUMENT…]
     [ -z "$is_chosen" ] || return 0
     is_wanted "$1" "$1" "${names[@]}" || return 0
-    local log=$logs/$version-$1.log start=$SECONDS status=0 count title
+    local log=$logs/$version-$1.log start=$SECONDS status=0 count title left
+    left=$(awk '$1 == "MemAvailable:" {print int($2 / 1024)}' /proc/meminfo)
+    if ((left < ${MEMORY:-2048})); then
+        say "skipped: $version, $2: it takes ${MEMORY:-2048} MB of memory, and $left MB are available"
+        # shellcheck disable=SC2034 # the scripts use it
+        is_skipped=yes
+        return
+    fi
     run_job "${boot[@]}" "$kernel" "$workspace" "$log" "${@:3}" || status=$?
     count=$(grep -c '^ok ' "$log") || status=1
     ! grep -qa '^not ok ' "$log" || status=1
