@@ -86,7 +86,11 @@ is_kept() { # SUITE
 }
 
 has_ubuntu() { # SUITE
-    is_kept "$1" || wget --quiet --tries=1 --timeout=20 --spider "$ubuntu_mirror/dists/$1/Release"
+    is_kept "$1" || answers "$ubuntu_mirror" "$1"
+}
+
+answers() { # MIRROR SUITE
+    wget --quiet --tries=1 --timeout=20 --spider "$1/dists/$2/Release"
 }
 
 # Ubuntu's keys, from the first release of Debian that has them.
