@@ -175,10 +175,8 @@ fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
             }
         });
         let mut why = words::why(&at, &step);
-        if step == Step::Start
-            && let Some(back) = words::way_back(machine, &steps[..number])
-        {
-            why = format!("{why}; {back}");
+        if let Some(first) = words::before(machine, &steps[..number], &step) {
+            why = format!("{why}; {first}");
         }
         rows.push(Row {
             place: words::place(&step),

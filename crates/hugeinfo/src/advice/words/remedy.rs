@@ -1,17 +1,13 @@
 //! A remedy in words.
 
-use super::{steps::command, way_back::way_back};
+use super::{before_start, steps::command};
 use crate::model::{machine::Machine, step::Step};
 
 /// All steps of a remedy in one line. `None`: there is nothing to do.
 pub fn remedy(machine: &Machine, steps: &[Step]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
-        if *step == Step::Start
-            && let Some(back) = way_back(machine, &steps[..at])
-        {
-            parts.push(back);
-        }
+        parts.extend(before_start::before(machine, &steps[..at], step));
         let command = command(machine, step);
         parts.push(match step {
             Step::Restart if !parts.is_empty() => format!("then {command}"),
