@@ -7,15 +7,7 @@ pub(crate) fn shortest(steps: Vec<Step>, ends_well: impl Fn(&[Step]) -> bool) ->
     if !ends_well(&steps) {
         return None;
     }
-    let mut steps = steps;
-    // What could not be left out may well be once another step is.
-    loop {
-        let well = fewer(&steps).find(|fewer| ends_well(fewer));
-        match well {
-            Some(fewer) => steps = fewer,
-            None => break,
-        }
-    }
+    let steps = without_needless(steps, &ends_well);
     // What need not be done while the server is down is done before.
     if steps.contains(&Step::Stop) {
         let mut joined = steps.clone();
@@ -24,10 +16,21 @@ pub(crate) fn shortest(steps: Vec<Step>, ends_well: impl Fn(&[Step]) -> bool) ->
             *step = Step::Restart;
         }
         if ends_well(&joined) {
-            steps = joined;
+            return Some(without_needless(joined, &ends_well));
         }
     }
     Some(steps)
+}
+
+/// What could not be left out may well be once another step is.
+fn without_needless(mut steps: Vec<Step>, ends_well: impl Fn(&[Step]) -> bool) -> Vec<Step> {
+    loop {
+        let well = fewer(&steps).find(|fewer| ends_well(fewer));
+        match well {
+            Some(fewer) => steps = fewer,
+            None => return steps,
+        }
+    }
 }
 
 /// Each try costs as much as there are nodes. Of more of their steps than that the first so many
