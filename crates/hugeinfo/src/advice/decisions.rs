@@ -301,16 +301,8 @@ fn beyond_this_host(aimed: &Machine) -> Option<Decision> {
     if let Some(decision) = too_large_for(aimed, pool, pages, need.others) {
         return Some(decision);
     }
-    if let Some(most_pages) = shares::most_on_allowed(aimed, page_bytes)
-        && need.own > most_pages
-    {
-        let too_much = (need.own - most_pages).saturating_mul(page_bytes);
-        return Some(Decision::BeyondNodes {
-            to_bytes: lowered(aimed, too_much),
-            pages: need.own,
-            most_pages,
-            page_bytes,
-        });
+    if let Some(decision) = beyond_nodes(aimed, page_bytes, need.own) {
+        return Some(decision);
     }
     if all.neighbours > need.neighbours {
         return Some(Decision::FewerServers {
@@ -319,6 +311,19 @@ fn beyond_this_host(aimed: &Machine) -> Option<Decision> {
         });
     }
     missing_memory(aimed, page_bytes, pages)
+}
+
+/// Why the nodes that the server may use cannot give it that many pages. `None`: they can, as far as
+/// is known.
+pub(crate) fn beyond_nodes(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Decision> {
+    let most_pages = shares::most_on_allowed(machine, page_bytes)?;
+    let too_many = pages.checked_sub(most_pages).filter(|&pages| pages > 0)?;
+    Some(Decision::BeyondNodes {
+        to_bytes: lowered(machine, too_many.saturating_mul(page_bytes)),
+        pages,
+        most_pages,
+        page_bytes,
+    })
 }
 
 /// What the pool lacks to grow to this many pages, with what the server gives back while it is

@@ -20,7 +20,7 @@ use crate::{
         take::{Trouble, take_all},
     },
     server::{
-        facts::{HugePages, Server, SharedMemoryType},
+        facts::{AllowedNodes, HugePages, Server, SharedMemoryType},
         setting::SettingSource,
     },
 };
@@ -32,10 +32,13 @@ pub(crate) fn pools(machine: &Machine) -> Vec<Vec<Step>> {
         let on_nodes = parts.on_nodes(machine);
         // Nothing that changes the machine as it runs.
         plans.push(parts.at_boot.clone());
+        // New pages on other nodes are of no use to the server.
+        let is_bound = matches!(machine.facts.allowed_nodes, AllowedNodes::Only(_));
+        let on_all =
+            Some(&parts).filter(|all| !is_bound || all.compact.is_none() || on_nodes.is_none());
         let ways = [Parts::while_it_runs, Parts::with_restart, Parts::with_stop];
         for way in ways {
-            plans.push(way(&parts));
-            plans.extend(on_nodes.as_ref().map(way));
+            plans.extend(on_all.into_iter().chain(&on_nodes).map(way));
         }
     }
     // Another size, of which there are enough pages already.
@@ -130,6 +133,8 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         candidates.push(on_the_way(way(&parts)));
         candidates.extend(on_nodes.as_ref().map(|parts| on_the_way(way(parts))));
     }
+    // What the pool has besides may have to stay.
+    candidates.push(on_the_way(vec![Step::Restart]));
     let found = candidates
         .iter()
         .find_map(|steps| shortest(steps.clone(), ends_there));
@@ -422,8 +427,7 @@ pub(crate) fn on_nodes(machine: &Machine) -> Vec<Step> {
         return Vec::new();
     };
     let mut shares = shares::of_existing(machine, page_bytes).unwrap_or_default();
-    // What grows first, so that the pool is never smaller than it was.
-    shares.sort_by_key(Share::shrinks);
+    shares.sort_by_key(Share::turn);
     let shares = shares.into_iter().filter(|share| share.has != share.fair);
     set_on_nodes(machine, page_bytes, shares)
 }

@@ -40,7 +40,9 @@ fn as_far_as_seen(machine: &Machine, pool: &Pool) -> Option<Vec<Step>> {
     // What sets up a pool at boot spreads it over all nodes.
     let is_bound = matches!(machine.facts.allowed_nodes, AllowedNodes::Only(_));
     let boot = next_boot::set(machine, pool.page_bytes, pages).filter(|_| !is_bound);
-    if let Some(decision) = decisions::too_large_for(machine, pool, pages, need.others) {
+    let beyond = decisions::too_large_for(machine, pool, pages, need.others)
+        .or_else(|| decisions::beyond_nodes(machine, pool.page_bytes, need.own));
+    if let Some(decision) = beyond {
         return Some(vec![Step::Decide(decision)]);
     }
     let look_for_hidden = |pages| {

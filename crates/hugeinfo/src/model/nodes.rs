@@ -53,11 +53,15 @@ pub fn shortfall(machine: &Machine, pool: &Pool, required: u64) -> Option<u64> {
     let surplus = sum(|node| node.surplus);
     let own = own_pages(&machine.facts, pool.page_bytes)?;
     // What the server gives back is free again on these nodes as far as it has been touched, and
-    // how much that is can only be narrowed down. On a node with surplus pages it ceases to exist
-    // (mm/hugetlb.c `free_huge_folio`).
-    let missing = |touched: u64| required.saturating_sub(free.saturating_add(touched));
+    // how much that is can only be narrowed down. On a node with surplus pages these cease to exist
+    // instead, also for what it has not touched (mm/hugetlb.c `free_huge_folio`,
+    // `return_unused_surplus_pages`).
+    let missing = |given_back: u64| required.saturating_sub(free.saturating_add(given_back));
     let touched = own.saturating_sub(pool.reserved).min(used);
-    let at_worst = missing(touched.saturating_sub(surplus));
+    let left = free
+        .saturating_add(touched)
+        .saturating_sub(surplus.min(own));
+    let at_worst = required.saturating_sub(left);
     let at_best = missing(own.min(used));
     match (at_best, at_worst) {
         (_, 0) => Some(0),

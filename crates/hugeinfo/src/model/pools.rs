@@ -51,6 +51,14 @@ pub struct Rules {
     pub frees_beside_surplus: bool,
 }
 
+impl Rules {
+    /// Those that make more pages than were asked for.
+    pub const BEFORE_6_15: Self = Self {
+        spares_other_nodes: false,
+        frees_beside_surplus: false,
+    };
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {

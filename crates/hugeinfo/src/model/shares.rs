@@ -1,6 +1,8 @@
 //! What each NUMA node should have of a pool: as much of it as it has of the memory. Whoever
 //! spreads pages over nodes asks here.
 
+use std::cmp::Reverse;
+
 use crate::{
     linux::{hugepages::Pool, numa::node::NodeCounters},
     model::{
@@ -20,11 +22,19 @@ pub struct Share {
     pub has: u64,
     /// Pages that would be its share.
     pub fair: u64,
+    /// Of the pages that it has besides, surplus ones.
+    pub surplus: u64,
     /// Whether its memory has no room for more now.
     pub is_full: bool,
 }
 
 impl Share {
+    /// What grows comes first, so that the pool is never smaller than it was; before it what makes
+    /// surplus pages persistent, which before Linux 6.15 count when another node is set.
+    pub(crate) fn turn(&self) -> (bool, Reverse<u64>) {
+        (self.shrinks(), Reverse(self.surplus))
+    }
+
     /// Whether the node would have less than it has.
     pub(crate) fn shrinks(&self) -> bool {
         self.fair < self.has
@@ -52,6 +62,7 @@ impl Part {
             node: self.node,
             has: self.persistent(),
             fair,
+            surplus: self.counters.surplus,
             is_full: fair >= self.most_now(),
         }
     }
@@ -140,7 +151,7 @@ fn spread(pages: u64, parts: &[(&Part, u64)], most: impl Fn(&Part) -> u64) -> Ve
 /// room now. `None`: nodes cannot be seen.
 pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> {
     let parts = parts(machine, page_bytes)?;
-    let kept = kept(&parts, machine, page_bytes);
+    let kept = kept(machine, page_bytes);
     let allowed: Vec<&Part> = parts.iter().filter(|part| part.is_allowed).collect();
     let floor = |part: &&Part| kept(part).min(part.persistent());
     let with_floors: Vec<(&Part, u64)> = allowed.iter().map(|part| (*part, floor(part))).collect();
@@ -150,37 +161,33 @@ pub(crate) fn of_existing(machine: &Machine, page_bytes: u64) -> Option<Vec<Shar
     Some(shares.map(|(part, fair)| part.share(fair)).collect())
 }
 
-/// Pages that others may have on a node, and that stay there: what they use, and what they may have
-/// been promised, perhaps as servers that may use no other node.
-fn kept(parts: &[Part], machine: &Machine, page_bytes: u64) -> impl Fn(&Part) -> u64 + use<> {
+/// Pages that others may have on a node, and that stay there: what they use, surplus pages as well,
+/// which become persistent before any page is added; and what they may have been promised, perhaps
+/// as servers that may use no other node. Such a promise is a free page of that node.
+fn kept(machine: &Machine, page_bytes: u64) -> impl Fn(&Part) -> u64 + use<> {
     let own = own_pages(&machine.facts, page_bytes).unwrap_or(0);
     let pool = machine.pool(page_bytes);
-    let reserved = pool.map_or(0, |pool| pool.reserved);
-    let promised = reserved.min(of_others(parts, machine, page_bytes));
+    let (reserved, committed) = pool.map_or((0, 0), |pool| (pool.reserved, pool.committed()));
+    let promised = reserved.min(committed.saturating_sub(own));
     move |part| {
-        // On a node that the server may use, surplus pages of others have to become persistent
-        // before any page is added for it.
-        let (own, most) = if part.is_allowed {
-            (own, part.counters.total)
-        } else {
-            (0, part.persistent())
-        };
+        let own = if part.is_allowed { own } else { 0 };
         let used = part.used().saturating_sub(own);
-        used.saturating_add(promised).min(most)
+        used.saturating_add(promised.min(part.counters.free))
     }
 }
 
-/// Pages that others have on the nodes that the server may use, and those that they were promised
-/// anywhere. On which of the nodes, nobody tells.
+/// Pages that others may have on the nodes that the server may use, with those that they were
+/// promised. On which of the nodes, nobody tells.
 fn of_others(parts: &[Part], machine: &Machine, page_bytes: u64) -> u64 {
     let own = own_pages(&machine.facts, page_bytes).unwrap_or(0);
     let committed = machine.pool(page_bytes).map_or(0, Pool::committed);
-    let elsewhere: u64 = parts
-        .iter()
-        .filter(|part| !part.is_allowed)
-        .map(Part::used)
-        .sum();
-    committed.saturating_sub(own).saturating_sub(elsewhere)
+    let (allowed, elsewhere): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_allowed);
+    let all = allowed.into_iter().map(|part| part.counters.total).sum();
+    let elsewhere = elsewhere.into_iter().map(Part::used).sum();
+    committed
+        .saturating_sub(elsewhere)
+        .min(all)
+        .saturating_sub(own)
 }
 
 /// The pool that the next start needs, as [`of`].
@@ -194,7 +201,7 @@ pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> 
 }
 
 /// The pool that is needed, with this server's part on the nodes that it may use, and the rest on
-/// all: the nodes that get more first, then those that get less. `None`: there is one node, or
+/// all: in the order in which they are set. `None`: there is one node, or
 /// nodes cannot be seen.
 pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share>> {
     let page_bytes = pool.page_bytes;
@@ -202,7 +209,7 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
     if parts.len() < 2 {
         return None;
     }
-    let kept = kept(&parts, machine, page_bytes);
+    let kept = kept(machine, page_bytes);
     let more = |pages: u64, floors: &[(&Part, u64)]| {
         let all: u64 = floors.iter().map(|(_, pages)| pages).sum();
         spread(all.saturating_add(pages), floors, |part| {
@@ -226,7 +233,7 @@ pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share
         .map(|((part, _), fair)| part.share(fair))
         .filter(|share| share.has != share.fair)
         .collect();
-    shares.sort_by_key(Share::shrinks);
+    shares.sort_by_key(Share::turn);
     Some(shares)
 }
 
@@ -237,15 +244,18 @@ pub(crate) fn most_on_allowed(machine: &Machine, page_bytes: u64) -> Option<u64>
         return None;
     };
     let parts = parts(machine, page_bytes)?;
-    let allowed = parts.iter().filter(|part| part.is_allowed);
-    let (most, used) = allowed.fold((0u64, 0u64), |(most, used), part| {
-        (
-            most.saturating_add(part.most(page_bytes)),
-            used.saturating_add(part.used()),
-        )
-    });
+    let allowed: Vec<&Part> = parts.iter().filter(|part| part.is_allowed).collect();
+    if allowed.is_empty() {
+        return None;
+    }
+    let (most, used) = allowed
+        .into_iter()
+        .fold((0u64, 0u64), |(most, used), part| {
+            (
+                most.saturating_add(part.most(page_bytes)),
+                used.saturating_add(part.used()),
+            )
+        });
     let own = own_pages(&machine.facts, page_bytes)?;
-    let pool = machine.pool(page_bytes)?;
-    let touched = own.saturating_sub(pool.reserved);
-    Some(most.saturating_sub(used.saturating_sub(touched)))
+    Some(most.saturating_sub(used.saturating_sub(own)))
 }

@@ -1,6 +1,6 @@
 //! What a step does to a machine, and whether it does harm.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap};
 
 use crate::{
     linux::{
@@ -18,7 +18,7 @@ use crate::{
         need::own_pages,
         node_memory::{self, SPARE_PERCENT},
         nodes,
-        pools::{self, Pool},
+        pools::{self, Pool, Resized, Rules},
         step::{By, Counts, Planned, Service, Setting, Step, Waits},
         touched::Bounds,
     },
@@ -272,16 +272,27 @@ impl Machine {
         let before = self.pool(page_bytes).ok_or(Trouble::Refused)?.clone();
         let mut model = self.model_of(&before);
         let promised = self.promised_to_others(&before);
+        let own = own_pages(&self.facts, page_bytes).unwrap_or(0);
+        let free_for_server = self.free_for_server(&model);
         let least: Vec<u64> = model
             .nodes
             .iter()
             .map(|node| node.free.min(promised))
             .collect();
-        let done = match node {
-            None => model.set(pages),
-            Some(number) => model
-                .set_on_node(number, pages)
-                .map_err(|_| Trouble::Refused)?,
+        let (done, more) = match node {
+            None => (model.set(pages), 0),
+            Some(number) => {
+                let mut before_6_15 = model.clone();
+                before_6_15.rules = Rules::BEFORE_6_15;
+                let set = |model: &mut Pool| {
+                    let done = model.set_on_node(number, pages);
+                    done.map_err(|_| Trouble::Refused)
+                };
+                let (done, worse) = (set(&mut model)?, set(&mut before_6_15)?);
+                let more = before_6_15.total().saturating_sub(model.total());
+                let missing = done.missing.max(worse.missing);
+                (Resized { missing, ..done }, more)
+            }
         };
         let less = Err(Trouble::Less {
             missing: done.missing,
@@ -291,6 +302,10 @@ impl Machine {
         if nodes.len() > 1 && nodes.any(|(node, least)| node.free < least) {
             return Err(Trouble::Harm(Harm::TakesPromised));
         }
+        // The same of its own, all of which may be among those that are promised.
+        if self.free_for_server(&model) < free_for_server.min(own.min(before.reserved)) {
+            return Err(Trouble::Harm(Harm::Armed));
+        }
         if !self.is_compacted && done.fresh > self.ready_pages(node, page_bytes) {
             return less;
         }
@@ -298,9 +313,10 @@ impl Machine {
         let pools_before = self.pools_bytes();
         self.write_back(&model);
         let pools_after = self.pools_bytes();
-        // With what the nodes do not give: they lack it where the host does.
+        // With what the nodes do not give: they lack it where the host does. And with what an older
+        // kernel would make besides.
         let grown = pools_after
-            .saturating_add(done.missing.saturating_mul(page_bytes))
+            .saturating_add(done.missing.saturating_add(more).saturating_mul(page_bytes))
             .saturating_sub(pools_before);
         let Some(around) = &mut self.around else {
             return if done.missing > 0 { less } else { Ok(()) };
@@ -332,6 +348,14 @@ impl Machine {
     /// its nodes lack some.
     fn at_hand(&self, page_bytes: u64) -> u64 {
         nodes::most_for_mapped(self, page_bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Free pages of the nodes that the server may use.
+    fn free_for_server(&self, pool: &Pool) -> u64 {
+        let allowed = &self.facts.allowed_nodes;
+        let nodes = pool.nodes.iter();
+        let nodes = nodes.filter(|node| allowed.allows(node.number) != Some(false));
+        nodes.map(|node| node.free).sum()
     }
 
     /// Whether the running server would have its huge pages again if it ended now by itself: it
@@ -492,14 +516,15 @@ impl Machine {
         }
     }
 
-    /// Where that many huge pages lie: on nodes that the server may use, then on any.
+    /// Where that many huge pages lie: on nodes that the server may use, then on any. Those with
+    /// surplus pages come first, since what is given back there ceases to exist.
     fn touched_on_nodes(&self, pool: &Pool, mut touched: u64) -> Vec<(u32, u64)> {
         let is_allowed = |number| self.facts.allowed_nodes.allows(number) != Some(false);
-        let (allowed, others): (Vec<_>, Vec<_>) =
-            pool.nodes.iter().partition(|node| is_allowed(node.number));
-        let nodes = allowed.into_iter().chain(others);
+        let mut nodes: Vec<&pools::Node> = pool.nodes.iter().collect();
+        nodes.sort_by_key(|node| (!is_allowed(node.number), Reverse(node.surplus)));
+        let nodes = nodes.into_iter();
         nodes
-            .map(|node: &pools::Node| {
+            .map(|node| {
                 let here = touched.min(node.total.saturating_sub(node.free));
                 touched -= here;
                 (node.number, here)
@@ -519,7 +544,7 @@ impl Machine {
             return;
         };
         let mut model = self.model_of(&pool);
-        // Touched at least is what is no longer reserved; the sums come out the same.
+        // Touched at least is what is no longer reserved.
         let touched = own.saturating_sub(pool.reserved);
         let parts = self.touched_on_nodes(&model, touched);
         Mapping::found(own, &parts, None).unmap(&mut model, &mut Groups::default());

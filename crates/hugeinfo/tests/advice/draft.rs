@@ -184,6 +184,10 @@ words! {
         segment_on_node: Option<u32> = None,
         /// This node has so many percent of its share of available memory, the others have more.
         crowded: Option<(usize, u64)> = None,
+        /// What lies on the last nodes first: 1 for surplus pages, 2 for own ones, 4 for others'.
+        turned: u64 = 0,
+        /// Surplus pages in use beside idle persistent ones.
+        extra: u64 = 0,
     }
 }
 
@@ -249,7 +253,12 @@ impl Draft {
         let others = kept.others + of_neighbours;
         let touched = (own * self.touched_percent).div_ceil(100);
         let committed = own + others + kept.promised;
-        let total = committed.max(kept.persistent);
+        let extra = if kept.page_mb == self.default_mb {
+            self.extra
+        } else {
+            0
+        };
+        let total = committed.max(kept.persistent) + extra;
         let surplus = total - kept.persistent;
         let all: u64 = self.nodes_gb.iter().sum();
         let mut left = total;
@@ -285,8 +294,16 @@ impl Draft {
             nodes[at].free += more;
             left -= more;
         }
+        let turned = self.turned;
         let mut take = |mut pages: u64, allowed_only: bool| {
-            for (at, node) in nodes.iter_mut().enumerate() {
+            let bit = if allowed_only { 2 } else { 4 };
+            for at in 0..count {
+                let at = if turned & bit != 0 {
+                    count - 1 - at
+                } else {
+                    at
+                };
+                let node = &mut nodes[at];
                 if !allowed_only || self.is_allowed(at) {
                     let here = pages.min(node.free);
                     node.free -= here;
@@ -299,9 +316,20 @@ impl Draft {
             return None;
         }
         let mut more = surplus;
-        for node in &mut nodes {
-            node.surplus = more.min(node.total);
+        for at in 0..count {
+            let at = if turned & 1 != 0 { count - 1 - at } else { at };
+            let node = &mut nodes[at];
+            node.surplus = more.min(node.total - node.free);
             more -= node.surplus;
+        }
+        // Free surplus pages are there for what is reserved.
+        if more > own - touched + kept.promised {
+            return None;
+        }
+        for node in &mut nodes {
+            let here = more.min(node.total - node.surplus);
+            node.surplus += here;
+            more -= here;
         }
         let pool = Pool {
             page_bytes: page,

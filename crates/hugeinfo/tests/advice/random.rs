@@ -287,5 +287,9 @@ fn draft(dice: &mut Dice) -> Draft {
         let node = usize::try_from(dice.below(u64::from(count))).expect("small");
         (node, dice.of(&[0, 5, 30, 60]))
     });
+    draft.turned = dice.below(8);
+    if count > 1 && dice.one_in(3) {
+        draft.extra = dice.below(need_kb / 2048 + 2);
+    }
     draft
 }

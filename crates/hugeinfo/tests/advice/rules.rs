@@ -299,24 +299,24 @@ fn counters(node: &Node, page_bytes: u64) -> NodeCounters {
     counters.expect("each node has memory")
 }
 
-/// Persistent pages that a start of the server can have for certain: what others leave, on its
-/// nodes.
+/// Pages that a start of the server can have for certain: what others leave, on its nodes. What it
+/// gives back may be surplus pages, which cease to exist.
 fn for_server(machine: &Machine, page_bytes: u64) -> u64 {
     let pool = machine.pool(page_bytes).expect("a pool");
     let own = own_pages(machine, page_bytes);
+    let others = (pool.total - pool.free + pool.reserved).saturating_sub(own);
+    let left = pool.total - pool.surplus.min(own);
+    let of_pool = left.saturating_sub(others);
     let AllowedNodes::Only(allowed) = &machine.facts.allowed_nodes else {
-        let others = (pool.total - pool.free + pool.reserved).saturating_sub(own);
-        return (pool.total - pool.surplus).saturating_sub(others);
+        return of_pool;
     };
     let touched = own.saturating_sub(pool.reserved);
     let allowed = allowed.iter().map(|node| counters(node, page_bytes));
-    let (persistent, used) = allowed.fold((0, 0), |(persistent, used), node| {
-        (
-            persistent + node.total - node.surplus,
-            used + node.total - node.free,
-        )
+    let (free, surplus) = allowed.fold((0, 0), |(free, surplus), node| {
+        (free + node.free, surplus + node.surplus)
     });
-    (persistent + touched).saturating_sub(used)
+    let of_nodes = (free + touched).saturating_sub(surplus.min(own));
+    of_nodes.min(of_pool)
 }
 
 /// Rule 2: no harm at any step.
