@@ -44,12 +44,14 @@ remove_swap() { # FILE
 
 # What has janitors of its own ends when they have. Another process may get its number.
 await_end() { # PROCESS, WHEN IT STARTED
+    # It had ended when that was asked.
+    [ -n "$2" ] || return 0
     while [ "$(started "$1")" = "$2" ]; do
         sleep 0.1
     done
 }
 
-# In ticks since boot; nothing if it has ended.
+# In ticks since boot; nothing if it has ended, also where its parent never asks how.
 started() { # PROCESS
-    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" {print $20}'
 }
