@@ -82,7 +82,8 @@ choose_pgrx() {
 # time, and has little to do.
 install_pgrx() {
     say "setup: cargo install cargo-pgrx $required_pgrx into $pgrx_home"
-    CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --locked cargo-pgrx --version "=$required_pgrx" --root "$pgrx_home" \
+    # --force: one that does not run counts as installed.
+    CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --locked --force cargo-pgrx --version "=$required_pgrx" --root "$pgrx_home" \
         --target-dir "$pgrx_home/build"
     rm -rf "$pgrx_home/build"
     choose_pgrx || die "setup: cargo-pgrx $required_pgrx does not answer from $pgrx_home"
