@@ -61,10 +61,11 @@ unpack_tools() {
             continue
         fi
         say "unpacking $package below target/tools"
-        directory=$(mktemp -d)
+        mkdir -p "$tools"
+        # Beside it, so that it comes there whole.
+        directory=$(mktemp -d -p "$tools" new.XXXXXX)
         (cd "$directory" && apt-get download -qq "$package" 2>/dev/null && dpkg-deb --extract ./*.deb root) ||
             die "setup: could not download the package $package"
-        mkdir -p "$tools"
         mv "$directory/root" "$tools/$package"
         rm -rf "$directory"
     done
