@@ -57,7 +57,8 @@ apt_install() { # PACKAGES…
     # busy with its own updates. No needrestart: it would restart servers whose libraries were
     # updated.
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
-        --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" </dev/null {lock}<&- || status=$?
+        --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 \
+        -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" </dev/null {lock}<&- || status=$?
 
     rm -f "$no_server"
     trap - EXIT INT TERM HUP
