@@ -90,7 +90,7 @@ for (@steps)
 {
 	told($_->{command});
 	if ($_->{command} =~ /^(?:sysctl|echo) /) { true(!system("$_->{command} >/dev/null"), "typed: $_->{command}") }
-	elsif ($_->{command} eq 'restart PostgreSQL') { true(restart(), $_->{command}) }
+	else { true($_->{command} eq 'restart PostgreSQL' && restart(), "typed: $_->{command}") }
 }
 same(pool($kb)->{total}, $need, 'pages in the pool');
 same(check_of('pool_filled')->{status}, 'ok', 'pool_filled');
