@@ -313,8 +313,8 @@ fn beyond_this_host(aimed: &Machine) -> Option<Decision> {
     missing_memory(aimed, page_bytes, pages)
 }
 
-/// Why the nodes that the server may use cannot give it that many pages. `None`: they can, as far as
-/// is known.
+/// Why the nodes that the server may use cannot give it that many pages. `None`: they can, as far
+/// as is known.
 pub(crate) fn beyond_nodes(machine: &Machine, page_bytes: u64, pages: u64) -> Option<Decision> {
     let most_pages = shares::most_on_allowed(machine, page_bytes)?;
     let too_many = pages.checked_sub(most_pages).filter(|&pages| pages > 0)?;
