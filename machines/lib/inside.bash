@@ -1,4 +1,10 @@
-# What a system in a directory needs of this machine, in a mount namespace of its own.
+# What a system in a directory needs of this machine, in a mount namespace of its own: what is
+# mounted in another one would be emptied with the directory.
+
+if [ /proc/self/ns/mnt -ef /proc/1/ns/mnt ]; then
+    echo "==> $0: only in a mount namespace of its own" >&2
+    exit 1
+fi
 
 # The kernel's file systems. The pools of huge pages are the host's.
 mount_kernel() { # ROOT

@@ -3,7 +3,7 @@
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/machines
 # A place for a whole system. On some machines /tmp is in memory, where it would take gigabytes.
-export TMPDIR=/var/tmp
+export TMPDIR=${HUGEINFO_SYSTEMS:-/var/tmp}
 
 # A minimal system that finds its packages, and keeps them.
 unpack_base() { # SUITE ROOT
@@ -19,11 +19,22 @@ unpack_base() { # SUITE ROOT
     echo 'APT::Keep-Downloaded-Packages "true";' >"$2/etc/apt/apt.conf.d/keep"
     # A system that is thrown away needs no fsync.
     echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe"
-    cp -L /etc/resolv.conf "$2/etc/"
-    cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$2/etc/host-ca.crt"
+    share_network "$2"
 }
 
-# What is kept is made anew beside it, and gives way to what is whole.
+# How this machine finds and trusts others today.
+share_network() { # ROOT
+    cp -L /etc/resolv.conf "$1/etc/"
+    cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$1/etc/host-ca.crt"
+}
+
+# What is kept is made anew beside it, and gives way to what is whole. A run that was killed in
+# between is gone on from.
+remove_new() { # DIRECTORY
+    [ -e "$1" ] || [ ! -e "$1.old" ] || mv -T "$1.old" "$1"
+    rm -rf "$1".{new,old}
+}
+
 replace() { # DIRECTORY
     rm -rf "$1.old"
     [ ! -e "$1" ] || mv -T "$1" "$1.old"
@@ -49,11 +60,13 @@ share_pgrx() { # SUITE SYSTEM
 }
 
 # For what adds to a kept system. Links will do for what dpkg replaces. Into files of these two,
-# packages also write.
+# packages also write, and dpkg takes all rights from a setuid file before it replaces it.
 copy_beside() { # DIRECTORY
     cp -al "$1" "$1.new"
     rm -r "$1.new"/{etc,var}
     cp -a "$1"/{etc,var} "$1.new/"
+    (cd "$1" && find . -xdev -type f -perm /7000 -exec cp -a --parents --remove-destination -t "$1.new" {} +)
+    share_network "$1.new"
 }
 
 is_ubuntu() { [[ $1 = @(noble|resolute) ]]; }

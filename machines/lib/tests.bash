@@ -10,11 +10,14 @@ skip() {
 
 # Installs what it takes to make a system: PACKAGE COMMAND for each further one.
 can_make_systems() { # [PACKAGE COMMAND]…
-    local missing=()
+    local missing=() options
     ((EUID == 0)) || skip "only root can make systems"
     command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
     pool_settable || skip "$pool/nr_hugepages may not be written here"
     has_room
+    options=$(findmnt --noheadings --output OPTIONS --target "$TMPDIR")
+    [[ ,$options, != *,@(noexec|nodev),* ]] ||
+        skip "$TMPDIR is mounted with noexec or nodev: name another directory, as in HUGEINFO_SYSTEMS=/srv"
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
     set -- debootstrap debootstrap "$@"
     while (($#)); do
