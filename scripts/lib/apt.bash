@@ -47,8 +47,6 @@ apt_install() { # PACKAGES…
         say "waiting for another run of apt to end"
         flock "$lock"
     fi
-    # It gets the lock when this run has ended, even by kill -9.
-    setsid flock "${no_server%/*}" rm -f "$no_server" {lock}<&- >/dev/null 2>&1 </dev/null &
     trap 'rm -f "$no_server"' EXIT
     trap 'exit 1' INT TERM HUP
     echo 'create_main_cluster = false' >"$no_server"
