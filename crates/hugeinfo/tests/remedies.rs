@@ -1687,6 +1687,25 @@ fn a_plan_that_is_too_large_is_told_what_fits() {
 }
 
 #[test]
+fn a_plan_that_insists_on_huge_pages_says_what_memory_is_short_of() {
+    let machine = scene(|m| {
+        m.asked(537);
+        m.available = Some(8 * GB);
+    })
+    .machine();
+    let of = |huge_pages| {
+        let next = Server {
+            shared_memory_bytes: 20 * GB,
+            huge_pages,
+            ..machine.facts.server.clone()
+        };
+        commands(&machine, &plan(&[("shared_buffers", "18GB", Ok(next))]))
+    };
+    assert_eq!(of(HugePages::On), of(HugePages::Try));
+    assert!(of(HugePages::On)[0].starts_with("free 12 GB of memory first"));
+}
+
+#[test]
 fn nodes_that_are_too_small_are_named_with_what_they_can_have() {
     let machine = scene(|m| {
         m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);

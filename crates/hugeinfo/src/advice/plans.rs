@@ -133,11 +133,11 @@ pub(crate) fn to(machine: &Machine, plan: &Planned) -> Result<Vec<Step>, Decisio
         candidates.push(on_the_way(way(&parts)));
         candidates.extend(on_nodes.as_ref().map(|parts| on_the_way(way(parts))));
     }
-    // What the pool has besides may have to stay.
-    candidates.push(on_the_way(vec![Step::Restart]));
     let found = candidates
         .iter()
         .find_map(|steps| shortest(steps.clone(), ends_there));
+    // What the pool has besides may have to stay.
+    let found = found.or_else(|| shortest(on_the_way(vec![Step::Restart]), ends_there));
     found.ok_or_else(|| {
         let troubles = candidates
             .iter()
