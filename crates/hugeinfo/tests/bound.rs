@@ -194,24 +194,32 @@ fn promises_on_another_node_are_not_wanted_on_this_one() {
     }
 }
 
-#[test]
-fn a_pool_grows_on_the_nodes_of_the_server_alone() {
-    let mut nodes = vec![node(0, 0, 0, 0, 64), node(1, 0, 0, 0, 64)];
-    nodes[0].memory.available = Some(15 * GB);
-    nodes[1].memory.available = Some(60 * GB);
-    let machine = Host {
-        nodes,
+/// Bound to node 0, on small pages, of which it has touched so much. Nodes: their memory in GB, and
+/// what of it is available.
+fn on_small_pages(bytes: u64, touched: u64, of_nodes: [(u64, u64); 2]) -> Machine {
+    let with_memory = |(number, (gb, available))| {
+        let mut node = node(number, 0, 0, 0, gb);
+        node.memory.available = Some(available);
+        node
+    };
+    Host {
+        nodes: (0..).zip(of_nodes).map(with_memory).collect(),
         reserved: 0,
         overcommit: 0,
-        segment: segment(40 * GB, 4096),
+        segment: segment(bytes, 4096),
         allowed: vec![0],
     }
     .with(|m| {
-        m.available = Some(75 * GB);
+        m.available = Some(of_nodes.iter().map(|(_, available)| available).sum());
         for process in &mut m.around.processes {
-            process.rss_shmem = Some(40 * GB);
+            process.rss_shmem = Some(touched);
         }
-    });
+    })
+}
+
+#[test]
+fn a_pool_grows_on_the_nodes_of_the_server_alone() {
+    let machine = on_small_pages(40 * GB, 40 * GB, [(64, 15 * GB), (64, 60 * GB)]);
     for check in diagnosis::checks(&machine) {
         let remedy = check.remedy.unwrap_or_default();
         assert!(!remedy.contains("sysctl -w"), "{}: {remedy}", check.name);
@@ -220,22 +228,8 @@ fn a_pool_grows_on_the_nodes_of_the_server_alone() {
 
 #[test]
 fn a_node_is_not_filled_that_is_too_small() {
-    let mut nodes = vec![node(0, 0, 0, 0, 16), node(1, 0, 0, 0, 112)];
-    nodes[0].memory.available = Some(157 * GB / 10);
-    nodes[1].memory.available = Some(100 * GB);
-    let machine = Host {
-        nodes,
-        reserved: 0,
-        overcommit: 0,
-        segment: segment(20 * GB, 4096),
-        allowed: vec![0],
-    }
-    .with(|m| {
-        m.available = Some(115 * GB);
-        for process in &mut m.around.processes {
-            process.rss_shmem = Some(100 * MB);
-        }
-    });
+    let of_nodes = [(16, 157 * GB / 10), (112, 100 * GB)];
+    let machine = on_small_pages(20 * GB, 100 * MB, of_nodes);
     let pool = machine.pool(2 * MB).expect("a pool");
     let said = how_to_set(&machine, pool).expect("advice");
     assert!(

@@ -201,8 +201,7 @@ pub(crate) fn of_need(machine: &Machine, page_bytes: u64) -> Option<Vec<Share>> 
 }
 
 /// The pool that is needed, with this server's part on the nodes that it may use, and the rest on
-/// all: in the order in which they are set. `None`: there is one node, or
-/// nodes cannot be seen.
+/// all: in the order in which they are set. `None`: there is one node, or nodes cannot be seen.
 pub(crate) fn of(machine: &Machine, pool: &Pool, need: Need) -> Option<Vec<Share>> {
     let page_bytes = pool.page_bytes;
     let parts = parts(machine, page_bytes)?;

@@ -27,8 +27,11 @@ pub(crate) fn before(machine: &Machine, steps: &[Step], start: &Step) -> Option<
 /// would be down.
 fn hold(machine: &Machine, before_restart: &[Step]) -> Option<String> {
     let larger = larger(machine, before_restart);
+    if larger.is_empty() {
+        return None;
+    }
     let at_start = at_start(machine, before_restart);
-    (!larger.is_empty() && insists(&at_start)).then(|| {
+    insists(&at_start).then(|| {
         let enough = enough_of(&at_start, &larger);
         format!("if nr_hugepages reads less than {enough}, do not restart")
     })
