@@ -1,29 +1,37 @@
-# Programs that only tests use: for monitoring, and for looking at web pages as people do.
+# Programs that only tests use: exporters, agents and a browser.
 
-# Debian's packages of these start a service, now and at each boot. So they are unpacked, not
-# installed. Ordinary users can do that, too, and `make clean` removes them.
-unpacked=(prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2
-    zabbix-frontend-php zabbix-server-pgsql check-postgres)
 tools=$PWD/target/tools
 
-# Packages that may be installed; adds to $missing or to $lacking, as check() in scripts/setup does.
+# Adds packages to $missing or $lacking, as check() in scripts/setup does.
 check_tools() {
-    want python3 command -v python3
-    want python3-yaml python3 -c 'import yaml'
+    case $wanted in
+    monitoring)
+        want python3 command -v python3
+        want python3-yaml python3 -c 'import yaml'
+        # The servers' user has to be able to read the modules: the distribution's Python.
+        want python3-pip /usr/bin/python3 -m pip --version
+        want_node
+        want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
+        want php-cli command -v php
+        want php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
+        want php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
+        want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
+        want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
+        ;;
+    fleet)
+        want ansible-core command -v ansible-playbook
+        want ansible-lint command -v ansible-lint
+        ;;
+    report)
+        want_node
+        want_browser
+        ;;
+    esac
+}
+
+want_node() {
     want nodejs command -v node
     want npm command -v npm
-    want ansible-core command -v ansible-playbook
-    want ansible-lint command -v ansible-lint
-    want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
-    # The tests' python is the distribution's, which their user may read.
-    want python3-pip /usr/bin/python3 -m pip --version
-    want php-cli command -v php
-    want php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
-    want php-mbstring php -r 'exit(extension_loaded("mbstring") ? 0 : 1);'
-    want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
-    want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
-    want_browser
-    want gnuplot-nox command -v gnuplot
 }
 
 # Ubuntu has it as a snap alone, which sees none of our directories. Without it, the test that looks
@@ -51,30 +59,41 @@ install_gnuplot() {
     fi
 }
 
+# Programs that are unpacked or compiled below target/tools instead of installed.
 unpack_tools() {
+    case $wanted in
+    monitoring)
+        ! may_install || need_lists
+        # Installed, these packages would start a service now and at each boot.
+        unpack_packages prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2 \
+            zabbix-frontend-php zabbix-server-pgsql check-postgres
+        npm_tools grafana monitoring/tests/grafana tsc
+        python_packages python monitoring/tests/python
+        go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
+            custom,inputs.postgresql_extensible,outputs.file,serializers.json
+        ;;
+    report) npm_tools report t/report ;;
+    workflow) go_tool actionlint 1.7.12 github.com/rhysd/actionlint/cmd/actionlint '' ;;
+    esac
+}
+
+unpack_packages() { # PACKAGE…
     local package directory
-    ! may_install || need_lists
-    for package in "${unpacked[@]}"; do
+    for package; do
         [ ! -d "$tools/$package" ] || continue
         if offered perl && ! offered "$package"; then
-            say "setup: apt has no $package here: what needs it is skipped"
+            say "setup: apt has no $package here: its tests are skipped"
             continue
         fi
         say "unpacking $package below target/tools"
         mkdir -p "$tools"
-        # Beside it, so that it comes there whole.
+        # Renamed when complete, so that an interrupted run leaves no half of it.
         directory=$(mktemp -d -p "$tools" new.XXXXXX)
         (cd "$directory" && apt-get download -qq "$package" 2>/dev/null && dpkg-deb --extract ./*.deb root) ||
             die "setup: could not download the package $package"
         mv "$directory/root" "$tools/$package"
         rm -rf "$directory"
     done
-    npm_tools grafana monitoring/tests/grafana tsc
-    npm_tools report t/report
-    python_packages python monitoring/tests/python
-    go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
-        custom,inputs.postgresql_extensible,outputs.file,serializers.json
-    go_tool actionlint 1.7.12 github.com/rhysd/actionlint/cmd/actionlint ''
 }
 
 # What a lock file of npm has.

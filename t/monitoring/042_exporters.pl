@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Tools;
 use HugeInfo::Exporters;
 use HugeInfo::Metrics;

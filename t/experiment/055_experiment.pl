@@ -11,7 +11,7 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw(sleep);
 
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Tools;

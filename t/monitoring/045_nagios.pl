@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Tools;
 use HugeInfo::Host;
 use HugeInfo::Kernel;
@@ -82,7 +82,7 @@ sub compare_perfdata
 	is_deeply(\%shown, $status, "$name: perfdata");
   SKIP:
 	{
-		cannot("$name: perfdata as others read it: there is no Monitoring::Plugin: scripts/setup tests") unless eval { require Monitoring::Plugin::Performance; 1 };
+		cannot("$name: perfdata as others read it: there is no Monitoring::Plugin: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
 		my @read = Monitoring::Plugin::Performance->parse_perfstring($answer->{perfdata});
 		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata as Monitoring::Plugin reads it");
 		is_deeply([ map { $_->label } grep { $_->uom eq 'B' } @read ], ['segment_bytes'], "$name: its units");

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Tools;
 use HugeInfo::Metrics;
 use HugeInfo::Host;

@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Tools;
 use HugeInfo::Host;
 use HugeInfo::Kernel;

@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use HugeInfo::Tools;
 use HugeInfo::Metrics;
 use HugeInfo::Arrivals;
@@ -91,7 +91,7 @@ for my $file (sort keys %files)
 	}
   SKIP:
 	{
-		cannot("Datadog, $file: there is no datadog_checks: scripts/setup tests") unless -d source('target/tools/python/datadog_checks');
+		cannot("Datadog, $file: there is no datadog_checks: see scripts/setup") unless -d source('target/tools/python/datadog_checks');
 		compare_arrivals($session, $files{$file}, sub { by_datadog($file) }, "Datadog, $file");
 	}
 	compare_arrivals($session, $files{$file}, sub { by_pgwatch($file) }, "pgwatch, $file");

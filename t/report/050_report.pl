@@ -5,7 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/../lib";
 use Encode ();
 use File::Temp ();
 use JSON::PP ();
@@ -15,7 +15,7 @@ my %fixtures;
 # Before we become an ordinary user, who may not read the checkout.
 BEGIN
 {
-	my $root = "$FindBin::RealBin/..";
+	my $root = "$FindBin::RealBin/../..";
 	my $directory = File::Temp->newdir;
 	if (system("$root/scripts/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
@@ -183,7 +183,7 @@ SKIP:
 	my $name = 'in a browser';
 	needs_tools($name, qw(chromium node));
 	my $tools = source('target/tools/report');
-	cannot("$name: there is no $tools/node_modules: scripts/setup tests") unless -d "$tools/node_modules";
+	cannot("$name: there is no $tools/node_modules: see scripts/setup") unless -d "$tools/node_modules";
 	ok(scalar keys %fixtures, "$name: there are pages of other machines");
 	local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
 	local $ENV{TMPDIR} = $ENV{HOME};
