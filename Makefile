@@ -77,7 +77,7 @@ build: $(LIBRARY)
 # upgrade, but not those of the releases.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
-	scripts/cargo pgrx package --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
+	scripts/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
 	cp sql/pg_hugeinfo--*.sql '$(dir $(EXTENSION_FILES))'
 	@touch $@
 
