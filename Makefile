@@ -24,25 +24,18 @@ PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^Postg
 REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) is of "$(PG_VERSION)",$(PG_CONFIG) does not tell a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
-.PHONY: all build demo test test-all test-versions test-kernels test-arm64 bench experiment fuzz packages setup
+.PHONY: all build check demo test test-all bench experiment fuzz packages setup
 all: build
 
-setup demo test fuzz:
+setup demo fuzz:
 	@scripts/$@
 
+check test:
+	@scripts/test $@
+
+# make test-all PART='kernels fleet': these parts only.
 test-all:
-	@scripts/test --all
-
-test-versions:
-	@machines/versions/run $(VERSIONS)
-
-test-kernels:
-	@scripts/setup
-	@machines/kernels/run $(KERNELS)
-
-test-arm64:
-	@scripts/setup
-	@machines/arm64/run $(KERNELS)
+	@scripts/test all $(PART)
 
 bench:
 	@scripts/setup

@@ -46,7 +46,6 @@ boot=(machines/kernels/boot)
 
 # On $kernel. The machine is in the environment: see machines/kernels/boot.
 situation() { # NAME TITLE PROGRAM [ARGUMENT…]
-    [ -z "$is_chosen" ] || return 0
     is_wanted "$1" "$1" "${names[@]}" || return 0
     local log=$logs/$version-$1.log start=$SECONDS status=0 count title left
     left=$(awk '$1 == "MemAvailable:" {print int($2 / 1024)}' /proc/meminfo)

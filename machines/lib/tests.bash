@@ -27,8 +27,7 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-# In the end so many GB stay in the cache; what is being tried takes up to 5 GB. With --chosen it is
-# 17: of fewer systems, without programs for tests.
+# Gigabytes that all systems keep in the cache. A test needs up to 5 GB more while it runs.
 keeps=29
 
 has_room() {
