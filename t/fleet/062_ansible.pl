@@ -1,7 +1,8 @@
 # The Ansible role on a primary and its standby: it only reports unless told otherwise, stops where
 # the kernel gives too little, a server is not back, commits would wait, there is a failover, or the
 # runbook says what is not its own, and sets pages and restarts, the standby first. What it stopped
-# or took is given back when a step fails. Run again, it changes nothing.
+# or took is given back when a step fails. Run again, it changes nothing. It runs no text that psql
+# printed.
 #
 # What the role does as root goes through this test's guardian, so that the host is put back.
 use strict;
@@ -56,8 +57,11 @@ sub play
 {
 	my ($name, @arguments) = @_;
 	@typed = ();
-	local @ENV{qw(LC_ALL ANSIBLE_LOCAL_TEMP ANSIBLE_REMOTE_TEMP ANSIBLE_HOME ANSIBLE_NOCOLOR ANSIBLE_RETRY_FILES_ENABLED ANSIBLE_LOCALHOST_WARNING)} =
-	  ('C.UTF-8', "$dir/local", "$dir/remote", "$dir/home", 1, 0, 0);
+	local @ENV{qw(LC_ALL ANSIBLE_LOCAL_TEMP ANSIBLE_REMOTE_TEMP ANSIBLE_HOME)} =
+	  ('C.UTF-8', "$dir/local", "$dir/remote", "$dir/home");
+	local @ENV{
+		qw(ANSIBLE_NOCOLOR ANSIBLE_RETRY_FILES_ENABLED ANSIBLE_LOCALHOST_WARNING PYTHONDONTWRITEBYTECODE)
+	} = (1, 0, 0, 1);
 	my $out = '';
 	my $run = IPC::Run::start([ 'ansible-playbook', '-i', "$dir/inventory.json", $playbook, @arguments ], '<', '/dev/null', '>', \$out, '2>&1');
 	my $select = IO::Select->new($listener);
@@ -70,6 +74,63 @@ sub play
 	note($out);
 	my %recap = map { /^(\S+)\s+: (ok=.*)/ ? ($1 => { map { split /=/ } split ' ', $2 }) : () } split /\n/, $out;
 	return ($run->result(0), \%recap, $out);
+}
+
+my $refused = qr/Nothing was done, because of steps that this role does not take:/;
+
+# Each host has these variables.
+sub write_inventory
+{
+	my (%hosts) = @_;
+	for my $host (values %hosts)
+	{
+		$host = {
+			ansible_connection => 'local',
+			ansible_python_interpreter => '/usr/bin/python3',
+			hugeinfo_become => JSON::PP::false,
+			hugeinfo_root_shell => [ 'perl', "$dir/root-shell", "$dir/root" ],
+			%$host };
+	}
+	unlink "$dir/inventory.json";
+	my $inventory = { all => { hosts => \%hosts } };
+	return append_to_file("$dir/inventory.json", JSON::PP->new->encode($inventory));
+}
+
+# A psql that prints this answer of a primary.
+mkdir "$dir/fake" or die "$dir/fake: $!\n";
+sub fake_psql
+{
+	my (%answer) = @_;
+	unlink "$dir/answer.json";
+	append_to_file(
+		"$dir/answer.json",
+		JSON::PP->new->ascii->encode({
+			status => { status => 'warning', reason => 'as it is' },
+			runbook => [],
+			is_standby => JSON::PP::false,
+			is_streaming => JSON::PP::false,
+			spares_a_standby => JSON::PP::true,
+			system_identifier => '1', started => '2020-01-01', %answer }));
+	return if -e "$dir/fake/psql";
+	append_to_file("$dir/fake/psql", <<"SH");
+#!/bin/sh
+[ "\$6" = -c ] || cat >/dev/null
+exec cat $dir/answer.json
+SH
+	return chmod 0755, "$dir/fake/psql";
+}
+
+# A row of hugeinfo_runbook, with a member "whole" that is harmless.
+sub runbook_row
+{
+	my ($where, $command) = @_;
+	return {
+		step => 1,
+		where_to_run => $where,
+		command => $command,
+		whole => 'root shell: echo 1 > /proc/sys/vm/compact_memory',
+		expected => 'ok: fine',
+		can_wait => JSON::PP::false };
 }
 
 sub changed { my ($recap) = @_; return { map { $_ => $recap->{$_}{changed} } keys %$recap } }
@@ -103,6 +164,99 @@ SKIP:
 
 SKIP:
 {
+	needs_tools('hostile answers', 'ansible-playbook');
+	local $type = sub { };
+	write_inventory(db => { hugeinfo_psql => ["$dir/fake/psql"], hugeinfo_restart_command => [ 'touch', "$dir/owned" ] });
+	my ($memory_kb) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB$/m;
+	my ($too_many, $half) = map { int($memory_kb * $_ / $kb) } 0.91, 0.46;
+	my $why = qr{leaves less than 10 % of this host's memory};
+	my $boot_line = "echo 'vm.nr_hugepages = $too_many'";
+	my $pool = "hugepages/hugepages-${kb}kB/nr_hugepages";
+	for (
+		[ 'a command and another text', qr/id > /, [ 'root shell', "id > $dir/owned" ] ],
+		[ 'a template', qr/lookup/, [ 'root shell', qq({{ lookup("pipe", "touch $dir/owned") }}) ] ],
+		[ 'a newline at the end', qr/nr_hugepages=1  \(/, [ 'root shell', "sysctl -w vm.nr_hugepages=1\n" ] ],
+		[ 'digits that are not ASCII', qr/nr_hugepages=\S+ \(/, [ 'root shell', "sysctl -w vm.nr_hugepages=\x{0663}" ] ],
+		[ 'a number of 5000 digits', qr/=999/, [ 'root shell', 'sysctl -w vm.nr_hugepages=' . '9' x 5000 ] ],
+		[ 'more pages than memory', $why, [ 'root shell', "sysctl -w vm.nr_hugepages=$too_many" ] ],
+		[ 'two pools for all memory', $why,
+			[ 'root shell', "sysctl -w vm.nr_hugepages=$half" ],
+			[ 'root shell', "echo $half > /sys/devices/system/node/node0/$pool" ] ],
+		[ 'all memory at boot', $why, [ 'root shell', "(umask 022 && $boot_line >> /etc/sysctl.d/x.conf)" ] ],
+		[ 'a setting that runs a program', qr/archive_command/, [ 'SQL', q(ALTER SYSTEM SET archive_command = 'touch') ] ],
+		[ 'a command at the wrong place', qr/SQL: sysctl/, [ 'SQL', 'sysctl -w vm.nr_hugepages=1' ] ],
+		[ 'more than a restart', qr/restart PostgreSQL; id/, [ 'service', 'restart PostgreSQL; id' ] ])
+	{
+		my ($name, $shown, @steps) = @$_;
+		fake_psql(runbook => [ map { runbook_row(@$_) } @steps ]);
+		my ($exit, $recap, $out) = play($name, '-e', 'hugeinfo_report_only=false');
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/$refused .*$shown/, "$name: the message");
+		is_deeply(changed($recap), { db => 0 }, "$name: nothing is changed");
+		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
+	}
+
+	for (
+		[ 'no object', [] ],
+		[ 'a text as Boolean', { is_standby => 'no' } ],
+		[ 'a number as runbook', { runbook => 5 } ],
+		[ 'a number as command', { runbook => [ runbook_row('root shell', 5) ] } ],
+		[ 'a template as identifier', { system_identifier => qq({{ lookup("pipe", "touch $dir/owned") }}) } ])
+	{
+		my ($name, $answer) = @$_;
+		if (ref $answer eq 'HASH') { fake_psql(%$answer) }
+		else { unlink "$dir/answer.json"; append_to_file("$dir/answer.json", '[]') }
+		my ($exit, undef, $out) = play($name, '-e', 'hugeinfo_report_only=false');
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/psql printed an unexpected answer/, "$name: the message");
+		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
+	}
+
+	my $name = 'control characters';
+	my $template = qq({{ lookup('pipe', 'touch $dir/owned') }});
+	fake_psql(
+		status => { status => "warning\e[2J", reason => "$template\x{202e}\nforged\x{9b}31m" },
+		runbook => [ runbook_row('root shell', "id\e[2J\x{202e}\nforged") ]);
+	my ($exit, undef, $out) = play($name);
+	utf8::decode($out);
+	is($exit, 0, "$name: a report");
+	like($out, qr/warning \[2J: \Q$template\E  forged 31m/, "$name: the rest is shown");
+	like($out, qr/root shell: id \[2J  forged \(for a person\)/, "$name: also of a step");
+	unlike($out, qr/(?!\n)[\p{Cc}\p{Cf}]/, "$name: are not shown");
+	ok(!-e "$dir/owned", "$name: a template is a text");
+
+	# A module that runs as the user of psql can be made to return variables of this role.
+	$name = 'who becomes whom';
+	fake_psql();
+	append_to_file("$dir/fake/sudo", <<"SH");
+#!/bin/sh
+while [ "\$1" != /bin/sh ]; do [ "\$1" != -u ] || echo "\$2" >>$dir/became; shift; done
+exec "\$@"
+SH
+	append_to_file("$dir/fake/runuser", <<"SH");
+#!/bin/sh
+[ "\$1 \$2 \$3" = '-u somebody --' ] || exit 1
+echo psql >>$dir/became
+shift 3
+exec "\$@"
+SH
+	chmod 0755, "$dir/fake/sudo", "$dir/fake/runuser";
+	write_inventory(
+		db => {
+			ansible_become_exe => "$dir/fake/sudo",
+			hugeinfo_become => JSON::PP::true,
+			hugeinfo_postgres_user => 'somebody',
+			hugeinfo_psql => ["$dir/fake/psql"] });
+	{
+		local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
+		($exit, undef, $out) = play($name);
+	}
+	is($exit, 0, "$name: a report");
+	is(slurp_file("$dir/became"), "root\npsql\n", "$name: root alone, whose module starts psql");
+}
+
+SKIP:
+{
 	my $name = 'the role on real servers';
 	needs_tools($name, 'ansible-playbook');
 	needs_host($name);
@@ -123,15 +277,11 @@ SKIP:
 	{
 		my @pg_ctl = ('pg_ctl', '-s', '-w', '-D', $node->data_dir, '-l', $node->logfile);
 		$hosts{ $node->name } = {
-			ansible_connection => 'local',
-			ansible_python_interpreter => '/usr/bin/python3',
-			hugeinfo_become => JSON::PP::false,
-			hugeinfo_root_shell => [ 'perl', "$dir/root-shell", "$dir/root" ],
 			hugeinfo_conninfo => $node->connstr('postgres'),
 			hugeinfo_wait_seconds => 20,
 			(map { ("hugeinfo_${_}_command" => [ @pg_ctl, $_ ]) } qw(stop start restart)) };
 	}
-	my $write_inventory = sub { unlink "$dir/inventory.json"; return append_to_file("$dir/inventory.json", JSON::PP->new->encode({ all => { hosts => \%hosts } })) };
+	my $write_inventory = sub { return write_inventory(%hosts) };
 	$write_inventory->();
 	my @change = ('-e', 'hugeinfo_report_only=false');
 	my @as_it_was = started();
@@ -198,7 +348,7 @@ SKIP:
 		$on_both->($evil->($command));
 		($exit, $recap, $out) = play('evil', @change, '-e', 'hugeinfo_schema=evil');
 		isnt($exit, 0, 'a command that is none of the runbook: an error');
-		like($out, qr/Nothing was done. These steps are for a person: .*touch/, 'a command that is none of the runbook: shown');
+		like($out, qr/$refused .*touch/, 'a command that is none of the runbook: shown');
 		is_deeply(\@typed, [], 'a command that is none of the runbook: not typed');
 		$no_evil->(@both_views);
 	}
@@ -217,12 +367,51 @@ SKIP:
 		is_deeply(\@typed, [], "$name: not obeyed");
 		$no_evil->(@members);
 	}
+	# A superuser's function answers for PostgreSQL's own.
+	{
+		my $name = 'a function of a superuser';
+		my $row = JSON::PP->new->canonical->encode([ runbook_row('root shell', "id > $dir/owned") ]);
+		my @arguments = qw(record hugeinfo.hugeinfo_runbook);
+		my $sql = join "\n", map { <<"SQL" } @arguments;
+CREATE FUNCTION pg_catalog.hostile(json, $_) RETURNS json LANGUAGE plpgsql
+	AS \$\$BEGIN RETURN '$row'; END\$\$;
+CREATE AGGREGATE pg_catalog.json_agg($_) (sfunc = pg_catalog.hostile, stype = json);
+SQL
+		$on_both->($sql);
+		($exit, $recap, $out) = play($name, @change);
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/$refused root shell: id > /, "$name: shown");
+		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
+		$on_both->("DROP AGGREGATE pg_catalog.json_agg($_); DROP FUNCTION pg_catalog.hostile(json, $_)") for @arguments;
+	}
+	# All pools of the host count.
+  SKIP:
+	{
+		my $name = 'a pool beside a pool of another size';
+		my ($other) = grep { $_ != $kb } page_sizes_kb();
+		cannot("$name: one page size only") unless $other;
+		my ($memory_kb) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB$/m;
+		my $limit = int($memory_kb * 9 / 10);
+		my $pages = int($limit / $other);
+		set_pool($kb, int(($limit - $pages * $other) / $kb) + 1);
+		my $file = "/sys/kernel/mm/hugepages/hugepages-${other}kB/nr_hugepages";
+		fake_psql(runbook => [ runbook_row('root shell', "echo $pages > $file") ]);
+		local $type = sub { };
+		local $hosts{primary} = { %{ $hosts{primary} }, hugeinfo_psql => ["$dir/fake/psql"] };
+		$write_inventory->();
+		($exit, $recap, $out) = play($name, @change, '--limit', 'primary');
+		isnt($exit, 0, "$name: an error");
+		like($out, qr/$pages huge pages would leave less than 10 % of this host's memory/, "$name: the message");
+		is_deeply(\@typed, [], "$name: nothing is run");
+		pools_of_one_size($kb, 0);
+	}
+	$write_inventory->();
 	# What its own schema has for the names of PostgreSQL is not taken, either.
 	{
 		my $name = "a stranger's function in the schema of the extension";
 		$on_both->(qq{
 			GRANT ALL ON SCHEMA hugeinfo TO stranger; SET ROLE stranger;
-			CREATE FUNCTION hugeinfo.lag(text, integer, text) RETURNS text RETURN 'strange'});
+			CREATE FUNCTION hugeinfo.pg_is_in_recovery() RETURNS text RETURN 'strange'});
 		($exit, $recap, $out) = play($name);
 		is($exit, 0, "$name: is not called");
 		$on_both->('DROP OWNED BY stranger; DROP ROLE stranger');

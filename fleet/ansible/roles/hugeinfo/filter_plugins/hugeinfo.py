@@ -1,0 +1,190 @@
+"""Reads the answer of a server and composes the commands that this role runs.
+
+A database is not trusted: no text from it is executed. Each step of hugeinfo_runbook is matched
+against FORMS. The command is then composed here, from the form and a few numbers and names.
+"""
+
+import json
+import re
+from collections import namedtuple
+
+from ansible.errors import AnsibleFilterError
+
+PAGES = "0|[1-9][0-9]{0,9}"
+FIELDS = {
+    "pages": PAGES,
+    "old_pages": PAGES,
+    "kb": "[1-9][0-9]{0,7}",
+    "node": "0|[1-9][0-9]{0,3}",
+    "equals": " = |=",
+    "name": "[A-Za-z0-9_-]{1,64}",
+    "sysctl_file": r"sysctl|sysctl\.d/[A-Za-z0-9_-]{1,64}",
+    "thp_file": "(?:hugepages-[1-9][0-9]{0,7}kB/)?(?:shmem_)?enabled",
+    "thp_mode": "madvise|advise|never",
+    "page_size": "[1-9][0-9]{0,3}[kMG]B",
+    "verb": "stop|start|restart",
+}
+
+# where_to_run, the command, and the pool that it sets: now, or at boot.
+Form = namedtuple("Form", "where command pool at_boot", defaults=(None, False))
+
+DEFAULT_POOL = "/proc/sys/vm/nr_hugepages"
+POOL = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages"
+NODE_POOL = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages"
+THP = "/sys/kernel/mm/transparent_hugepage/{thp_file}"
+TMPFILES = "w " + POOL + " - - - - "
+OLD_SYSCTL_LINE = r"^vm\.nr_hugepages{equals}{old_pages}$"
+SYSCTL_LINE = "vm.nr_hugepages = {pages}"
+
+
+def _boot_forms():
+    for directory, line, pool_file in (
+        ("/etc/sysctl.d", SYSCTL_LINE, DEFAULT_POOL),
+        ("/etc/tmpfiles.d", TMPFILES + "{pages}", POOL),
+    ):
+        for mkdir in ("", f"mkdir -p {directory} && "):
+            command = f"(umask 022 && {mkdir}echo '{line}' >> {directory}/{{name}}.conf)"
+            yield Form("root shell", command, pool_file, True)
+    command = f"sed -i 's/{OLD_SYSCTL_LINE}/{SYSCTL_LINE}/' /etc/{{sysctl_file}}.conf"
+    yield Form("root shell", command, DEFAULT_POOL, True)
+    lines = f"^{TMPFILES}{{old_pages}}$,{TMPFILES}{{pages}}"
+    yield Form("root shell", f"sed -i 's,{lines},' /etc/tmpfiles.d/{{name}}.conf", POOL, True)
+
+
+FORMS = [
+    Form("root shell", "sysctl -w vm.nr_hugepages={pages}", DEFAULT_POOL),
+    Form("root shell", "echo {pages} > " + POOL, POOL),
+    Form("root shell", "echo {pages} > " + NODE_POOL, NODE_POOL),
+    Form("root shell", "echo 1 > /proc/sys/vm/compact_memory"),
+    Form("root shell", "echo {thp_mode} > " + THP),
+    *_boot_forms(),
+    Form("SQL", "ALTER SYSTEM SET huge_pages = 'try'"),
+    Form("SQL", "ALTER SYSTEM SET shared_memory_type = 'mmap'"),
+    Form("SQL", "ALTER SYSTEM SET huge_page_size = 0"),
+    Form("SQL", "ALTER SYSTEM SET huge_page_size = '{page_size}'"),
+    Form("SQL", "SELECT pg_reload_conf()"),
+    Form("service", "{verb} PostgreSQL"),
+]
+
+
+def _fields_of(command):
+    return re.findall(r"\{(\w+)\}", command)
+
+
+def _pattern(command):
+    """Matches all that can be composed from this command."""
+    pattern = re.escape(command)
+    for name in _fields_of(command):
+        field = re.escape("{" + name + "}")
+        pattern = pattern.replace(field, f"(?P<{name}>{FIELDS[name]})", 1)
+        pattern = pattern.replace(field, f"(?P={name})")
+    return re.compile(pattern)
+
+
+PATTERNS = [_pattern(form.command) for form in FORMS]
+
+
+def _parsed(where, command):
+    """The number of the form, and its fields."""
+    for number, form in enumerate(FORMS):
+        match = where == form.where and PATTERNS[number].fullmatch(command)
+        if match:
+            return {"form": number, "fields": match.groupdict()}
+    return {"form": None}
+
+
+def compose(step):
+    """The command of a step, from fields that are checked here."""
+    form = FORMS[step["form"]]
+    fields = {name: str(step["fields"][name]) for name in _fields_of(form.command)}
+    for name, value in fields.items():
+        if not re.fullmatch(FIELDS[name], value):
+            raise AnsibleFilterError(f"{name} has an unexpected value")
+    return form.command.format(**fields)
+
+
+def _memory(meminfo):
+    lines = re.findall(r"^(\w+): +([0-9]+) kB$", meminfo, re.MULTILINE)
+    memory = {name: int(kb) for name, kb in lines}
+    return memory, memory["MemTotal"] * 9 // 10
+
+
+def pool(step, meminfo):
+    """The pool that a step sets, and by how much all pools may grow.
+
+    A tenth of the memory has to be left.
+    """
+    memory, limit_kb = _memory(meminfo)
+    return {
+        "file": FORMS[step["form"]].pool.format(**step["fields"]),
+        "kb": int(step["fields"].get("kb", memory.get("Hugepagesize", 0))),
+        "pages": int(step["fields"]["pages"]),
+        "growth_kb": limit_kb - memory.get("Hugetlb", 0),
+    }
+
+
+def _is_too_much(steps, meminfo):
+    """True if these pools together leave less than a tenth of the memory."""
+    sizes = {}
+    for wanted in (pool(step, meminfo) for step in steps):
+        size = wanted["pages"] * wanted["kb"]
+        sizes[wanted["file"]] = max(sizes.get(wanted["file"], 0), size)
+    return sum(sizes.values()) > _memory(meminfo)[1]
+
+
+def _printable(text):
+    """One line without characters that a terminal obeys."""
+    return "".join(c if c.isprintable() else " " for c in text[:1000])
+
+
+def _steps(before, runbook, meminfo):
+    """The runbook. A step without a form is for a person."""
+    steps = []
+    for row in runbook:
+        where, expected = row["where_to_run"], row["expected"]
+        command = row["command"] or row.get("instruction") or ""
+        step = _parsed(where, command)
+        if step["form"] is None:
+            step["text"] = _printable(f"{where}: {command}") + " (for a person)"
+        else:
+            step["text"] = f"{where}: {compose(step)}"
+            step["where"] = where
+            step["sets_pool"] = bool(FORMS[step["form"]].pool) and not FORMS[step["form"]].at_boot
+        # hugeinfo_status stays the same: a restart that changes nothing, or what a person does to
+        # the service's unit or the boot loader.
+        step["can_wait"] = where in ("service", "boot loader") and expected == before
+        before = expected
+        steps.append(step)
+    for at_boot in (False, True):
+        known = [(step, FORMS[step["form"]]) for step in steps if step["form"] is not None]
+        pools = [step for step, form in known if form.pool and form.at_boot == at_boot]
+        if _is_too_much(pools, meminfo):
+            for step in pools:
+                step["form"] = None
+                step["text"] += " (for a person: leaves less than 10 % of this host's memory)"
+    return steps
+
+
+def answer(stdout, meminfo):
+    """The answer to server.sql.j2. Anything of another form is an error."""
+    try:
+        said = json.loads(stdout)
+        status, reason = said["status"]["status"], said["status"]["reason"]
+        result = {name: said[name] for name in ("is_standby", "is_streaming", "spares_a_standby")}
+        if not all(isinstance(value, bool) for value in result.values()):
+            raise ValueError("no Boolean")
+        for name, text in (("status", status), ("reason", reason), ("started", said["started"])):
+            result[name] = _printable(text)
+        result["system_identifier"] = re.fullmatch("[0-9]{1,20}", said["system_identifier"])[0]
+        result["steps"] = _steps(f"{status}: {reason}", said["runbook"], meminfo)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise AnsibleFilterError(f"psql printed an unexpected answer: {error!a}"[:1000]) from None
+    return result
+
+
+class FilterModule:
+    """Filters of the role hugeinfo."""
+
+    def filters(self):
+        """Their names."""
+        return {"hugeinfo_answer": answer, "hugeinfo_compose": compose, "hugeinfo_pool": pool}
