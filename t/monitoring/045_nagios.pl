@@ -180,6 +180,42 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'th
 	answers(run_plugin(@monitor), 3, qr/no psql/, 'no psql');
 }
 
+# Whatever psql says or a name has, what cannot be asked is one line without control characters.
+{
+	my $odd = "x\e[2J\r\nHUGEPAGES OK - forged | x 1 \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8";
+	my $is_one_line = sub {
+		my ($name, $exit, @options) = @_;
+		my $answer = run_plugin(@options);
+		utf8::decode($answer->{out});
+		is($answer->{exit}, $exit, "$name: the exit status");
+		like($answer->{out}, qr/\AHUGEPAGES $WORDS{$exit} - \P{C}+\n\z/, "$name: one line");
+		unlike($answer->{out}, qr/[|\x{2028}]/, "$name: no perfdata");
+		return;
+	};
+	my $identifier = $odd =~ s/"/""/gr;
+	$node->safe_psql('postgres', qq(CREATE DATABASE "$identifier"; CREATE ROLE "$identifier" LOGIN));
+	$is_one_line->('an odd database', 3, @monitor, '-d', $odd);
+	$is_one_line->('an odd role', 3, @monitor, '-U', $odd);
+	$is_one_line->('no such database', 2, @monitor, '-d', "$odd-");
+	$is_one_line->('no such host', 2, '-H', "/$odd");
+	$is_one_line->('an odd check', 3, @monitor, '-c', $odd);
+	$is_one_line->('an odd check that is ignored', 3, @monitor, '-i', $odd);
+	$is_one_line->('an odd option', 3, $odd, 'x');
+	$is_one_line->('an odd timeout', 3, '-t', $odd);
+	$node->safe_psql('postgres', qq(DROP DATABASE "$identifier"; DROP ROLE "$identifier"));
+
+	my $fake = PostgreSQL::Test::Utils::tempdir();
+	for my $script ([ 2, qq(printf '%s' "\$ODD"; exit 2) ], [ 3, 'exec yes' ])
+	{
+		my ($exit, $line) = @$script;
+		unlink "$fake/psql";
+		append_to_file("$fake/psql", "#!/bin/sh\n$line\n");
+		chmod 0755, "$fake/psql";
+		local @ENV{qw(PATH ODD)} = ("$fake:$ENV{PATH}", $odd);
+		$is_one_line->("a psql: $line", $exit);
+	}
+}
+
 # All of the connection by a service, and options beside it.
 {
 	my $file = PostgreSQL::Test::Utils::tempdir() . '/pg_service.conf';
