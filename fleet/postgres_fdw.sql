@@ -57,10 +57,10 @@
 \set milliseconds :timeout '000'
 
 BEGIN;
-SET LOCAL client_min_messages = warning;
-CREATE EXTENSION IF NOT EXISTS postgres_fdw;
-CREATE SCHEMA IF NOT EXISTS fleet;
 SET LOCAL search_path = pg_catalog, pg_temp;
+SET LOCAL client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS postgres_fdw SCHEMA pg_catalog;
+CREATE SCHEMA IF NOT EXISTS fleet;
 
 -- A function of somebody else would run here, and ask with this server's passwords.
 DO $$
@@ -103,7 +103,8 @@ CREATE TABLE IF NOT EXISTS fleet.answer (
 -- What a server says of itself, and whether it has muted the check huge_pages; the rest is NULL
 -- where it says nothing.
 CREATE OR REPLACE FUNCTION fleet.ask() RETURNS TABLE (server text, cluster text, is_muted boolean, answer fleet.answer)
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $function$
 DECLARE
     source record;
@@ -147,6 +148,18 @@ BEGIN
             END;
         END LOOP;
 
+        -- Texts of a server are cut, and control characters and marks of direction are replaced. A
+        -- remedy can have several lines.
+        SELECT jsonb_object_agg(key, regexp_replace(
+                   left(value, CASE WHEN key = 'remedy' THEN 10000 ELSE 1000 END),
+                   CASE WHEN key = 'remedy' THEN '(?!\n)' ELSE '' END
+                       || '[\u0001-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]',
+                   ' ', 'g'))
+            INTO said
+            FROM jsonb_each_text(said);
+        IF coalesce(said ->> 'status', '') NOT IN ('ok', 'unknown', 'warning', 'critical') THEN
+            said := said || '{"status": "unknown"}';
+        END IF;
         server := source.relname;
         cluster := source.cluster;
         answer := jsonb_populate_record(NULL::fleet.answer, said);

@@ -65,6 +65,12 @@ $older->safe_psql('postgres', q{
 	CREATE SCHEMA slow;
 	CREATE VIEW slow.hugeinfo_status AS SELECT * FROM public.hugeinfo_status, (SELECT pg_sleep(600)::text AS slept) AS s;
 	GRANT USAGE ON SCHEMA slow TO monitoring; GRANT SELECT ON slow.hugeinfo_status TO monitoring;
+	CREATE SCHEMA hostile;
+	CREATE VIEW hostile.hugeinfo_status AS
+		SELECT E'ok\\x1b[2J' AS status, E'a\\x1b[2J\\nforged\\u202e\\u2028\\u009b31m' || repeat('x', 5000) AS reason,
+			E'one\\x1b[2J\\r\\ntwo' AS remedy, true AS in_use, true AS fits_after_restart, 512::bigint AS page_size_bytes,
+			1::bigint AS segment_bytes, 1::bigint AS required_huge_pages, 0::bigint AS shortfall_pages;
+	GRANT USAGE ON SCHEMA hostile TO monitoring; GRANT SELECT ON hostile.hugeinfo_status TO monitoring;
 	CREATE SCHEMA closed;
 	CREATE VIEW closed.hugeinfo_status AS SELECT * FROM public.hugeinfo_status});
 
@@ -89,6 +95,19 @@ sub register
 	ok($done, "$name: registered") or diag($said);
 	return;
 }
+
+# The owner of the database can set any search_path.
+$bare->safe_psql('postgres', 'CREATE SCHEMA theirs');
+for my $schema (qw(no_such_schema theirs))
+{
+	$bare->safe_psql('postgres', "ALTER DATABASE postgres SET search_path = $schema");
+	my ($done, $said) = run_file(server => 'primary', host => $primary->host, port => $primary->port);
+	ok($done, "search_path = $schema: registered") or diag($said);
+	my $sql = q(SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'postgres_fdw');
+	is($bare->safe_psql('postgres', $sql), 'pg_catalog', "search_path = $schema: the schema of postgres_fdw");
+	$bare->safe_psql('postgres', 'DROP SCHEMA fleet CASCADE; DROP EXTENSION postgres_fdw CASCADE');
+}
+$bare->safe_psql('postgres', 'ALTER DATABASE postgres RESET search_path; DROP SCHEMA theirs');
 
 # What somebody else has put where the view is to be would run there.
 $bare->safe_psql('postgres', 'CREATE ROLE stranger');
@@ -144,6 +163,19 @@ like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo: relation/ ], [ 'down', qr/^critical could not connect .*: connection to server/s ], [ 'closed', qr/^unknown permission denied/ ];
 is($rows[0]{server}, 'down', 'the worst is first');
 is(scalar(grep { $_->{is_uneven} ne 'f' } @rows), 0, 'no cluster is uneven');
+
+# A hostile server: its texts are bounded and printable.
+{
+	my $name = 'a hostile server';
+	register('hostile', $older, schema => 'hostile');
+	my $row = by_name(fleet())->{hostile};
+	is($row->{status}, 'unknown', "$name: its status");
+	like($row->{reason}, qr/^a \[2J forged {3}31mx+$/, "$name: its reason");
+	is(length $row->{reason}, 1000, "$name: its reason is cut");
+	is($row->{remedy}, "one [2J \ntwo", "$name: its remedy");
+	is($row->{page_size_bytes}, 512, "$name: its page size");
+	$bare->safe_psql('postgres', 'DROP SERVER fleet_hostile CASCADE');
+}
 
 # The server is there, and does not answer in time.
 {
