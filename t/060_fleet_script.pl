@@ -175,6 +175,110 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a name alone is a host');
 }
 
+# A psql that prints the file with the name of the service, and logs its command line.
+mkdir "$dir/$_" or die "$dir/$_: $!\n" for qw(fake answers);
+write_file('fake/psql', <<"SH");
+#!/bin/sh
+printf '%s\\n' "\$@" >>$dir/arguments
+for last in "\$@"; do case \$last in service=*) name=\${last#*=\\'} name=\${name%\\'}; esac; done
+[ "\$name" != endless ] || exec yes
+exec cat "$dir/answers/\$name"
+SH
+chmod 0755, "$dir/fake/psql";
+
+{
+	local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
+	my @secrets = map { ("host=db $_=xyzzy", "host = db $_ = 'xyzzy'", "postgres://db/?$_=xyzzy") }
+	  qw(password sslpassword scram_client_key scram_server_key oauth_client_secret secret_of_a_later_version);
+	my $public = q(host='a b' options='-c a.b=c\\'d' sslkey=/k sslmode=require);
+	my $uri = 'postgres://u@db/d?sslmode=require';
+	my $list = write_file('secrets', join "\n", @secrets, 'host=db password', $public, $uri);
+	my (undef, $out) = fleet('--list', $list);
+	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + 1, 'secrets: each line is refused');
+	my $arguments = slurp_file("$dir/arguments");
+	unlike($arguments, qr/xyzzy/, 'secrets: none is in a command line');
+	like($arguments, qr/^\Q$_\E$/m, "a list: $_") for $public, $uri;
+}
+
+# Each odd or hostile server has one line and does not change another server's line.
+{
+	my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+	my %where = (
+		schema => 's', database => 'd', version => '0.2.0', system_identifier => '1',
+		is_standby => $false, may_look => $true, is_muted => $false);
+	my %status = (status => 'ok', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
+	my $forged = "\e[2J\e]0;x\a\nCRITICAL good  primary\x{202e}\x{2028}\x{9b}31m";
+	my %names = map { $_ => $forged } qw(name cluster newest_version conninfo);
+	my %answers = (
+		good => [ \%where, { %status, status => 'critical', reason => 'as it is' } ],
+		small => [ \%where, { %status, page_size_bytes => 512 } ],
+		forged => [ { %where, database => $forged, %names }, { %status, reason => $forged, %names } ],
+		unnamed => [ \%where, { %status, name => undef, is_uneven => $true } ],
+		long => [ \%where, { %status, reason => 'x' x 5000 } ],
+		sql => [ { %where, schema => qq(a" TO mallory; --$forged), may_look => $false } ],
+		none => [ { %where, schema => undef, database => $forged } ],
+		(map { $_->[0] => [ { %where, %{ $_->[1] } }, { %status, %{ $_->[2] } } ] }
+			  [ 'text size', {}, { page_size_bytes => 'x' } ],
+			[ 'list', {}, { reason => ['x'] } ],
+			[ 'identifier', { system_identifier => $forged }, {} ],
+			[ 'version', { version => $forged }, {} ],
+			[ 'number', {}, { in_use => 1 } ],
+			[ 'large', {}, { segment_bytes => '9' x 400 } ]));
+	for my $name (keys %answers)
+	{
+		write_file("answers/$name", join '', map { JSON::PP->new->ascii->encode($_) . "\n" } @{ $answers{$name} });
+	}
+	write_file('answers/nested', '{"a":' x 10000);
+	write_file('answers/bytes', "{\xff\x9b\0\e[2J\nERROR:  \xc2\x9b\e[2J\n");
+	my @names = sort 'endless', 'nested', 'bytes', keys %answers;
+	my $hostile = write_file('hostile', join '', map { "[$_]\n" } @names);
+	local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
+
+	my ($exit, $out, $error) = fleet('--service-file', $hostile);
+	utf8::decode($out);
+	is($exit, 2, 'hostile servers: the exit status is that of the good one, which is critical');
+	is($error, '', 'hostile servers: no complaint of perl');
+	my @lines = split /\n/, $out;
+	is_deeply([ sort map { /^[A-Z]+ +(.*?)  / } @lines[ 0 .. $#names ] ], \@names, 'hostile servers: each has a line');
+	like($lines[0], qr/^CRITICAL  good +primary  2 MB +as it is$/, 'hostile servers: the good one has its own');
+	like($lines[-1], qr/^CRITICAL: @{[ scalar @names ]} servers: /, 'hostile servers: the sum is last');
+	is(scalar @lines, @names + 1, 'hostile servers: no more lines');
+	unlike($out, qr/(?!\n)\p{C}/, 'hostile servers: nothing that a terminal obeys');
+	is(scalar(grep { length > 1100 } @lines), 0, 'hostile servers: no endless line');
+	like($out, qr/^OK +small +primary  0.5 kB/m, 'hostile servers: a small page');
+	like($out, qr/^UNKNOWN +endless +psql printed more than/m, 'hostile servers: endless output');
+	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: a schema in SQL');
+	my %odd = (
+		'text size' => 'page_size_bytes', list => 'reason', identifier => 'system_identifier',
+		version => 'version', number => 'in_use', large => 'segment_bytes');
+	for my $name (sort keys %odd)
+	{
+		like($out, qr/^UNKNOWN +$name +unexpected answer: the form of $odd{$name}$/m, "hostile servers: $name");
+	}
+
+	my (undef, $json) = fleet_json('--service-file', $hostile);
+	is_deeply([ sort map { $_->{name} } @{ $json->{servers} } ], \@names, 'hostile servers: their names as JSON');
+	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters as JSON');
+	is($json->{by_name}{forged}{conninfo}, q(service='forged'), 'hostile servers: the connection as JSON');
+	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no name of a cluster');
+
+	for my $text (
+		'[1]', '[[]]', '[["x"]]', '{}', '[{}]', '[{"Member": null}]', '[{"Member": ["x"]}]',
+		'[{"Member": "x", "Host": {}}]', '[{"Member": "x"}', '[{"Member": "x"}] x')
+	{
+		my ($exit, $out, $error) = fleet(\$text, '--patroni', '-');
+		is($exit, 3, "--patroni, $text: exit status");
+		like($error, qr/\Ahugeinfo-fleet: not the output of patronictl list -f json; see --help\n\z/, "--patroni, $text: the message");
+	}
+	my @members = map { { Cluster => $forged, Member => "$_$forged", Host => '', State => $forged } } 1, 2;
+	my $members = JSON::PP->new->ascii->encode(\@members);
+	($exit, $out) = fleet(\$members, '--patroni', '-');
+	utf8::decode($out);
+	is($exit, 2, 'hostile members: exit status');
+	is(scalar(() = $out =~ /\n/g), 3, 'hostile members: each has a line');
+	unlike($out, qr/(?!\n)\p{C}/, 'hostile members: nothing that a terminal obeys');
+}
+
 # An error that looks like an answer is of one server, and does not end the others'.
 {
 	$bare->safe_psql('postgres', q(
