@@ -212,7 +212,30 @@ SKIP:
 		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
 	}
 
-	my $name = 'control characters';
+	my $name = 'every form of a step';
+	my $size = "/sys/kernel/mm/$pool";
+	my $sysctl = q(sed -i 's/^vm\.nr_hugepages=1$/vm.nr_hugepages = 2/' /etc/sysctl);
+	my @forms = (
+		(map { [ 'root shell', $_ ] } 'sysctl -w vm.nr_hugepages=2', "echo 2 > $size",
+			"echo 0 > /sys/devices/system/node/node0/$pool", 'echo 1 > /proc/sys/vm/compact_memory',
+			(map { "echo madvise > /sys/kernel/mm/transparent_hugepage/$_" } 'enabled', 'hugepages-64kB/shmem_enabled'),
+			"(umask 022 && echo 'vm.nr_hugepages = 2' >> /etc/sysctl.d/x.conf)",
+			"(umask 022 && mkdir -p /etc/tmpfiles.d && echo 'w $size - - - - 2' >> /etc/tmpfiles.d/x.conf)",
+			"$sysctl.conf", "$sysctl.d/99-x.conf",
+			"sed -i 's,^w $size - - - - 1\$,w $size - - - - 2,' /etc/tmpfiles.d/x.conf"),
+		(map { [ SQL => $_ ] } q(ALTER SYSTEM SET huge_pages = 'try'), q(ALTER SYSTEM SET shared_memory_type = 'mmap'),
+			'ALTER SYSTEM SET huge_page_size = 0', q(ALTER SYSTEM SET huge_page_size = '2MB'), 'SELECT pg_reload_conf()'));
+	fake_psql(runbook => [ map { runbook_row(@$_) } @forms ]);
+	my (undef, $planned, $steps) = play($name, '-e', 'hugeinfo_report_only=false', '--check');
+	is($planned->{db}{changed}, scalar @forms, "$name: would be run");
+	for (@forms)
+	{
+		my ($where, $command) = @$_;
+		my $shown = "$where: " . $command =~ s/\\/\\\\/gr;
+		is(scalar(() = $steps =~ /"msg": "\Q$shown\E"/g), 1, "$name: $command");
+	}
+
+	$name = 'control characters';
 	my $template = qq({{ lookup('pipe', 'touch $dir/owned') }});
 	fake_psql(
 		status => { status => "warning\e[2J", reason => "$template\x{202e}\nforged\x{9b}31m" },
