@@ -1,7 +1,8 @@
 -- The contract of hugeinfo_report.
 SELECT pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result
 FROM pg_proc
-WHERE proname = 'hugeinfo_report';
+WHERE proname = 'hugeinfo_report'
+ORDER BY 1;
 
 SET application_name = '<script>alert(''&"'')</script>';
 CREATE TEMP TABLE report AS SELECT hugeinfo_report() AS page, hugeinfo_report(redact => true) AS redacted, NULL::jsonb AS figures;
@@ -52,7 +53,11 @@ SELECT (figures #>> '{footprint,page_table_bytes}')::bigint = (SELECT sum((t ->>
        (figures #>> '{footprint,processes}')::bigint = (SELECT sum((t ->> 'processes')::bigint) FROM jsonb_array_elements(figures -> 'backend_types') AS t) AS processes
 FROM report;
 
+-- a quoted literal is read as PostgreSQL reads a boolean
+SELECT position('is_redacted&quot;: ' || redacted IN hugeinfo_report(literal)) > 0 AS is_read
+FROM (VALUES (text 'on', 'true'), ('f', 'false')) AS v (literal, redacted);
+SELECT hugeinfo_report('secret');
 -- NULL is no choice
-SELECT hugeinfo_report(NULL) IS NULL AS is_null;
+SELECT hugeinfo_report(NULL) IS NULL AS is_null, hugeinfo_report(NULL::boolean) IS NULL AS is_null_of_boolean;
 DROP TABLE report;
 RESET application_name;

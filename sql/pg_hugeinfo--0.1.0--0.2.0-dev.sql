@@ -12,3 +12,25 @@ COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
 'Pages that the pool should have, neither too few nor too many: what this server needs, plus what others use or reserve. In a pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them. Where other servers cannot be seen, as from a container, plus idle pages, which they may want.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_limit_bytes IS
 'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max); of the group alone where its memory.use_hierarchy is 0, as v1 can have it up to Linux 5.10. NULL: no limit, or the row is the host; for its RAM see hugeinfo_host.';
+
+DROP FUNCTION hugeinfo_report(boolean);
+CREATE TYPE hugeinfo_report AS ();
+COMMENT ON TYPE hugeinfo_report IS
+'Reserves the name of the function, so that no type can capture calls of it.';
+CREATE FUNCTION hugeinfo_report() RETURNS text
+STRICT PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_report_whole_wrapper';
+CREATE FUNCTION hugeinfo_report(redact boolean) RETURNS text
+STRICT PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_report_wrapper';
+CREATE FUNCTION hugeinfo_report(redact text) RETURNS text
+STRICT PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_report_text_wrapper';
+REVOKE ALL ON FUNCTION hugeinfo_report(), hugeinfo_report(boolean), hugeinfo_report(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugeinfo_report(), hugeinfo_report(boolean), hugeinfo_report(text) TO pg_monitor;
+COMMENT ON FUNCTION hugeinfo_report() IS
+'This server and its host as one HTML page with pictures, for a file: psql -XAtqc ''SELECT hugeinfo_report()'' -o report.html. ASCII, at most 100 kB, without scripts. Costs as much as hugeinfo_checks and one plan.';
+COMMENT ON FUNCTION hugeinfo_report(boolean) IS
+'hugeinfo_report(); if redact is true, without names of roles, databases, applications, hosts and clusters, and without paths, ports and addresses, for a public ticket. NULL gives NULL.';
+COMMENT ON FUNCTION hugeinfo_report(text) IS
+'hugeinfo_report(boolean) with the value as text, for quoted literals. NULL gives NULL.';

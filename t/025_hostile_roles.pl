@@ -58,7 +58,8 @@ my %calls = (
 		'duration => 1', '0.001', 'duration => 0.001', '1e-3', '.001', '+1', '2 / 2', 'ceil(0.5)', q(interval '1 s' / 1000),
 		'0.001::float8', '0.001::real', 'sqrt(1e-6::float8)', '1::smallint', '1::bigint', 'duration => 1::int2' ],
 	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
-	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ]);
+	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
+	hugeinfo_report => [ '', 'true', q('true'), 'redact => true', q(redact => 'true'), q('t'::text), 'NULL' ]);
 # They sleep for a second, and are ours if they are cancelled meanwhile.
 my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)', '1::smallint', '1::bigint', 'duration => 1::int2';
 my @functions = sort keys %calls;
@@ -66,7 +67,8 @@ my %owned = (
 	hugeinfo_plan => [ '', 'jsonb', 'text' ],
 	hugeinfo_fault_rates => [ '', 'interval', 'text', 'smallint', 'integer', 'bigint', 'real', 'double precision', 'numeric' ],
 	hugeinfo_mappings => [ '', 'integer' ],
-	hugeinfo_memory => [ '', 'integer' ]);
+	hugeinfo_memory => [ '', 'integer' ],
+	hugeinfo_report => [ '', 'boolean', 'text' ]);
 
 # Calls in a query's FROM and in its list, with what goes before the name. By what is said of each:
 # whether there are rows, or an error.
@@ -103,6 +105,53 @@ sub all_answered_by_us
 	cmp_ok(scalar @{ $rows // [] }, '>', 100, "$name: and these are many");
 	is(captured($session), '', "$name: by us");
 	return;
+}
+
+# The catalog knows every function, also one that the list above lacks. These rules make each call of
+# one that takes an argument an exact match.
+{
+	my $name = 'signatures';
+	my @numbers = ('bigint', 'double precision', 'integer', 'numeric', 'real', 'smallint');
+	my @found = $root->rows(q{
+		WITH member AS (
+			SELECT classid, objid FROM pg_depend
+			WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+				AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo'))
+		SELECT p.proname AS function, string_agg(oidvectortypes(p.proargtypes), ';') AS signatures,
+			sum(p.pronargdefaults) AS defaults, count(*) FILTER (WHERE p.provariadic <> 0) AS variadics,
+			(SELECT count(*) FROM pg_type AS t JOIN member AS m ON m.objid IN (t.oid, t.typrelid)
+				WHERE t.typname = p.proname AND t.typnamespace = p.pronamespace AND t.typtype = 'c') AS types,
+			bool_or(EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = p.oid)) AS has_view
+		FROM pg_proc AS p JOIN member ON classid = 'pg_proc'::regclass AND objid = p.oid
+		GROUP BY p.proname, p.pronamespace});
+	my (%wrong, %with_arguments);
+	for my $of (@found)
+	{
+		my ($function, @signatures) = ($of->{function}, split /;/, $of->{signatures}, -1);
+		my %has = map { $_ => 1 } @signatures;
+		my @complaints;
+		push @complaints, 'a default makes a call inexact' if $of->{defaults};
+		push @complaints, 'a variadic argument makes a call inexact' if $of->{variadics};
+		if (grep { $_ ne '' } @signatures)
+		{
+			$with_arguments{$function} = [ sort @signatures ];
+			# For the view alone, which refers to it by its OID.
+			next if $function eq 'hugeinfo_oom_scores' && $of->{has_view} eq 't' && !@complaints;
+			push @complaints, 'more than one argument' if grep { /,/ } @signatures;
+			push @complaints, 'nothing reserves its name: a type converts a literal' if !$of->{types};
+			push @complaints, 'no signature without arguments: a function with a default takes its place' if !$has{''};
+			# A pid is an integer, which is how unquoted digits are read; quoting one is documented as unsafe.
+			my @others = grep { $_ ne '' && $_ ne 'integer' } @signatures;
+			push @complaints, 'no text: a function with it takes quoted literals and NULL' if @others && !$has{text};
+			my @missing = grep { !$has{$_} } @numbers;
+			push @complaints, "no @missing: a function with one takes such numbers" if @missing && @missing < 6 && @others;
+		}
+		$wrong{$function} = \@complaints if @complaints;
+	}
+	is_deeply(\%wrong, {}, "$name: no call can be captured") or diag(explain(\%wrong));
+	delete @with_arguments{qw(hugeinfo_oom_scores hugeinfo_runbook)};
+	is_deeply(\%with_arguments, { map { $_ => [ sort @{ $owned{$_} } ] } @functions }, "$name: the attacks below try each")
+	  or diag(explain(\%with_arguments));
 }
 
 # Of every kind: what a literal, a number or anything could go to.
@@ -173,7 +222,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	my $said = said_of($root, '');
 	is(captured($root), '', "$name: nothing is captured");
 	is_deeply([ grep { !/^(?:t|42725)$/ } keys %$said ], [], "$name: calls are answered, or ambiguous");
-	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates)\(\)/ } @{ $said->{42725} }), 4 * 3, "$name: as all of no argument are");
+	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates|report)\(\)/ } @{ $said->{42725} }), 5 * 3, "$name: as all of no argument are");
 	for my $function (@functions)
 	{
 		$mallory->value("DROP FUNCTION public.$function($_)") for 'line', map { "$_, integer" } qw(text jsonb interval integer numeric);

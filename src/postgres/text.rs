@@ -57,6 +57,12 @@ impl Text {
         }
     }
 
+    /// As a `boolean`. PostgreSQL raises its own error if it is invalid.
+    pub(crate) fn boolean(&self) -> bool {
+        // SAFETY: the argument that boolin takes, as pg_proc has it. It never returns NULL.
+        unsafe { pgrx::direct_function_call(pg_sys::boolin, &[self.c_string()]) }.unwrap_or(true)
+    }
+
     /// For an input function.
     fn c_string(&self) -> Option<pg_sys::Datum> {
         // SAFETY: as declared. What it makes lives as long as this call.

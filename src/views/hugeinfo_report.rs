@@ -26,18 +26,39 @@ use crate::{
         roles::may_read_server_files,
         server::subject,
         settings::setting,
+        text::Text,
     },
     processes::Member,
     views::answer,
 };
 
-/// What `hugeinfo_checks` looks at, looked at once, and who is connected. With `redact` the page
-/// has no names, paths and addresses.
+/// A redacted page has no names, paths or addresses. The symbol is the one that the objects of 0.1.0
+/// call, also for `hugeinfo_report()`.
+///
+/// The three signatures have the reason that [`overloads`](super::overloads) has.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
+    report(|| redact)
+}
+
+/// Not redacted.
+#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
+fn hugeinfo_report_whole() -> Result<String, ErrorReport> {
+    report(|| false)
+}
+
+/// Errors: 22P02 for a text that is not a boolean.
+#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
+fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
+    report(|| redact.boolean())
+}
+
+/// The data of `hugeinfo_checks`, read once, and the list of connections.
 ///
 /// Errors: as `hugeinfo_status`. What is missing or denied is said on the page.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-fn hugeinfo_report(redact: default!(bool, false)) -> Result<String, ErrorReport> {
+fn report(redact: impl FnOnce() -> bool) -> Result<String, ErrorReport> {
     answer(|| {
+        let redact = redact();
         let seen = seen()?;
         check_for_interrupts();
         Ok(page(seen, redact))
@@ -108,4 +129,7 @@ fn about() -> About {
     }
 }
 
-extension_sql_file!("hugeinfo_report.sql", requires = [hugeinfo_report]);
+extension_sql_file!(
+    "hugeinfo_report.sql",
+    requires = [hugeinfo_report, hugeinfo_report_whole, hugeinfo_report_text]
+);

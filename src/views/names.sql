@@ -11,3 +11,6 @@ COMMENT ON TYPE hugeinfo_memory IS
 CREATE TYPE hugeinfo_plan AS ();
 COMMENT ON TYPE hugeinfo_plan IS
 'Reserves the name of the function, so that no type can capture calls of it.';
+CREATE TYPE hugeinfo_report AS ();
+COMMENT ON TYPE hugeinfo_report IS
+'Reserves the name of the function, so that no type can capture calls of it.';
