@@ -184,6 +184,30 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	deed('-');
 }
 
+# A frozen process survives even SIGKILL until it is thawed.
+SKIP:
+{
+	my $name = 'a frozen child';
+	needs_host($name);
+	make_group('frozen', 'freezer');
+	deed('s');
+	$sql->ask('SELECT hugeinfo_plan()');
+	until_true(sub { $sql->{run}->pump_nb; left() > 1 }) or die "no child appears\n";
+	freeze('frozen', left());
+	my @children = grep { process_file($_, 'status') =~ /^PPid:\s+$backend$/m } left();
+	is(scalar @children, 1, "$name: is there");
+	HugeInfo::Session->new($node)->value("SELECT pg_cancel_backend($backend)");
+	my (undef, $error) = $sql->answer;
+	like($error, qr/57014/, "$name: does not keep the backend");
+	ok(is_there($_), "$name: is still there") for @children;
+	thaw('frozen');
+	ok(until_true(sub { !left() }), "$name: ends once it is thawed");
+	deed('-');
+	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the next plan is right");
+	is_deeply([ grep { defined state_of($_) } @children ], [], "$name: and no zombie remains");
+	leaves_nothing($name);
+}
+
 # A file that is a pipe hangs whoever opens it, beyond every signal but the last: not the backend.
 {
 	my $name = 'a pipe among the files';

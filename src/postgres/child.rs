@@ -6,10 +6,12 @@
 //! connection.
 
 use std::{
+    cell::RefCell,
     ffi::{CString, OsString, c_char, c_int},
     fmt,
     fs::File,
     io,
+    mem::ManuallyDrop,
     os::{
         fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd},
         unix::ffi::OsStringExt,
@@ -28,11 +30,20 @@ use rustix::{
     },
 };
 
-/// How long to wait for a child that was killed. A child that waits for a disk ignores signals.
-const BURIAL: Duration = Duration::from_secs(1);
+/// How long to wait for a child that was killed. A child that waits for a disk or is in a frozen
+/// cgroup does not end: the next start reaps it.
+const BURIAL: Duration = Duration::from_millis(50);
 
 /// Exit status of a child that could not run its program.
 pub(crate) const NOT_RUN: i32 = 127;
+
+thread_local! {
+    /// Children that were killed and had not ended after [`BURIAL`]. They remain children of this
+    /// backend, so their PIDs are not reused. Without a destructor, which would be registered with
+    /// memory that might not be there.
+    static UNREAPED: ManuallyDrop<RefCell<Vec<Pid>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
 
 /// A child that has not been reaped: until it is dropped, nobody can reuse its PID or the ID of its
 /// group.
@@ -150,6 +161,7 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<S
 /// Forks. Signals are blocked until the child has reset their handlers: the server's handlers would
 /// write to the client.
 fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
+    UNREAPED.with(|unreaped| unreaped.borrow_mut().retain(|pid| !is_reaped(*pid)));
     let null = above_standard(rustix::fs::open(
         c"/dev/null",
         rustix::fs::OFlags::RDWR,
@@ -281,11 +293,17 @@ impl Drop for Child {
         let _ = kill_process(self.pid, Signal::KILL);
         const LOOK: Duration = Duration::from_micros(200);
         for _ in 0..BURIAL.as_micros() / LOOK.as_micros() {
-            match waitpid(Some(self.pid), WaitOptions::NOHANG) {
-                Ok(None) => std::thread::sleep(LOOK),
-                Err(Errno::INTR) => {}
-                Ok(Some(_)) | Err(_) => return,
+            if is_reaped(self.pid) {
+                return;
             }
+            std::thread::sleep(LOOK);
         }
+        UNREAPED.with(|unreaped| unreaped.borrow_mut().push(self.pid));
     }
+}
+
+/// Reaps the child if it has ended.
+fn is_reaped(pid: Pid) -> bool {
+    let status = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::NOHANG));
+    !matches!(status, Ok(None))
 }

@@ -1,5 +1,5 @@
-# The guardian's hands on the controllers hugetlb and memory: groups with limits, and this test's
-# process in and out of them.
+# The guardian's hands on the controllers hugetlb, memory and freezer: groups with limits, this
+# test's process in and out of them, and processes frozen in them.
 #
 # Version 2 where the kernel offers it, else version 1. Mounting the controller as version 1 takes
 # it away from version 2, and it may stay so until a reboot: that is done only where version 2 has
@@ -119,6 +119,24 @@ sub limit_memory
 	write_kernel($file, $limit) if -e $file;
 	return;
 }
+
+# Version 1 alone: a frozen process does not die there, whatever signal it gets.
+sub freeze
+{
+	my ($name, @pids) = @_;
+	my $dir = "$hierarchy{freezer}{top}/$name";
+	HugeInfo::Janitor::undo('put_back', "$dir/freezer.state", 'THAWED');
+	write_kernel("$dir/cgroup.procs", $_) for @pids;
+	write_kernel("$dir/freezer.state", 'FROZEN');
+	for (1 .. 1000)
+	{
+		return if slurp_kernel("$dir/freezer.state") eq "FROZEN\n";
+		select undef, undef, undef, 0.01;
+	}
+	die "$dir does not freeze\n";
+}
+
+sub thaw { my ($name) = @_; return write_kernel("$hierarchy{freezer}{top}/$name/freezer.state", 'THAWED') }
 
 sub _path_of
 {

@@ -49,7 +49,7 @@ use HugeInfo::User;
 INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
 
 our @ISA = qw(Exporter);
-our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group needs_host cannot pools_of_one_size
+our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group freeze thaw needs_host cannot pools_of_one_size
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks
   start_hidden);
 
@@ -144,7 +144,7 @@ sub pools_of_one_size
 	return;
 }
 
-# A cgroup of the controller hugetlb or memory; returns the version of the controller and the
+# A cgroup of the controller hugetlb, memory or freezer; returns the version of the controller and the
 # directory.
 sub make_group { my ($name, $controller) = @_; return split / /, _ask('group ' . ($controller // 'hugetlb') . " $name"), 2 }
 
@@ -165,6 +165,11 @@ sub in_group
 	die $error unless $done;
 	return;
 }
+
+# Processes of this test's servers, in a group of the freezer.
+sub freeze { my ($name, @pids) = @_; return _ask("freeze $name @pids") }
+
+sub thaw { my ($name) = @_; return _ask("thaw $name") }
 
 # what: enabled, defrag or shmem_enabled
 sub set_thp { my ($what, $mode) = @_; return _ask("thp $what $mode") }
