@@ -8,7 +8,9 @@ use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
 use HugeInfo::Checks;
 use HugeInfo::Kernel;
+use HugeInfo::Processes;
 use HugeInfo::Server;
+use HugeInfo::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -277,6 +279,28 @@ SKIP:
 	my $at_boot = slurp_file('/proc/cmdline') =~ /\bhugepages=/;
 	compare_check($checks, 'reboot', { status => 'warning', evidence => { asked_pages => 0, source => undef } }, $name) unless $at_boot;
 	is_cured($checks, 'reboot', $name);
+	set_boot_pages(undef);
+
+	# Memory shows how much of a file is kept and copied, also where the machine is too busy for times.
+	my $peak = sub {
+		my $session = HugeInfo::Session->new($node);
+		$session->value("SELECT count(*) FROM $_") for qw(hugeinfo_checks hugeinfo_runbook hugeinfo_report());
+		my ($kilobytes) = process_file($session->pid, 'status') =~ /^VmHWM:\s+(\d+) kB$/m;
+		$session->close;
+		return $kilobytes;
+	};
+	set_boot_pages($need - 1);
+	my $normal = $peak->();
+	for my $lines (256, 257, 380_000)
+	{
+		$name = "a file of $lines lines";
+		set_boot_pages($need - 1, $lines);
+		$checks = checks_of($node, $name);
+		my $limits = qr/^\Q$file\E may set another number, and is too large to be read/;
+		compare_check($checks, 'reboot',
+			$lines <= 256 ? { status => 'warning', evidence => $reboot->($need - 1) } : { status => 'unknown', finding => $limits, remedy => undef }, $name);
+		cmp_ok($peak->() - $normal, '<', 16 << 10, "$name: kB of memory that it costs");
+	}
 	set_boot_pages(undef);
 }
 

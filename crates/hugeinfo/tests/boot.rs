@@ -238,6 +238,89 @@ fn the_last_word_and_what_it_overrides() {
     assert_eq!(host.pool(GB).asked, 0, "tmpfiles.d is systemd's");
 }
 
+/// A file of exactly this size whose last line sets the pool.
+fn padded(bytes: usize, line: &str) -> String {
+    format!("{}\n{line}\n", "#".repeat(bytes - line.len() - 2))
+}
+
+fn doubts(pool: &PoolAtBoot) -> Vec<(&str, Doubtful)> {
+    let doubts = pool.doubts.iter();
+    doubts
+        .map(|doubt| (doubt.file.as_str(), doubt.what))
+        .collect()
+}
+
+#[test]
+fn files_beyond_the_limits_are_unknown() {
+    const KB: usize = 1024;
+    const SYSCTL: &str = "vm.nr_hugepages=7";
+    const TMPFILES: &str = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 7";
+    for (kind, line) in [("sysctl", SYSCTL), ("tmpfiles", TMPFILES)] {
+        let spaces = |count| format!("{}{line}\n", " ".repeat(count - line.len()));
+        for (is_read, text) in [
+            (true, padded(256 * KB, line)),
+            (false, padded(256 * KB + 1, line)),
+            (true, format!("{line}\n").repeat(256)),
+            (false, format!("{line}\n").repeat(257)),
+            (true, spaces(1000)),
+            (false, spaces(1001)),
+            // Other lines may be long and many.
+            (
+                true,
+                format!("{}{line}\n", "kernel.sysrq=1\n".repeat(10_000)),
+            ),
+            (true, format!("kernel.x={}\n{line}\n", "1".repeat(2000))),
+        ] {
+            let file = format!("etc/{kind}.d/x.conf");
+            let host = Host::with(&[(&file, &text)]);
+            let pool = host.pool(MB2);
+            let start = &text[..40];
+            assert_eq!(pool.asked, if is_read { 7 } else { 0 }, "{kind} {start}");
+            let all = doubts(&pool);
+            assert_eq!(all.is_empty(), is_read, "{kind} {start}");
+            let path = format!("/{file}");
+            let is_it = |doubt| doubt == &(path.as_str(), Doubtful::TooLarge);
+            assert!(all.iter().all(is_it), "{kind} {start}: {all:?}");
+        }
+    }
+
+    // Limits on all files together.
+    let large = padded(256 * KB, SYSCTL);
+    let many = format!("{SYSCTL}\n").repeat(100);
+    for (text, last_read) in [(&large, "3"), (&many, "1")] {
+        let host = Host::with(&[]);
+        for name in 0..5 {
+            host.write(&format!("etc/sysctl.d/{name}.conf"), text);
+        }
+        let pool = host.pool(MB2);
+        assert!(source(&pool).starts_with(&format!("/etc/sysctl.d/{last_read}.conf")));
+        assert_eq!(
+            doubts(&pool).last(),
+            Some(&("/etc/sysctl.d/4.conf", Doubtful::TooLarge))
+        );
+    }
+
+    // A readable file after it settles the number.
+    let host = Host::with(&[
+        ("etc/sysctl.d/a.conf", &padded(256 * KB + 1, SYSCTL)),
+        (
+            "etc/sysctl.d/b.conf",
+            "vm.nr_hugepages=8\nvm.nr_overcommit_hugepages=0\n",
+        ),
+    ]);
+    let pool = host.pool(MB2);
+    assert_eq!((pool.asked, doubts(&pool)), (8, Vec::new()));
+
+    // A directory of too many files.
+    let host = Host::with(&[]);
+    for number in 0..1025 {
+        host.write(&format!("etc/sysctl.d/{number}.conf"), "");
+    }
+    let pool = host.pool(MB2);
+    // Of its pages, and of its surplus pages.
+    assert_eq!(doubts(&pool), [("/etc/sysctl.d", Doubtful::Unread); 2]);
+}
+
 #[test]
 fn nothing_to_be_had() {
     let empty = tempfile::tempdir().expect("a directory");

@@ -39,7 +39,7 @@ sub _obey
 	return HugeInfo::Cgroups::leave($test, $1) if $line =~ /^leave (hugetlb|memory)$/;
 	return HugeInfo::Machine::set_thp($1, $2) if $line =~ /^thp (enabled|defrag|shmem_enabled) ([a-z_]+)$/;
 	return HugeInfo::Machine::set_strict_overcommit($1) if $line =~ /^strict_overcommit (\d+)$/;
-	return HugeInfo::Machine::set_boot_pages($1 eq 'none' ? undef : $1) if $line =~ /^boot_pages (\d+|none)$/;
+	return HugeInfo::Machine::set_boot_pages($1 eq 'none' ? undef : $1, $2) if $line =~ /^boot_pages (\d+|none)(?: (\d+))?$/;
 	return HugeInfo::Machine::add_swap($1) if $line =~ /^swap (\d+)$/;
 	return HugeInfo::Machine::mount_hugetlbfs($1, $2, $3) if $line =~ /^hugetlbfs (\S+) (\d+) ([\w=,]*)$/;
 	return HugeInfo::Machine::page_out(_own($dir, $1)) if $line =~ /^page_out (\d+)$/;

@@ -177,8 +177,8 @@ sub set_thp { my ($what, $mode) = @_; return _ask("thp $what $mode") }
 # Mode 2; the limit in percent of RAM.
 sub set_strict_overcommit { my ($ratio) = @_; return _ask("strict_overcommit $ratio") }
 
-# In a file of sysctl's; undef for no such file.
-sub set_boot_pages { my ($pages) = @_; return _ask('boot_pages ' . ($pages // 'none')) }
+# In a file of sysctl's, in so many equal lines; undef for no such file.
+sub set_boot_pages { my ($pages, $lines) = @_; return _ask(join ' ', 'boot_pages', $pages // 'none', $lines // ()) }
 
 sub add_swap { my ($mb) = @_; return _ask("swap $mb") }
 

@@ -69,7 +69,6 @@ sub remember_commit_limit
 	return;
 }
 
-# A file of sysctl's that asks for so many huge pages at the next boot; undef for none.
 # A file that tests make.
 sub _own
 {
@@ -82,13 +81,21 @@ sub _own
 	return;
 }
 
+# A file of sysctl's that asks for so many huge pages at the next boot, in so many lines; undef for
+# none.
 sub set_boot_pages
 {
-	my ($pages) = @_;
+	my ($pages, $lines) = @_;
 	# What a run has left that ended with the power.
 	unlink $BOOT_FILE unless $told{$BOOT_FILE};
 	_own($BOOT_FILE);
-	return write_kernel($BOOT_FILE, "vm.nr_hugepages = $pages") if defined $pages;
+	if (defined $pages)
+	{
+		open my $fh, '>', $BOOT_FILE or die "$BOOT_FILE: $!\n";
+		print $fh "vm.nr_hugepages = $pages\n" for 1 .. $lines // 1;
+		close $fh or die "$BOOT_FILE: $!\n";
+		return;
+	}
 	for my $file (grep { m{^/etc/} && -e } keys %told)
 	{
 		unlink $file or die "$file: $!\n";

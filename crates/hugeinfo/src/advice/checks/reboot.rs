@@ -116,6 +116,9 @@ fn said(doubt: &Doubt) -> String {
     let file = &doubt.file;
     match doubt.what {
         Doubtful::Unread => format!("{file} may set another number, and cannot be read"),
+        Doubtful::TooLarge => format!(
+            "{file} may set another number, and is too large to be read: the limits are 256 kB, 256 lines about pools, and 1 MB in all such files"
+        ),
         Doubtful::Line(line) => format!("{file}:{line} may set another number"),
         Doubtful::Unordered => format!(
             "{file} sets another number than sysctl's files, and which is applied last is not defined"

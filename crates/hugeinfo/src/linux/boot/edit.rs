@@ -125,8 +125,13 @@ impl NextBoot {
 }
 
 impl DropIns {
+    /// The last lines that set it are candidates. What stands before them is overridden, or is set
+    /// by a pattern.
     fn edits<'p>(&self, line: &str, now: impl DoubleEndedIterator<Item = &'p Place>) -> Vec<Edit> {
-        let in_place = now.rev().filter_map(|place| self.in_place_of(place, line));
+        /// Each is simulated.
+        const MOST: usize = 4;
+        let last = now.rev().take(MOST);
+        let in_place = last.filter_map(|place| self.in_place_of(place, line));
         let names = match self.is_open {
             Openness::Closed => Vec::new(),
             Openness::There | Openness::Missing => self.names(),
@@ -231,5 +236,44 @@ fn as_parameter(page_bytes: u64) -> String {
         format!("{}M", page_bytes >> 20)
     } else {
         format!("{}K", page_bytes >> 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{drop_ins::DropIn, kernel::Kernel};
+    use super::*;
+
+    /// Each is simulated, with all files.
+    #[test]
+    fn candidates_are_few_however_many_lines_set_a_pool() -> Result<(), TryReserveError> {
+        let pattern = |number: usize| format!("vm.nr_hugepages{} = 5\n", "*".repeat(number));
+        let text: String = (1..=256).map(pattern).collect();
+        let file = DropIn {
+            path: "/etc/sysctl.d/a.conf".to_owned(),
+            local: Some("/etc/sysctl.d/a.conf".to_owned()),
+            content: Content::Text(text.into_bytes()),
+        };
+        let next = NextBoot::of(Sources {
+            kernel: Kernel {
+                version: (6, 1),
+                sizes: Some(vec![2 << 20]),
+                hpage_bytes: 2 << 20,
+                nodes: None,
+                most_sizes: 1,
+                has_cma: true,
+            },
+            command_line: Ok(Vec::new()),
+            sysctl: DropIns {
+                directory: "/etc/sysctl.d".to_owned(),
+                files: vec![file],
+                ..DropIns::default()
+            },
+            tmpfiles: None,
+        })?;
+        assert_eq!(next.asked.len(), 512);
+        let edits = next.edits_of_default_pool(9);
+        assert!(edits.len() <= 8, "{}", edits.len());
+        Ok(())
     }
 }

@@ -83,9 +83,9 @@ impl Sources {
         let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
         let mut sysctl = drop_ins::read(root, "sysctl.d")?;
         if !has_systemd {
-            let conf = drop_ins::read_file(root, SYSCTL_CONF.to_owned())?;
+            let conf = drop_ins::read_file(root, SYSCTL_CONF.to_owned(), u64::MAX)?;
             // One that is not there is read as an empty one.
-            if conf.text() != b"" || conf.content == Content::Unread {
+            if conf.text() != b"" || !conf.is_read() {
                 sysctl.files.try_push(conf)?;
             }
         }
@@ -131,7 +131,8 @@ impl NextBoot {
         let mut doubts = Vec::new();
         // The kernel always has it: one that is missing or empty is hidden.
         if sources.command_line.is_err() {
-            doubt(&mut doubts, Phase::CommandLine, What::Pages, COMMAND_LINE)?;
+            let (phase, of) = (Phase::CommandLine, What::Pages);
+            doubt(&mut doubts, phase, of, COMMAND_LINE, Doubtful::Unread)?;
         }
         let of_line = parse_command_line(sources.line(), COMMAND_LINE, &sources.kernel)?;
         let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
@@ -148,9 +149,9 @@ impl NextBoot {
             append(&mut dropped, by_tmpfiles.dropped)?;
             append(&mut doubts, by_tmpfiles.doubts)?;
             // The first line of a path counts, and the last path of a file: any may change it.
-            for file in unread(files) {
+            for (file, what) in unread(files) {
                 for of in [What::Pages, What::Overcommit] {
-                    doubt(&mut doubts, Phase::Tmpfiles, of, file)?;
+                    doubt(&mut doubts, Phase::Tmpfiles, of, file, what)?;
                 }
             }
         }
@@ -173,7 +174,7 @@ impl NextBoot {
     pub(crate) fn is_read_to_the_end_after(&self, path: &str) -> bool {
         let DropIns { files, unread, .. } = &self.sources.sysctl;
         let mut after = files.iter().rev().take_while(|file| file.path != path);
-        unread.is_empty() && after.all(|file| file.content != Content::Unread)
+        unread.is_empty() && after.all(DropIn::is_read)
     }
 
     /// The default size of the next boot.
@@ -189,10 +190,15 @@ fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), TryReserveError> {
     Ok(())
 }
 
-fn unread(files: &DropIns) -> impl Iterator<Item = &str> {
-    let of_files = files.files.iter().filter(|f| f.content == Content::Unread);
-    let of_files = of_files.map(|file| file.path.as_str());
-    of_files.chain(files.unread.iter().map(String::as_str))
+/// Files and directories whose contents are unknown, and why.
+fn unread(files: &DropIns) -> impl Iterator<Item = (&str, Doubtful)> {
+    let of_files = files.files.iter().filter_map(|file| match file.content {
+        Content::Text(_) => None,
+        Content::Unread => Some((file.path.as_str(), Doubtful::Unread)),
+        Content::TooLarge => Some((file.path.as_str(), Doubtful::TooLarge)),
+    });
+    let directories = files.unread.iter();
+    of_files.chain(directories.map(|path| (path.as_str(), Doubtful::Unread)))
 }
 
 /// A file that cannot be read counts for nothing where a readable one after it sets the same key; a
@@ -207,10 +213,10 @@ fn doubts_of_sysctl(
         let last = asked.iter().rev().find(|request| request.what == of);
         let last = last.filter(|request| !request.place.text.contains(['*', '?', '[']));
         let settled = last.and_then(|request| position(&request.place.file));
-        for file in unread(files) {
+        for (file, what) in unread(files) {
             let is_settled = settled.zip(position(file)).is_some_and(|(by, at)| at < by);
             if !is_settled {
-                doubt(doubts, Phase::Sysctl, of, file)?;
+                doubt(doubts, Phase::Sysctl, of, file, what)?;
             }
         }
     }
@@ -222,11 +228,12 @@ fn doubt(
     phase: Phase,
     of: What,
     file: &str,
+    what: Doubtful,
 ) -> Result<(), TryReserveError> {
     doubts.try_push(Doubt {
         phase,
         of,
         file: file.to_owned(),
-        what: Doubtful::Unread,
+        what,
     })
 }

@@ -121,6 +121,8 @@ pub struct Doubt {
 pub enum Doubtful {
     /// It may not be read.
     Unread,
+    /// It exceeds a limit on its size or on its lines.
+    TooLarge,
     /// Its line, from 1, sets a pool in a way that is not worked out here.
     Line(usize),
     /// It sets a pool that sysctl sets, too, and nothing orders the two.

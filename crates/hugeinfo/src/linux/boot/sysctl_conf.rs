@@ -116,6 +116,7 @@ fn settings(
             };
             if names.iter().any(|name| fits(&key, name)) {
                 let place = Place::new(&file.path, number, line.trim_ascii());
+                let value = value.map(<[u8]>::to_vec);
                 add(&mut settings, key, value, place, dropped)?;
             }
         }
@@ -160,14 +161,14 @@ fn fits(key: &[u8], name: &[u8]) -> bool {
 }
 
 /// The key with slashes, and the value. `None`: the line is a comment, or assigns nothing.
-fn parse_line(line: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+fn parse_line(line: &[u8]) -> Option<(Vec<u8>, Option<&[u8]>)> {
     let line = line.trim_ascii();
     if matches!(line.first()?, b'#' | b';') {
         return None;
     }
     let without_dash = line.strip_prefix(b"-");
     let (key, value) = match split_once(without_dash.unwrap_or(line), b'=') {
-        Some((key, value)) => (key, Some(value.trim_ascii().to_vec())),
+        Some((key, value)) => (key, Some(value.trim_ascii())),
         None => (without_dash?, None),
     };
     Some((normalized(key.trim_ascii()), value))
