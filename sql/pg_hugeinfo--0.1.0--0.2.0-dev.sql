@@ -34,3 +34,7 @@ COMMENT ON FUNCTION hugeinfo_report(boolean) IS
 'hugeinfo_report(); if redact is true, without names of roles, databases, applications, hosts and clusters, and without paths, ports and addresses, for a public ticket. NULL gives NULL.';
 COMMENT ON FUNCTION hugeinfo_report(text) IS
 'hugeinfo_report(boolean) with the value as text, for quoted literals. NULL gives NULL.';
+COMMENT ON VIEW hugeinfo_meminfo IS
+'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is NULL, with a warning.';
+COMMENT ON VIEW hugeinfo_vmstat IS
+'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is NULL, with a warning.';

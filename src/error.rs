@@ -18,8 +18,6 @@ pub(crate) enum Error {
     OutOfMemory,
     /// The kernel reported a number too large for `bigint`.
     OutOfRange(u64),
-    /// The kernel reported a number too large for `integer`, where such numbers make no sense.
-    NotInteger(String),
     /// A setting has a value that this version of the extension does not know.
     Setting(&'static str),
     /// The SQL objects of this database are not those that the library serves.

@@ -1,27 +1,32 @@
 //! The kernel's numbers as SQL types, never truncated.
 
+use pgrx::warning;
+
 use crate::error::Error;
 
-/// A kernel number as `bigint`, never truncated.
+/// A kernel number as `bigint`, where a column cannot be NULL.
 pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
     i64::try_from(value).map_err(|_| Error::OutOfRange(value))
 }
 
-/// The same for a number that may be unknown, which SQL shows as NULL.
-pub(crate) fn bigint_or_null(value: Option<u64>) -> Result<Option<i64>, Error> {
-    value.map(bigint).transpose()
+/// A kernel number as `bigint`; NULL if it is unknown or out of range, so that one odd counter does
+/// not refuse all others.
+pub(crate) fn bigint_or_null(value: Option<u64>) -> Option<i64> {
+    in_range(value?, "bigint")
 }
 
-/// A small kernel number as `integer`, never truncated; NULL if unknown.
-pub(crate) fn integer_or_null<T>(value: Option<T>) -> Result<Option<i32>, Error>
-where
-    T: Copy + ToString + TryInto<i32>,
-{
-    let integer = |value: T| {
-        let cut = |_| Error::NotInteger(value.to_string());
-        value.try_into().map_err(cut)
-    };
-    value.map(integer).transpose()
+/// A kernel number as `integer`, as [`bigint_or_null`].
+pub(crate) fn integer_or_null<T: Copy + ToString + TryInto<i32>>(value: Option<T>) -> Option<i32> {
+    in_range(value?, "integer")
+}
+
+fn in_range<T: Copy + ToString + TryInto<N>, N>(value: T, sql_type: &str) -> Option<N> {
+    let number = value.try_into().ok();
+    if number.is_none() {
+        let value = value.to_string();
+        warning!("{sql_type} out of range: the kernel reported {value}, which is shown as NULL");
+    }
+    number
 }
 
 /// A process ID as `integer`.

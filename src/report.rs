@@ -40,11 +40,6 @@ impl From<Error> for ErrorReport {
                 format!("bigint out of range: the kernel reported {value}"),
                 None,
             ),
-            Error::NotInteger(value) => (
-                ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                format!("integer out of range: the kernel reported {value}"),
-                None,
-            ),
             Error::Setting(name) => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),

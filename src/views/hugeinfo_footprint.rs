@@ -66,14 +66,14 @@ fn hugeinfo_footprint() -> Result<
         Ok::<_, Error>((
             facts.lies_on().is_huge(),
             bigint(seen.processes)?,
-            bigint_or_null(seen.private)?,
-            bigint_or_null(seen.segment)?,
-            bigint_or_null(seen.segment_backed)?,
-            bigint_or_null(seen.other_shared)?,
-            bigint_or_null(seen.page_tables)?,
-            bigint_or_null(seen.swap)?,
-            bigint_or_null(seen.total())?,
-            bigint_or_null(seen.total_when_full())?,
+            bigint_or_null(seen.private),
+            bigint_or_null(seen.segment),
+            bigint_or_null(seen.segment_backed),
+            bigint_or_null(seen.other_shared),
+            bigint_or_null(seen.page_tables),
+            bigint_or_null(seen.swap),
+            bigint_or_null(seen.total()),
+            bigint_or_null(seen.total_when_full()),
         ))
     };
     Ok(TableIterator::once(answer(row)?))

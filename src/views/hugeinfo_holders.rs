@@ -85,11 +85,11 @@ fn hugeinfo_holders() -> Result<
                 owner.map(|owner| text(owner.as_bytes())),
                 uid.map(i64::from),
                 is_own,
-                bigint_or_null(holder.page_bytes)?,
-                bigint_or_null(holder.bytes)?,
-                bigint_or_null(held_pages)?,
-                bigint_or_null(min)?,
-                bigint_or_null(max)?,
+                bigint_or_null(holder.page_bytes),
+                bigint_or_null(holder.bytes),
+                bigint_or_null(held_pages),
+                bigint_or_null(min),
+                bigint_or_null(max),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -72,10 +72,10 @@ fn hugeinfo_instances() -> Result<
                     .or(instance.directory_argument)
                     .map(|path| name_text(&path, ascii_only)),
                 instance.port.map(i32::from),
-                bigint_or_null(bytes)?,
-                bigint_or_null(page_bytes)?,
+                bigint_or_null(bytes),
+                bigint_or_null(page_bytes),
                 page_bytes.map(|page_bytes| page_bytes > base_page),
-                bigint_or_null(required)?,
+                bigint_or_null(required),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -7,7 +7,7 @@ use crate::{error::Error, numbers::bigint_or_null, postgres::encoding::shown, vi
 
 /// The lines of `/proc/meminfo`, in the kernel's order; no row if it is missing or may not be read.
 ///
-/// Errors: as `hugeinfo_status`, and 22003 if a figure is too large for `bigint`.
+/// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_meminfo() -> Result<
@@ -26,8 +26,8 @@ fn hugeinfo_meminfo() -> Result<
         let rows = lines.into_iter().map(|line| {
             Ok::<_, Error>((
                 shown(line.name),
-                bigint_or_null(line.bytes)?,
-                bigint_or_null(line.huge_pages)?,
+                bigint_or_null(line.bytes),
+                bigint_or_null(line.huge_pages),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

@@ -15,7 +15,7 @@ GRANT SELECT ON hugeinfo_meminfo TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_meminfo() IS
 'Each line of /proc/meminfo, in the kernel''s order; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_meminfo IS
-'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is an error.';
+'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is NULL, with a warning.';
 COMMENT ON COLUMN hugeinfo_meminfo.name IS
 'Name of the line, as the kernel writes it.';
 COMMENT ON COLUMN hugeinfo_meminfo.bytes IS

@@ -53,17 +53,17 @@ fn row(pid: i32) -> Result<Option<Row>, Error> {
     let figures = total.unwrap_or_default();
     Ok(Some((
         pid,
-        bigint_or_null(figures.rss)?,
-        bigint_or_null(figures.pss)?,
-        bigint_or_null(figures.pss_anon)?,
-        bigint_or_null(figures.pss_file)?,
-        bigint_or_null(figures.pss_shmem)?,
-        bigint_or_null(figures.uss())?,
-        bigint_or_null(figures.swap_pss)?,
-        bigint_or_null(figures.anon_huge_pages)?,
-        bigint_or_null(figures.shmem_pmd_mapped)?,
-        bigint_or_null(figures.shared_hugetlb)?,
-        bigint_or_null(figures.private_hugetlb)?,
+        bigint_or_null(figures.rss),
+        bigint_or_null(figures.pss),
+        bigint_or_null(figures.pss_anon),
+        bigint_or_null(figures.pss_file),
+        bigint_or_null(figures.pss_shmem),
+        bigint_or_null(figures.uss()),
+        bigint_or_null(figures.swap_pss),
+        bigint_or_null(figures.anon_huge_pages),
+        bigint_or_null(figures.shmem_pmd_mapped),
+        bigint_or_null(figures.shared_hugetlb),
+        bigint_or_null(figures.private_hugetlb),
     )))
 }
 

@@ -66,10 +66,10 @@ fn hugeinfo_numa() -> Result<
                     i64::from(node.number),
                     bigint(page_bytes)?,
                     is_used,
-                    count(|counters| counters.total)?,
-                    count(|counters| counters.free)?,
-                    count(|counters| counters.surplus)?,
-                    bigint_or_null(touched_segment_pages)?,
+                    count(|counters| counters.total),
+                    count(|counters| counters.free),
+                    count(|counters| counters.surplus),
+                    bigint_or_null(touched_segment_pages),
                 ));
             }
         }

@@ -50,8 +50,8 @@ fn hugeinfo_numa_nodes() -> Result<
                     .allows(number)
                     .map(|is_allowed| is_allowed && has_memory),
                 processors.map(|list| bigint(list.count())).transpose()?,
-                bigint_or_null(memory.total)?,
-                bigint_or_null(memory.free)?,
+                bigint_or_null(memory.total),
+                bigint_or_null(memory.free),
             ))
         };
         numbers.into_iter().map(row).collect::<Result<Vec<_>, _>>()

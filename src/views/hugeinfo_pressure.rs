@@ -58,19 +58,19 @@ fn hugeinfo_pressure() -> Result<
                 level
                     .group
                     .map(|group| shown(group.to_string_lossy().into_owned())),
-                bigint_or_null(shortage.limit_bytes)?,
-                bigint_or_null(shortage.used_bytes)?,
-                bigint_or_null(shortage.limit_hits)?,
-                bigint_or_null(shortage.high_hits)?,
-                bigint_or_null(shortage.oom_kills)?,
+                bigint_or_null(shortage.limit_bytes),
+                bigint_or_null(shortage.used_bytes),
+                bigint_or_null(shortage.limit_hits),
+                bigint_or_null(shortage.high_hits),
+                bigint_or_null(shortage.oom_kills),
                 some.map(|stalls| stalls.avg10),
                 some.map(|stalls| stalls.avg60),
                 some.map(|stalls| stalls.avg300),
-                total(some)?,
+                total(some),
                 full.map(|stalls| stalls.avg10),
                 full.map(|stalls| stalls.avg60),
                 full.map(|stalls| stalls.avg300),
-                total(full)?,
+                total(full),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

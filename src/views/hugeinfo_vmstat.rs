@@ -3,11 +3,11 @@
 use hugeinfo::linux::{error::absent_or, root::Root, vmstat};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use crate::{error::Error, numbers::bigint, postgres::encoding::shown, views::answer};
+use crate::{error::Error, numbers::bigint_or_null, postgres::encoding::shown, views::answer};
 
 /// The lines of `/proc/vmstat`, in the kernel's order; no row if it is missing or may not be read.
 ///
-/// Errors: as `hugeinfo_status`, and 22003 if a number is too large for `bigint`.
+/// Errors: as `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_vmstat() -> Result<
@@ -15,7 +15,7 @@ fn hugeinfo_vmstat() -> Result<
         'static,
         (
             name!(name, String),
-            name!(value, i64),
+            name!(value, Option<i64>),
             name!(topic, &'static str),
         ),
     >,
@@ -24,7 +24,11 @@ fn hugeinfo_vmstat() -> Result<
     let rows = || {
         let vmstat = absent_or(vmstat::read(&Root::system()))?.unwrap_or_default();
         let rows = vmstat.counters().iter().map(|(name, value)| {
-            Ok::<_, Error>((shown(name.clone()), bigint(*value)?, vmstat::topic(name)))
+            Ok::<_, Error>((
+                shown(name.clone()),
+                bigint_or_null(Some(*value)),
+                vmstat::topic(name),
+            ))
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };

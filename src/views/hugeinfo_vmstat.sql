@@ -15,7 +15,7 @@ GRANT SELECT ON hugeinfo_vmstat TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_vmstat() IS
 'Each line of /proc/vmstat, in the kernel''s order; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_vmstat IS
-'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is an error.';
+'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is NULL, with a warning.';
 COMMENT ON COLUMN hugeinfo_vmstat.name IS
 'Name of the counter in the kernel. Names that begin with nr_ are present amounts, in pages or other units of the kernel. Most others count events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
