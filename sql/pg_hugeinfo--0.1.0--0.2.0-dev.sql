@@ -38,3 +38,7 @@ COMMENT ON VIEW hugeinfo_meminfo IS
 'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is NULL, with a warning.';
 COMMENT ON VIEW hugeinfo_vmstat IS
 'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is NULL, with a warning.';
+COMMENT ON COLUMN hugeinfo_own_mappings.path IS
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';

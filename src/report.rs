@@ -2,10 +2,13 @@
 
 use std::io;
 
-use hugeinfo::linux::error::{Absence, ReadError};
+use hugeinfo::{
+    escape,
+    linux::error::{Absence, ReadError},
+};
 use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
 
-use crate::{error::Error, postgres::encoding::shown};
+use crate::{error::Error, postgres::encoding::shown_lines};
 
 impl From<Error> for ErrorReport {
     fn from(error: Error) -> Self {
@@ -125,7 +128,7 @@ impl From<Error> for ErrorReport {
                 path,
                 source,
             } => {
-                let message = format!("could not {action} \"{}\": {source}", path.display());
+                let message = format!("could not {action} \"{}\": {source}", escape::name(path));
                 (code_of(&source), message, None)
             }
             Error::Scratch {
@@ -134,12 +137,12 @@ impl From<Error> for ErrorReport {
                 source,
             } => (
                 code_of(&source),
-                format!("could not {action} \"{}\": {source}", path.display()),
+                format!("could not {action} \"{}\": {source}", escape::name(path)),
                 Some("A plan needs about 12 kB for a moment: in the directory TMPDIR of the server's environment, or in /tmp.".to_owned()),
             ),
             Error::NotRead { path, end } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
-                format!("could not read \"{}\" and the files that it includes: {end}", path.display()),
+                format!("could not read \"{}\" and the files that it includes: {end}", escape::name(path)),
                 None,
             ),
             Error::Refused { refusal, planned } => {
@@ -179,12 +182,12 @@ impl From<Error> for ErrorReport {
                 Some("It may be waiting for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
             ),
         };
-        let mut report = Self::new(code, shown(message), "pg_hugeinfo");
+        let mut report = Self::new(code, shown_lines(message), "pg_hugeinfo");
         if let Some(detail) = detail {
-            report = report.set_detail(shown(detail));
+            report = report.set_detail(shown_lines(detail));
         }
         match hint {
-            Some(hint) => report.set_hint(shown(hint)),
+            Some(hint) => report.set_hint(shown_lines(hint)),
             None => report,
         }
     }

@@ -100,6 +100,23 @@ sub open_to_us
 	$run->finish;
 }
 
+{
+	# Any user of the host can run a program with any arguments.
+	my $name = 'a directory that a terminal would obey';
+	my $program = PostgreSQL::Test::Utils::tempdir() . '/postgres';
+	symlink '/bin/sh', $program or die "$program: $!\n";
+	my $directory = "/tmp/x\e[2J\ny|z\rq\x7f\xff\xe2\x80\xae";
+	my $in = '';
+	my $run = IPC::Run::start([ $program, '-c', 'read line; true', '-D', $directory ], '<', \$in);
+	my ($pid) = map { $_->{PID} } @{ $run->{KIDS} };
+	until_true(sub { process_file($pid, 'cmdline') =~ /\Q$directory\E/ }) or die "$name: no process\n";
+	my $session = HugeInfo::Session->new($one, user => 'monitor', dbname => 'postgres');
+	my %seen = instances($session);
+	is($seen{$pid}{data_directory}, '/tmp/x\033[2J\012y|z\015q\177\377\342\200\256', "$name: is escaped");
+	$session->close;
+	$run->kill_kill;
+}
+
 SKIP:
 {
 	my $name = 'namespace';

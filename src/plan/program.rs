@@ -3,12 +3,13 @@
 use std::{
     ffi::{OsStr, OsString},
     io,
-    os::unix::ffi::OsStringExt,
+    os::unix::ffi::{OsStrExt, OsStringExt},
     path::Path,
     time::Instant,
 };
 
 use hugeinfo::{
+    escape,
     linux::{
         process::{Process, stat},
         root::Root,
@@ -78,30 +79,17 @@ pub(crate) fn ask<'a>(
             errno,
         ))));
     }
-    // The last line, since a library may have written others.
+    // A library may write anything. The last line is PostgreSQL's.
+    let readable = |bytes| escape::lines(OsStr::from_bytes(bytes));
     let text = readable(&output.out);
     if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {
         return Ok(Ok(value));
     }
-    let name = path
-        .file_name()
-        .map(OsStr::to_string_lossy)
-        .unwrap_or_default();
     Ok(Err(FailedStart::parse(
         &readable(&output.err),
-        &name,
+        &path.file_name().map(escape::name).unwrap_or_default(),
         &output.end.to_string(),
         matches!(output.end, End::Exited(1 | 2)),
-        &scratch.to_string_lossy(),
+        &escape::name(scratch),
     )))
-}
-
-/// Text that is safe for SQL and terminals: a library may write anything.
-fn readable(bytes: &[u8]) -> String {
-    let shown = |character: char| match character {
-        '\n' | '\t' => character,
-        _ if character.is_control() => ' ',
-        _ => character,
-    };
-    String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use hugeinfo::server::failed_start::FailedStart;
+use hugeinfo::{escape, server::failed_start::FailedStart};
 
 use super::host::{self, Host};
 use crate::{
@@ -140,7 +140,7 @@ impl Planned {
     /// start with.
     pub(crate) fn refused(&self, mut refusal: FailedStart, scratch: &Path) -> Error {
         if !refusal.is_of_configuration {
-            let directory = format!("The scratch directory was \"{}\".", scratch.display());
+            let directory = format!("The scratch directory was \"{}\".", escape::name(scratch));
             refusal.detail.push(directory);
         }
         let planned = self.0.iter().map(|(name, value)| {

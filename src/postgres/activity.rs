@@ -1,11 +1,14 @@
 //! Who each process of the server works for, as `pg_stat_activity` shows it to the caller.
 
-use std::{collections::HashMap, ffi::CStr};
+use std::{
+    collections::HashMap,
+    ffi::{CStr, OsStr},
+    os::unix::ffi::OsStrExt,
+};
 
-use hugeinfo::linux::process::maps::name_text;
 use pgrx::Spi;
 
-use super::encoding::is_utf8_database;
+use super::encoding::shown;
 use crate::error::Error;
 
 /// What `pg_stat_activity` says of one process.
@@ -31,8 +34,7 @@ const ACTIVITY: &str = "
 /// By process number. What PostgreSQL complains of it raises itself.
 pub(crate) fn activity() -> Result<HashMap<u32, Activity>, Error> {
     let mut all = HashMap::new();
-    let ascii_only = !is_utf8_database();
-    let text = |string: &CStr| name_text(string.to_bytes(), ascii_only);
+    let text = |string: &CStr| shown(OsStr::from_bytes(string.to_bytes()));
     Spi::connect(|client| {
         let Ok(rows) = client.select(ACTIVITY, None, &[]) else {
             return Ok(());

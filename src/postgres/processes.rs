@@ -1,10 +1,14 @@
 //! The processes of this server, from shared memory.
 
-use std::collections::{HashMap, HashSet, TryReserveError};
+use std::{
+    collections::{HashMap, HashSet, TryReserveError},
+    ffi::{CStr, OsStr},
+    os::unix::ffi::OsStrExt,
+};
 
 use pgrx::pg_sys;
 
-use super::{c_string, server::subject};
+use super::{c_string, encoding::shown, server::subject};
 
 /// The process of which all others of this server are children: the postmaster, or this process
 /// alone in single-user mode.
@@ -86,6 +90,6 @@ pub(crate) fn worker_type(pid: u32) -> Option<String> {
     // SAFETY: null, or a static buffer of PostgreSQL's, copied at once.
     unsafe {
         let name = pg_sys::GetBackgroundWorkerTypeByPid(pid);
-        (!name.is_null()).then(|| c_string::text(name))
+        (!name.is_null()).then(|| shown(OsStr::from_bytes(CStr::from_ptr(name).to_bytes())))
     }
 }

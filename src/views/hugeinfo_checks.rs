@@ -6,7 +6,7 @@ use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     machine,
-    postgres::encoding::{shown, shown_in},
+    postgres::encoding::{shown, shown_in, shown_lines},
     views::answer,
 };
 
@@ -38,9 +38,9 @@ fn hugeinfo_checks() -> Result<
         let machine = machine::whole()?;
         let checks = diagnosis::checks(&machine);
         let rows = checks.into_iter().map(|mut check| {
-            shown_in(&mut check.evidence);
+            shown_in(&mut check.evidence, shown);
             let mut steps = words::data(&machine, &check.steps);
-            shown_in(&mut steps);
+            shown_in(&mut steps, shown_lines);
             let steps = (!check.steps.is_empty()).then_some(JsonB(steps));
             (
                 check.name,
@@ -49,7 +49,7 @@ fn hugeinfo_checks() -> Result<
                 check.is_muted,
                 shown(check.finding),
                 JsonB(check.evidence),
-                check.remedy.map(shown),
+                check.remedy.map(shown_lines),
                 steps,
             )
         });

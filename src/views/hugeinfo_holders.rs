@@ -1,9 +1,9 @@
 //! `hugeinfo_holders`: a row for each holder of huge pages of this host.
 
-use std::{collections::HashSet, os::unix::ffi::OsStrExt};
+use std::{collections::HashSet, ffi::OsString, os::unix::ffi::OsStringExt};
 
 use hugeinfo::{
-    linux::{error::absent_or, passwd, process::maps::name_text, root::Root},
+    linux::{error::absent_or, passwd, root::Root},
     server::holders::{self, HolderKind},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -12,7 +12,7 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint_or_null, pid_or_error},
-    postgres::{encoding::is_utf8_database, interrupts::check_for_interrupts},
+    postgres::{encoding::shown, interrupts::check_for_interrupts},
     processes,
     views::answer,
 };
@@ -53,7 +53,6 @@ fn hugeinfo_holders() -> Result<
         })?;
         let holders = holders::read(&root, &machine::facts()?, &own, check_for_interrupts)?;
         let users = absent_or(passwd::read(&root))?.ok();
-        let text = |name: &[u8]| name_text(name, !is_utf8_database());
         let rows = holders.into_iter().map(|holder| {
             let kind = holder.kind.as_str();
             let held_pages = holder
@@ -68,12 +67,18 @@ fn hugeinfo_holders() -> Result<
                     is_own,
                 } => {
                     let is_own = sees_own.then_some(is_own);
-                    (Some(pid), Some(text(&name)), uid, is_own, None, None)
+                    (
+                        Some(pid),
+                        Some(shown(OsString::from_vec(name))),
+                        uid,
+                        is_own,
+                        None,
+                        None,
+                    )
                 }
                 HolderKind::Mount(mount) => {
-                    let point = text(mount.point.as_os_str().as_bytes());
                     let (min, max) = (mount.min_size_bytes, mount.size_bytes);
-                    (None, Some(point), None, Some(false), min, max)
+                    (None, Some(shown(mount.point)), None, Some(false), min, max)
                 }
                 HolderKind::Unexplained => (None, None, None, Some(false), None, None),
             };
@@ -82,7 +87,7 @@ fn hugeinfo_holders() -> Result<
                 kind,
                 pid.map(pid_or_error).transpose()?,
                 name,
-                owner.map(|owner| text(owner.as_bytes())),
+                owner.map(shown),
                 uid.map(i64::from),
                 is_own,
                 bigint_or_null(holder.page_bytes),

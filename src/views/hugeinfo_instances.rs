@@ -1,10 +1,11 @@
 //! `hugeinfo_instances`: a row for each PostgreSQL server on this host, also of other users.
 
+use std::{ffi::OsString, os::unix::ffi::OsStringExt};
+
 use hugeinfo::linux::{
     error::absent_or,
     meminfo,
     pages::{base_page_bytes, pages_required},
-    process::maps::name_text,
     root::Root,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -12,10 +13,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     numbers::{bigint_or_null, pid_or_error},
-    postgres::{
-        encoding::{is_utf8_database, shown},
-        roles::may_read_server_files,
-    },
+    postgres::{encoding::shown, roles::may_read_server_files},
     processes,
     views::answer,
 };
@@ -52,7 +50,6 @@ fn hugeinfo_instances() -> Result<
         let huge_page = absent_or(meminfo::read(&root))?
             .ok()
             .and_then(|meminfo| meminfo.default_huge_page_bytes);
-        let ascii_only = !is_utf8_database();
         let shows_directories = may_read_server_files();
         let instances = processes::servers_of_host(&root, own)?;
         let rows = instances.into_iter().map(|instance| {
@@ -70,7 +67,7 @@ fn hugeinfo_instances() -> Result<
                     .data_directory
                     .filter(|_| shows_directories || is_own)
                     .or(instance.directory_argument)
-                    .map(|path| name_text(&path, ascii_only)),
+                    .map(|path| shown(OsString::from_vec(path))),
                 instance.port.map(i32::from),
                 bigint_or_null(bytes),
                 bigint_or_null(page_bytes),

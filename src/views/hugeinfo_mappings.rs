@@ -1,7 +1,7 @@
 //! `hugeinfo_mappings(pid)` and its views: each mapping of one process, its use, its page size, and
 //! how much of it is in RAM.
 
-use std::iter;
+use std::{ffi::OsStr, iter, os::unix::ffi::OsStrExt};
 
 use hugeinfo::{
     linux::{
@@ -22,7 +22,7 @@ use crate::{
     numbers::{bigint, bigint_or_null, pid_or_error},
     postgres::{
         self,
-        encoding::is_utf8_database,
+        encoding::shown,
         interrupts::check_for_interrupts,
         memory::with_room,
         roles::may_read_server_files,
@@ -95,7 +95,6 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     let show = Shown {
         pid,
         landmarks: Landmarks::of(&process, main, shim)?,
-        ascii_only: !is_utf8_database(),
         places: may_read_server_files(),
     };
     // A process that has ended meanwhile gives no more rows.
@@ -111,7 +110,6 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
 struct Shown {
     pid: i32,
     landmarks: Landmarks,
-    ascii_only: bool,
     /// Whether to show addresses and paths. All processes of a server have the same addresses,
     /// which would help an attacker.
     places: bool,
@@ -123,7 +121,7 @@ impl Shown {
         let address = |address: u64| self.places.then(|| format!("{address:08x}"));
         let path = self
             .places
-            .then(|| entry.mapping.path_text(self.ascii_only))
+            .then(|| shown(OsStr::from_bytes(&entry.mapping.path)))
             .filter(|path| !path.is_empty());
         let kind = self.landmarks.kind(&entry).as_str();
         let figures = &entry.figures;

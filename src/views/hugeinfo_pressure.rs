@@ -55,9 +55,7 @@ fn hugeinfo_pressure() -> Result<
                 } else {
                     "host"
                 },
-                level
-                    .group
-                    .map(|group| shown(group.to_string_lossy().into_owned())),
+                level.group.map(shown),
                 bigint_or_null(shortage.limit_bytes),
                 bigint_or_null(shortage.used_bytes),
                 bigint_or_null(shortage.limit_hits),

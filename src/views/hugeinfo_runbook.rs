@@ -11,7 +11,12 @@ use crate::{
     error::Error,
     machine,
     plan::{changes::changes, next_start::next_start, settings},
-    postgres::{encoding::shown, jsonb::Jsonb, restored::restored, text::Text},
+    postgres::{
+        encoding::{shown, shown_lines},
+        jsonb::Jsonb,
+        restored::restored,
+        text::Text,
+    },
 };
 
 overloads! {
@@ -62,7 +67,7 @@ fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {
         (
             number,
             row.place.as_str(),
-            shown(row.command),
+            shown_lines(row.command),
             shown(row.why),
             row.expected.map(shown),
             row.is_disruptive,

@@ -31,7 +31,7 @@ fn hugeinfo_sources() -> Result<
         .map(|source| {
             (
                 source.name,
-                shown(source.path.to_string_lossy().into_owned()),
+                shown(source.path),
                 source.status.as_str(),
                 used_for(source.name),
             )

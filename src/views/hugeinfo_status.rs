@@ -8,7 +8,11 @@ use hugeinfo::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
-    error::Error, machine, numbers::bigint_or_null, postgres::encoding::shown, views::answer,
+    error::Error,
+    machine,
+    numbers::bigint_or_null,
+    postgres::encoding::{shown, shown_lines},
+    views::answer,
 };
 
 /// One row: whether huge pages back the main segment, whether a restart would get them, and what is
@@ -88,7 +92,7 @@ fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
     let remedy = || {
         let machine = machine::for_remedy()?;
         let steps = diagnosis::remedy(&machine);
-        Ok::<_, Error>(words::remedy(&machine, &steps).map(shown))
+        Ok::<_, Error>(words::remedy(&machine, &steps).map(shown_lines))
     };
     answer(remedy)
 }

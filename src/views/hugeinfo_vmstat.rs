@@ -25,7 +25,7 @@ fn hugeinfo_vmstat() -> Result<
         let vmstat = absent_or(vmstat::read(&Root::system()))?.unwrap_or_default();
         let rows = vmstat.counters().iter().map(|(name, value)| {
             Ok::<_, Error>((
-                shown(name.clone()),
+                shown(name),
                 bigint_or_null(Some(*value)),
                 vmstat::topic(name),
             ))

@@ -69,13 +69,13 @@ macro_rules! pool_row {
             figure(cgroup.and_then(|limits| limits.fault_limit)),
             cgroup
                 .and_then(|limits| limits.fault_limit_source.as_ref())
-                .map(|source| $crate::postgres::encoding::shown(source.display().to_string())),
+                .map($crate::postgres::encoding::shown),
             figure(cgroup.and_then(|limits| limits.fault_use)),
             figure(cgroup.and_then(|limits| limits.reservation_limit)),
             figure(cgroup.and_then(|limits| limits.reservation_use)),
             forecast
                 .and_then(|forecast| hugeinfo::advice::how_to_set($machine, &forecast.pool))
-                .map($crate::postgres::encoding::shown),
+                .map($crate::postgres::encoding::shown_lines),
         )
     }};
 }

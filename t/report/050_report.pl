@@ -49,7 +49,7 @@ my (@files, %expected);
 # Names that any client, or whoever makes roles, can choose. As UTF-8.
 my @names = map { Encode::encode('UTF-8', $_) }
   ('<script>alert(1)</script>', q('">&lt;<img src=x onerror=alert(1)>), "\x{202e}gnp.exe\x{200f}", 'e' . "\x{301}" x 31, "\x{1}\x{1b}[31m\x{7f}");
-my @shown = ($names[0], $names[1], '\u{202e}gnp.exe\u{200f}', "e\x{301}\x{301}" . '\u{301}' x 29, '\u{1}\u{1b}[31m\u{7f}');
+my @shown = ($names[0], $names[1], '\342\200\256gnp.exe\342\200\217', "e\x{301}\x{301}" . '\314\201' x 29, '\001\033[31m\177');
 sub quoted { my ($name) = @_; return '"' . $name =~ s/"/""/gr . '"' }
 
 $node->safe_psql('postgres', q(CREATE DATABASE shop ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0));

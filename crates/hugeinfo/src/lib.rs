@@ -3,7 +3,7 @@
 //! Data flows one way, and each module knows only those before it: [`linux`] reads the kernel's
 //! files and knows nothing of PostgreSQL, [`server`] is one server and its machine as facts,
 //! [`model`] says what will happen, [`advice`] what is wrong and what to type. The last two are
-//! pure, so that any machine can be a test fixture.
+//! pure, so that any machine can be a test fixture. [`escape`] writes names of others into texts.
 //!
 //! ```no_run
 //! use hugeinfo::{
@@ -31,6 +31,7 @@
 compile_error!("hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
 
 pub mod advice;
+pub mod escape;
 pub mod linux;
 pub mod model;
 pub mod server;

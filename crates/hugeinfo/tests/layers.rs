@@ -133,6 +133,9 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
+/// What all layers use: these know none of them.
+const SHARED: [&str; 2] = ["escape", "shell"];
+
 fn layer(module: &str) -> Option<usize> {
     let first = module.split("::").next()?;
     LAYERS.iter().position(|&layer| layer == first)
@@ -175,9 +178,13 @@ fn each_layer_knows_only_those_before_it() {
     let imports = imports(&here());
     let mut layered = 0;
     for (module, targets) in &imports {
-        let Some(own) = layer(module) else { continue };
+        let Some(own) = layer(module) else {
+            let is_shared = SHARED.contains(&&**module);
+            assert!(!is_shared || targets.iter().all(|t| layer(t).is_none()));
+            continue;
+        };
         layered += 1;
-        for target in targets {
+        for target in targets.iter().filter(|t| !SHARED.contains(&&***t)) {
             let other = layer(target).unwrap_or(LAYERS.len());
             assert!(other <= own, "{module} uses {target}");
         }

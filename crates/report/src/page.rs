@@ -1,5 +1,6 @@
 //! The document.
 
+use hugeinfo::escape;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::{
@@ -67,7 +68,7 @@ pub fn page(mut subject: Subject, is_redacted: bool) -> String {
     if let Some(redaction) = &redaction {
         findings.redact(redaction);
         for source in &mut subject.sources {
-            source.path = redaction.text(&source.path.display().to_string()).into();
+            source.path = redaction.text(&escape::name(&source.path)).into();
         }
     }
     let rendered = |(most, longest)| {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use hugeinfo::{
+    escape,
     linux::{boot::DropIns, error::Absent},
     server::{
         facts::AllowedNodes,
@@ -175,7 +176,7 @@ fn of_surroundings(around: &mut Surroundings, paths: &mut BTreeSet<String>) {
 }
 
 fn add(paths: &mut BTreeSet<String>, path: impl AsRef<Path>) {
-    let path = path.as_ref().display().to_string();
+    let path = escape::name(path.as_ref());
     // Less than this is no name.
     if path.len() > 1 && !is_of_kernel(&path) {
         paths.insert(path);

@@ -2,48 +2,14 @@
 
 use std::fmt::Write;
 
+use hugeinfo::escape;
+
 /// How many characters of a text are shown where there is room.
 pub(crate) const LONGEST: usize = 1500;
 
-/// Text without what would change how its surroundings are shown: what is no character of its own
-/// is escaped as in Rust. Of text that is longer than `longest` characters, the beginning.
+/// The first `longest` characters of a text, with what it hides escaped.
 pub(crate) fn shown(text: &str, longest: usize) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut marks = 0;
-    for (index, character) in text.chars().enumerate() {
-        if index == longest {
-            shown.push('\u{2026}');
-            break;
-        }
-        marks = if is_mark(character) { marks + 1 } else { 0 };
-        // No writing puts more on one letter.
-        let is_pile = marks > 2 || marks > 0 && index == 0;
-        if is_pile || is_hidden(character) {
-            let _ = write!(shown, "{}", character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
-/// Controls, what turns the direction of text, what has no width, and what is nobody's.
-fn is_hidden(character: char) -> bool {
-    let is_control = character.is_control() && character != '\n' && character != '\t';
-    is_control
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{e0000}'..='\u{10ffff}')
-        || u32::from(character) & 0xfffe == 0xfffe
-}
-
-/// What is written onto the character before.
-fn is_mark(character: char) -> bool {
-    matches!(character, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}'
-        | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}'
-        | '\u{e47}'..='\u{e4e}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+    escape::lines(escape::shortened(text, longest))
 }
 
 /// A page in ASCII.
@@ -87,16 +53,10 @@ mod tests {
 
     #[test]
     fn nothing_hides() {
-        for (text, expected) in [
-            ("J\u{fc}rgen \u{4f60}", "J\u{fc}rgen \u{4f60}"),
-            ("a\u{202e}b\u{0}\u{1b}", "a\\u{202e}b\\u{0}\\u{1b}"),
-            ("e\u{301}\u{302}\u{303}", "e\u{301}\u{302}\\u{303}"),
-            ("\u{301}", "\\u{301}"),
-            ("a\nb", "a\nb"),
-            ("\u{1fffe}", "\\u{1fffe}"),
-        ] {
-            assert_eq!(shown(text, LONGEST), expected);
-        }
+        assert_eq!(
+            shown("a\nb\u{202e}\u{1b}", LONGEST),
+            "a\nb\\342\\200\\256\\033"
+        );
         assert_eq!(shown("abcd", 4), "abcd");
         assert_eq!(shown("abcd", 3), "abc\u{2026}");
     }

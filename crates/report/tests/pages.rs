@@ -291,9 +291,9 @@ fn names_are_text() {
         assert!(text.contains(name), "{name}");
     }
     for shown in [
-        "\\u{202e}gnp.exe\\u{2066}\\u{200f}",
-        "\\u{0}\\u{7}\\u{1b}[31m\\u{9b}",
-        "e\u{301}\u{302}\\u{303}\\u{304}",
+        r"\342\200\256gnp.exe\342\201\246\342\200\217",
+        r"\000\007\033[31m\302\233",
+        "e\u{301}\u{302}\\314\\203\\314\\204",
     ] {
         assert!(text.contains(shown), "{shown}");
     }

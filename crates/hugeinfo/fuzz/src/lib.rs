@@ -3,11 +3,14 @@
 //! The tests take in this file, too, and replay `corpus/` with it on the stable toolchain.
 
 use std::{
+    ffi::OsStr,
     ops::ControlFlow,
+    os::unix::ffi::OsStrExt,
     path::{Component, Path},
 };
 
 use hugeinfo::{
+    escape,
     linux::{
         boot, buddyinfo,
         cgroup::{self, Limit, Version, membership, mount, parse_limit},
@@ -318,8 +321,10 @@ fn look_at(mapping: &Mapping) {
     assert!(extent.bytes() > 0);
     assert!(extent.holds(extent.start) && !extent.holds(extent.end));
     assert!(extent.is_same_object(extent));
-    assert!(mapping.path_text(false).len() >= mapping.path.len());
-    assert!(mapping.path_text(true).is_ascii());
+    let name = escape::name(OsStr::from_bytes(&mapping.path));
+    assert!(name.len() >= mapping.path.len());
+    assert!(!name.contains(char::is_control));
+    assert!(escape::ascii(&name).is_ascii());
 }
 
 /// As the kernel writes it.

@@ -2,6 +2,8 @@
 
 use std::{collections::TryReserveError, fmt, io, path::PathBuf};
 
+use crate::escape;
+
 /// A source that this kernel does not have or that we may not read: not a failure, but a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
@@ -37,7 +39,7 @@ pub enum Absence {
 
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
+        let path = escape::name(&self.path);
         match self.why {
             Absence::Missing => write!(f, "{path} is missing"),
             Absence::Denied => write!(f, "{path} may not be read"),
@@ -56,7 +58,7 @@ pub enum ReadError {
     #[error("{0}")]
     Absent(Absent),
     /// The kernel failed to read it.
-    #[error("could not read \"{}\": {source}", path.display())]
+    #[error("could not read \"{}\": {source}", escape::name(path))]
     Io {
         /// The file that was read.
         path: PathBuf,
@@ -64,7 +66,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// It is larger than any such file can be.
-    #[error("\"{}\" has more than {limit} bytes", path.display())]
+    #[error("\"{}\" has more than {limit} bytes", escape::name(path))]
     TooLarge {
         /// The file that was read.
         path: PathBuf,
@@ -75,7 +77,7 @@ pub enum ReadError {
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
     /// The file does not have the form that the kernel documents.
-    #[error("\"{}\", line {line}: {problem}", path.display())]
+    #[error("\"{}\", line {line}: {problem}", escape::name(path))]
     Malformed {
         /// The file that was read.
         path: PathBuf,

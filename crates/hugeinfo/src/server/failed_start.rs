@@ -1,6 +1,8 @@
 //! What PostgreSQL's program writes to standard error when it does not start (utils/error/elog.c
 //! `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
 
+use crate::escape;
+
 /// Why PostgreSQL's program did not answer, in its own words if there are any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedStart {
@@ -67,12 +69,12 @@ impl FailedStart {
         refusal
     }
 
-    /// Everything but the hint. Of a file that it cannot use, the message alone says only that it
-    /// has errors.
+    /// Everything but the hint, as one line. Of a file that it cannot use, the message alone says
+    /// only that it has errors.
     pub fn into_sentence(self) -> String {
         match self.detail.as_slice() {
-            [] => self.message,
-            detail => format!("{}: {}", self.message, detail.join("; ")),
+            [] => escape::name(self.message),
+            detail => escape::name(format!("{}: {}", self.message, detail.join("; "))),
         }
     }
 }

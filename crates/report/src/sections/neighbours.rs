@@ -1,8 +1,10 @@
 //! Other PostgreSQL servers of the host.
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
 use hugeinfo::{
     advice::words::human,
-    linux::process::maps::name_text,
+    escape,
     server::{instances::Instance, sight::Sight},
 };
 use maud::{Markup, Render, html};
@@ -58,7 +60,7 @@ fn row(context: &Context<'_>, server: &Instance) -> Vec<Markup> {
             .data_directory
             .as_ref()
             .or(server.directory_argument.as_ref());
-        let directory = directory.map(|path| context.shown(&name_text(path, false)));
+        let directory = directory.map(|path| context.shown(&escape::name(OsStr::from_bytes(path))));
         let owner = server.owner.as_ref().map(|name| context.shown(name));
         let owner = owner.or_else(|| server.owner_uid.map(|uid| format!("uid {uid}")));
         cells.push(or_dash(server.port.map(|port| port.to_string())).render());

@@ -2,6 +2,7 @@
 
 use hugeinfo::{
     advice::check::Status,
+    escape,
     server::sources::{Availability, Source},
 };
 use maud::{Markup, Render, html};
@@ -52,6 +53,6 @@ fn row(context: &Context<'_>, source: &Source) -> Vec<Markup> {
     vec![
         source.name.render(),
         source.status.as_str().render(),
-        html! { code { (context.shown(&source.path.display().to_string())) } },
+        html! { code { (context.shown(&escape::name(&source.path))) } },
     ]
 }

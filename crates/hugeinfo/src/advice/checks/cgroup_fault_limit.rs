@@ -9,6 +9,7 @@ use crate::{
         check::{Answer, Finding, Untold},
         words::human,
     },
+    escape,
     model::{
         landing::{self, Landing},
         limits::{LowLimit, fault_refusals},
@@ -102,7 +103,7 @@ fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
 }
 
 fn group_allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
-    let name = nearest.group.directory.display();
+    let name = escape::name(&nearest.group.directory);
     let group = if nearest.group.is_told {
         format!("the pod's limit (environment variable {name})")
     } else {
@@ -116,7 +117,7 @@ fn group_allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
 }
 
 fn evidence(nearest: &LowLimit<'_>, page_bytes: u64) -> Value {
-    let name = nearest.group.directory.display().to_string();
+    let name = escape::name(&nearest.group.directory);
     let is_told = nearest.group.is_told;
     json!({
         "page_size_bytes": page_bytes,

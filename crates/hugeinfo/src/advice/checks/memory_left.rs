@@ -7,6 +7,7 @@ use crate::{
         check::{Answer, Finding, Status},
         words::human,
     },
+    escape,
     linux::cgroup::memory::MemoryLimit,
     model::{
         headroom::Headroom,
@@ -61,7 +62,7 @@ fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
     let group = |limit: &MemoryLimit| {
         format!(
             "{when}control group {} has a memory limit of {}",
-            limit.directory.display(),
+            escape::name(&limit.directory),
             human(limit.limit_bytes)
         )
     };

@@ -3,12 +3,15 @@
 use std::fmt;
 
 use super::{huge_pages, human, list};
-use crate::model::{
-    landing::Fit,
-    limits::{LowLimit, fault_refusals},
-    machine::Machine,
-    need::Unseen,
-    obstacle::Obstacle,
+use crate::{
+    escape,
+    model::{
+        landing::Fit,
+        limits::{LowLimit, fault_refusals},
+        machine::Machine,
+        need::Unseen,
+        obstacle::Obstacle,
+    },
 };
 
 impl fmt::Display for Obstacle<'_> {
@@ -29,7 +32,7 @@ impl fmt::Display for Obstacle<'_> {
                 let allows = |refusal: &LowLimit<'_>| {
                     format!(
                         "control group {} lets {} of huge pages be reserved, and the server would reserve {}",
-                        refusal.group.directory.display(),
+                        escape::name(&refusal.group.directory),
                         human(refusal.limit),
                         human(refusal.wanted.most),
                     )
@@ -112,7 +115,7 @@ impl fmt::Display for Fit {
             } => write!(
                 f,
                 "on small pages control group {} would need {}, and its memory limit is {}",
-                group.display(),
+                escape::name(group),
                 human(*wanted_bytes),
                 human(*limit_bytes)
             ),
@@ -150,7 +153,7 @@ pub(crate) fn explain(machine: &Machine, obstacle: &Obstacle<'_>) -> String {
         .map(|refusal| {
             format!(
                 "; on huge pages control group {} would allow {} of {}",
-                refusal.group.directory.display(),
+                escape::name(&refusal.group.directory),
                 human(refusal.limit),
                 human(refusal.wanted.least)
             )

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{boot::edited, huge_pages, human, restored};
 use crate::{
+    escape,
     linux::{boot::Edit, hugepages, numa::nodes, sysctl, transparent_hugepage},
     model::{
         headroom::LEFT_PERCENT,
@@ -155,7 +156,7 @@ pub(super) fn change(name: &str, value: &str, by: &By) -> String {
     };
     match by {
         By::AlterSystem => format!("ALTER SYSTEM SET {name} = {value}"),
-        By::File(Some(file)) => format!("in {}: {name} = {value}", file.display()),
+        By::File(Some(file)) => format!("in {}: {name} = {value}", escape::name(file)),
         By::File(None) => format!("in the configuration file: {name} = {value}"),
         By::CommandLine => format!(
             "{name} = {value} on the server's command line, which sets it (Patroni and systemd units do so; see postmaster.opts)"

@@ -1,7 +1,5 @@
 //! `/proc/PID/maps`: the mappings of a process (fs/proc/task_mmu.c, `show_map_vma`).
 
-use std::fmt::Write;
-
 use crate::linux::{
     error::ParseError,
     growth::try_collect,
@@ -74,34 +72,6 @@ impl Mapping {
     pub fn is_shared(&self) -> bool {
         self.permissions.ends_with('s')
     }
-
-    /// The path as [`name_text`].
-    pub fn path_text(&self, ascii_only: bool) -> String {
-        name_text(&self.path, ascii_only)
-    }
-}
-
-/// A name of a file as text. What isn't printable in the target (not UTF-8, or with `ascii_only`
-/// not ASCII) is written as the kernel writes a line feed: a backslash and three octal digits for
-/// each byte.
-pub fn name_text(name: &[u8], ascii_only: bool) -> String {
-    let mut text = String::with_capacity(name.len());
-    let escape = |text: &mut String, bytes: &[u8]| {
-        for byte in bytes {
-            let _ = write!(text, "\\{byte:03o}");
-        }
-    };
-    for chunk in name.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            if ascii_only && !character.is_ascii() {
-                escape(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                text.push(character);
-            }
-        }
-        escape(&mut text, chunk.invalid());
-    }
-    text
 }
 
 /// What a malformed line should have been.
@@ -176,17 +146,6 @@ mod tests {
         let mapping =
             parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xff\xfe/SYSV0").expect("a mapping");
         assert_eq!(mapping.path, b"/\xff\xfe/SYSV0");
-    }
-
-    #[test]
-    fn names_become_text_without_loss() {
-        let mapping =
-            parse_line("1000-2000 r--p 00000000 fe:00 12  /ä".as_bytes()).expect("a mapping");
-        assert_eq!(mapping.path_text(false), "/ä");
-        assert_eq!(mapping.path_text(true), r"/\303\244");
-        let mapping =
-            parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xe4\\012").expect("a mapping");
-        assert_eq!(mapping.path_text(false), r"/\344\012");
     }
 
     #[test]
