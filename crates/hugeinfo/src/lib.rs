@@ -3,7 +3,8 @@
 //! Data flows one way, and each module knows only those before it: [`linux`] reads the kernel's
 //! files and knows nothing of PostgreSQL, [`server`] is one server and its machine as facts,
 //! [`model`] says what will happen, [`advice`] what is wrong and what to type. The last two are
-//! pure, so that any machine can be a test fixture. [`escape`] writes names of others into texts.
+//! pure, so that any machine can be a test fixture. [`escape`] and [`shell`] write names of others
+//! into texts and commands.
 //!
 //! ```no_run
 //! use hugeinfo::{
@@ -35,3 +36,4 @@ pub mod escape;
 pub mod linux;
 pub mod model;
 pub mod server;
+pub mod shell;

@@ -455,7 +455,7 @@ fn a_bound_server_whose_nodes_lost_their_pages_will_crash() {
 
 #[test]
 fn n03_a_limit_lifted_alone_would_not_do() {
-    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    let raise = "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; in Kubernetes raise the pod's limit on huge pages instead";
     let set = "sysctl -w vm.nr_hugepages=537";
     expect(
         "restart_with_files",
@@ -609,7 +609,7 @@ fn n06_the_server_is_stopped_first_where_it_must_be_and_nowhere_else() {
 
 #[test]
 fn n07_no_restart_arms_a_limit() {
-    let raise = "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
+    let raise = "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
     for name in ["huge_pages", "page_tables"] {
         expect(
             name,
@@ -633,7 +633,7 @@ fn n07_no_restart_arms_a_limit() {
 
 #[test]
 fn n08_a_fallback_beside_a_full_pool_counts() {
-    let raise = "echo 53687091200 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
+    let raise = "echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; in Kubernetes raise the pod's limit on huge pages instead";
     for (name, words) in [
         (
             "restart",
@@ -1087,7 +1087,7 @@ fn n15_before_linux_5_7_groups_count_what_was_touched() {
         Status::Critical,
         "allows 1200 MB of 2 MB pages, and 2074 MB are mapped",
         Some(
-            "echo 2174746624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+            "echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }
@@ -1154,7 +1154,7 @@ fn n15_what_is_certain_is_said_as_such() {
         Status::Critical,
         "allows 1100 MB of 2 MB pages, and at least 1174 MB are mapped",
         Some(
-            "echo 2357198848 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+            "echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }
@@ -1317,7 +1317,7 @@ fn n16_limits_of_containers_are_raised_outside() {
         Status::Critical,
         "SIGBUS",
         Some(
-            "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead",
+            "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead",
         ),
     );
 }

@@ -48,17 +48,17 @@ table! { huge_pages;
         => "ALTER SYSTEM SET huge_pages = 'try'; then restart PostgreSQL";
     "a limit on reservations" |m| { m.fall_back(600); limited(&mut m.facts, None, Some(100)) }
         Warning "/sys/fs/cgroup/pg lets 100 MB of huge pages be reserved" "1074 MB"
-        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
+        => "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
     "both limits: the restart must not arm the other one" |m| { m.fall_back(537); limited(&mut m.facts, Some(100), Some(100)) }
         Warning "lets 100 MB of huge pages be reserved" "would allow 100 MB"
-        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
+        => "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; in Kubernetes raise the pod's limit on huge pages instead; then restart PostgreSQL";
     "a short pool, and a limit that the restart must not arm" |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None) }
         Warning "527 too few" "/sys/fs/cgroup/pg would allow 100 MB of 1074 MB"
-        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
+        => "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
     "the same, switched off"
         |m| { m.fall_back(10); limited(&mut m.facts, Some(100), None); m.facts.server.huge_pages = HugePages::Off }
         Warning "huge_pages = off" "100 MB"
-        => "ALTER SYSTEM SET huge_pages = 'try'; echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
+        => "ALTER SYSTEM SET huge_pages = 'try'; echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead; sysctl -w vm.nr_hugepages=537; then restart PostgreSQL";
     "a kernel without huge pages"
         |m| {
             m.fall_back(0);

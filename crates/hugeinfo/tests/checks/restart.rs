@@ -31,7 +31,7 @@ table! { restart;
         Unknown "/proc/4711/cgroup may not be read";
     "a limit on reservations below what is mapped" |m| { limited(&mut m.facts, None, Some(100)) }
         Warning "a restart would lose huge pages" "lets 100 MB of huge pages be reserved"
-        => "echo 1126170624 > '/sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max'; in Kubernetes raise the pod's limit on huge pages instead";
+        => "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max; in Kubernetes raise the pod's limit on huge pages instead";
     "RAM holds the pool only without the segment" |m| { m.fall_back(0); m.needs(40 * GB) }
         Warning "20480 too few"
         => "stop PostgreSQL; echo 1 > /proc/sys/vm/compact_memory; sysctl -w vm.nr_hugepages=20480; if nr_hugepages reads less than 20480, first set it back: sysctl -w vm.nr_hugepages=0; start PostgreSQL";

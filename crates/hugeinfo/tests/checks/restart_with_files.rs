@@ -77,7 +77,7 @@ table! { restart_with_files;
         => "sysctl -w vm.nr_hugepages=1024";
     "the server would start, and break" |m| { larger(m, 1100) }
         Warning "wait for a restart" "after a restart the server would crash"
-        => "echo 2147483648 > '/sys/fs/cgroup/pg/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
+        => "echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max; in Kubernetes raise the pod's limit on huge pages instead";
     "under the limit" |m| { larger(m, 2048) } Ok "would get them again";
     "less" |m| { m.waits(|next| next.shared_memory_bytes = 100 * MB) } Ok "would get them again";
     "sysv, while huge pages are in use" |m| { m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv) }

@@ -1,16 +1,17 @@
 //! How a change of the next boot is typed.
 
-use crate::linux::boot::Edit;
+use crate::{escape, linux::boot::Edit, shell::quoted};
 
 /// What root types in a shell; of words on the kernel's command line, what is to stand there.
-pub(super) fn edited(edit: &Edit) -> String {
-    match edit {
+/// `None`: a shell command cannot show a name in it.
+pub(super) fn edited(edit: &Edit) -> Option<String> {
+    Some(match edit {
         // Typed twice, it finds nothing any more.
         Edit::Replace { file, old, new } => {
             format!(
                 "sed -i {} {}",
-                quoted(&substitution(old, new)),
-                quoted(file)
+                quoted(substitution(old, new))?,
+                quoted(file)?
             )
         }
         // It adds to what is there meanwhile, a line that is there twice is as good as one, and
@@ -21,13 +22,14 @@ pub(super) fn edited(edit: &Edit) -> String {
             makes_directory,
         } => {
             let directory = file.rsplit_once('/').filter(|_| *makes_directory);
-            let directory =
-                directory.map(|(directory, _)| format!("mkdir -p {} && ", quoted(directory)));
+            let mkdir = match directory {
+                Some((directory, _)) => format!("mkdir -p {} && ", quoted(directory)?),
+                None => String::new(),
+            };
             format!(
-                "(umask 022 && {}echo {} >> {})",
-                directory.unwrap_or_default(),
-                quoted(line),
-                quoted(file)
+                "(umask 022 && {mkdir}echo {} >> {})",
+                quoted(line)?,
+                quoted(file)?
             )
         }
         Edit::Words {
@@ -45,6 +47,21 @@ pub(super) fn edited(edit: &Edit) -> String {
             };
             format!("for the next boot, on the kernel command line{place}: {new}{instead}")
         }
+    })
+}
+
+/// The same change for a person to make, where a command cannot show a name.
+pub(super) fn by_hand(edit: &Edit) -> String {
+    match edit {
+        Edit::Replace {
+            file, new: line, ..
+        }
+        | Edit::Append { file, line, .. } => format!(
+            "write \"{}\" into {} by hand: no command can show this name",
+            escape::name(line),
+            escape::name(file)
+        ),
+        Edit::Words { new, .. } => new.clone(),
     }
 }
 
@@ -76,12 +93,3 @@ fn substitution(old: &str, new: &str) -> String {
 
 /// None of them means anything to sed, nor to bash within quotes.
 const DELIMITERS: [char; 6] = ['/', ',', '#', '@', '%', ':'];
-
-/// For sh, with quotes where it takes them.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{boot::edited, huge_pages, human, restored};
+use super::{
+    boot::{by_hand, edited},
+    huge_pages, human, restored,
+};
 use crate::{
     escape,
     linux::{boot::Edit, hugepages, numa::nodes, sysctl, transparent_hugepage},
@@ -12,6 +15,7 @@ use crate::{
         step::{By, Counts, Decision, Planned, Service, Setting, Step},
     },
     server::restored::TooLow,
+    shell::quoted,
 };
 
 /// Where a step is taken.
@@ -52,6 +56,15 @@ pub fn place(step: &Step) -> Place {
             edit: Edit::Words { .. },
             ..
         } => Place::BootLoader,
+        // No command can show the name.
+        Step::RaiseLimit { group, file, .. } if quoted(group.join(file)).is_none() => {
+            Place::Decision
+        }
+        Step::SetPoolAtBoot { edit, .. }
+        | Step::SetVm {
+            at_boot: Some(edit),
+            ..
+        } if edited(edit).is_none() => Place::Decision,
         Step::SetPool { .. }
         | Step::SetPoolAtBoot { .. }
         | Step::RaiseLimit { .. }
@@ -103,10 +116,19 @@ pub fn command(machine: &Machine, step: &Step) -> String {
             };
             format!("echo {pages} > {directory}/nr_hugepages")
         }
-        Step::SetPoolAtBoot { edit, .. } => edited(edit),
+        Step::SetPoolAtBoot { edit, .. } => edited(edit).unwrap_or_else(|| by_hand(edit)),
         Step::RaiseLimit {
             group, file, bytes, ..
-        } => format!("echo {bytes} > '{}/{file}'", group.display()),
+        } => {
+            let file = group.join(file);
+            match quoted(&file) {
+                Some(file) => format!("echo {bytes} > {file}"),
+                None => format!(
+                    "write {bytes} into {} by hand: no command can show this name",
+                    escape::name(file)
+                ),
+            }
+        }
         Step::Change { setting, by } => {
             let value = match setting {
                 Setting::HugePagesTry => "try".to_owned(),
@@ -132,7 +154,10 @@ pub fn command(machine: &Machine, step: &Step) -> String {
         Step::SetVm { name, value, at_boot } => {
             let now = format!("echo {value} > {}/{name}", sysctl::DIRECTORY);
             match at_boot {
-                Some(edit) => format!("{now} && {}", edited(edit)),
+                Some(edit) => match edited(edit) {
+                    Some(at_boot) => format!("{now} && {at_boot}"),
+                    None => format!("{now}; {}", by_hand(edit)),
+                },
                 None => now,
             }
         }
