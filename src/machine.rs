@@ -2,7 +2,11 @@
 
 use hugeinfo::{
     advice::diagnosis,
-    linux::{error::absent_or, root::Root, sysvipc},
+    linux::{
+        error::{Absence, fact},
+        root::Root,
+        sysvipc,
+    },
     model::machine::Machine,
     server::{
         facts::{Facts, Server},
@@ -95,10 +99,12 @@ fn machine(facts: Facts, around: Option<Surroundings>) -> Machine {
 /// too.
 fn is_alone() -> Result<bool, Error> {
     let own = u64::from(parent_pid());
-    let segments = absent_or(sysvipc::read(&Root::system()))?.unwrap_or_default();
-    Ok(!segments
-        .iter()
-        .any(|segment| segment.attached > 0 && segment.creator != own))
+    Ok(match fact(sysvipc::read(&Root::system()))? {
+        Ok(segments) => !segments
+            .iter()
+            .any(|segment| segment.attached > 0 && segment.creator != own),
+        Err(absent) => matches!(absent.why, Absence::Missing | Absence::Denied),
+    })
 }
 
 /// A plan costs a child process. For roles that may not plan, it runs only if something may wait.

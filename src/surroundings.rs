@@ -8,7 +8,7 @@ use hugeinfo::{
         boot::NextBoot,
         buddyinfo,
         cgroup::{self, memory},
-        error::{Absence, Absent, absent_or},
+        error::{Absence, Absent, fact},
         numa::node,
         process::{
             Process, children, limits, oom_score, smaps,
@@ -49,7 +49,7 @@ pub(crate) fn read(
 ) -> Result<Surroundings, Error> {
     let root = Root::system();
     let host = Host::read(&root)?;
-    let nodes = absent_or(node::read(&root, check_for_interrupts))?;
+    let nodes = fact(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
     let may_be_transparent = facts.lies_on() == LiesOn::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
@@ -57,15 +57,15 @@ pub(crate) fn read(
     let mut buffer = Vec::new();
     let postmaster = postmaster(&root)?;
     let oom_score_adj = match &postmaster {
-        Ok(postmaster) => absent_or(oom_score::score_adj(postmaster, &mut buffer))?,
+        Ok(postmaster) => fact(oom_score::score_adj(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
     };
     let locked_memory = match &postmaster {
-        Ok(postmaster) => absent_or(limits::locked_memory(postmaster, &mut buffer))?,
+        Ok(postmaster) => fact(limits::locked_memory(postmaster, &mut buffer))?,
         Err(absent) => Err(absent.clone()),
     };
     let memory_limits = match &postmaster {
-        Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
+        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
     let refused_by_limits = match &facts.hugetlb {
@@ -76,8 +76,8 @@ pub(crate) fn read(
     let waiting = waiting(facts);
     Ok(Surroundings {
         host,
-        vmstat: absent_or(vmstat::read(&root))?,
-        free_blocks: absent_or(buddyinfo::read(&root))?,
+        vmstat: fact(vmstat::read(&root))?,
+        free_blocks: fact(buddyinfo::read(&root))?,
         asked_at_boot: NextBoot::read(&root)?,
         nodes,
         segment_nodes: if has_several_nodes {
@@ -118,7 +118,7 @@ pub(crate) fn for_status(
     let root = Root::system();
     let postmaster = postmaster(&root)?;
     let memory_limits = match &postmaster {
-        Ok(postmaster) => absent_or(memory::read(&root, postmaster))?,
+        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
     // Under a memory limit it matters how much of the segment has been touched.
@@ -135,7 +135,7 @@ pub(crate) fn for_status(
         vmstat: Err(Absent::not_looked_at()),
         free_blocks: Err(Absent::not_looked_at()),
         asked_at_boot: Err(Absent::not_looked_at()),
-        nodes: absent_or(node::read(&root, check_for_interrupts))?,
+        nodes: fact(node::read(&root, check_for_interrupts))?,
         segment_nodes: None,
         segment_thp_bytes: None,
         processes,
@@ -170,7 +170,7 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
     };
     Ok(Surroundings {
         processes,
-        free_blocks: absent_or(buddyinfo::read(&root))?,
+        free_blocks: fact(buddyinfo::read(&root))?,
         asked_at_boot: if is_about_to_ask || is_strict {
             NextBoot::read(&root)?
         } else {
@@ -184,7 +184,7 @@ pub(crate) fn for_remedy(facts: &Facts, around: Surroundings) -> Result<Surround
 /// The other servers of this host, and whether there may be more.
 fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
     let own = postmaster(root)?.ok().map(|process| process.pid());
-    let servers = absent_or(processes::servers_of_host(root, own))?;
+    let servers = fact(processes::servers_of_host(root, own))?;
     let sight = sight::read(root)?;
     let others = servers.map(|all| {
         let others = all.into_iter();
@@ -197,8 +197,8 @@ fn neighbours(root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Sight), Err
 /// `/proc` is of another PID namespace.
 fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     let pid = postgres::processes::parent_pid();
-    Ok(match absent_or(children::is_ours(root, pid))? {
-        Ok(true) => absent_or(Process::open(root, pid))?,
+    Ok(match fact(children::is_ours(root, pid))? {
+        Ok(true) => fact(Process::open(root, pid))?,
         Ok(false) => Err(Absent {
             path: format!("/proc/{pid} of this PID namespace").into(),
             why: Absence::Missing,
@@ -221,7 +221,7 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     {
         let member = children::member(root, parent, pid, &mut buffer)?;
         let Some((process, _)) = member else { continue };
-        if let Ok(memory) = absent_or(status::read_memory(&process, &mut buffer))? {
+        if let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? {
             figures.push(ProcessFigures {
                 rss_shmem: memory.rss_shmem,
                 is_postmaster: pid == parent,
@@ -236,13 +236,16 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
 /// what it has touched itself.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
-        let entries = match absent_or(smaps::read(process, check_for_interrupts))? {
+        let entries = match fact(smaps::read(process, check_for_interrupts))? {
             Ok(entries) => entries,
             Err(absent) => return Ok(Some(Err(absent))),
         };
         let mut bytes = 0_u64;
         for entry in entries {
-            let entry = entry?;
+            let entry = match fact(entry)? {
+                Ok(entry) => entry,
+                Err(absent) => return Ok(Some(Err(absent))),
+            };
             if mappings.contains(&entry.mapping.extent) {
                 bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
             }
@@ -253,11 +256,11 @@ fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
 }
 
 fn process_figures(root: &Root, watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
-    let uptime = absent_or(uptime::read(root))?.ok();
+    let uptime = fact(uptime::read(root))?.ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second();
     processes::all(|member, buffer| {
         let process = &member.process;
-        let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
+        let Ok(memory) = fact(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
         watcher(&member, &memory, buffer)?;
@@ -272,7 +275,7 @@ fn process_figures(root: &Root, watcher: &mut Watcher<'_>) -> Result<Vec<Process
             age_seconds: uptime
                 .zip(started)
                 .map(|(now, then)| now.saturating_sub(then)),
-            oom_score_adj: absent_or(oom_score::score_adj(process, buffer))?.ok(),
+            oom_score_adj: fact(oom_score::score_adj(process, buffer))?.ok(),
             is_postmaster: process.pid() == postgres::processes::parent_pid(),
         }))
     })

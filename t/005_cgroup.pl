@@ -28,14 +28,17 @@ sub group
 sub in_file
 {
 	my ($name, $what) = @_;
-	my ($file) = grep { /\.$what$/ } glob "$directory{$name}/hugetlb.*"
+	opendir my $files, $directory{$name} or die "$directory{$name}: $!\n";
+	my ($file) = grep { /^hugetlb\.$what$/ } readdir $files
 	  or die "no $what in $directory{$name}\n";
-	return slurp_file($file) =~ s/\n//r;
+	return slurp_file("$directory{$name}/$file") =~ s/\n//r;
 }
+
+sub size_name { return $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB" }
 
 sub use_files
 {
-	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB";
+	my $size = size_name();
 	return $version == 2
 	  ? ("$size.current", "$size.rsvd.current")
 	  : ("$size.usage_in_bytes", "$size.rsvd.usage_in_bytes");
@@ -170,6 +173,39 @@ SKIP:
 	note("the bomb: $error");
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
+
+	# Whoever may make groups chooses their names, and root types the remedy.
+	my @objects = qw(hugeinfo_status hugeinfo_checks hugeinfo_runbook hugeinfo_pressure hugeinfo_sources hugeinfo_pools hugeinfo_report());
+	my $texts = join ' UNION ALL ', map { "SELECT o::text AS text FROM $_ AS o" } grep { !/report/ } @objects;
+	my %odd = (
+		'a name with a command in it' => [ q(x';touch PWNED;echo '), undef ],
+		'a name that a terminal obeys' => [ "x\e[2J\ry", 'x\033[2J\015y' ],
+		'a name that is not UTF-8' => [ "x\xff\xe2\x80\xae", 'x\377\342\200\256' ]);
+	for (sort keys %odd)
+	{
+		$name = $_;
+		my ($group, $escaped) = @{ $odd{$name} };
+		group($group, fault => $limit);
+		restart_in($node, $group);
+		is(join('', map { scalar $node->psql('postgres', "SELECT count(*) FROM $_") } @objects), '0' x @objects, "$name: every object answers");
+		my $hidden = $node->safe_psql('postgres', "SELECT text FROM ($texts) AS t WHERE text ~ '[\\x01-\\x09\\x0b-\\x1f\\x7f\\u202e]'");
+		is($hidden, '', "$name: nothing is hidden");
+		my $status = status_of($node);
+		is($status->{status}, 'critical', "$name: its limit is read");
+		my $shown = $escaped // $group;
+		like($status->{reason}, qr{^control group \S+/\Q$shown\E allows }, "$name: as it is shown");
+		my ($where, $command) = split /\|/, $node->safe_psql('postgres', 'SELECT where_to_run, command FROM hugeinfo_runbook LIMIT 1'), 2;
+		is($where, $escaped ? 'decision' : 'root shell', "$name: where the limit is raised");
+		if ($escaped) { like($command, qr{^write \d+ into \S+/\Q$escaped\E/hugetlb\.\S+ by hand}, "$name: what to do") }
+		else
+		{
+			type_in($command);
+			my $bytes = $need * $page;
+			is(in_file($group, size_name() . ($version == 2 ? '.max' : '.limit_in_bytes')), $bytes, "$name: the command sets the limit");
+			ok(!-e '/PWNED', "$name: and does nothing else");
+			is(status_of($node)->{status}, 'ok', "$name: cured");
+		}
+	}
 
 	$name = 'a restart would arm the bomb';
 	set_pool($kb, 0);

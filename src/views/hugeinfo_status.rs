@@ -18,9 +18,9 @@ use crate::{
 /// One row: whether huge pages back the main segment, whether a restart would get them, and what is
 /// wrong.
 ///
-/// Errors: 58030 if the kernel fails to read a file, 58000 if a file has an unknown format. A
-/// source that is missing or may not be read is not an error: columns are NULL and `status` says
-/// so.
+/// Errors: 58030 if the kernel fails to list the server's processes or to read one of their files,
+/// 58000 if such a file has an unknown format. Any other source that cannot be read or parsed is not
+/// an error: columns are NULL and `status` says so.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_status() -> Result<

@@ -22,6 +22,9 @@ sub _own
 	return $pid;
 }
 
+# A control group below that of the test. Its name can hold anything but a line feed.
+my $GROUP = qr{(?:(?!\.\.?(?:/|$))[^/]+)(?:/(?!\.\.?(?:/|$))[^/]+)*};
+
 sub _obey
 {
 	my ($test, $dir, $user, $line) = @_;
@@ -29,13 +32,13 @@ sub _obey
 	return HugeInfo::Janitor::undo('keep_workspace') if $line eq 'keep';
 	return HugeInfo::Pools::set_pages($1, $2) if $line =~ /^pool (\d+) (\d+)$/;
 	return HugeInfo::Pools::set_overcommit($1, $2) if $line =~ /^overcommit (\d+) (\d+)$/;
-	return HugeInfo::Cgroups::group($1, $2) if $line =~ m{^group (hugetlb|memory|freezer) ([a-z]+(?:/[a-z]+)*(?:\.service)?)$};
+	return HugeInfo::Cgroups::group($1, $2) if $line =~ m{^group (hugetlb|memory|freezer) ($GROUP)$};
 	return HugeInfo::Cgroups::limit($1, $2, $3, $4)
-	  if $line =~ m{^limit ([a-z/]+) (fault|reservation) (\d+) (\d+|max)$};
+	  if $line =~ m{^limit ($GROUP) (fault|reservation) (\d+) (\d+|max)$};
 	return HugeInfo::Cgroups::limit_memory($1, $2) if $line =~ m{^limit_memory ([a-z/]+) (\d+)$};
 	return HugeInfo::Cgroups::freeze($1, map { _own($dir, $_) } split / /, $2) if $line =~ m{^freeze ([a-z]+) (\d+(?: \d+)*)$};
 	return HugeInfo::Cgroups::thaw($1) if $line =~ m{^thaw ([a-z]+)$};
-	return HugeInfo::Cgroups::enter($test, $1, $2) if $line =~ m{^enter (hugetlb|memory) ([a-z/]+(?:\.service)?)$};
+	return HugeInfo::Cgroups::enter($test, $1, $2) if $line =~ m{^enter (hugetlb|memory) ($GROUP)$};
 	return HugeInfo::Cgroups::leave($test, $1) if $line =~ /^leave (hugetlb|memory)$/;
 	return HugeInfo::Machine::set_thp($1, $2) if $line =~ /^thp (enabled|defrag|shmem_enabled) ([a-z_]+)$/;
 	return HugeInfo::Machine::set_strict_overcommit($1) if $line =~ /^strict_overcommit (\d+)$/;

@@ -170,7 +170,10 @@ sub start_hidden
 sub type_in
 {
 	my ($line) = @_;
-	my $top = qr{/[\w./-]*/pg_hugeinfo_test_$$/[a-z/]+};
+	# One word, whatever is in it.
+	my $top = qr{/[\w./-]*/pg_hugeinfo_test_$$};
+	my $limit = qr{hugetlb\.\w+\.[\w.]+};
+	my $group = qr{$top/[a-z/]+/$limit|'$top/(?:[^']|'\\'')+/$limit'};
 	my $file = qr{(/etc/sysctl\.d/[\w-]+\.conf)};
 	my $at_boot = qr{vm\.nr_hugepages = \d+};
 	if ($line =~ m{^\(umask 022 && (?:mkdir -p /etc/sysctl\.d && )?echo '$at_boot' >> $file\)$}) { _own($1) }
@@ -185,7 +188,7 @@ sub type_in
 	}
 	elsif ($line =~ m{^echo \d+ > /sys/kernel/mm/hugepages/hugepages-(\d+)kB/nr_hugepages$}) { HugeInfo::Pools::remember($1) }
 	elsif ($line =~ m{^echo \w+ > (\Q$THP\E/\w+)$}) { _remember($1) }
-	elsif ($line !~ m{^echo \d+ > '$top/hugetlb\.\w+\.[\w.]+'$} && $line ne 'echo 1 > /proc/sys/vm/compact_memory')
+	elsif ($line !~ m{^echo \d+ > $group$} && $line ne 'echo 1 > /proc/sys/vm/compact_memory')
 	{
 		die "nobody would type that: $line\n";
 	}

@@ -35,6 +35,17 @@ pub enum Absence {
     NotMounted,
     /// It exists, but is not the file that the machine boots with.
     OfAnotherRoot,
+    /// The kernel failed to read it, with this error number.
+    Failed(i32),
+    /// It is larger than any such file can be.
+    TooLarge,
+    /// The file does not have the form that the kernel documents.
+    Malformed {
+        /// The line, from 1.
+        line: usize,
+        /// What was expected there.
+        problem: &'static str,
+    },
 }
 
 impl fmt::Display for Absent {
@@ -46,6 +57,14 @@ impl fmt::Display for Absent {
             Absence::NotMounted => write!(f, "{path} cannot be seen: /sys is not mounted here"),
             Absence::OfAnotherRoot => {
                 write!(f, "{path} is not the host's own here, as in a container")
+            }
+            Absence::Failed(code) => {
+                let error = io::Error::from_raw_os_error(code);
+                write!(f, "{path} could not be read: {error}")
+            }
+            Absence::TooLarge => write!(f, "{path} is too large to be read"),
+            Absence::Malformed { line, problem } => {
+                write!(f, "{path} has an unknown format: line {line}: {problem}")
             }
         }
     }
@@ -152,7 +171,29 @@ impl ReadError {
     }
 }
 
-/// Separates an absent source from a failure: only the first is an answer.
+/// Makes a fact of a source. One that could not be read or parsed is absent, for that reason, so
+/// that a single odd file does not refuse all answers.
+///
+/// Errors: only out of memory.
+pub fn fact<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
+    let (path, why) = match result {
+        Err(ReadError::Io { path, source }) => {
+            let code = source.raw_os_error();
+            let unknown = rustix::io::Errno::IO.raw_os_error();
+            (path, Absence::Failed(code.unwrap_or(unknown)))
+        }
+        Err(ReadError::TooLarge { path, .. }) => (path, Absence::TooLarge),
+        Err(ReadError::Malformed {
+            path,
+            line,
+            problem,
+        }) => (path, Absence::Malformed { line, problem }),
+        other => return absent_or(other),
+    };
+    Ok(Err(Absent { path, why }))
+}
+
+/// Separates an absent source from a failure, for objects that only show this source.
 pub fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     root::Root,
 };
 
@@ -37,5 +37,5 @@ pub(crate) fn look(root: &Root, kind: Kind) -> Result<bool, ReadError> {
 
 /// The same, and not where that cannot be seen.
 pub(crate) fn is_first(root: &Root, kind: Kind) -> Result<bool, ReadError> {
-    Ok(absent_or(look(root, kind))?.unwrap_or(false))
+    Ok(fact(look(root, kind))?.unwrap_or(false))
 }

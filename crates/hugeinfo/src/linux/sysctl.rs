@@ -1,7 +1,7 @@
 //! `/proc/sys/vm`: how the kernel allocates memory (Documentation/admin-guide/sysctl/vm.rst).
 
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     root::Root,
     text::parse_number,
 };
@@ -56,11 +56,11 @@ pub(crate) fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
 /// In bytes.
 fn kilobytes(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
     let number = read_as(root, name, |bytes| parse(bytes)?.checked_mul(1024));
-    Ok(absent_or(number)?.ok())
+    Ok(fact(number)?.ok())
 }
 
 fn number(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
-    Ok(absent_or(read_number(root, name))?.ok())
+    Ok(fact(read_number(root, name))?.ok())
 }
 
 /// Reads the files.

@@ -2,7 +2,7 @@
 
 use crate::linux::{
     cgroup::{self, Hugetlb},
-    error::{Absence, Absent, ReadError, absent_or},
+    error::{Absence, Absent, ReadError, fact},
     hugepages::{self, Pool},
     meminfo::{self, Meminfo},
     numa::{
@@ -157,12 +157,12 @@ impl AllowedNodes {
     /// The counters of nodes are read only where it matters: most hosts have one node, and most
     /// servers may use all.
     fn read(root: &Root, process: &Result<Process, Absent>) -> Result<Self, ReadError> {
-        let with_memory = match absent_or(nodes::with_memory(root))? {
+        let with_memory = match fact(nodes::with_memory(root))? {
             Ok(list) if list.count() < 2 => return Ok(Self::All),
             Ok(list) => list,
             Err(absent) => {
                 // A kernel without NUMA, or one that doesn't tell of its nodes.
-                return Ok(match absent_or(nodes::read(root))? {
+                return Ok(match fact(nodes::read(root))? {
                     Ok(nodes) if nodes.len() < 2 => Self::All,
                     Err(nodes) if nodes.why == Absence::Missing => Self::All,
                     Ok(_) | Err(_) => Self::Untold(absent),
@@ -186,7 +186,7 @@ impl AllowedNodes {
             return Ok(Self::All);
         }
         let nodes = node::read_among(root, |number| allowed.contains(number), || ());
-        Ok(match absent_or(nodes)? {
+        Ok(match fact(nodes)? {
             Ok(nodes) => Self::Only(nodes),
             Err(absent) => Self::Untold(absent),
         })
@@ -226,9 +226,9 @@ impl LiesOn {
 impl Facts {
     /// Reads everything, with the page size of the running kernel.
     ///
-    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    /// Errors: only out of memory. What cannot be read or parsed is absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
-        let pools = absent_or(hugepages::read(root))?;
+        let pools = fact(hugepages::read(root))?;
         let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
         let (process, segment) = find_segment(root, subject)?;
         Ok(Self {
@@ -237,7 +237,7 @@ impl Facts {
             misread_limits: Vec::new(),
             base_page_bytes: pages::base_page_bytes(),
             segment,
-            meminfo: absent_or(meminfo::read(root))?,
+            meminfo: fact(meminfo::read(root))?,
             allowed_nodes: AllowedNodes::read(root, &process)?,
             hugetlb: through(&process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
@@ -350,7 +350,7 @@ impl Facts {
 /// that may be another's number: `/proc` can be of another PID namespace.
 fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
     let look = |process: Result<Process, ReadError>| {
-        let process = absent_or(process)?;
+        let process = fact(process)?;
         let segment = through(&process, |process| segment::read(process, subject.address))?;
         Ok::<Found, ReadError>((process, segment))
     };
@@ -371,7 +371,7 @@ fn through<T>(
     read: impl FnOnce(&Process) -> Result<T, ReadError>,
 ) -> Result<Result<T, Absent>, ReadError> {
     match process {
-        Ok(process) => absent_or(read(process)),
+        Ok(process) => fact(read(process)),
         Err(absent) => Ok(Err(absent.clone())),
     }
 }

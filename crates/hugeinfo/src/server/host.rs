@@ -1,7 +1,7 @@
 //! The host: its kernel, its memory and the settings that govern it.
 
 use crate::linux::{
-    error::{Absent, ReadError, absent_or},
+    error::{Absent, ReadError, fact},
     list::List,
     meminfo::{self, Usage},
     numa::nodes,
@@ -40,7 +40,7 @@ impl Host {
     ///
     /// Errors: as [`Self::read`].
     pub fn read_memory(root: &Root) -> Result<Self, ReadError> {
-        let meminfo = absent_or(meminfo::read_with_usage(root))?;
+        let meminfo = fact(meminfo::read_with_usage(root))?;
         Ok(Self {
             kernel_release: String::new(),
             machine: String::new(),
@@ -59,10 +59,10 @@ impl Host {
 
     /// Reads everything; name and page size are those of the running kernel, whatever the root.
     ///
-    /// Errors: a source that is malformed or fails to be read; never one that is absent.
+    /// Errors: only out of memory. What cannot be read or parsed is absent.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let name = rustix::system::uname();
-        let meminfo = absent_or(meminfo::read_with_usage(root))?;
+        let meminfo = fact(meminfo::read_with_usage(root))?;
         Ok(Self {
             kernel_release: name.release().to_string_lossy().into_owned(),
             machine: name.machine().to_string_lossy().into_owned(),
@@ -73,9 +73,9 @@ impl Host {
                 .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
             usage: meminfo.map(|(_, usage)| usage),
             vm: sysctl::read(root)?,
-            thp: absent_or(transparent_hugepage::read(root))?,
-            nodes: absent_or(nodes::read(root))?,
-            processors: absent_or(processors::online(root))?,
+            thp: fact(transparent_hugepage::read(root))?,
+            nodes: fact(nodes::read(root))?,
+            processors: fact(processors::online(root))?,
         })
     }
 }

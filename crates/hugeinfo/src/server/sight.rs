@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path};
 
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     mounts,
     namespace::{self, Kind},
     process::{Process, status},
@@ -24,7 +24,7 @@ pub enum Sight {
 
 /// Of this process.
 ///
-/// Errors: a file that is malformed or fails to be read; never one that is absent.
+/// Errors: only out of memory.
 pub fn read(root: &Root) -> Result<Sight, ReadError> {
     // The list of System V segments proves nothing: it is that of one IPC namespace.
     if hides_processes(root)? {
@@ -40,7 +40,7 @@ pub fn read(root: &Root) -> Result<Sight, ReadError> {
 fn hides_processes(root: &Root) -> Result<bool, ReadError> {
     let mut buffer = Vec::new();
     let mut owner = |process: Result<Process, ReadError>| {
-        absent_or(process.and_then(|process| status::read_identity(&process, &mut buffer)))
+        fact(process.and_then(|process| status::read_identity(&process, &mut buffer)))
     };
     let Ok(first) = owner(Process::open(root, 1))? else {
         return Ok(true);
@@ -59,5 +59,5 @@ fn hides_processes(root: &Root) -> Result<bool, ReadError> {
         }
         ControlFlow::Continue(())
     });
-    Ok(absent_or(looked)?.is_ok() && hides)
+    Ok(fact(looked)?.is_ok() && hides)
 }

@@ -75,6 +75,7 @@ impl Availability {
             ReadError::Absent(absent) => match absent.why {
                 Absence::Missing | Absence::NotMounted | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
+                Absence::Failed(_) | Absence::TooLarge | Absence::Malformed { .. } => Self::Failed,
             },
             ReadError::Io { .. }
             | ReadError::TooLarge { .. }

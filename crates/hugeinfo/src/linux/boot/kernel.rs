@@ -2,7 +2,7 @@
 
 use super::command_line::parameters;
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     hugepages, meminfo,
     numa::nodes,
     root::Root,
@@ -30,12 +30,12 @@ pub struct Kernel {
 impl Kernel {
     /// Of a root: the kernel that runs.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let release = absent_or(root.read_filled("proc/sys/kernel/osrelease"))?.ok();
-        let sizes = absent_or(root.names(hugepages::DIRECTORY))?.ok();
-        let memory = absent_or(root.read_filled("proc/meminfo"))?.ok();
+        let release = fact(root.read_filled("proc/sys/kernel/osrelease"))?.ok();
+        let sizes = fact(root.names(hugepages::DIRECTORY))?.ok();
+        let memory = fact(root.read_filled("proc/meminfo"))?.ok();
         let default = memory.as_ref().and_then(|text| meminfo::parse(text).ok());
         let default = default.and_then(|m| m.default_huge_page_bytes);
-        let command_line = absent_or(root.read_filled("proc/cmdline"))?.unwrap_or_default();
+        let command_line = fact(root.read_filled("proc/cmdline"))?.unwrap_or_default();
         let is_named = parameters(&command_line).any(|p| p.is("default_hugepagesz"));
         Ok(Self {
             version: release.and_then(|r| parse_version(&r)).unwrap_or(NEWEST),
@@ -46,7 +46,7 @@ impl Kernel {
             hpage_bytes: default
                 .filter(|_| !is_named)
                 .unwrap_or_else(usual_hpage_bytes),
-            nodes: absent_or(nodes::read(root))?.ok(),
+            nodes: fact(nodes::read(root))?.ok(),
             has_cma: memory.is_none_or(|text| lines(&text).any(|l| l.1.starts_with(b"CmaTotal:"))),
             most_sizes: if cfg!(target_arch = "x86_64") { 2 } else { 4 },
         })

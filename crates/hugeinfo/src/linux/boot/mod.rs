@@ -22,7 +22,7 @@ mod tmpfiles;
 use std::{collections::TryReserveError, sync::Arc};
 
 use crate::linux::{
-    error::{Absent, ReadError, absent_or},
+    error::{Absent, ReadError, fact},
     growth::TryPush,
     root::Root,
 };
@@ -79,8 +79,8 @@ impl Sources {
             Err(absent) => return Ok(Err(absent)),
         };
         let kernel = Kernel::read(root)?;
-        let command_line = absent_or(root.read_filled(COMMAND_LINE))?;
-        let has_systemd = absent_or(root.names(SYSTEMD))?.is_ok();
+        let command_line = fact(root.read_filled(COMMAND_LINE))?;
+        let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
         let mut sysctl = drop_ins::read(root, "sysctl.d")?;
         if !has_systemd {
             let conf = drop_ins::read_file(root, SYSCTL_CONF.to_owned(), u64::MAX)?;

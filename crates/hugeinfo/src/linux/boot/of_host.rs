@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::linux::{
-    error::{Absence, Absent, ReadError, absent_or},
+    error::{Absence, Absent, ReadError, fact},
     mounts::{self, Mount},
     namespace::{self, Kind},
     root::Root,
@@ -34,17 +34,17 @@ pub(super) struct Etc {
 /// Errors: absent if the files are not those of the host, or if that is unknown.
 pub(super) fn look(root: &Root) -> Result<Result<Etc, Absent>, ReadError> {
     // In the first one process 1 started the machine.
-    match absent_or(namespace::look(root, Kind::Pid))? {
+    match fact(namespace::look(root, Kind::Pid))? {
         Ok(true) => {}
         Ok(false) => return Ok(Err(elsewhere(LOOKED_AT[0]))),
         Err(absent) => return Ok(Err(absent)),
     }
-    let own = match absent_or(origins(root, OWN_MOUNTS))? {
+    let own = match fact(origins(root, OWN_MOUNTS))? {
         Ok(origins) => origins,
         Err(absent) => return Ok(Err(absent)),
     };
     // Its mounts as its own root shows them.
-    let first = match absent_or(origins(root, FIRST_MOUNTS))? {
+    let first = match fact(origins(root, FIRST_MOUNTS))? {
         Ok(origins) => origins,
         Err(absent) => return Ok(Err(absent)),
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Version, read_counter, read_limit, shown};
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     growth::TryPush,
     mounts::Mount,
     namespace::{self, Kind},
@@ -144,7 +144,7 @@ pub struct Refused {
 
 /// What the limits of these groups have refused, where they have refused anything.
 ///
-/// Errors: a file that is malformed or fails to be read; never one that is absent.
+/// Errors: only out of memory. What cannot be read or parsed has refused nothing.
 pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError> {
     let mut all = Vec::new();
     for group in hugetlb.groups.iter().filter(|group| !group.is_told) {
@@ -164,7 +164,7 @@ pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError
                 Version::V2 => vec![(None, read_counter(root, &file("events"), "max"))],
             };
             for (is_reservation, count) in counts {
-                let count = absent_or(count)?.unwrap_or_default().unwrap_or_default();
+                let count = fact(count)?.unwrap_or_default().unwrap_or_default();
                 if count > 0 {
                     all.try_push(Refused {
                         directory: group.directory.clone(),

@@ -1,14 +1,12 @@
 //! `/proc/PID/cgroup`: the control groups of a process, one in each hierarchy (cgroups(7)).
 
-use std::path::PathBuf;
-
-use procfs::{FromBufRead, ProcessCGroups};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
 use super::Version;
 use crate::linux::{
     error::{ReadError, absent_or},
     process::Process,
-    text::lines,
+    text::{lines, parse_number, split_once},
 };
 
 /// The group that counts for a controller, and through which interface. `None`: there is none,
@@ -29,22 +27,75 @@ pub(super) fn read(
 }
 
 /// The line that counts for a controller: that of the v1 hierarchy that has it if there is one,
-/// else of the unified one.
+/// else of the unified one. The path can hold any bytes but line feeds and NULs.
 ///
-/// Errors: the number of a line that is not a control group.
+/// Errors: the number of a line that is not a control group, and might be the one that counts.
 pub fn parse(bytes: &[u8], controller: &str) -> Result<Option<(Version, PathBuf)>, usize> {
     let mut unified = None;
+    let mut malformed = None;
     for (number, line) in lines(bytes) {
-        let group = ProcessCGroups::from_buf_read(line)
-            .ok()
-            .and_then(|groups| groups.into_iter().next())
-            .ok_or(number)?;
-        if group.controllers.iter().any(|name| name == controller) {
-            return Ok(Some((Version::V1, group.pathname.into())));
+        let Some((hierarchy, controllers, path)) = parse_line(line) else {
+            malformed = malformed.or(Some(number));
+            continue;
+        };
+        let path = || PathBuf::from(OsStr::from_bytes(path));
+        let mut names = controllers.split(|&b| b == b',');
+        if names.any(|name| name == controller.as_bytes()) {
+            return Ok(Some((Version::V1, path())));
         }
-        if group.hierarchy == 0 && group.controllers.is_empty() {
-            unified = Some((Version::V2, group.pathname.into()));
+        if hierarchy == 0 && controllers.is_empty() {
+            unified = Some((Version::V2, path()));
         }
     }
-    Ok(unified)
+    malformed.map_or(Ok(unified), Err)
+}
+
+/// `4:memory,hugetlb:/user.slice`: the number of the hierarchy, its controllers, and the group.
+fn parse_line(line: &[u8]) -> Option<(u64, &[u8], &[u8])> {
+    let (hierarchy, rest) = split_once(line, b':')?;
+    let (controllers, path) = split_once(rest, b':')?;
+    path.starts_with(b"/")
+        .then_some((parse_number(hierarchy)?, controllers, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_is_read() {
+        for name in [
+            &b"/x';touch PWNED;echo '"[..],
+            b"/\xff\xfe",
+            b"/a:b,hugetlb:c",
+            b"/\x1b[2J\r \t",
+            "/\u{202e}".as_bytes(),
+            b"/x (deleted)",
+        ] {
+            let path = PathBuf::from(OsStr::from_bytes(name));
+            let v2 = [b"0::", name, b"\n"].concat();
+            let expected = Ok(Some((Version::V2, path.clone())));
+            assert_eq!(parse(&v2, "hugetlb"), expected, "{name:?}");
+            // A name in another hierarchy changes nothing.
+            let v1 = [b"2:cpu:", name, b"\n3:memory,hugetlb:", name, b"\n0::/\n"].concat();
+            let expected = Ok(Some((Version::V1, path)));
+            assert_eq!(parse(&v1, "hugetlb"), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_lines_hide_no_controller() {
+        for (text, expected) in [
+            (
+                &b"x\n1:hugetlb:/a\n"[..],
+                Ok(Some((Version::V1, "/a".into()))),
+            ),
+            (b"x\n0::/a\n", Err(1)),
+            (b"0::/a\nx:cpu:/\n", Err(2)),
+            (b"0::a\n", Err(1)),
+            (b"", Ok(None)),
+        ] {
+            assert_eq!(parse(text, "hugetlb"), expected, "{text:?}");
+        }
+    }
 }
