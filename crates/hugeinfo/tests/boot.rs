@@ -7,8 +7,12 @@ mod scene;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, symlink},
+    },
     path::{Path, PathBuf},
     process::Command,
 };
@@ -331,6 +335,76 @@ fn nothing_to_be_had() {
     assert!(absent(&empty).ends_with("/proc/self/ns/pid is missing"));
     scene::as_the_host(empty.path());
     assert!(absent(&empty).ends_with("/proc/cmdline is missing"));
+}
+
+/// What nobody can read is unknown; what is no directory holds no files.
+#[test]
+fn odd_directories_of_drop_ins() {
+    for kind in ["sysctl.d", "tmpfiles.d"] {
+        for (target, is_unread) in [
+            (Some(kind), true),
+            (Some("nowhere"), false),
+            (Some("/dev/null"), false),
+            (None, false),
+        ] {
+            let host = Host::with(&[("usr/lib/sysctl.d/x.conf", "vm.nr_hugepages=9\n")]);
+            let directory = format!("etc/{kind}");
+            match target {
+                Some(target) => symlink(target, host.path(&directory)).expect("a link"),
+                None => host.hide(&directory),
+            }
+            let doubts = host.pool(MB2).doubts;
+            let mut files: Vec<_> = doubts.iter().map(|doubt| &*doubt.file).collect();
+            files.dedup();
+            let named = format!("/{directory}");
+            let expected: &[&str] = if is_unread { &[&named] } else { &[] };
+            assert_eq!(files, expected, "{kind} {target:?}");
+            assert_eq!(host.pool(MB2).asked, 9, "{kind} {target:?}");
+        }
+    }
+    let host = Host::with(&[("usr/lib/sysctl.d/x.conf", "vm.nr_hugepages=9\n")]);
+    fs::remove_dir_all(host.path("run/systemd/system")).expect("rm");
+    symlink("system", host.path("run/systemd/system")).expect("a link");
+    assert_eq!(host.pool(MB2).asked, 9);
+}
+
+/// sysctl reads files of any name; commands are given for those alone that a person can read.
+#[test]
+fn odd_names_of_drop_ins() {
+    let names: [(&[u8], &str); 5] = [
+        (b"z\xff.conf", r"z\377.conf"),
+        (b"z\x1b[2J.conf", r"z\033[2J.conf"),
+        (b"z\n.conf", r"z\012.conf"),
+        (b"zz\xff.conf", r"zz\377.conf"),
+        (br"z\377.conf", r"z\377.conf"),
+    ];
+    for (name, shown) in names {
+        let host = Host::with(&[("etc/sysctl.d/x.conf", "vm.nr_hugepages=9\n")]);
+        let path = host.path("etc/sysctl.d").join(OsStr::from_bytes(name));
+        fs::write(&path, "vm.nr_hugepages = 5\n").expect("write");
+        let expected = format!("/etc/sysctl.d/{shown}:1");
+        assert_eq!(source(&host.pool(MB2)), expected);
+        assert_eq!(host.pool(MB2).asked, 5, "{shown}");
+        assert_eq!(edit(&host, MB2), None, "{shown}");
+        // One that says nothing about huge pages is in nobody's way.
+        fs::write(&path, "kernel.sysrq = 0\n").expect("write");
+        let instead = replace(
+            "/etc/sysctl.d/x.conf",
+            "vm.nr_hugepages=9",
+            "vm.nr_hugepages = 537",
+        );
+        assert_eq!(edit(&host, MB2), instead, "{shown}");
+    }
+    // An odd name that a link of another name leads to.
+    let host = Host::with(&[("etc/sysctl.d/x.conf", "")]);
+    let target = host
+        .path("etc/x")
+        .with_file_name(OsStr::from_bytes(b"\xff"));
+    fs::write(target, "vm.nr_hugepages = 5\n").expect("write");
+    let link = host.path("etc/sysctl.d/z.conf");
+    symlink(OsStr::from_bytes(b"../\xff"), link).expect("a link");
+    let anew = append("/etc/sysctl.d/zz-hugepages.conf", "vm.nr_hugepages = 537");
+    assert_eq!(edit(&host, MB2), anew);
 }
 
 /// Mounts as process 1 shows them, and as they are seen here.

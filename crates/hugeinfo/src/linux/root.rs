@@ -1,6 +1,7 @@
 //! The directory below which all kernel files are read.
 
 use std::{
+    ffi::OsString,
     fs::{self, File},
     io::{self, Read},
     os::{fd::OwnedFd, unix::fs::MetadataExt},
@@ -11,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::linux::{
     error::{Absence, Absent, ReadError},
-    growth::TryPush,
+    growth::{TryPush, try_collect},
 };
 
 /// Most of the kernel's files are shorter, and come with one read.
@@ -116,17 +117,21 @@ impl Root {
         }
     }
 
-    /// The names in a directory; those that are not UTF-8 are none of the kernel's.
-    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+    /// The names in a directory.
+    pub(crate) fn entries(&self, path: impl AsRef<Path>) -> Result<Vec<OsString>, ReadError> {
         let path = self.path(path);
         let failed = |error| ReadError::from_io(path.clone(), error);
         let mut names = Vec::new();
         for entry in fs::read_dir(&path).map_err(failed)? {
-            if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
-                names.try_push(name)?;
-            }
+            names.try_push(entry.map_err(failed)?.file_name())?;
         }
         Ok(names)
+    }
+
+    /// The names in a directory of the kernel's; those that are not UTF-8 are not its own.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        let names = self.entries(path)?.into_iter();
+        try_collect(names.filter_map(|name| name.into_string().ok()).map(Ok))
     }
 
     /// The same of a directory of `/sys` that some kernels lack, which is another thing than a

@@ -164,7 +164,7 @@ pub fn command(machine: &Machine, step: &Step) -> String {
         Step::SetThp { file, mode } => {
             format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY)
         }
-        Step::Decide(decision) => decide(decision),
+        Step::Decide(decision) => decide(machine, decision),
     }
 }
 
@@ -189,7 +189,7 @@ pub(super) fn change(name: &str, value: &str, by: &By) -> String {
     }
 }
 
-fn decide(decision: &Decision) -> String {
+fn decide(machine: &Machine, decision: &Decision) -> String {
     match decision {
         Decision::LowerSharedBuffers {
             to_bytes,
@@ -259,13 +259,33 @@ fn decide(decision: &Decision) -> String {
                 nodes.join(", ")
             )
         }
-        Decision::LookAtBootFiles => "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides".to_owned(),
+        Decision::LookAtBootFiles => look_at_boot_files(machine),
         Decision::RaiseMemoryLimit { bytes } => format!(
             "raise the memory limit of the server's control group by {} or lower shared_buffers",
             human(*bytes)
         ),
         Decision::RaiseLimitOutside => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container".to_owned(),
     }
+}
+
+/// Names the files whose names no command can show, since these might be the reason.
+fn look_at_boot_files(machine: &Machine) -> String {
+    let around = machine.around.as_ref();
+    let boot = around.and_then(|around| around.asked_at_boot.as_ref().ok());
+    let kinds = boot.into_iter().flat_map(|boot| {
+        let sources = &boot.sources;
+        std::iter::once(&sources.sysctl).chain(&sources.tmpfiles)
+    });
+    let files = kinds.flat_map(|kind| &kind.files);
+    let odd: Vec<_> = files
+        .filter(|file| !file.is_typeable())
+        .map(|file| file.path.as_str())
+        .collect();
+    let mut text = "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides".to_owned();
+    if !odd.is_empty() {
+        text = format!("{text}; no command can show the name of {}", odd.join(", "));
+    }
+    text
 }
 
 fn lower(to_bytes: Option<u64>) -> String {

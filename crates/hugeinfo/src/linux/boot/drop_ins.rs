@@ -4,14 +4,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet, TryReserveError},
     fs,
-    os::unix::fs::{FileTypeExt, MetadataExt},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{FileTypeExt, MetadataExt},
+    },
     path::Path,
 };
 
-use crate::linux::{
-    error::{Absence, ReadError},
-    growth::TryPush,
-    root::Root,
+use crate::{
+    escape,
+    linux::{error::ReadError, growth::TryPush, root::Root},
+    shell,
 };
 
 /// The directories, by rank. `/run` is empty when the machine starts, and is left out. `/lib` is
@@ -63,9 +66,10 @@ pub enum Openness {
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DropIn {
-    /// Its absolute path.
+    /// Its absolute path, escaped for people.
     pub path: String,
-    /// Its path where all links are followed, if that is below `/etc`: there people may write.
+    /// Its path where all links are followed, if that is below `/etc`, where people may write, and
+    /// commands can show it.
     pub local: Option<String>,
     /// What it holds. Only lines about pools are kept; the others are empty. A file without any
     /// such line is empty.
@@ -87,6 +91,12 @@ impl DropIn {
     /// The name by which it is sorted.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether commands can show its name as it is.
+    pub(crate) fn is_typeable(&self) -> bool {
+        // A backslash might be part of an escape.
+        !self.path.contains('\\')
     }
 
     pub(super) fn text(&self) -> &[u8] {
@@ -151,6 +161,18 @@ impl DropIns {
         }
         Ok(())
     }
+
+    /// Makes sure that no command depends on a name that it cannot show. A new file would have to
+    /// be sorted before or after such a name, so none is written where one bears on what is looked
+    /// for.
+    pub(super) fn respect_names(&mut self) {
+        let nothing = Content::Text(Vec::new());
+        self.files
+            .retain(|file| file.is_typeable() || file.content != nothing);
+        if !self.files.iter().all(DropIn::is_typeable) {
+            self.is_open = Openness::Closed;
+        }
+    }
 }
 
 /// All files `PLACE/kind/*.conf`.
@@ -175,30 +197,30 @@ pub(super) fn read(root: &Root, kind: &str) -> Result<DropIns, ReadError> {
         if real.is_some_and(|real| !seen.insert(real)) {
             continue;
         }
-        let names = match root.names(&directory) {
+        let names = match root.entries(&directory) {
             Ok(names) => names,
-            Err(ReadError::Absent(absent)) => {
-                if absent.why == Absence::Denied {
+            Err(ReadError::NoMemory(error)) => return Err(error.into()),
+            Err(error) => {
+                if !error.is_missing() {
                     all.unread.try_push(directory)?;
                 }
                 continue;
             }
-            Err(error) => return Err(error),
         };
         if names.len() > MOST_NAMES {
             all.unread.try_push(directory)?;
             continue;
         }
         for name in names {
-            if name.ends_with(".conf") {
-                let path = format!("{directory}/{name}");
+            if name.as_bytes().ends_with(b".conf") {
+                let path = Path::new(&directory).join(&name);
                 by_name.entry(name).or_insert(path);
             }
         }
     }
     let mut left = LARGEST_TOTAL;
     for path in by_name.into_values() {
-        let file = read_file(root, path, left)?;
+        let file = read_file(root, &path, left)?;
         left = left.saturating_sub(length(file.text()));
         all.files.try_push(file)?;
     }
@@ -210,33 +232,38 @@ fn length(text: &[u8]) -> u64 {
 }
 
 /// One file of at most `most` bytes, in whichever directory.
-pub(super) fn read_file(root: &Root, path: String, most: u64) -> Result<DropIn, ReadError> {
+pub(super) fn read_file(root: &Root, path: &Path, most: u64) -> Result<DropIn, ReadError> {
     let most = most.min(LARGEST_FILE);
     let is_large = |found: fs::Metadata| found.is_file() && found.len() > most;
-    let content = if fs::metadata(root.path(&path)).is_ok_and(is_large) {
+    let content = if fs::metadata(root.path(path)).is_ok_and(is_large) {
         Content::TooLarge
     } else {
-        match root.read_written(&path) {
+        match root.read_written(path) {
             // It has grown meanwhile.
             Ok(text) if length(&text) > most => Content::TooLarge,
             Ok(text) => Content::Text(text),
             Err(ReadError::NoMemory(error)) => return Err(error.into()),
-            Err(_) if is_nothing(&root.path(&path)) => Content::Text(Vec::new()),
+            Err(_) if is_nothing(&root.path(path)) => Content::Text(Vec::new()),
             Err(_) => Content::Unread,
         }
     };
-    Ok(DropIn {
-        local: local(root, &path),
-        path,
+    let mut file = DropIn {
+        path: escape::name(path),
+        local: None,
         content,
-    })
+    };
+    if file.is_typeable() {
+        file.local = local(root, path);
+    }
+    Ok(file)
 }
 
-fn local(root: &Root, path: &str) -> Option<String> {
+fn local(root: &Root, path: &Path) -> Option<String> {
     let etc = fs::canonicalize(root.path("/etc")).ok()?;
     let real = fs::canonicalize(root.path(path)).ok()?;
-    let below = real.strip_prefix(etc).ok()?.to_str()?;
-    Some(format!("/etc/{below}"))
+    let local = Path::new("/etc").join(real.strip_prefix(etc).ok()?);
+    shell::quoted(&local)?;
+    Some(local.to_str()?.to_owned())
 }
 
 /// A link to `/dev/null`, which hides files of its name; one that leads nowhere or in a circle; a

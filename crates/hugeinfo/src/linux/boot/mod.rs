@@ -83,7 +83,7 @@ impl Sources {
         let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
         let mut sysctl = drop_ins::read(root, "sysctl.d")?;
         if !has_systemd {
-            let conf = drop_ins::read_file(root, SYSCTL_CONF.to_owned(), u64::MAX)?;
+            let conf = drop_ins::read_file(root, SYSCTL_CONF.as_ref(), u64::MAX)?;
             // One that is not there is read as an empty one.
             if conf.text() != b"" || !conf.is_read() {
                 sysctl.files.try_push(conf)?;
@@ -94,10 +94,12 @@ impl Sources {
             return Ok(Err(absent.clone()));
         }
         sysctl.keep(|line| Ok(sysctl_conf::bears(line)))?;
+        sysctl.respect_names();
         let mut tmpfiles = None;
         if has_systemd {
             let mut files = drop_ins::read(root, "tmpfiles.d")?;
             files.keep(|line| tmpfiles::bears(line, &kernel))?;
+            files.respect_names();
             tmpfiles = Some(files);
         }
         if !etc.is_kept {
