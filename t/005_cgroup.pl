@@ -140,6 +140,12 @@ SKIP:
 		is($node->safe_psql('postgres', $check),
 			qq(unknown|cannot determine whether a control group limits the huge pages of the server: a number of bytes was expected in the server's environment variable $variable, and it is "1100Mi"),
 			"$name: the check says so");
+
+		$name = "the pod's limit, beyond all numbers";
+		local $ENV{$variable} = 18446744073707454464;
+		restart_in($node, 'wide');
+		is($node->safe_psql('postgres', 'SELECT DISTINCT required_pages FROM hugeinfo_plan() WHERE is_requested'), $need, "$name: a plan");
+		like($node->safe_psql('postgres', $check), qr/^unknown.* and it is "18446744073707454464"$/, "$name: the check says so");
 	}
 
 	$name = 'the bomb, one page below';

@@ -125,7 +125,7 @@ pub struct MisreadLimit {
     pub page_bytes: u64,
     /// Its name.
     pub variable: String,
-    /// What it holds.
+    /// What it holds, escaped and shortened.
     pub value: String,
 }
 

@@ -7,12 +7,16 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::{
+    escape,
     linux::{
         cgroup::{Group, Limits},
         text::parse_number,
     },
     server::facts::{Facts, MisreadLimit},
 };
+
+/// More characters than any number of bytes has.
+const LONGEST_SHOWN: usize = 40;
 
 impl Facts {
     /// The same with the limits in the environment, as groups above all others. An empty variable
@@ -34,7 +38,7 @@ impl Facts {
                 self.misread_limits.push(MisreadLimit {
                     page_bytes,
                     variable,
-                    value: value.to_string_lossy().into_owned(),
+                    value: escape::shortened(&escape::name(&value), LONGEST_SHOWN),
                 });
                 continue;
             };
@@ -72,8 +76,10 @@ fn variable(page_bytes: u64) -> String {
     format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
 }
 
+/// A quantity of Kubernetes is a signed number of 64 bits.
 fn bytes(value: &OsStr) -> Option<u64> {
-    parse_number(value.as_encoded_bytes().trim_ascii())
+    let bytes = parse_number(value.as_encoded_bytes().trim_ascii())?;
+    i64::try_from(bytes).is_ok().then_some(bytes)
 }
 
 #[cfg(test)]

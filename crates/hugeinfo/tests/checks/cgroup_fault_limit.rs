@@ -106,6 +106,13 @@ table! { cgroup_fault_limit;
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "not a number of bytes" |m| { told(m, "1100Mi") }
         Unknown "in the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, and it is \"1100Mi\"";
+    "more than any quantity of Kubernetes" |m| { told(m, "18446744073707454464") }
+        Unknown "and it is \"18446744073707454464\"";
+    "the most that one can be" |m| { told(m, "9223372036852678656") } Ok;
+    "control characters" |m| { told(m, "1\u{1b}[2J\r\n\u{202e}") }
+        Unknown r#"and it is "1\033[2J\015\012\342\200\256""#;
+    "far too long" |m| { told(m, &"x".repeat(100_000)) }
+        Unknown r#"and it is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…""#;
     "a name with quotes" |m| { named(m, b"x';touch PWNED;echo '") }
         Critical "control group /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB"
         => r"echo 1126170624 > '/sys/fs/cgroup/x'\'';touch PWNED;echo '\''/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
