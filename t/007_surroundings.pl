@@ -8,6 +8,7 @@ use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Server;
 use IPC::Run ();
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
@@ -57,7 +58,7 @@ sub single_user
 	my ($expected, $name) = @_;
 	my ($in, $out, $error) = ("SELECT * FROM hugeinfo_status;\nSELECT * FROM hugeinfo_pools;\n", '', '');
 	my $run = IPC::Run::start([ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
-		\$in, \$out, \$error, IPC::Run::timeout(180));
+		\$in, \$out, \$error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	# a prompt before each statement and one after the last; it stays until its input ends
 	$run->pump until (() = $out =~ /^backend> /mg) == 3 || !$run->pumpable;
 	my $real = segment($run->{KIDS}[0]{PID});

@@ -59,17 +59,16 @@ sub pages_in_blocks
 	return $sum;
 }
 
-# The growth of the pool against buddyinfo, which moves all the time: some tries are its due.
+# The growth of the pool against buddyinfo, which changes all the time, until both agree once.
 sub compare_growth
 {
 	my ($name) = @_;
 	my ($ready, $checks);
-	for (1 .. 100)
-	{
+	until_true(sub {
 		$ready = pages_in_blocks();
 		$checks = checks_of($node, $name);
-		last if $checks->{pool_growth}{evidence}{free_in_blocks_pages} == $ready;
-	}
+		return $checks->{pool_growth}{evidence}{free_in_blocks_pages} == $ready;
+	});
 	my $shortfall = expected_pool($node, $kb)->{shortfall_pages};
 	my ($failures) = slurp_file('/proc/vmstat') =~ /^htlb_buddy_alloc_fail (\d+)$/m;
 	compare_check($checks, 'pool_growth', {

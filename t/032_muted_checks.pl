@@ -6,11 +6,11 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
+use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 my $node = new_server('muted', huge_pages => 'off');
 $node->safe_psql('postgres', $_) for 'CREATE DATABASE other', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor',
@@ -71,7 +71,7 @@ is($plain->{reason}, $finding, 'and its reason');
 	is($open->value('SELECT status FROM hugeinfo_status'), 'warning', "$name: not before a reload");
 	$node->reload;
 	ok($node->poll_query_until('postgres', q(SELECT status = 'ok' FROM hugeinfo_status)), "$name: after it");
-	ok(until_ok($open), "$name: in open sessions, too");
+	ok(until_true(sub { $open->value('SELECT status FROM hugeinfo_status') eq 'ok' }), "$name: in open sessions, too");
 	is(status_in('other'), 'ok', "$name: in all databases");
 	is(status_in('postgres', 'monitor'), 'ok', "$name: for all roles");
 	$open->close;
@@ -80,17 +80,6 @@ is($plain->{reason}, $finding, 'and its reason');
 	says(q(LOAD 'pg_hugeinfo'; ALTER SYSTEM RESET pg_hugeinfo.muted_checks));
 	$node->restart;
 	is(status_in('postgres'), 'warning', "$name: and back");
-}
-
-sub until_ok
-{
-	my ($sql) = @_;
-	for (1 .. 600)
-	{
-		return 1 if $sql->value('SELECT status FROM hugeinfo_status') eq 'ok';
-		sleep 0.1;
-	}
-	return 0;
 }
 
 for my $set ([ 'ALTER DATABASE other', 'other', 'postgres' ], [ 'ALTER ROLE monitor', 'postgres', undef ],

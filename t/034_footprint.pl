@@ -103,7 +103,7 @@ sub compare
 		my $session = HugeInfo::Session->new($server);
 		$session->value($_) for @prepare;
 		my $idle = dynamic_bytes($server);
-		$session->ask("SELECT count(*) FROM large AS a JOIN large AS b USING (i) WHERE a.x <= b.x AND (a.i % 40000 <> 0 OR pg_sleep(60) IS NOT NULL)");
+		$session->ask("SELECT count(*) FROM large AS a JOIN large AS b USING (i) WHERE a.x <= b.x AND (a.i % 40000 <> 0 OR pg_sleep(3600) IS NOT NULL)");
 		ok(until_true(sub { dynamic_bytes($server) >= $idle + (16 << 20) }), "$name: $what has dynamic shared memory");
 		return $session;
 	};

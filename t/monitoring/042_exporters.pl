@@ -26,14 +26,13 @@ my @findings = grep { $_->{collector} eq 'findings' } queries();
 # All that SQL says now.
 sub all_samples { my ($session, @asked) = @_; return { map { %{ samples_of($session, $_) } } @asked } }
 
-# Each series lies between what SQL says before and after: memory and faults move all the time, so
-# some tries are its due.
+# Each series lies between what SQL says before and after. Memory and faults change all the time, so
+# all of them have to fit once.
 sub compare_samples
 {
 	my ($session, $scrape, $name, @asked) = @_;
 	my @wrong;
-	for (1 .. 50)
-	{
+	until_true(sub {
 		my $before = all_samples($session, @asked);
 		my $seen = $scrape->();
 		my $after = all_samples($session, @asked);
@@ -50,8 +49,8 @@ sub compare_samples
 			($low, $high) = (1, 2 * $high) if $series =~ /_numa_segment_pages\{/ && $low > 0;
 			push @wrong, "$series: $seen->{$series}, but SQL says $low to $high" if $seen->{$series} < $low || $seen->{$series} > $high;
 		}
-		last unless @wrong;
-	}
+		return !@wrong;
+	});
 	is(join("\n", sort @wrong), '', "$name: every metric as SQL says it");
 	return;
 }

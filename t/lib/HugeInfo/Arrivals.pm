@@ -1,5 +1,5 @@
 # What arrives at a tool, against what SQL says before and after: the figures of a host move all the
-# time, so each gets some tries to be seen where it belongs.
+# time, so each has to be seen once where it belongs.
 package HugeInfo::Arrivals;
 
 use strict;
@@ -12,6 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use HugeInfo::Metrics;
+use HugeInfo::Processes qw(until_true);
 use HugeInfo::Tools;
 
 our @EXPORT = qw(python series compare_arrivals);
@@ -47,12 +48,11 @@ sub compare_arrivals
 	my ($session, $queries, $collect, $name) = @_;
 	my $ask = sub { return { map { %{ samples_of($session, $_) } } @$queries } };
 	my (%seen, $arrived, $after, @waiting);
-	for (1 .. 20)
-	{
+	until_true(sub {
 		my $before = $ask->();
 		$arrived = $collect->();
 		$after = $ask->();
-		next if join("\n", sort keys %$before) ne join "\n", sort keys %$after;
+		return 0 if join("\n", sort keys %$before) ne join "\n", sort keys %$after;
 		for my $series (grep { exists $arrived->{$_} } keys %$after)
 		{
 			my ($low, $high) = sort { $a <=> $b } $before->{$series}, $after->{$series};
@@ -60,8 +60,8 @@ sub compare_arrivals
 			$seen{$series} = 1 if $arrived->{$series} >= $low && $arrived->{$series} <= $high;
 		}
 		@waiting = grep { !$seen{$_} && $_ !~ $OF_WHO_ASKS } keys %$after;
-		last unless @waiting;
-	}
+		return !@waiting;
+	});
 	is_deeply([ sort keys %$arrived ], [ sort keys %$after ], "$name: all that the list has arrives, and nothing else");
 	is_deeply({ map { $_ => $arrived->{$_} } @waiting }, {}, "$name: with the values that SQL gives")
 	  or diag(map { "$_ is $after->{$_}\n" } @waiting);

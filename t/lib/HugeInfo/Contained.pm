@@ -9,7 +9,8 @@ use Exporter 'import';
 use IPC::Run ();
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
+
+use HugeInfo::Processes qw(until_true);
 
 our @EXPORT = qw(in_namespace needs_namespaces with_mounts);
 
@@ -20,14 +21,9 @@ sub in_namespace
 	my ($node, $name, $command, $code) = @_;
 	my $run = IPC::Run::start([ @$command, 'postgres', '-D', $node->data_dir ],
 		'<', '/dev/null', '>', $node->logfile, '2>&1');
-	my $up;
-	for (1 .. 600)
-	{
-		last if $up = !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port);
-		last unless $run->pumpable;
-		sleep 0.1;
-	}
-	ok($up, "$name: the server is up");
+	my $is_up = sub { return !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) };
+	until_true(sub { !$run->pumpable || $is_up->() });
+	my $up = ok($is_up->(), "$name: the server is up");
 	# the innermost process that the command has become: the postmaster
 	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $node->data_dir } _descendants($run->{KIDS}[0]{PID});
 	$code->($postmaster) if $up;

@@ -133,7 +133,7 @@ sub new
 		[
 			'unshare', @OWN, $^X, '-e', $PROCESS_1, $LAST, $STRANGER_ADJ, $STRANGER_BYTES, 'postgres', '-D', $node->data_dir ],
 		'<', \$self->{in}, '>', \$self->{out}, '2>>', $node->logfile,
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default * 3));
+		$self->{timer} = IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	(undef, $self->{postmaster}, $self->{how}) = split ' ', $self->_answer, 3;
 	my $up = HugeInfo::Processes::until_true(sub { !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
 	die "the server does not start\n" unless $up;
@@ -143,11 +143,13 @@ sub new
 sub _answer
 {
 	my ($self) = @_;
+	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
 	until ($self->{out} =~ /\n/)
 	{
 		die "process 1 has ended\n" unless $self->{run}->pumpable;
 		$self->{run}->pump;
 	}
+	$self->{timer}->reset;
 	$self->{out} =~ s/^(.*)\n//;
 	return $1;
 }

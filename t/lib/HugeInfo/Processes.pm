@@ -10,10 +10,10 @@ use warnings;
 no warnings 'portable';
 
 use Exporter 'import';
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
 our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
-  is_logger sum_of state_of until_true settled text_of);
+  is_logger sum_of state_of until_true settled misfits text_of);
 
 # The server's processes as ps sees them: the postmaster and its children.
 sub family
@@ -189,40 +189,76 @@ sub text_of
 	  : defined $data ? "<$data>" : 'undef';
 }
 
-# What SQL says, and what the kernel says at the same moment. Figures move at any time, so the
-# kernel is read before and after, until nothing has changed in between. Even then some may have
-# changed there and back: any program that starts on this host takes its share of the C library, and
-# gives it back as it ends. So there are some attempts until both agree; who is wrong will not by
-# that.
+# Seconds after which a wait has failed: PostgreSQL::Test::Utils has the same, and cannot be loaded
+# by tests that stay root.
+my $TIMEOUT = $ENV{PG_TEST_TIMEOUT_DEFAULT} || 180;
+
+# Polls until the code returns something true, which this returns. Returns 0 after the timeout.
+sub until_true
+{
+	my ($code) = @_;
+	my $end = clock_gettime(CLOCK_MONOTONIC) + $TIMEOUT;
+	my $pause = 0.001;
+	while (1)
+	{
+		my $result = $code->();
+		return $result if $result;
+		return 0 if clock_gettime(CLOCK_MONOTONIC) > $end;
+		sleep $pause;
+		$pause = 0.05 if ($pause *= 2) > 0.05;
+	}
+}
+
+# Compares SQL with the kernel while nothing changes: reads the kernel before and after, and tries
+# again until both reads and SQL agree. Any program that starts on this host changes some figures for
+# a moment, such as the shares of the C library. Returns the last attempt if they never agree.
 #
-# `shape` brings rows and kernel's figures into forms that can be compared.
+# `shape` brings rows and the kernel's figures into forms that can be compared.
 sub settled
 {
 	my ($sql, $kernel, $shape) = @_;
 	my ($seen, $expected, @rows);
-	for (1 .. 500)
-	{
+	until_true(sub {
 		my @before = $kernel->();
 		@rows = $sql->();
 		my @after = $kernel->();
-		next if text_of(\@before) ne text_of(\@after);
+		return 0 if text_of(\@before) ne text_of(\@after);
 		($seen, $expected) = $shape->(\@rows, \@after);
-		last if text_of($seen) eq text_of($expected);
-	}
-	die "nothing stands still here\n" unless defined $expected;
+		return text_of($seen) eq text_of($expected);
+	});
+	die "the kernel's figures never stood still\n" unless defined $expected;
 	return ($seen, $expected, @rows);
 }
 
-# Polls; false after a minute.
-sub until_true
+# Compares figures that other processes change at any time: each has to lie between two reads of the
+# kernel at least once. `read` and `see` return hashes by name. `slack` is what a query itself can
+# add to a figure for a moment, by name. Returns a line for each figure that never fits.
+sub misfits
 {
-	my ($code) = @_;
-	for (1 .. 1200)
-	{
-		return 1 if $code->();
-		sleep 0.05;
-	}
-	return 0;
+	my ($read, $see, %slack) = @_;
+	my (%wrong, %fits);
+	until_true(sub {
+		my $before = $read->();
+		my $seen = $see->();
+		my $after = $read->();
+		for my $name (keys %{ { %$before, %$seen, %$after } })
+		{
+			my ($one, $is, $other) = map { $_->{$name} } $before, $seen, $after;
+			$fits{$name} ||= _lies_between($one, $is, $other, $slack{$name} // 0);
+			$wrong{$name} = sprintf '%s: SQL has %s, the kernel %s, then %s', $name, map { $_ // 'nothing' } $is, $one, $other;
+		}
+		return !grep { !$fits{$_} } keys %wrong;
+	});
+	return map { $wrong{$_} } grep { !$fits{$_} } sort keys %wrong;
+}
+
+sub _lies_between
+{
+	my ($one, $is, $other, $slack) = @_;
+	return !defined $is && (!defined $one || !defined $other) if grep { !defined } $one, $is, $other;
+	return $is eq $one || $is eq $other if grep { !/^-?\d+(?:\.\d+)?$/ } $one, $is, $other;
+	my ($low, $high) = sort { $a <=> $b } $one, $other;
+	return $is >= $low - $slack && $is <= $high + $slack;
 }
 
 1;

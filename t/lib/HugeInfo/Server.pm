@@ -9,7 +9,6 @@ use IPC::Run ();
 use JSON::PP ();
 use POSIX ();
 use Test::More;
-use Time::HiRes qw(sleep);
 
 use HugeInfo::Kernel;
 use HugeInfo::Processes;
@@ -19,7 +18,8 @@ use PostgreSQL::Test::Utils;
 our @EXPORT = qw(new_server configure with_little_room why_no_mounts restarts status_of observe starts required_pages compare_pools compare_segment
   compare_status);
 
-my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off');
+# Without what the server does by itself after a time.
+my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off', checkpoint_timeout => '1d');
 
 # A running server with the extension. Settings as for postgresql.conf.
 sub new_server
@@ -112,17 +112,13 @@ sub status_of
 sub observe
 {
 	my ($node) = @_;
-	for (1 .. 100)
-	{
+	return until_true(sub {
 		my $before = pools();
 		my $status = status_of($node);
 		my %pools = map { $_->{page_size_bytes} / 1024 => $_ } _rows($node, 'hugeinfo_pools');
 		my $after = pools();
-		return { status => $status, pools => \%pools, kernel => $after }
-		  if JSON::PP->new->canonical->encode($before) eq JSON::PP->new->canonical->encode($after);
-		sleep 0.1;
-	}
-	die "the pools of this host do not stand still\n";
+		return text_of($before) eq text_of($after) && { status => $status, pools => \%pools, kernel => $after };
+	}) || die "the pools of this host never stood still\n";
 }
 
 # Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes,
