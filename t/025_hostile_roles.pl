@@ -16,6 +16,7 @@ use Test::More;
 
 my $node = new_server('hostile', huge_pages => 'off');
 my $root = HugeInfo::Session->new($node);
+my $watch = HugeInfo::Session->new($node);
 $root->value(q(CREATE ROLE mallory LOGIN IN ROLE pg_monitor));
 $root->value(q(GRANT CREATE ON SCHEMA public TO mallory));
 my $mallory = HugeInfo::Session->new($node, user => 'mallory');
@@ -60,7 +61,7 @@ my %calls = (
 	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_report => [ '', 'true', q('true'), 'redact => true', q(redact => 'true'), q('t'::text), 'NULL' ]);
-# They sleep for a second, and are ours if they are cancelled meanwhile.
+# They sleep for a second, and are ours if they wait for that.
 my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)', '1::smallint', '1::bigint', 'duration => 1::int2';
 my @functions = sort keys %calls;
 my %owned = (
@@ -82,15 +83,20 @@ sub said_of
 		{
 			my $call = "$prefix$function($argument)";
 			my $sleeps = $function eq 'hugeinfo_fault_rates' && $sleeps{$argument};
-			$session->value('SET statement_timeout = 50') if $sleeps;
 			for my $sql ("SELECT count(*) > 0 FROM $call", "SELECT count(*) > 0 FROM (SELECT $call OFFSET 0) AS t",
 				"SELECT count(*) > 0 FROM generate_series(1, 1), LATERAL $call")
 			{
-				my ($out, $error) = $session->query($sql);
+				$session->ask($sql);
+				if ($sleeps && $session->wait_until_waiting($watch))
+				{
+					$session->cancel;
+					push @{ $said{t} }, $sql;
+					next;
+				}
+				my ($out, $error) = $session->answer;
 				my ($state) = $error =~ /^ERROR:\s+(\w{5}):/m;
-				push @{ $said{ $sleeps && ($state // '') eq '57014' ? 't' : $state // $out } }, $sql;
+				push @{ $said{ $state // $out } }, $sql;
 			}
-			$session->value('RESET statement_timeout') if $sleeps;
 		}
 	}
 	return \%said;

@@ -118,7 +118,7 @@ SKIP:
 	is_deeply([ $of_mount->($dir) ], [$without], "$name: a mount without a size, of which nobody tells");
 	is(unexplained(@rows), 3, "$name: what its files take is unexplained");
 
-	is_cancelled($sql, 'SELECT count(*) FROM (SELECT hugeinfo_holders() FROM generate_series(1, 100000)) AS h', $name);
+	is_cancelled($sql, endless('hugeinfo_holders()'), $name);
 	$node->stop;
 }
 

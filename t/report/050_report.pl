@@ -119,8 +119,7 @@ for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 	like($other, qr/gnp\.exe/, "$encoding: with all names");
 }
 
-HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(
-	'SELECT count(*) FROM generate_series(1, 100000000) AS i, LATERAL (SELECT hugeinfo_report(i < 0) OFFSET 0) AS r', 'hugeinfo_report');
+HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(endless('hugeinfo_report()'), 'hugeinfo_report');
 
 # Each number in the picture of the pool.
 sub pool_in_words
