@@ -7,9 +7,9 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Pressure;
 use HugeInfo::Host;
+use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
-use JSON::PP ();
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -25,26 +25,19 @@ sub rows
 	return @rows;
 }
 
-# The view, and what $kernel reads before and after it, until nothing has changed in between.
-sub observe_still
+# A row of the view against what $kernel reads before and after it.
+sub compare
 {
-	my ($sql, $which, $kernel) = @_;
-	my $json = JSON::PP->new->canonical;
-	for (1 .. 100)
-	{
-		my $before = $json->encode($kernel->());
-		my ($row) = grep { $which->($_) } rows($sql);
-		my $after = $kernel->();
-		return ($row, $after) if $before eq $json->encode($after);
-		sleep 0.1;
-	}
-	die "memory does not stand still\n";
+	my ($sql, $which, $kernel, $name) = @_;
+	my $see = sub { return (grep { $which->($_) } rows($sql))[0] };
+	is_deeply([ sort keys %{ $see->() } ], [ sort keys %{ $kernel->() } ], "$name: all columns");
+	is(join("\n", misfits($kernel, $see)), '', "$name: each as the kernel has it");
+	return;
 }
 
 my $node = new_server('pressure', shared_buffers => '32MB', huge_pages => 'off', restart_after_crash => 'off');
 my $sql = HugeInfo::Session->new($node);
-my ($row, $kernels) = observe_still($sql, sub { $_[0]{scope} eq 'host' }, \&kernels_host);
-is_deeply($row, $kernels, 'the host');
+compare($sql, sub { $_[0]{scope} eq 'host' }, \&kernels_host, 'the host');
 $sql->close;
 
 SKIP:
@@ -64,16 +57,10 @@ SKIP:
 
 	my $compare = sub {
 		my ($name) = @_;
-		for my $group ($dir, $short)
+		for my $group ($dir, $short, $groups[-1])
 		{
-			my ($seen, $real) = observe_still($sql, sub { ($_[0]{path} // '') eq $group }, sub { kernels_group($version, $group) });
-			is_deeply($seen, $real, "$name: $group");
+			compare($sql, sub { ($_[0]{path} // '') eq $group }, sub { kernels_group($version, $group) }, "$name: $group");
 		}
-		# What all others use changes all the time.
-		my $upper = sub { my %all = %{ $_[0] }; delete $all{memory_used_bytes}; return \%all };
-		my ($seen, $real) = observe_still($sql, sub { ($_[0]{path} // '') eq $groups[-1] },
-			sub { $upper->(kernels_group($version, $groups[-1])) });
-		is_deeply($upper->($seen), $real, "$name: $groups[-1]");
 		return map { my $path = $_; (grep { ($_->{path} // '') eq $path } rows($sql))[0] } $dir, $short;
 	};
 
@@ -94,7 +81,8 @@ SKIP:
 	is($outer->{oom_kills}, $version == 2 ? 1 : 0, 'above it with v2 alone');
 	cmp_ok($outer->{limit_hits}, '>', 0, 'the limit was hit');
 	my ($after) = rows($sql);
-	is($after->{oom_kills} - $before->{oom_kills}, 1, 'and it is counted on the host');
+	# others may have been killed on the host meanwhile
+	cmp_ok($after->{oom_kills}, '>', $before->{oom_kills}, 'and it is counted on the host');
 	is($sql->value('SELECT 1'), 1, 'the server lives on');
 
 	my $file = "$dir/" . ($version == 2 ? 'memory.events' : 'memory.oom_control');
