@@ -43,6 +43,16 @@ sub restart
 	return;
 }
 
+# Each session reads the files for itself.
+sub reload
+{
+	my $loaded = sub { return map { $_->value('SELECT pg_conf_load_time()') } $root, $observer };
+	my @before = $loaded->();
+	$node->reload;
+	until_true(sub { my @now = $loaded->(); return $now[0] ne $before[0] && $now[1] ne $before[1] }) or die "no reload\n";
+	return;
+}
+
 is(waiting(), '', 'nothing waits');
 unlike(reason(), qr/wait for a restart/, 'nothing waits: hugeinfo_status does not say so');
 
@@ -59,9 +69,9 @@ for (@files)
 	my ($name, $text, $names) = @$_;
 	set_file($text);
 	is(waiting(), $names, "$name: waits before a reload") if $name ne 'a library';
-	$node->reload;
+	reload();
 	my $pending = q(SELECT string_agg(name, ' ' ORDER BY name) FROM pg_settings WHERE pending_restart AND name <> 'port');
-	ok(until_true(sub { $root->value($pending) eq $names }), "$name: PostgreSQL says so after it");
+	is($root->value($pending), $names, "$name: PostgreSQL says so after it");
 	is(waiting(), $names, "$name: and so does the view");
 	my $figures = 'SELECT segment_bytes, page_size_bytes, required_pages, tail_waste_bytes, is_requested FROM ';
 	is_deeply([ $observer->rows($figures . 'hugeinfo_next_start') ], [ $root->rows($figures . 'hugeinfo_plan()') ], "$name: figures as a superuser's plan");
