@@ -91,7 +91,7 @@ sub run_file
 sub register
 {
 	my ($name, $node, %variables) = @_;
-	my ($done, $said) = run_file(server => $name, host => $node->host, port => $node->port, timeout => 2, %variables);
+	my ($done, $said) = run_file(server => $name, host => $node->host, port => $node->port, timeout => $PostgreSQL::Test::Utils::timeout_default, %variables);
 	ok($done, "$name: registered") or diag($said);
 	return;
 }
