@@ -313,7 +313,8 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		my %text = map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $_ => $out . $error } @readable;
 		$add->();
 		is_deeply([ grep { $text{$_} =~ /ERROR:/ } sort keys %text ], [], "$name: all can be read");
-		my ($place) = map { qr/$_/ } join '|', map { "(?<![0-9a-f])$_" } grep { length >= 8 } sort keys %places;
+		# perl looks for all of them at once where they are alternatives of nothing but text
+		my ($place) = map { qr/(?<![0-9a-f])(?:$_)/ } join '|', grep { length >= 8 } sort keys %places;
 		my ($path) = map { qr/$_/ } join '|', map { quotemeta } sort keys %paths;
 		return [ map { my $what = $_; $text{$what} =~ /($place|$path)/ ? "$what: $1" : () } sort keys %text ];
 	};
