@@ -125,8 +125,7 @@ impl NextBoot {
 }
 
 impl DropIns {
-    /// The last lines that set it are candidates. What stands before them is overridden, or is set
-    /// by a pattern.
+    /// Only the last lines that set it are candidates: a later line overrides those before it.
     fn edits<'p>(&self, line: &str, now: impl DoubleEndedIterator<Item = &'p Place>) -> Vec<Edit> {
         /// Each is simulated.
         const MOST: usize = 4;
@@ -244,14 +243,15 @@ mod tests {
     use super::super::{drop_ins::DropIn, kernel::Kernel};
     use super::*;
 
-    /// Each is simulated, with all files.
+    /// Each is simulated, with all files. All lines that append count, not only the last one.
     #[test]
     fn candidates_are_few_however_many_lines_set_a_pool() -> Result<(), TryReserveError> {
-        let pattern = |number: usize| format!("vm.nr_hugepages{} = 5\n", "*".repeat(number));
-        let text: String = (1..=256).map(pattern).collect();
+        let pool = hugepages::directory(2 << 20);
+        let line = |pages: u32| format!("w+ {pool}/nr_hugepages - - - - {pages}\n");
+        let text: String = (1..=256).map(line).collect();
         let file = DropIn {
-            path: "/etc/sysctl.d/a.conf".to_owned(),
-            local: Some("/etc/sysctl.d/a.conf".to_owned()),
+            path: "/etc/tmpfiles.d/a.conf".to_owned(),
+            local: Some("/etc/tmpfiles.d/a.conf".to_owned()),
             content: Content::Text(text.into_bytes()),
         };
         let next = NextBoot::of(Sources {
@@ -264,15 +264,15 @@ mod tests {
                 has_cma: true,
             },
             command_line: Ok(Vec::new()),
-            sysctl: DropIns {
-                directory: "/etc/sysctl.d".to_owned(),
+            sysctl: DropIns::default(),
+            tmpfiles: Some(DropIns {
+                directory: "/etc/tmpfiles.d".to_owned(),
                 files: vec![file],
                 ..DropIns::default()
-            },
-            tmpfiles: None,
+            }),
         })?;
-        assert_eq!(next.asked.len(), 512);
-        let edits = next.edits_of_default_pool(9);
+        assert_eq!(next.asked.len(), 256);
+        let edits = next.edits_of_tmpfiles(2 << 20, 9);
         assert!(edits.len() <= 8, "{}", edits.len());
         Ok(())
     }
