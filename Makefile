@@ -30,8 +30,8 @@ all: build
 setup demo fuzz:
 	@scripts/$@
 
-check test:
-	@scripts/test $@
+test:
+	@scripts/test test
 
 # make test-all PART='kernels fleet': these parts only.
 test-all:
@@ -50,7 +50,13 @@ experiment:
 	@scripts/with-postgres experiment/run SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' ROUNDS='$(ROUNDS)' \
 		PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
-ifneq ($(wildcard $(PGXS)),)
+# PGXS has a target `check`, which only prints that it is not supported.
+ifeq ($(MAKECMDGOALS),check)
+
+check:
+	@scripts/test check
+
+else ifneq ($(wildcard $(PGXS)),)
 
 ifneq ($(REFUSED),)
 $(error $(REFUSED))

@@ -14,7 +14,8 @@ use Test::More;
 
 # The row of each process as SQL has it, with the kernel's own figures of the same moment, as
 # `settled` compares one: for all at once, and then one at a time for those that changed, since a
-# shorter query is disturbed less often. The asking backend changes with every query: it is left out.
+# shorter query is disturbed less often. The asking backend changes with every query and is left
+# out.
 sub still
 {
 	my ($postmaster, $asking, $rows, $kernel) = @_;

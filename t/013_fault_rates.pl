@@ -33,7 +33,7 @@ sub finish
 }
 
 # Begins a sample of this length and stops the backend while it waits, so that the sample cannot end
-# before the backend goes on. $wake runs between the two. On a busy host the sample may be over before
+# before the backend goes on. $wake runs between the two. On a busy host the sample can end before
 # the backend is stopped: then it begins again.
 sub begin_stopped
 {

@@ -113,8 +113,8 @@ sub all_answered_by_us
 	return;
 }
 
-# The catalog knows every function, also one that the list above lacks. These rules make each call of
-# one that takes an argument an exact match.
+# The catalog knows every function, also one that the list above lacks. These rules make each call
+# of a function with an argument an exact match.
 {
 	my $name = 'signatures';
 	my @numbers = ('bigint', 'double precision', 'integer', 'numeric', 'real', 'smallint');
@@ -146,7 +146,7 @@ sub all_answered_by_us
 			push @complaints, 'more than one argument' if grep { /,/ } @signatures;
 			push @complaints, 'nothing reserves its name: a type converts a literal' if !$of->{types};
 			push @complaints, 'no signature without arguments: a function with a default takes its place' if !$has{''};
-			# A pid is an integer, which is how unquoted digits are read; quoting one is documented as unsafe.
+			# Unquoted digits are read as an integer, as a pid is; quoting one is documented as unsafe.
 			my @others = grep { $_ ne '' && $_ ne 'integer' } @signatures;
 			push @complaints, 'no text: a function with it takes quoted literals and NULL' if @others && !$has{text};
 			my @missing = grep { !$has{$_} } @numbers;

@@ -32,8 +32,8 @@ use crate::{
     views::answer,
 };
 
-/// A redacted page has no names, paths or addresses. The symbol is the one that the objects of 0.1.0
-/// call, also for `hugeinfo_report()`.
+/// A redacted page has no names, paths or addresses. The symbol is the one that the objects of
+/// 0.1.0 call, also for `hugeinfo_report()`.
 ///
 /// The three signatures have the reason that [`overloads`](super::overloads) has.
 #[pg_extern(parallel_restricted, cost = 1000000)]

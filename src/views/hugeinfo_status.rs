@@ -19,8 +19,8 @@ use crate::{
 /// wrong.
 ///
 /// Errors: 58030 if the kernel fails to list the server's processes or to read one of their files,
-/// 58000 if such a file has an unknown format. Any other source that cannot be read or parsed is not
-/// an error: columns are NULL and `status` says so.
+/// 58000 if such a file has an unknown format. Any other source that cannot be read or parsed is
+/// not an error: columns are NULL and `status` says so.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_status() -> Result<

@@ -144,8 +144,8 @@ sub pools_of_one_size
 	return;
 }
 
-# A cgroup of the controller hugetlb, memory or freezer; returns the version of the controller and the
-# directory.
+# A cgroup of the controller hugetlb, memory or freezer; returns the version of the controller and
+# the directory.
 sub make_group { my ($name, $controller) = @_; return split / /, _ask('group ' . ($controller // 'hugetlb') . " $name"), 2 }
 
 # kind: fault or reservation; bytes may be max

@@ -210,8 +210,8 @@ sub until_true
 }
 
 # Compares SQL with the kernel while nothing changes: reads the kernel before and after, and tries
-# again until both reads and SQL agree. Any program that starts on this host changes some figures for
-# a moment, such as the shares of the C library. Returns the last attempt if they never agree.
+# again until both reads and SQL agree. Any program that starts on this host changes some figures
+# for a moment, such as the shares of the C library. Returns the last attempt if they never agree.
 #
 # `shape` brings rows and the kernel's figures into forms that can be compared.
 sub settled
