@@ -2,7 +2,7 @@
 # table.
 # shellcheck disable=SC2154 # each script sets cases, methods and rounds
 
-. scripts/lib/janitor.bash
+. scripts/lib/host.bash
 . scripts/lib/postgres.bash
 export LC_ALL=C
 
@@ -15,7 +15,7 @@ bench_start() { # MEGABYTES
         die "this takes $1 MB of free memory. For less: bench/README.md"
 
     # shellcheck disable=SC2119 # no lock: nothing of the host is changed
-    janitor_start
+    host_start
     private=$workspace/private
     mkdir "$private"
 }

@@ -6,7 +6,6 @@ left_out=()
 declare -A page_kb=()
 
 thp=/sys/kernel/mm/transparent_hugepage
-thp_mode=
 
 # As PostgreSQL writes sizes.
 size_name() { # KB
@@ -59,7 +58,6 @@ choose_cases() {
         fi
     done
     ((${#cases[@]})) || die "nothing is left to measure"
-    thp_mode=$(thp_shmem_mode)
 }
 
 thp_shmem_mode() {
@@ -146,8 +144,7 @@ thp_set() { # always OR never
     ! { is_thp_mode "$mode" && [ "$1" = always ] || ! is_thp_mode "$mode" && [ "$1" = never ]; } || return 0
     # On huge pages of the pool it makes no difference.
     [ -w "$thp/shmem_enabled" ] || return 0
-    undo put_back "$thp/shmem_enabled" "$thp_mode"
-    echo "$1" >"$thp/shmem_enabled"
+    host set "$thp/shmem_enabled" "$1"
 }
 
 # To the pool in $pool.
@@ -159,10 +156,9 @@ pool_add() { # PAGES
         why="the pool is short by $1 pages, and $pool/nr_hugepages may not be written"
         return 1
     fi
-    undo_pool
     grown=$pool grown_from=$before
     # It says itself what the kernel gave.
-    pool_set "$pool" $((before + $1)) 10 2>/dev/null && return
+    host pool "$pool" $((before + $1)) 10 && return
     why="the kernel gave $(pool_size "$pool") of $((before + $1)) pages: too little memory is free in one piece"
     pool_give_back
     return 1
@@ -172,6 +168,6 @@ grown=
 # The next case wants the memory.
 pool_give_back() {
     [ -n "$grown" ] || return 0
-    pool_set "$grown" "$grown_from"
+    host pool "$grown" "$grown_from"
     grown=
 }

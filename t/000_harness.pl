@@ -1,8 +1,8 @@
-# The tests put the host back, however they end.
+# Changes to the host are undone however a test ends, and nobody else can hold its lock.
 use strict;
 use warnings;
 
-use Fcntl qw(:flock O_CREAT O_RDONLY);
+use Fcntl qw(:flock O_CREAT O_RDWR);
 use FindBin;
 use File::Temp qw(tempdir);
 use IPC::Open2 qw(open2);
@@ -39,15 +39,18 @@ sub host
 	return \%state;
 }
 
+my $LOCK = '/run/pg_hugeinfo/lock';
+
 # The same while nobody else's run has changed it.
 sub host_at_rest
 {
-	sysopen my $lock, '/run/lock/pg_hugeinfo-host.lock', O_RDONLY | O_CREAT or die "lock: $!\n";
+	mkdir $LOCK =~ s{/[^/]*$}{}r, 0700;
+	sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or die "lock: $!\n";
 	flock $lock, LOCK_EX or die "lock: $!\n";
 	return host();
 }
 
-for my $ending ('KILL', 'INT', 'TERM', 'KILL of the guardian, too,')
+for my $ending (qw(KILL INT TERM))
 {
 	my $before = host_at_rest();
 	my $test = open2(my $from, undef, $^X, "$FindBin::RealBin/lib/victim.pl");
@@ -77,18 +80,12 @@ for my $ending ('KILL', 'INT', 'TERM', 'KILL of the guardian, too,')
 	}
 	is("@same", '', "$ending: so was every setting");
 	isnt("@{ $changed->{files} }", "@{ $before->{files} }", "$ending: and files were made");
-	sysopen my $lock, '/run/lock/pg_hugeinfo-host.lock', O_RDONLY or die "lock: $!\n";
+	open my $lock, '+<', $LOCK or die "lock: $!\n";
 	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
 	close $lock;
 
-	my ($signal, $and_guardian) = $ending =~ /^(\w+)( of)?/;
-	my @guardians = grep { readlink("/proc/$_/exe") eq readlink("/proc/$test/exe") } split ' ', contents("/proc/$test/task/$test/children");
-	is(scalar(@guardians), 1, "$ending: there was a guardian");
-	kill $signal => @guardians if $and_guardian;
-	kill $signal => $test;
+	kill $ending => $test;
 	waitpid $test, 0;
-	# the guardian holds the other end until the janitor is done, which else keeps the lock
-	my @rest = <$from>;
 
 	is_deeply(host_at_rest(), $before, "$ending: the host is as before");
 	# init may be slow to bury it: a dead process has no program
@@ -98,23 +95,67 @@ for my $ending ('KILL', 'INT', 'TERM', 'KILL of the guardian, too,')
 	is("@shm", '', "$ending: no System V segment is left behind");
 }
 
-# As of programs, the kernel tells no symbolic link.
+my $program = "$FindBin::RealBin/../scripts/lib/host.pl";
+
+# The first answer: "ok" and the workspace, or nothing.
+sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // return; chomp(my $text = <$from>); return $text }
+
+# The kernel shows the paths of processes without symbolic links.
 {
 	my $place = tempdir(DIR => '/var/tmp', CLEANUP => 1);
 	chmod 0755, $place;
 	symlink '.', "$place/link" or die "link: $!\n";
 	local $ENV{TMPDIR} = "$place/link";
-	my $janitor = open2(my $from, my $to, "$FindBin::RealBin/../scripts/janitor");
-	chomp(my $dir = <$from>);
+	my $host = open2(my $from, my $to, $program);
+	my $dir = first_answer($from);
 	mkdir "$dir/data" or die "$dir/data: $!\n";
-	my $program = fork // die "fork: $!\n";
-	exec qw(env -C), "$dir/data", qw(sleep 600) or die "env: $!\n" if !$program;
+	my $sleeper = fork // die "fork: $!\n";
+	exec qw(env -C), "$dir/data", qw(sleep 600) or die "env: $!\n" if !$sleeper;
 	close $to;
-	waitpid $janitor, 0;
+	waitpid $host, 0;
 	is($?, 0, 'TMPDIR is a symbolic link: all is undone');
 	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is gone');
-	is(waitpid($program, WNOHANG), $program, 'TMPDIR is a symbolic link: so is a program that worked there');
-	kill KILL => $program;
+	is(waitpid($sleeper, WNOHANG), $sleeper, 'TMPDIR is a symbolic link: so is a program that worked there');
+	kill KILL => $sleeper;
+}
+
+# The lock
+{
+	my ($mode, $owner) = (stat($LOCK =~ s{/[^/]*$}{}r))[ 2, 4 ];
+	is(sprintf('%o %d', $mode & 07777, $owner), '700 0', 'only root can open the lock');
+
+	my $place = tempdir(CLEANUP => 1);
+	my $nobody = getpwnam 'nobody';
+	for my $case (
+		[ 'a dangling link', sub { symlink "$place/victim", $_[0] } ],
+		[ 'a link to a file', sub { symlink '/etc/passwd', $_[0] } ],
+		[ 'a FIFO', sub { POSIX::mkfifo($_[0], 0666) } ],
+		[ 'a directory', sub { mkdir $_[0] } ],
+		[ 'the file of another user', sub { open my $fh, '>', $_[0]; chown $nobody, -1, $_[0] } ])
+	{
+		my ($name, $make) = @$case;
+		my $lock = "$place/lock of $name";
+		$make->($lock) or die "$lock: $!\n";
+		my $host = open2(my $from, my $to, $program, $lock);
+		is(first_answer($from), undef, "$name is no lock");
+		waitpid $host, 0;
+		isnt($?, 0, "$name: an error");
+	}
+	ok(!-e "$place/victim", 'a dangling link: no file is made');
+
+	my $holder = open2(my $from, my $to, $program, "$place/lock");
+	ok(-d first_answer($from), 'the first has the lock');
+	for my $end ('TERM', 'end of file')
+	{
+		my $waiting = open2(my $answers, my $requests, $program, "$place/lock");
+		1 until contents("/proc/$waiting/wchan") =~ /\w/ || waitpid($waiting, WNOHANG);
+		$end eq 'TERM' ? kill TERM => $waiting : close $requests;
+		is(first_answer($answers), undef, "$end: one that waits for its turn ends");
+		waitpid $waiting, 0;
+	}
+	close $to;
+	waitpid $holder, 0;
+	is($?, 0, 'the first has ended');
 }
 
 done_testing;

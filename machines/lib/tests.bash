@@ -1,5 +1,5 @@
 # What tests in such systems share: they are made where that can be, and results are told as TAP.
-# After scripts/lib/{common,apt,janitor,pages}.bash, with $logs set.
+# After scripts/lib/{common,apt,host,pages}.bash, with $logs set.
 
 . machines/lib/systems.bash
 
@@ -136,8 +136,8 @@ fresh_base() { # SUITE
 # Calls a function when nobody else has servers on this host, or changes its pools.
 alone() { # FUNCTION
     local lock
-    [ -e "$host_lock" ] || : >>"$host_lock"
-    exec {lock}<"$host_lock"
+    make_lock_directory
+    exec {lock}>>"$host_lock"
     flock "$lock"
     # A server that it starts has no part in the lock.
     "$@" {lock}<&-

@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-use Fcntl qw(:flock O_CREAT O_RDONLY);
+use Fcntl qw(:flock O_CREAT O_RDWR);
 use File::Temp ();
 use FindBin;
 use List::Util qw(max min sum0);
@@ -29,7 +29,7 @@ sub why_not_here
 sub contents { my ($file) = @_; open my $fh, '<', $file or return ''; local $/; return scalar(<$fh>) // '' }
 
 my $THP = '/sys/kernel/mm/transparent_hugepage/shmem_enabled';
-my $LOCK = '/run/lock/pg_hugeinfo-host.lock';
+my $LOCK = '/run/pg_hugeinfo/lock';
 my $user = HugeInfo::User::name();
 my $scratch = File::Temp::tempdir('pg_hugeinfo_experiment_XXXXXX', DIR => '/tmp', CLEANUP => 1);
 chmod 0755, $scratch;
@@ -43,7 +43,7 @@ my $small = size_name(base_page() / 1024);
 my $huge = default_page_kb() && size_name(default_page_kb());
 
 # Nobody else's run changes the host as long as this is held.
-sub lock_host { sysopen my $lock, $LOCK, O_RDONLY | O_CREAT or return; flock $lock, LOCK_EX or die "lock: $!\n"; return $lock }
+sub lock_host { mkdir $LOCK =~ s{/[^/]*$}{}r, 0700; sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or return; flock $lock, LOCK_EX or die "lock: $!\n"; return $lock }
 
 sub host
 {
@@ -299,7 +299,7 @@ SKIP:
 		kill $signal => $run->{pid};
 		waitpid $run->{pid}, 0;
 		isnt($?, 0, "$signal: ends with an error");
-		# for the janitor, which holds the lock until it is done
+		# The lock is held until all is undone.
 		is_deeply(host_at_rest(), $before, "$signal: the host is as before");
 		is(readlink("/proc/$server/exe"), undef, "$signal: the server has ended");
 		is_deeply([ glob "$data/*" ], [], "$signal: its directory is gone");

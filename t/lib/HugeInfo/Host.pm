@@ -1,7 +1,7 @@
-# The host as a test may change it. `use` this before anything of PostgreSQL:
+# The host as a test can change it. `use` this before anything of PostgreSQL:
 #
-# - a guardian (see HugeInfo::Guardian) is started; as root it can change pools and cgroups, and
-#   has them put back,
+# - scripts/lib/host.pl is started. As root it changes pools and cgroups, and undoes that when the
+#   test has ended,
 # - this process then becomes an ordinary user for good, since servers do not run as root,
 # - PostgreSQL::Test is pointed to a new directory of that user.
 package HugeInfo::Host;
@@ -13,30 +13,29 @@ use Exporter ();
 use IO::Handle;
 use Test::More;
 
-my ($guardian, $owner, $to, $from, $dir, $cannot_change);
+my ($host, $owner, $to, $from, $dir, $cannot_change);
 
 # Above the line that loads PostgreSQL::Test: what is compiled first ends last, after that has
 # stopped the servers.
 END
 {
-	if ($guardian && $$ == $owner)
+	if ($host && $$ == $owner)
 	{
 		my $status = $?;
 		my $failed = $status || grep { !$_ } Test::More->builder->summary;
 		if ($failed)
 		{
-			eval { _ask('keep') };
+			eval { _host('keep') };
 			diag("logs and data of the servers: $dir");
 		}
 		close $to;
-		waitpid $guardian, 0;
+		waitpid $host, 0;
 		$? = $status || ($? ? 1 : 0);
 	}
 }
 
 use HugeInfo::Checks ();
 use HugeInfo::Contained ();
-use HugeInfo::Guardian;
 use HugeInfo::Kernel;
 use HugeInfo::Namespace ();
 use HugeInfo::Processes ();
@@ -53,6 +52,10 @@ our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks
   start_hidden);
 
+my $ROOT = __FILE__ =~ s{/t/lib/HugeInfo/Host\.pm$}{}r;
+my $LOCK = '/run/pg_hugeinfo/lock';
+my $VM = '/proc/sys/vm';
+
 sub import
 {
 	my ($class, @names) = @_;
@@ -63,29 +66,32 @@ sub import
 sub _start
 {
 	$owner = $$;
-	# Whatever is loaded lazily from now on has to be found by the ordinary user. The checkout may be
-	# closed to it, and perl takes a directory of @INC that it may not read for an error. What is ours
-	# has been loaded by now.
+	# Modules that are loaded lazily from now on have to be found by the ordinary user. The checkout
+	# can be closed to it, and for perl a directory of @INC that it cannot read is an error. All of
+	# our own modules have been loaded by now.
 	my $lib = __FILE__ =~ s{/HugeInfo/Host\.pm$}{}r;
 	@INC = grep { $_ ne $lib } @INC;
 
 	my $user = HugeInfo::User::name();
 	die "no user \"$user\" to run servers as: set HUGEINFO_TEST_USER\n" unless defined getpwnam $user;
 
-	# Perl opens them close-on-exec: no server holds the pipe that says when we end.
-	pipe(my $guardian_reads, $to) or die "pipe: $!\n";
-	pipe($from, my $guardian_writes) or die "pipe: $!\n";
-	$guardian = fork // die "fork: $!\n";
-	if (!$guardian)
+	# Perl opens them close-on-exec: no server holds the pipe whose end shows that we have ended.
+	pipe(my $requests, $to) or die "pipe: $!\n";
+	pipe($from, my $answers) or die "pipe: $!\n";
+	$host = fork // die "fork: $!\n";
+	if (!$host)
 	{
-		close $to;
-		close $from;
-		HugeInfo::Guardian::run($owner, $user, $guardian_reads, $guardian_writes);
+		# Root's own is often closed to everybody else.
+		delete $ENV{TMPDIR} if $> == 0;
+		open STDIN, '<&', $requests or die "stdin: $!\n";
+		open STDOUT, '>&', $answers or die "stdout: $!\n";
+		# An ordinary user changes nothing of the host, and needs no lock.
+		exec $^X, "$ROOT/scripts/lib/host.pl", $> == 0 ? $LOCK : '', $user or die "host.pl: $!\n";
 	}
-	close $guardian_reads;
-	close $guardian_writes;
+	close $requests;
+	close $answers;
 	$to->autoflush(1);
-	# the lock is ours
+	# It comes when the lock is ours.
 	$dir = _answer();
 	$cannot_change = $> == 0 ? _in_use() : 'only root can change the pools and cgroups of the host';
 
@@ -96,7 +102,8 @@ sub _start
 	return;
 }
 
-# Pages that somebody else holds are not ours to play with; nor are those of a server that is down.
+# Pages that somebody else holds are not for tests; nor are idle ones, which a server that is down
+# can need.
 sub _in_use
 {
 	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
@@ -112,24 +119,36 @@ sub _in_use
 
 sub _answer
 {
-	my $line = <$from> // die "the guardian of the host has ended\n";
-	chomp $line;
-	my ($verdict, $text) = split / /, $line, 2;
+	local $/ = "\0";
+	my ($verdict, $text) = map { scalar(<$from>) // die "scripts/lib/host.pl has ended\n" } 1, 2;
+	chomp($verdict, $text);
 	die "$text\n" if $verdict ne 'ok';
 	return $text;
 }
 
-sub _ask
+# A verb of scripts/lib/host.pl and its words.
+sub _host
 {
-	my ($line) = @_;
-	print $to "$line\n" or die "the guardian of the host has ended\n";
+	my (@words) = @_;
+	print $to map { "$_\0" } scalar(@words), @words or die "scripts/lib/host.pl has ended\n";
 	return _answer();
 }
 
-# Exactly so many persistent pages of that size; dies when the kernel does not give them.
-sub set_pool { my ($kb, $pages) = @_; return _ask("pool $kb $pages") }
+sub _pool { my ($kb) = @_; return "/sys/kernel/mm/hugepages/hugepages-${kb}kB" }
 
-sub set_overcommit { my ($kb, $pages) = @_; return _ask("overcommit $kb $pages") }
+# Exactly this many persistent pages of that size; dies if the kernel does not allocate them.
+sub set_pool { my ($kb, $pages) = @_; return _host('pool', _pool($kb), $pages) }
+
+# Gigantic pages cannot be overcommitted: the kernel refuses even to write the 0 that is there.
+sub set_overcommit
+{
+	my ($kb, $pages) = @_;
+	my $file = _pool($kb) . '/nr_overcommit_hugepages';
+	return if _read($file) == $pages;
+	return _host('set', $file, $pages);
+}
+
+sub _read { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar(<$fh>) =~ s/\n\z//r }
 
 # All pages in one pool: the others are emptied.
 sub pools_of_one_size
@@ -144,61 +163,156 @@ sub pools_of_one_size
 	return;
 }
 
+# By controller and name: the version of the controller, and the directory.
+my %groups;
+
 # A cgroup of the controller hugetlb, memory or freezer; returns the version of the controller and
 # the directory.
-sub make_group { my ($name, $controller) = @_; return split / /, _ask('group ' . ($controller // 'hugetlb') . " $name"), 2 }
+sub make_group
+{
+	my ($name, $controller) = @_;
+	$controller //= 'hugetlb';
+	my @group = split / /, _host('group', $controller, $name), 2;
+	$groups{$controller}{$name} = \@group;
+	return @group;
+}
 
-# kind: fault or reservation; bytes may be max
-sub limit_group { my ($name, $kind, $kb, $bytes) = @_; return _ask("limit $name $kind $kb $bytes") }
+# The version of a cgroup and the beginning of the names of its files. Its parents are made with it.
+sub _group
+{
+	my ($controller, $name) = @_;
+	my ($version, $dir) = @{ $groups{$controller}{$name} // [ make_group($name, $controller) ] };
+	return ($version, "$dir/$controller");
+}
 
-sub limit_memory { my ($name, $bytes) = @_; return _ask("limit_memory $name $bytes") }
+# kind: fault or reservation; bytes: a number or max
+sub limit_group
+{
+	my ($name, $kind, $kb, $bytes) = @_;
+	my ($version, $prefix) = _group('hugetlb', $name);
+	# As the kernel names its files: 2048 is 2MB.
+	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB";
+	$prefix .= ".$size" . ($kind eq 'reservation' ? '.rsvd' : '');
+	return _host('set', "$prefix.max", $bytes) if $version == 2;
+	return _host('set', "$prefix.limit_in_bytes", $bytes eq 'max' ? -1 : $bytes);
+}
 
-# Run code with this process, and so what it starts, in a group.
+# With next to no way out to swap. A limit on both that is not higher would be hit first, and Linux
+# 6.18 does not count that.
+sub limit_memory
+{
+	my ($name, $bytes) = @_;
+	my ($version, $prefix) = _group('memory', $name);
+	_host('set', $version == 2 ? "$prefix.max" : "$prefix.limit_in_bytes", $bytes);
+	my ($file, $limit) = $version == 2 ? ("$prefix.swap.max", 0) : ("$prefix.memsw.limit_in_bytes", $bytes + (4 << 20));
+	_host('set', $file, $limit) if -e $file;
+	return;
+}
+
+# Runs code with this process, and so all that it starts, in a group.
 sub in_group
 {
 	my ($name, $code, $controller) = @_;
 	$controller //= 'hugetlb';
-	_ask("enter $controller $name");
+	_host('enter', $controller, $name);
 	my $done = eval { $code->(); 1 };
 	my $error = $@;
-	_ask("leave $controller");
+	_host('leave', $controller);
 	die $error unless $done;
 	return;
 }
 
-# Processes of this test's servers, in a group of the freezer.
-sub freeze { my ($name, @pids) = @_; return _ask("freeze $name @pids") }
+# Processes of this test's servers, in a group of the freezer of version 1: a frozen process does
+# not die there, whatever signal it gets.
+sub freeze
+{
+	my ($name, @pids) = @_;
+	my (undef, $prefix) = _group('freezer', $name);
+	my $state = "$prefix.state";
+	my $processes = $prefix =~ s{[^/]*\z}{cgroup.procs}r;
+	_host('set', $processes, $_) for @pids;
+	_host('set', $state, 'FROZEN');
+	HugeInfo::Processes::until_true(sub { _read($state) eq 'FROZEN' }) or die "$state: does not freeze\n";
+	return;
+}
 
-sub thaw { my ($name) = @_; return _ask("thaw $name") }
+sub thaw { my ($name) = @_; my (undef, $prefix) = _group('freezer', $name); return _host('set', "$prefix.state", 'THAWED') }
 
 # what: enabled, defrag or shmem_enabled
-sub set_thp { my ($what, $mode) = @_; return _ask("thp $what $mode") }
+sub set_thp { my ($what, $mode) = @_; return _host('set', "/sys/kernel/mm/transparent_hugepage/$what", $mode) }
 
-# Mode 2; the limit in percent of RAM.
-sub set_strict_overcommit { my ($ratio) = @_; return _ask("strict_overcommit $ratio") }
+# Overcommit mode 2, with a limit in percent of RAM. A low one would leave the host without memory.
+sub set_strict_overcommit
+{
+	my ($ratio) = @_;
+	my ($committed, $ram) = map { _read('/proc/meminfo') =~ /^$_:\s+(\d+) kB$/m ? $1 : die "no $_\n" } qw(Committed_AS MemTotal);
+	die "$ratio percent is too little for this host\n" if $ratio * $ram / 100 < 4 * ($committed + $ram);
+	_remember_commit_limit();
+	_host('set', "$VM/overcommit_ratio", $ratio);
+	return _host('set', "$VM/overcommit_memory", 2);
+}
 
-# In a file of sysctl's, in so many equal lines; undef for no such file.
-sub set_boot_pages { my ($pages, $lines) = @_; return _ask(join ' ', 'boot_pages', $pages // 'none', $lines // ()) }
+# The kernel sets one to 0 when the other is written.
+sub _remember_commit_limit
+{
+	my ($file) = grep { _read($_) } map { "$VM/overcommit_$_" } qw(kbytes ratio);
+	return $file && _host('remember', $file);
+}
 
-sub add_swap { my ($mb) = @_; return _ask("swap $mb") }
+# A file of sysctl.d, the last of its kind, that sets the pool in this many equal lines; undef for
+# no file. Lines that were typed go, too.
+sub set_boot_pages
+{
+	my ($pages, $lines) = @_;
+	return _host('undo', '/etc/') unless defined $pages;
+	return _host('set', '/etc/sysctl.d/zz-pg_hugeinfo-test.conf', join "\n", ("vm.nr_hugepages = $pages") x ($lines // 1));
+}
+
+sub add_swap { my ($mb) = @_; return _host('swap', $mb) }
 
 # With such options, for this test's user; returns the directory.
-sub mount_hugetlbfs { my ($kb, $options) = @_; return _ask('hugetlbfs ' . HugeInfo::User::name() . " $kb $options") }
+sub mount_hugetlbfs
+{
+	my ($kb, $options) = @_;
+	my $uid = getpwnam HugeInfo::User::name();
+	return _host('mount', 'hugetlbfs', join ',', "pagesize=${kb}K", 'mode=0700', "uid=$uid", $options || ());
+}
 
 # Private memory of one of this test's processes goes to swap.
-sub page_out { my ($pid) = @_; return _ask("page_out $pid") }
+sub page_out { my ($pid) = @_; return _host('page_out', $pid) }
 
-sub set_oom_score_adj { my ($pid, $value) = @_; return _ask("oom_score_adj $pid $value") }
+sub set_oom_score_adj { my ($pid, $value) = @_; return _host('set', "/proc/$pid/oom_score_adj", $value) }
 
-# Starts the server of a data directory where /proc hides the processes of other users.
-sub start_hidden { my ($data, $log) = @_; return _ask("start_hidden $data $log") }
+# Starts the server of a data directory in a mount namespace where /proc hides the processes of
+# other users.
+sub start_hidden
+{
+	my ($data, $log) = @_;
+	my ($uid, $gid) = (getpwnam HugeInfo::User::name())[ 2, 3 ];
+	return _host('start', $log, qw(unshare --mount --propagation private sh -c), 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', 'sh',
+		'setpriv', "--reuid=$uid", "--regid=$gid", qw(--init-groups --inh-caps=-all postgres -D), $data);
+}
 
-# A line of a remedy that root is to type.
-sub type_in { my ($line) = @_; return _ask("type $line") }
+# Runs a line of a remedy as root, and undoes it at the end.
+sub type_in { my ($line) = @_; return _host('type', $line) }
 
-# Random walks, as root, in the directory "walks" of this test; they write to a FIFO "tap" that is
-# there. See crates/walks.
-sub start_walks { my (@words) = @_; return _ask("walks @words") }
+# Starts random walks as root in the directory "walks" of this test. They write to a FIFO "tap" that
+# is there. See crates/walks.
+sub start_walks
+{
+	my (@words) = @_;
+	for my $kb (HugeInfo::Kernel::page_sizes_kb())
+	{
+		_host('remember', _pool($kb) . "/nr_$_") for qw(hugepages overcommit_hugepages);
+	}
+	_remember_commit_limit();
+	# Parents first.
+	my @groups = map { [ make_group($_) ] } qw(walks walks/inner walks/inner/leaf walks/side);
+	my $version = $groups[0][0];
+	my $pid = _host('start', "$dir/walks/tap", "$ROOT/target/release/walks", "version=$version",
+		'groups=' . join(':', map { $_->[1] } @groups), 'user=' . HugeInfo::User::name(), @words);
+	return "$version $pid";
+}
 
 # Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
 sub cannot
@@ -217,6 +331,5 @@ sub needs_host
 	cannot("$scenario: $cannot_change") if $cannot_change;
 	return;
 }
-
 
 1;

@@ -1,33 +1,41 @@
-# However a script ends, also by kill -9, scripts/janitor undoes its changes to the host: it ends
-# the programs in $workspace, runs the commands given to `undo`, and removes $workspace.
+# Changes to the host go through scripts/lib/host.pl, which undoes them however this script ends,
+# also by kill -9: it ends the programs in $workspace, undoes every change, and removes $workspace.
 
 # shellcheck disable=SC2120 # a script that changes no pool needs no lock
-janitor_start() { # [LOCK FILE]
-    # A coprocess, since no child inherits its pipe: a server that outlives the script must not keep
-    # it open. In its own session, so that a signal to the script's process group does not end it.
-    coproc JANITOR { exec setsid scripts/janitor "$@"; }
-    janitor=$JANITOR_PID janitor_out=${JANITOR[0]} janitor_in=${JANITOR[1]}
-    read -r workspace <&"$janitor_out" || die "scripts/janitor did not start"
-    # It may have chosen another place than this, which its servers cannot use either.
+host_start() { # [LOCK FILE]
+    # A coprocess, since no child inherits its pipe: a server that outlives the script does not keep
+    # it open.
+    coproc HOST { exec scripts/lib/host.pl "$@"; }
+    host=$HOST_PID host_out=${HOST[0]} host_in=${HOST[1]}
+    host_answer || die "$answer"
+    workspace=$answer
+    # It can have chosen another place than this, which its servers cannot use either.
     [ -z "${TMPDIR:-}" ] || TMPDIR=${workspace%/*}
-    # The server's user has to get in.
+    # The servers' user has to get in.
     chmod 755 "$workspace"
 }
 
-# Call this before the change.
-undo() { # COMMAND…
-    printf '%q ' "$@" >&"$janitor_in"
-    echo >&"$janitor_in"
-    read -r <&"$janitor_out" || die "scripts/janitor has ended: nothing more is changed"
+# Requests a change: see the verbs of scripts/lib/host.pl. The answer, or the error, is in $answer.
+host() { # VERB [WORD…]
+    printf '%s\0' "$#" "$@" >&"$host_in"
+    host_answer
 }
 
-# Everything is undone when this returns. A signal may interrupt it: then the trap calls it again.
-janitor_finish() {
-    [ -n "${janitor:-}" ] || return 0
+host_answer() {
+    local verdict
+    answer=
+    { IFS= read -r -d '' verdict && IFS= read -r -d '' answer; } <&"$host_out" ||
+        die "scripts/lib/host.pl has ended: nothing more is changed"
+    [ "$verdict" = ok ]
+}
+
+# Everything is undone when this returns. A signal can interrupt it: then the trap calls it again.
+host_finish() {
+    [ -n "${host:-}" ] || return 0
     local status=0
-    exec {janitor_in}>&-
-    wait "$janitor" || status=$?
-    janitor=
+    exec {host_in}>&-
+    wait "$host" || status=$?
+    host=
     return "$status"
 }
 
@@ -79,7 +87,7 @@ on_exit() {
     # From here on a second Ctrl-C has no effect: things are being put back.
     trap '' HUP INT TERM
     end_jobs
-    janitor_finish || status=$((status ? status : 1))
+    host_finish || status=$((status ? status : 1))
     give_back_target
     exit "$status"
 }
