@@ -308,7 +308,8 @@ sub enable
 	my ($dir, $controller) = @_;
 	my $file = "$dir/cgroup.subtree_control";
 	return if lists($file, $controller);
-	change($file, sub { write_file($file, "-$controller\n") unless is_limited($dir, $controller) });
+	# Our own cgroups are removed.
+	change($file, sub { write_file($file, "-$controller\n") unless is_limited($dir, $controller) }) unless is_changed($dir);
 	return write_file($file, "+$controller\n");
 }
 
@@ -326,7 +327,8 @@ sub make_group
 	return if -d $dir;
 	# A cgroup is busy until its last process has been reaped.
 	change($dir, sub { try_until(10, sub { !-d $dir || rmdir $dir }) or die "$!\n" });
-	return mkdir $dir || die "$dir: $!\n";
+	mkdir $dir or die "$dir: $!\n";
+	return;
 }
 
 # Makes a cgroup and its parents. The answer is the version of its controller and its directory.
@@ -439,7 +441,7 @@ sub start
 # Processes
 
 # Programs of the workspace, and those that work in it.
-sub is_ours { my ($pid) = @_; return grep { index(readlink("/proc/$pid/$_") // '', "$workspace/") == 0 } qw(exe cwd) }
+sub is_ours { my ($pid) = @_; return grep { index((readlink("/proc/$pid/$_") // '') . '/', "$workspace/") == 0 } qw(exe cwd) }
 
 sub must_be_ours { my ($pid) = @_; is_ours($pid) or die "process $pid is not of the workspace\n"; return }
 
