@@ -130,6 +130,8 @@ sub _answer
 sub _host
 {
 	my (@words) = @_;
+	utf8::downgrade($_, 1) || utf8::encode($_) for @words;
+	local $SIG{PIPE} = 'IGNORE';
 	print $to map { "$_\0" } scalar(@words), @words or die "scripts/lib/host.pl has ended\n";
 	return _answer();
 }
