@@ -52,7 +52,7 @@ our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks
   start_hidden);
 
-my $ROOT = __FILE__ =~ s{/t/lib/HugeInfo/Host\.pm$}{}r;
+my $ROOT = __FILE__ =~ s{/lib/HugeInfo/Host\.pm$}{/..}r;
 my $LOCK = '/run/pg_hugeinfo/lock';
 my $VM = '/proc/sys/vm';
 
