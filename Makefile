@@ -33,7 +33,7 @@ setup demo fuzz:
 test:
 	@scripts/test test
 
-# make test-all PART='kernels fleet': these parts only.
+# make test-all PART='kernels fleet' runs only these parts.
 test-all:
 	@scripts/test all $(PART)
 
@@ -50,7 +50,7 @@ experiment:
 	@scripts/with-postgres experiment/run SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' ROUNDS='$(ROUNDS)' \
 		PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
-# PGXS has a target `check`, which only prints that it is not supported.
+# PGXS has a `check` target, which only prints that it is not supported.
 ifeq ($(MAKECMDGOALS),check)
 
 check:

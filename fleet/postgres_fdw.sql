@@ -148,8 +148,8 @@ BEGIN
             END;
         END LOOP;
 
-        -- Texts of a server are cut, and control characters and marks of direction are replaced. A
-        -- remedy can have several lines.
+        -- Truncate texts from the server, and replace control characters and bidirectional
+        -- controls. A remedy can have several lines.
         SELECT jsonb_object_agg(key, regexp_replace(
                    left(value, CASE WHEN key = 'remedy' THEN 10000 ELSE 1000 END),
                    CASE WHEN key = 'remedy' THEN '(?!\n)' ELSE '' END

@@ -29,16 +29,16 @@ LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_report_text_wrapper';
 REVOKE ALL ON FUNCTION hugeinfo_report(), hugeinfo_report(boolean), hugeinfo_report(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_report(), hugeinfo_report(boolean), hugeinfo_report(text) TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_report() IS
-'This server and its host as one HTML page with pictures, for a file: psql -XAtqc ''SELECT hugeinfo_report()'' -o report.html. ASCII, at most 100 kB, without scripts. Costs as much as hugeinfo_checks and one plan.';
+'Returns a report on this server and its host as one HTML page with pictures. To write it to a file: psql -XAtqc ''SELECT hugeinfo_report()'' -o report.html. The page is ASCII, at most 100 kB, and has no scripts. Costs as much as hugeinfo_checks and one plan.';
 COMMENT ON FUNCTION hugeinfo_report(boolean) IS
-'hugeinfo_report(); if redact is true, without names of roles, databases, applications, hosts and clusters, and without paths, ports and addresses, for a public ticket. NULL gives NULL.';
+'Like hugeinfo_report(). If redact is true, the page has no names of roles, databases, applications, hosts and clusters, and no paths, ports and addresses, so that it can be attached to a public ticket. Returns NULL if redact is NULL.';
 COMMENT ON FUNCTION hugeinfo_report(text) IS
-'hugeinfo_report(boolean) with the value as text, for quoted literals. NULL gives NULL.';
+'Like hugeinfo_report(boolean), with the value as text, for quoted literals. Returns NULL if redact is NULL.';
 COMMENT ON VIEW hugeinfo_meminfo IS
 'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is NULL, with a warning.';
 COMMENT ON VIEW hugeinfo_vmstat IS
 'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is NULL, with a warning.';
 COMMENT ON COLUMN hugeinfo_own_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';

@@ -4,18 +4,18 @@ use pgrx::warning;
 
 use crate::error::Error;
 
-/// A kernel number as `bigint`, where a column cannot be NULL.
+/// Converts a kernel number to `bigint`, for columns that cannot be NULL.
 pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
     i64::try_from(value).map_err(|_| Error::OutOfRange(value))
 }
 
-/// A kernel number as `bigint`; NULL if it is unknown or out of range, so that one odd counter does
-/// not refuse all others.
+/// Converts a kernel number to `bigint`. Returns NULL if the number is unknown or out of range, so
+/// that one invalid counter does not hide all others.
 pub(crate) fn bigint_or_null(value: Option<u64>) -> Option<i64> {
     in_range(value?, "bigint")
 }
 
-/// A kernel number as `integer`, as [`bigint_or_null`].
+/// Converts a kernel number to `integer`, like [`bigint_or_null`].
 pub(crate) fn integer_or_null<T: Copy + ToString + TryInto<i32>>(value: Option<T>) -> Option<i32> {
     in_range(value?, "integer")
 }

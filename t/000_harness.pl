@@ -1,4 +1,5 @@
-# Changes to the host are undone however a test ends, and nobody else can hold its lock.
+# Tests that changes to the host are undone however a test ends, and that other users cannot hold
+# the lock.
 use strict;
 use warnings;
 
@@ -97,10 +98,10 @@ for my $ending (qw(KILL INT TERM))
 
 my $program = "$FindBin::RealBin/../scripts/lib/host.pl";
 
-# The first answer: "ok" and the workspace, or nothing.
+# Returns the workspace from the first answer, or undef if there is no answer.
 sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // return; chomp(my $text = <$from>); return $text }
 
-# The kernel shows the paths of processes without symbolic links.
+# The kernel reports the paths of processes with symbolic links resolved.
 {
 	my $place = tempdir(DIR => '/var/tmp', CLEANUP => 1);
 	chmod 0755, $place;
@@ -115,11 +116,11 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 	waitpid $host, 0;
 	is($?, 0, 'TMPDIR is a symbolic link: all is undone');
 	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is gone');
-	is(waitpid($sleeper, WNOHANG), $sleeper, 'TMPDIR is a symbolic link: so is a program that worked there');
+	is(waitpid($sleeper, WNOHANG), $sleeper, 'TMPDIR is a symbolic link: a program that runs there is ended');
 	kill KILL => $sleeper;
 }
 
-# The lock
+# Tests of the lock.
 {
 	my ($mode, $owner) = (stat($LOCK =~ s{/[^/]*$}{}r))[ 2, 4 ];
 	is(sprintf('%o %d', $mode & 07777, $owner), '700 0', 'only root can open the lock');
@@ -137,25 +138,25 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 		my $lock = "$place/lock of $name";
 		$make->($lock) or die "$lock: $!\n";
 		my $host = open2(my $from, my $to, $program, $lock);
-		is(first_answer($from), undef, "$name is no lock");
+		is(first_answer($from), undef, "$name is rejected as lock");
 		waitpid $host, 0;
-		isnt($?, 0, "$name: an error");
+		isnt($?, 0, "$name: exit status is not zero");
 	}
-	ok(!-e "$place/victim", 'a dangling link: no file is made');
+	ok(!-e "$place/victim", 'a dangling link: no file is created');
 
 	my $holder = open2(my $from, my $to, $program, "$place/lock");
-	ok(-d first_answer($from), 'the first has the lock');
+	ok(-d first_answer($from), 'the first run has the lock');
 	for my $end ('TERM', 'end of file')
 	{
 		my $waiting = open2(my $answers, my $requests, $program, "$place/lock");
 		1 until contents("/proc/$waiting/wchan") =~ /\w/ || waitpid($waiting, WNOHANG);
 		$end eq 'TERM' ? kill TERM => $waiting : close $requests;
-		is(first_answer($answers), undef, "$end: one that waits for its turn ends");
+		is(first_answer($answers), undef, "$end: a waiting run ends");
 		waitpid $waiting, 0;
 	}
 	close $to;
 	waitpid $holder, 0;
-	is($?, 0, 'the first has ended');
+	is($?, 0, 'the first run ends normally');
 }
 
 done_testing;

@@ -48,7 +48,7 @@ SKIP:
 		}, $name);
 	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names what is needed");
 	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy is a sysctl");
-	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: so is how_to_set");
+	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: how_to_set is a sysctl");
 }
 
 SKIP:

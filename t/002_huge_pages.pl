@@ -73,7 +73,7 @@ SKIP:
 				recommended_nr_hugepages => $need + $seen->{small_neighbours},
 			}, $name);
 		like($seen->{status}{reason}, qr/\b$spare\b/, "$name: the reason names the pages too many");
-		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy names the right number")
+		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy has the correct number")
 		  if $status eq 'warning';
 	}
 }
@@ -145,7 +145,7 @@ for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', '
 				recommended_nr_hugepages => $need + $seen->{small_neighbours},
 			}, $name);
 		like($seen->{status}{reason}, qr/restart/i, "$name: the reason speaks of the restart");
-		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy brings them back");
+		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy restores the pages");
 
 		if ($huge_pages eq 'try') { comes_true($seen->{status}, $name) }
 		else

@@ -31,7 +31,7 @@ sub exact
 	return;
 }
 
-# Without what servers of others on small pages would take.
+# Returns the recommended number without the pages for other servers that run on small pages.
 sub recommended { my ($node) = @_; my $seen = observe($node); return $seen->{status}{recommended_nr_hugepages} - $seen->{small_neighbours} }
 
 SKIP:
@@ -55,7 +55,7 @@ SKIP:
 	is($seen->{pools}{$kb}{others_pages}, $need_one, "$name: the pages of one are another's to two");
 	is($seen->{status}{shortfall_pages}, $need_two, "$name: two lacks all it needs");
 
-	exact($two, recommended($two), 'beside a server on huge pages');
+	exact($two, recommended($two), 'another server is on huge pages');
 
 	$name = 'both on huge pages';
 	for my $case ([ $one, $need_one ], [ $two, $need_two ])
@@ -75,7 +75,7 @@ SKIP:
 				recommended_nr_hugepages => $both + $seen->{small_neighbours},
 			}, "$name, seen from $from");
 	}
-	exact($one, recommended($one), 'restarted beside another');
+	exact($one, recommended($one), 'restarted while another server runs');
 
 	# The neighbour's pages are surplus now: they are there, but not for us.
 	$name = 'pool shrunk under both';

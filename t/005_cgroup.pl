@@ -138,14 +138,14 @@ SKIP:
 		local $ENV{$variable} = '1100Mi';
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', $check),
-			qq(unknown|cannot determine whether a control group limits the huge pages of the server: a number of bytes was expected in the server's environment variable $variable, and it is "1100Mi"),
+			qq(unknown|cannot determine whether a control group limits the huge pages of the server: the server's environment variable $variable is not a number of bytes: "1100Mi"),
 			"$name: the check says so");
 
-		$name = "the pod's limit, beyond all numbers";
+		$name = "the pod's limit, larger than any Kubernetes quantity";
 		local $ENV{$variable} = 18446744073707454464;
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', 'SELECT DISTINCT required_pages FROM hugeinfo_plan() WHERE is_requested'), $need, "$name: a plan");
-		like($node->safe_psql('postgres', $check), qr/^unknown.* and it is "18446744073707454464"$/, "$name: the check says so");
+		like($node->safe_psql('postgres', $check), qr/^unknown.* is not a number of bytes: "18446744073707454464"$/, "$name: the check reports it");
 	}
 
 	$name = 'the bomb, one page below';
@@ -180,12 +180,12 @@ SKIP:
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
 
-	# Whoever may make groups chooses their names, and root types the remedy.
+	# Anyone who can create cgroups chooses their names, and root runs the remedy.
 	my @objects = qw(hugeinfo_status hugeinfo_checks hugeinfo_runbook hugeinfo_pressure hugeinfo_sources hugeinfo_pools hugeinfo_report());
 	my $texts = join ' UNION ALL ', map { "SELECT o::text AS text FROM $_ AS o" } grep { !/report/ } @objects;
 	my %odd = (
-		'a name with a command in it' => [ q(x';touch PWNED;echo '), undef ],
-		'a name that a terminal obeys' => [ "x\e[2J\ry", 'x\033[2J\015y' ],
+		'a name that contains a command' => [ q(x';touch PWNED;echo '), undef ],
+		'a name with control characters' => [ "x\e[2J\ry", 'x\033[2J\015y' ],
 		'a name that is not UTF-8' => [ "x\xff\xe2\x80\xae", 'x\377\342\200\256' ]);
 	for (sort keys %odd)
 	{
@@ -193,23 +193,23 @@ SKIP:
 		my ($group, $escaped) = @{ $odd{$name} };
 		group($group, fault => $limit);
 		restart_in($node, $group);
-		is(join('', map { scalar $node->psql('postgres', "SELECT count(*) FROM $_") } @objects), '0' x @objects, "$name: every object answers");
+		is(join('', map { scalar $node->psql('postgres', "SELECT count(*) FROM $_") } @objects), '0' x @objects, "$name: all objects can be queried");
 		my $hidden = $node->safe_psql('postgres', "SELECT text FROM ($texts) AS t WHERE text ~ '[\\x01-\\x09\\x0b-\\x1f\\x7f\\u202e]'");
-		is($hidden, '', "$name: nothing is hidden");
+		is($hidden, '', "$name: no hidden characters in any text");
 		my $status = status_of($node);
 		is($status->{status}, 'critical', "$name: its limit is read");
 		my $shown = $escaped // $group;
-		like($status->{reason}, qr{^control group \S+/\Q$shown\E allows }, "$name: as it is shown");
+		like($status->{reason}, qr{^control group \S+/\Q$shown\E allows }, "$name: the escaped name in the reason");
 		my ($where, $command) = split /\|/, $node->safe_psql('postgres', 'SELECT where_to_run, command FROM hugeinfo_runbook LIMIT 1'), 2;
-		is($where, $escaped ? 'decision' : 'root shell', "$name: where the limit is raised");
-		if ($escaped) { like($command, qr{^write \d+ into \S+/\Q$escaped\E/hugetlb\.\S+ by hand}, "$name: what to do") }
+		is($where, $escaped ? 'decision' : 'root shell', "$name: the kind of the step");
+		if ($escaped) { like($command, qr{^write \d+ into \S+/\Q$escaped\E/hugetlb\.\S+ by hand}, "$name: an instruction instead of a command") }
 		else
 		{
 			type_in($command);
 			my $bytes = $need * $page;
 			is(in_file($group, size_name() . ($version == 2 ? '.max' : '.limit_in_bytes')), $bytes, "$name: the command sets the limit");
-			ok(!-e '/PWNED', "$name: and does nothing else");
-			is(status_of($node)->{status}, 'ok', "$name: cured");
+			ok(!-e '/PWNED', "$name: the command does nothing else");
+			is(status_of($node)->{status}, 'ok', "$name: the remedy works");
 		}
 	}
 

@@ -48,7 +48,7 @@ sub by_hand_and_by_sql
 	cmp_ok(sql('SELECT required_huge_pages FROM hugeinfo_status'), '<', POSIX::ceil($peak_kb / $huge_kb),
 		"$name: fewer than VmPeak asks for");
 
-	# the server touches pages at any time
+	# The server can fault in pages at any time.
 	my ($seen, $meminfo) = settled(
 		sub { sql('SELECT total_pages, free_pages, reserved_pages, surplus_pages FROM hugeinfo_pools WHERE is_default') },
 		sub {

@@ -12,10 +12,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The row of each process as SQL has it, with the kernel's own figures of the same moment, as
-# `settled` compares one: for all at once, and then one at a time for those that changed, since a
-# shorter query is disturbed less often. The asking backend changes with every query and is left
-# out.
+# Compares the SQL row of each process with the kernel's numbers, in the same way as `settled`.
+# First compares all processes at once, and then repeats each changed process alone, because shorter
+# queries are disturbed less often. Omits the querying backend, because its numbers change with
+# every query.
 sub still
 {
 	my ($postmaster, $asking, $rows, $kernel) = @_;
@@ -163,7 +163,7 @@ my $copier = HugeInfo::Session->new($node, application_name => 'copier');
 $copier->value('CREATE TEMPORARY TABLE nothing (t text)');
 $copier->ask(q(COPY nothing FROM PROGRAM 'sleep 3600'));
 
-# A vacuum that will not end: it does a page in a while.
+# A vacuum that does not end, because its cost limit makes it slow.
 $sql->value($_) for
   q(CREATE TABLE dead WITH (fillfactor = 10, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1) AS SELECT i, repeat('x', 500) AS x FROM generate_series(1, 5000) AS i),
   'DELETE FROM dead';
@@ -193,8 +193,8 @@ sub missing
 		($missing = missing(@rows)) eq '';
 	});
 	is($missing, '', "$name: is there");
-	# Each worker that comes or goes takes its share of what the others map. This one does not end, and
-	# there can be no second one.
+	# Each worker that starts or ends changes the shared memory of other processes. This worker does
+	# not end, and prevents a second one.
 	my $workers = q(SELECT coalesce(string_agg(pid::text, ' ' ORDER BY pid), '') FROM pg_stat_activity WHERE backend_type = 'autovacuum worker');
 	ok(until_true(sub { $sql->value("$workers AND query LIKE 'autovacuum: VACUUM % public.dead'") }), "$name: a worker that will not end");
 
@@ -244,7 +244,7 @@ sub missing
 		  split /\n/, `ps --no-headers -o pid,min_flt,maj_flt,vsz --ppid $postmaster -p $postmaster`;
 	};
 	my (%same, %differs);
-	# ps and the query, one after the other: what changes in between is compared again
+	# ps and the query run one after the other, so compare processes that change in between again.
 	until_true(sub {
 		my %ps = map { $_->{pid} => $_->{row} } $there->();
 		my %row = map { $_->{pid} => [ @$_{qw(minor_faults major_faults virtual_bytes)} ] }

@@ -114,7 +114,7 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 				WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep'));
 			@workers;
 		});
-		# a busy server may have started only one so far
+		# A busy server might have started only one worker so far.
 		cmp_ok(scalar @workers, '>', 0, "$name: workers");
 
 		my $huge = $where eq 'huge pages';

@@ -16,7 +16,7 @@ my $node = new_server('fault_rates', max_connections => 20);
 my $sql = HugeInfo::Session->new($node);
 my $other = HugeInfo::Session->new($node);
 
-# Begins a sample, and goes on once it is waiting. Returns 0 if it is over already.
+# Begins a sample and returns once the sample is waiting. Returns 0 if the sample has already ended.
 sub begin
 {
 	my ($session, $duration) = @_;
@@ -32,9 +32,9 @@ sub finish
 	return map { JSON::PP->new->decode($_) } split /\n/, $out;
 }
 
-# Begins a sample of this length and stops the backend while it waits, so that the sample cannot end
-# before the backend goes on. $wake runs between the two. On a busy host the sample can end before
-# the backend is stopped: then it begins again.
+# Begins a sample of this length, runs $wake, and stops the backend during the wait. The sample then
+# cannot end until the backend continues. On a busy host, a sample can end before the backend is
+# stopped. In that case, begins another sample.
 sub begin_stopped
 {
 	my ($session, $seconds, $wake) = @_;
@@ -45,7 +45,7 @@ sub begin_stopped
 		return 1 if $other->value('SELECT wait_event_type FROM pg_stat_activity WHERE pid = ' . $session->pid) eq 'Extension';
 		kill CONT => $session->pid;
 		my @short = grep { $_->{seconds} < $seconds } finish($session);
-		is_deeply(\@short, [], 'a sample that was too short for the test has its length');
+		is_deeply(\@short, [], 'a sample that ended early has the requested length');
 		return 0;
 	}) or die "no sample could be stopped\n";
 	return;
@@ -60,13 +60,13 @@ sub begin_stopped
 	my @stay = grep { $_ != $gone } family($node->{_pid});
 	$_->value('SELECT length(repeat(\'x\', 1000))') for $idle, $busy;
 
-	# The sample has at least the faults between the inner reads, which are taken while it is stopped,
-	# and at most those between the outer reads.
+	# The sample includes at least the faults between the inner reads, which happen while the backend
+	# is stopped, and at most the faults between the outer reads.
 	my $read = sub { return map { $_ => stat_file($_) } @_ };
 	my $start = clock_gettime(CLOCK_MONOTONIC);
 	my %before = $read->($idle->pid, $busy->pid);
 	begin_stopped($sql, 3, sub {
-		# Whatever wakes a backend up does not end its wait.
+		# Waking up the backend must not end its wait.
 		my $log_size = -s $node->logfile;
 		$other->value('SELECT pg_log_backend_memory_contexts(' . $sql->pid . ')');
 		$other->value('SELECT pg_reload_conf()');
@@ -99,7 +99,7 @@ sub begin_stopped
 		my ($what, $pid) = @$case;
 		for my $kind (qw(minor_faults major_faults))
 		{
-			# a process that came has all of its faults
+			# For a new process, the sample includes all its faults.
 			my $least = $last{$pid}{$kind} - ($first{$pid}{$kind} // 0);
 			my $most = $after{$pid}{$kind} - ($before{$pid}{$kind} // 0);
 			my $is = $row{$pid}{$kind};
@@ -145,7 +145,7 @@ sub begin_stopped
 		is($state, '22023', "$name: $duration");
 		like($text, qr/^HINT:  \S/m, "$name: $duration: with a hint");
 	}
-	# the longest is not one of them, nor is what only looks long
+	# The maximum duration is valid, and so are durations that only look longer.
 	for my $duration ('1 hour', '1 day -23 hours', '1 month -30 days 1 hour')
 	{
 		ok(begin($sql, $duration), "$duration is a duration");
@@ -153,7 +153,8 @@ sub begin_stopped
 	}
 }
 
-# Every process, as they are now; one that has just ended may be there for a moment.
+# Checks that the next call returns every current process. A process that has just ended might
+# remain for a moment.
 sub is_right
 {
 	my ($name) = @_;
@@ -167,7 +168,7 @@ sub is_right
 
 {
 	my $name = 'a timeout';
-	is(($sql->error_after(50, q(SELECT * FROM hugeinfo_fault_rates('1 hour'))))[0], '57014', "$name: ends it");
+	is(($sql->error_after(50, q(SELECT * FROM hugeinfo_fault_rates('1 hour'))))[0], '57014', "$name: ends the query");
 	is_right($name);
 }
 
@@ -176,12 +177,12 @@ sub is_right
 	begin($sql, '1 hour');
 	$other->value('SELECT pg_cancel_backend(' . $sql->pid . ')');
 	my (undef, $error) = $sql->answer;
-	like($error, qr/^ERROR:  57014:/m, "$name: ends it");
+	like($error, qr/^ERROR:  57014:/m, "$name: ends the query");
 	is_right($name);
 }
 
-# Canceled at any moment, also while files are read: nothing is left open, and errors are the
-# cancel's.
+# A cancel at any moment, including while files are read, leaves no file open. The only error is
+# that of the cancel.
 {
 	my $name = 'cancels at odd moments';
 	my @calls = map { "(SELECT count(*) FROM generate_series(1, 100000) AS i, LATERAL (SELECT i, r FROM $_ AS r) AS t) AS t" }
@@ -192,7 +193,7 @@ sub is_right
 		my ($call, $delay) = @_;
 		$sql->ask(endless($call));
 		$sql->wait_until(sub { $sql->{error} =~ /^NOTICE: .* begun$/m });
-		# any delay will do: it only varies the moment
+		# The delay varies the moment of the cancel.
 		sleep $delay;
 		return state_in(($sql->cancel)[1]);
 	};

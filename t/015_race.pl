@@ -15,8 +15,8 @@ use Test::More;
 
 my $CALLS = 10_000;
 my $CONNECTIONS = 1000;
-# PostgreSQL refuses twice as many as it has room for: connections, workers, walsenders, autovacuum.
-# The rest is for its own processes.
+# PostgreSQL limits its child processes to twice the number of connections, workers, walsenders and
+# autovacuum workers. The last summand is for auxiliary processes.
 my $MOST = 2 * (40 + 8 + 10 + 4) + 20;
 my $postmaster;
 
@@ -122,7 +122,7 @@ for my $function (@others, @beside)
 	my $pid = $session{$function}->pid;
 	my (undef, $error) = $session{$function}->answer;
 	is($error, '', "$function: $CALLS calls without an error");
-	# a busy host may make few connections meanwhile
+	# A busy host might make only few connections meanwhile.
 	if ($function eq $beside[-1])
 	{
 		$session{$function}->value(loop($function, $CALLS / 20)) until sessions() - $before > $CONNECTIONS;

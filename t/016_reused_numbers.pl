@@ -36,9 +36,9 @@ sub is_stranger
 	return;
 }
 
-# Begins a sample and stops the backend while it waits, so that the sample cannot end before
-# `of_number` lets it go on. On a busy host the sample may be over before the backend is stopped:
-# then it begins again.
+# Begins a sample and stops the backend during the wait. The sample then cannot end until
+# `of_number` continues the backend. On a busy host, a sample can end before the backend is stopped.
+# In that case, begins another sample.
 sub begin_sample
 {
 	my ($there, $session, $other) = @_;
@@ -86,7 +86,7 @@ SKIP:
 	my $successor = sub {
 		my ($number) = @_;
 		my $session;
-		# a number is free only some time after its process has ended
+		# A PID becomes free only some time after its process has ended.
 		until_true(sub {
 			$session->close if $session;
 			$there->next_number($number);
@@ -238,7 +238,7 @@ SKIP:
 			diag($error) unless defined $count && $count == 0;
 			$leaked{$function} += $count // 1;
 		};
-		# On a busy host, numbers come round slowly: until they have, over and over.
+		# On a busy host, PIDs are reused slowly. Repeat until enough of them have been reused.
 		my (%strangers, @both, $turns);
 		my $came_round = until_true(sub {
 			$there->churn;
@@ -257,7 +257,7 @@ SKIP:
 		$pgbench->signal('INT');
 		eval { $pgbench->finish };
 		note(scalar(@both) . " numbers went to both, $turns times to a backend");
-		ok($came_round, "$name: numbers went to both, over and over");
+		ok($came_round, "$name: both use the same PIDs repeatedly");
 	}
 	$_->close for $sql, $other;
 	$there->close;
@@ -392,7 +392,7 @@ SKIP:
 	until_true(sub { $other->value(q(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted)) }) or die "it does not begin\n";
 	$there->end_stranger($postmaster);
 	my $stranger;
-	# a number is free only some time after its process has ended
+	# A PID becomes free only some time after its process has ended.
 	until_true(sub {
 		$stranger = $there->stranger($postmaster);
 		$there->end_stranger($stranger) if $stranger != $postmaster;

@@ -1,5 +1,4 @@
-# A cancel ends whatever is asked, and leaves no trace: the next answer is right, and nothing stays
-# open.
+# Tests that a cancel ends every query. The next result is correct, and no file stays open.
 use strict;
 use warnings;
 
@@ -20,7 +19,7 @@ $sql->value('CREATE TABLE large AS SELECT i, repeat(\'x\', 1000) AS x FROM gener
 my @idle = map { HugeInfo::Session->new($node) } 1 .. 3;
 $_->value('SELECT count(*) FROM large') for @idle;
 
-# None of them ends by itself.
+# None of these queries ends by itself.
 my %endless = (
 	(map { $_ => endless($_) } qw(hugeinfo_backends hugeinfo_page_tables)),
 	(map { $_ => endless("hugeinfo_backends() AS b, LATERAL $_(b.pid) AS m") } qw(hugeinfo_memory hugeinfo_mappings)),
@@ -54,14 +53,14 @@ sub is_right
 			sub { my ($rows, $kernel) = @_; return ($rows->[0], $kernel->[0]) });
 		is_deeply($seen, $expected, "$name: hugeinfo_memory and hugeinfo_mappings, too");
 	}
-	# a session that has just ended may be there for a moment
+	# A session that has just ended might remain for a moment.
 	for my $from ('hugeinfo_backends', q(hugeinfo_fault_rates('1 ms') WHERE presence = 'stayed'))
 	{
 		my ($seen, $expected) = settled(
 			sub { $sql->rows("SELECT pid FROM $from ORDER BY pid") },
 			sub { family($node->{_pid}) },
 			sub { my ($rows, $pids) = @_; return ([ map { $_->{pid} } @$rows ], $pids) });
-		is_deeply($seen, $expected, "$name: all processes are in $from");
+		is_deeply($seen, $expected, "$name: $from returns all processes");
 	}
 	return;
 }

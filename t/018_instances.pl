@@ -102,7 +102,7 @@ sub open_to_us
 
 {
 	# Any user of the host can run a program with any arguments.
-	my $name = 'a directory that a terminal would obey';
+	my $name = 'a data directory with control characters';
 	my $program = PostgreSQL::Test::Utils::tempdir() . '/postgres';
 	symlink '/bin/sh', $program or die "$program: $!\n";
 	my $directory = "/tmp/x\e[2J\ny|z\rq\x7f\xff\xe2\x80\xae";
@@ -112,7 +112,7 @@ sub open_to_us
 	until_true(sub { process_file($pid, 'cmdline') =~ /\Q$directory\E/ }) or die "$name: no process\n";
 	my $session = HugeInfo::Session->new($one, user => 'monitor', dbname => 'postgres');
 	my %seen = instances($session);
-	is($seen{$pid}{data_directory}, '/tmp/x\033[2J\012y|z\015q\177\377\342\200\256', "$name: is escaped");
+	is($seen{$pid}{data_directory}, '/tmp/x\033[2J\012y|z\015q\177\377\342\200\256', "$name: the name is escaped");
 	$session->close;
 	$run->kill_kill;
 }

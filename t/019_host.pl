@@ -23,16 +23,16 @@ my $sql = HugeInfo::Session->new($node);
 # undef where there is no such file
 sub contents { my ($file) = @_; return -e $file ? slurp_file($file) =~ s/\n\z//r : undef }
 
-# Figures by name, of which each has to lie between two reads of the test's own.
+# Compares numbers by name. Each must lie between two reads by the test.
 sub lies_between
 {
 	my ($read, $see, $name) = @_;
 	my @names = sort keys %{ $read->() };
 	is_deeply([ sort keys %{ $see->() } ], \@names, "$name: all names");
-	cmp_ok(scalar @names, '>', 5, "$name: and many");
-	# a query takes memory while it runs, and gives it back
+	cmp_ok(scalar @names, '>', 5, "$name: more than 5");
+	# A query allocates memory while it runs, and releases it at the end.
 	my %slack = map { $_ => 4 << 20 } grep { /^committed_as/i } @names;
-	is(join("\n", misfits($read, $see, %slack)), '', "$name: every figure lies between two reads");
+	is(join("\n", misfits($read, $see, %slack)), '', "$name: every number is between two reads");
 	return;
 }
 

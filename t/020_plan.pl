@@ -373,7 +373,7 @@ SKIP:
 {
 	my $name = 'huge pages';
 	needs_host($name);
-	# Other servers on small pages are part of what is recommended, and come and go.
+	# The recommendation includes other servers on small pages, which start and stop at any time.
 	my $planned = sub {
 		my ($argument) = @_;
 		my ($row) = settled(
@@ -415,7 +415,7 @@ SKIP:
 	my $bytes = planned();
 	$node->safe_psql('postgres', 'CREATE TABLE answers (bytes bigint)');
 	my $script = "$temporary/plan.sql";
-	# On a slow host some of so many reach the time limit. These try again, not all at once.
+	# On a slow host, some of these many plans reach the time limit. They retry after random delays.
 	append_to_file($script, <<~'SQL');
 		DO $$
 		DECLARE
@@ -491,7 +491,7 @@ sub asks_and_waits
 	my $name = 'timeout';
 	my $session = with_waiting_child(sub {
 		my ($session) = @_;
-		is(($session->error_after(50, 'SELECT hugeinfo_plan()'))[0], '57014', "$name: ends it");
+		is(($session->error_after(50, 'SELECT hugeinfo_plan()'))[0], '57014', "$name: ends the query");
 		leaves_nothing($name);
 
 		$name = 'cancels';

@@ -59,7 +59,8 @@ sub pages_in_blocks
 	return $sum;
 }
 
-# The growth of the pool against buddyinfo, which changes all the time, until both agree once.
+# Compares the growth of the pool with buddyinfo. Because buddyinfo changes all the time, this
+# repeats until both agree once.
 sub compare_growth
 {
 	my ($name) = @_;
@@ -280,7 +281,8 @@ SKIP:
 	is_cured($checks, 'reboot', $name);
 	set_boot_pages(undef);
 
-	# Memory shows how much of a file is kept and copied, also where the machine is too busy for times.
+	# The memory use shows how much of a file is kept and copied. Unlike run time, it does not depend
+	# on the load of the machine.
 	my $peak = sub {
 		my $session = HugeInfo::Session->new($node);
 		$session->value("SELECT count(*) FROM $_") for qw(hugeinfo_checks hugeinfo_runbook hugeinfo_report());
@@ -295,10 +297,10 @@ SKIP:
 		$name = "a file of $lines lines";
 		set_boot_pages($need - 1, $lines);
 		$checks = checks_of($node, $name);
-		my $limits = qr/\Q$file\E may set another number, and is too large to be read/;
+		my $limits = qr/\Q$file\E might set another number, and is too large to read/;
 		compare_check($checks, 'reboot',
 			$lines <= 256 ? { status => 'warning', evidence => $reboot->($need - 1) } : { status => 'unknown', finding => $limits, remedy => undef }, $name);
-		cmp_ok($peak->() - $normal, '<', 16 << 10, "$name: kB of memory that it costs");
+		cmp_ok($peak->() - $normal, '<', 16 << 10, "$name: kB of additional memory");
 	}
 	set_boot_pages(undef);
 }

@@ -61,7 +61,7 @@ my %calls = (
 	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_report => [ '', 'true', q('true'), 'redact => true', q(redact => 'true'), q('t'::text), 'NULL' ]);
-# They sleep for a second, and are ours if they wait for that.
+# Arguments with which our function sleeps for a second. A call that waits has reached our function.
 my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)', '1::smallint', '1::bigint', 'duration => 1::int2';
 my @functions = sort keys %calls;
 my %owned = (
@@ -113,8 +113,8 @@ sub all_answered_by_us
 	return;
 }
 
-# The catalog knows every function, also one that the list above lacks. These rules make each call
-# of a function with an argument an exact match.
+# The catalog has every function, even if the list above lacks it. With these rules, each call of a
+# function with an argument is an exact match.
 {
 	my $name = 'signatures';
 	my @numbers = ('bigint', 'double precision', 'integer', 'numeric', 'real', 'smallint');
@@ -141,22 +141,23 @@ sub all_answered_by_us
 		if (grep { $_ ne '' } @signatures)
 		{
 			$with_arguments{$function} = [ sort @signatures ];
-			# For the view alone, which refers to it by its OID.
+			# Only the view uses this function, and refers to it by OID.
 			next if $function eq 'hugeinfo_oom_scores' && $of->{has_view} eq 't' && !@complaints;
 			push @complaints, 'more than one argument' if grep { /,/ } @signatures;
-			push @complaints, 'nothing reserves its name: a type converts a literal' if !$of->{types};
-			push @complaints, 'no signature without arguments: a function with a default takes its place' if !$has{''};
-			# Unquoted digits are read as an integer, as a pid is; quoting one is documented as unsafe.
+			push @complaints, 'no type reserves its name: another type could convert a literal' if !$of->{types};
+			push @complaints, 'no signature without arguments: a function with a default could replace it' if !$has{''};
+			# PostgreSQL parses unquoted digits, such as a PID, as integer. Quoted numbers are documented
+			# as unsafe.
 			my @others = grep { $_ ne '' && $_ ne 'integer' } @signatures;
-			push @complaints, 'no text: a function with it takes quoted literals and NULL' if @others && !$has{text};
+			push @complaints, 'no text signature: another function could match quoted literals and NULL' if @others && !$has{text};
 			my @missing = grep { !$has{$_} } @numbers;
-			push @complaints, "no @missing: a function with one takes such numbers" if @missing && @missing < 6 && @others;
+			push @complaints, "no @missing signature: another function could match such numbers" if @missing && @missing < 6 && @others;
 		}
 		$wrong{$function} = \@complaints if @complaints;
 	}
 	is_deeply(\%wrong, {}, "$name: no call can be captured") or diag(explain(\%wrong));
 	delete @with_arguments{qw(hugeinfo_oom_scores hugeinfo_runbook)};
-	is_deeply(\%with_arguments, { map { $_ => [ sort @{ $owned{$_} } ] } @functions }, "$name: the attacks below try each")
+	is_deeply(\%with_arguments, { map { $_ => [ sort @{ $owned{$_} } ] } @functions }, "$name: the attacks below cover every signature")
 	  or diag(explain(\%with_arguments));
 }
 
@@ -228,7 +229,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	my $said = said_of($root, '');
 	is(captured($root), '', "$name: nothing is captured");
 	is_deeply([ grep { !/^(?:t|42725)$/ } keys %$said ], [], "$name: calls are answered, or ambiguous");
-	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates|report)\(\)/ } @{ $said->{42725} }), 5 * 3, "$name: as all of no argument are");
+	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates|report)\(\)/ } @{ $said->{42725} }), 5 * 3, "$name: ambiguous without arguments, as expected");
 	for my $function (@functions)
 	{
 		$mallory->value("DROP FUNCTION public.$function($_)") for 'line', map { "$_, integer" } qw(text jsonb interval integer numeric);
@@ -313,7 +314,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		my %text = map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $_ => $out . $error } @readable;
 		$add->();
 		is_deeply([ grep { $text{$_} =~ /ERROR:/ } sort keys %text ], [], "$name: all can be read");
-		# perl looks for all of them at once where they are alternatives of nothing but text
+		# Perl searches for all alternatives at once if they are literal text.
 		my ($place) = map { qr/(?<![0-9a-f])(?:$_)/ } join '|', grep { length >= 8 } sort keys %places;
 		my ($path) = map { qr/$_/ } join '|', map { quotemeta } sort keys %paths;
 		return [ map { my $what = $_; $text{$what} =~ /($place|$path)/ ? "$what: $1" : () } sort keys %text ];

@@ -169,7 +169,7 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 {
 	my $name = 'a child that heeds nothing';
 	deed('s');
-	# with its own child
+	# The library forks a child of its own.
 	is_cancelled($sql, 'SELECT hugeinfo_plan()', $name, sub { left() > 1 });
 	leaves_nothing($name);
 	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
@@ -196,16 +196,16 @@ SKIP:
 	until_true(sub { $sql->{run}->pump_nb; left() > 1 }) or die "no child appears\n";
 	freeze('frozen', left());
 	my @children = grep { process_file($_, 'status') =~ /^PPid:\s+$backend$/m } left();
-	is(scalar @children, 1, "$name: is there");
+	is(scalar @children, 1, "$name: one child exists");
 	HugeInfo::Session->new($node)->value("SELECT pg_cancel_backend($backend)");
 	my (undef, $error) = $sql->answer;
 	like($error, qr/57014/, "$name: does not keep the backend");
-	ok(is_there($_), "$name: is still there") for @children;
+	ok(is_there($_), "$name: survives SIGKILL") for @children;
 	thaw('frozen');
 	ok(until_true(sub { !left() }), "$name: ends once it is thawed");
 	deed('-');
-	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the next plan is right");
-	is_deeply([ grep { defined state_of($_) } @children ], [], "$name: and no zombie remains");
+	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the next plan is correct");
+	is_deeply([ grep { defined state_of($_) } @children ], [], "$name: no zombie remains");
 	leaves_nothing($name);
 }
 
@@ -291,7 +291,7 @@ SKIP:
 		}
 	};
 	$from->blocking(0);
-	# on a busy host, the signaller sees few children
+	# On a busy host, the signaller finds only few children.
 	$ask->(400, $alone);
 	until_true(sub {
 		$ask->(20, $alone);

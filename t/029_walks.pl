@@ -61,7 +61,7 @@ sub relay
 	my ($planned, $failed) = (0, 0);
 	while (1)
 	{
-		# for each line: a walk takes seconds
+		# The timeout applies to each line, because a walk takes seconds.
 		alarm $PostgreSQL::Test::Utils::timeout_default;
 		$_ = <$tap> // last;
 		chomp;

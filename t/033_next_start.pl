@@ -43,7 +43,7 @@ sub restart
 	return;
 }
 
-# Each session reads the files for itself.
+# Waits until both sessions have reloaded, because each session reads the files itself.
 sub reload
 {
 	my $loaded = sub { return map { $_->value('SELECT pg_conf_load_time()') } $root, $observer };
@@ -71,7 +71,7 @@ for (@files)
 	is(waiting(), $names, "$name: waits before a reload") if $name ne 'a library';
 	reload();
 	my $pending = q(SELECT string_agg(name, ' ' ORDER BY name) FROM pg_settings WHERE pending_restart AND name <> 'port');
-	is($root->value($pending), $names, "$name: PostgreSQL says so after it");
+	is($root->value($pending), $names, "$name: PostgreSQL reports the same after a reload");
 	is(waiting(), $names, "$name: and so does the view");
 	my $figures = 'SELECT segment_bytes, page_size_bytes, required_pages, tail_waste_bytes, is_requested FROM ';
 	is_deeply([ $observer->rows($figures . 'hugeinfo_next_start') ], [ $root->rows($figures . 'hugeinfo_plan()') ], "$name: figures as a superuser's plan");

@@ -25,13 +25,13 @@ sub rows
 	return @rows;
 }
 
-# A row of the view against what $kernel reads before and after it.
+# Compares a row of the view with the numbers that $kernel reads before and after the query.
 sub compare
 {
 	my ($sql, $which, $kernel, $name) = @_;
 	my $see = sub { return (grep { $which->($_) } rows($sql))[0] };
 	is_deeply([ sort keys %{ $see->() } ], [ sort keys %{ $kernel->() } ], "$name: all columns");
-	is(join("\n", misfits($kernel, $see)), '', "$name: each as the kernel has it");
+	is(join("\n", misfits($kernel, $see)), '', "$name: each equals the kernel's number");
 	return;
 }
 
@@ -81,8 +81,8 @@ SKIP:
 	is($outer->{oom_kills}, $version == 2 ? 1 : 0, 'above it with v2 alone');
 	cmp_ok($outer->{limit_hits}, '>', 0, 'the limit was hit');
 	my ($after) = rows($sql);
-	# others may have been killed on the host meanwhile
-	cmp_ok($after->{oom_kills}, '>', $before->{oom_kills}, 'and it is counted on the host');
+	# Other processes on the host might have been killed meanwhile.
+	cmp_ok($after->{oom_kills}, '>', $before->{oom_kills}, 'the host counts it, too');
 	is($sql->value('SELECT 1'), 1, 'the server lives on');
 
 	my $file = "$dir/" . ($version == 2 ? 'memory.events' : 'memory.oom_control');

@@ -92,7 +92,7 @@ my $services = write_file('services',
 	"# comment\n" . service('primary', $primary) . service('standby', $standby, "user=monitoring\n") . service('bare', $bare) . service('older', $older)
 	  . service('with-password', $with_password, "user=monitoring\n") . service('down', $down)
 	  . service('stranger', $primary, "user=xyzzy\n") . service('not a monitor', $primary, "user=nobody_special\n"));
-# Only a server that never answers may reach the time limit, also on a busy host.
+# Only a server that never answers should reach the time limit, even on a busy host.
 my @patient = ('--timeout', $PostgreSQL::Test::Utils::timeout_default);
 
 my ($exit, $answer) = fleet_json('--service-file', $services, @patient);
@@ -119,7 +119,7 @@ as_on('older', $older, '');
 is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is told from the newest');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo in database postgres$/ ], [ 'down', qr/^critical .*(?:No such file|refused)/ ],
-  [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown no right to look: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ];
+  [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown missing privilege: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ];
 {
 	my (undef, $alone) = fleet_json('--service-file', write_file('silent', "[silent]\nhost=$dir\n"), '--timeout', 1);
 	like("@{ $alone->{by_name}{silent} }{qw(status reason)}", qr/^critical .*(?:no answer within 1 s|timeout expired)/, 'silent: the time limit');
@@ -132,7 +132,7 @@ my %weight = (OK => 0, UNKNOWN => 1, WARNING => 2, CRITICAL => 3);
 my @weights = map { $weight{ (split)[0] } } @lines[ 0 .. 7 ];
 is_deeply(\@weights, [ sort { $b <=> $a } @weights ], 'the worst come first');
 is_deeply([ map { /^\w+ +(\S.*?)  / } @lines[ 0 .. 7 ] ], [ map { $_->{name} } @{ $answer->{servers} } ], 'in the order of the JSON');
-like($lines[-1], qr/^CRITICAL: 8 servers: 1 critical, /, 'the sum is last');
+like($lines[-1], qr/^CRITICAL: 8 servers: 1 critical, /, 'the summary is last');
 
 for (
 	[ 0, 'ok', 'with-password' ], [ 1, 'warning', 'primary' ], [ 2, 'critical', 'down' ], [ 3, 'unknown', 'bare' ], [ 1, 'warning', 'bare', 'primary' ],
@@ -179,7 +179,7 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a name alone is a host');
 }
 
-# A psql that prints the file with the name of the service, and logs its command line.
+# Creates a fake psql that prints the file named like the service, and logs its command line.
 mkdir "$dir/$_" or die "$dir/$_: $!\n" for qw(fake answers);
 write_file('fake/psql', <<"SH");
 #!/bin/sh
@@ -198,13 +198,13 @@ chmod 0755, "$dir/fake/psql";
 	my $uri = 'postgres://u@db/d?sslmode=require';
 	my $list = write_file('secrets', join "\n", @secrets, 'host=db password', $public, $uri);
 	my (undef, $out) = fleet('--list', $list);
-	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + 1, 'secrets: each line is refused');
+	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + 1, 'secrets: each line is rejected');
 	my $arguments = slurp_file("$dir/arguments");
-	unlike($arguments, qr/xyzzy/, 'secrets: none is in a command line');
+	unlike($arguments, qr/xyzzy/, 'secrets: no command line has one');
 	like($arguments, qr/^\Q$_\E$/m, "a list: $_") for $public, $uri;
 }
 
-# Each odd or hostile server has one line and does not change another server's line.
+# Each malformed or hostile answer results in one line, and does not change lines of other servers.
 {
 	my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 	my %where = (
@@ -240,31 +240,31 @@ chmod 0755, "$dir/fake/psql";
 
 	my ($exit, $out, $error) = fleet('--service-file', $hostile);
 	utf8::decode($out);
-	is($exit, 2, 'hostile servers: the exit status is that of the good one, which is critical');
-	is($error, '', 'hostile servers: no complaint of perl');
+	is($exit, 2, 'hostile servers: the good server, which is critical, determines the exit status');
+	is($error, '', 'hostile servers: no message on standard error');
 	my @lines = split /\n/, $out;
-	is_deeply([ sort map { /^[A-Z]+ +(.*?)  / } @lines[ 0 .. $#names ] ], \@names, 'hostile servers: each has a line');
-	like($lines[0], qr/^CRITICAL  good +primary  2 MB +as it is$/, 'hostile servers: the good one has its own');
-	like($lines[-1], qr/^CRITICAL: @{[ scalar @names ]} servers: /, 'hostile servers: the sum is last');
-	is(scalar @lines, @names + 1, 'hostile servers: no more lines');
-	unlike($out, qr/(?!\n)\p{C}/, 'hostile servers: nothing that a terminal obeys');
-	is(scalar(grep { length > 1100 } @lines), 0, 'hostile servers: no endless line');
+	is_deeply([ sort map { /^[A-Z]+ +(.*?)  / } @lines[ 0 .. $#names ] ], \@names, 'hostile servers: one line for each');
+	like($lines[0], qr/^CRITICAL  good +primary  2 MB +as it is$/, 'hostile servers: the line of the good server is unchanged');
+	like($lines[-1], qr/^CRITICAL: @{[ scalar @names ]} servers: /, 'hostile servers: the summary is last');
+	is(scalar @lines, @names + 1, 'hostile servers: no additional lines');
+	unlike($out, qr/(?!\n)\p{C}/, 'hostile servers: no control characters');
+	is(scalar(grep { length > 1100 } @lines), 0, 'hostile servers: lines have a maximum length');
 	like($out, qr/^OK +small +primary  0.5 kB/m, 'hostile servers: a small page');
 	like($out, qr/^UNKNOWN +endless +psql printed more than/m, 'hostile servers: endless output');
-	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: a schema in SQL');
+	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: the schema is quoted as an SQL identifier');
 	my %odd = (
 		'text size' => 'page_size_bytes', list => 'reason', identifier => 'system_identifier',
 		version => 'version', number => 'in_use', large => 'segment_bytes');
 	for my $name (sort keys %odd)
 	{
-		like($out, qr/^UNKNOWN +$name +unexpected answer: the form of $odd{$name}$/m, "hostile servers: $name");
+		like($out, qr/^UNKNOWN +$name +unexpected answer: invalid value of $odd{$name}$/m, "hostile servers: $name");
 	}
 
 	my (undef, $json) = fleet_json('--service-file', $hostile);
-	is_deeply([ sort map { $_->{name} } @{ $json->{servers} } ], \@names, 'hostile servers: their names as JSON');
-	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters as JSON');
-	is($json->{by_name}{forged}{conninfo}, q(service='forged'), 'hostile servers: the connection as JSON');
-	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no name of a cluster');
+	is_deeply([ sort map { $_->{name} } @{ $json->{servers} } ], \@names, 'hostile servers: names in JSON');
+	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters in JSON');
+	is($json->{by_name}{forged}{conninfo}, q(service='forged'), 'hostile servers: the connection in JSON');
+	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no cluster name');
 
 	for my $text (
 		'[1]', '[[]]', '[["x"]]', '{}', '[{}]', '[{"Member": null}]', '[{"Member": ["x"]}]',
@@ -279,8 +279,8 @@ chmod 0755, "$dir/fake/psql";
 	($exit, $out) = fleet(\$members, '--patroni', '-');
 	utf8::decode($out);
 	is($exit, 2, 'hostile members: exit status');
-	is(scalar(() = $out =~ /\n/g), 3, 'hostile members: each has a line');
-	unlike($out, qr/(?!\n)\p{C}/, 'hostile members: nothing that a terminal obeys');
+	is(scalar(() = $out =~ /\n/g), 3, 'hostile members: one line for each');
+	unlike($out, qr/(?!\n)\p{C}/, 'hostile members: no control characters');
 }
 
 # An error that looks like an answer is of one server, and does not end the others'.

@@ -164,16 +164,16 @@ like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
 is($rows[0]{server}, 'down', 'the worst is first');
 is(scalar(grep { $_->{is_uneven} ne 'f' } @rows), 0, 'no cluster is uneven');
 
-# A hostile server: its texts are bounded and printable.
+# Texts from a hostile server are truncated and printable.
 {
 	my $name = 'a hostile server';
 	register('hostile', $older, schema => 'hostile');
 	my $row = by_name(fleet())->{hostile};
-	is($row->{status}, 'unknown', "$name: its status");
-	like($row->{reason}, qr/^a \[2J forged {3}31mx+$/, "$name: its reason");
-	is(length $row->{reason}, 1000, "$name: its reason is cut");
-	is($row->{remedy}, "one [2J \ntwo", "$name: its remedy");
-	is($row->{page_size_bytes}, 512, "$name: its page size");
+	is($row->{status}, 'unknown', "$name: status");
+	like($row->{reason}, qr/^a \[2J forged {3}31mx+$/, "$name: reason");
+	is(length $row->{reason}, 1000, "$name: the reason is truncated");
+	is($row->{remedy}, "one [2J \ntwo", "$name: remedy");
+	is($row->{page_size_bytes}, 512, "$name: page size");
 	$bare->safe_psql('postgres', 'DROP SERVER fleet_hostile CASCADE');
 }
 

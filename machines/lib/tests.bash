@@ -1,5 +1,5 @@
-# What tests in such systems share: they are made where that can be, and results are told as TAP.
-# After scripts/lib/{common,apt,host,pages}.bash, with $logs set.
+# Shared code of tests in such systems: creates the systems if possible, and prints results as TAP.
+# Source scripts/lib/{common,apt,host,pages}.bash first, and set $logs.
 
 . machines/lib/systems.bash
 
@@ -27,7 +27,7 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-# Gigabytes that all systems keep in the cache. A test needs up to 5 GB more while it runs.
+# Gigabytes that all systems take in the cache. A running test needs up to 5 GB more.
 keeps=29
 
 has_room() {

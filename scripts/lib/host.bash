@@ -1,21 +1,21 @@
-# Changes to the host go through scripts/lib/host.pl, which undoes them however this script ends,
-# also by kill -9: it ends the programs in $workspace, undoes every change, and removes $workspace.
+# All changes to the host go through scripts/lib/host.pl. When this script ends, even by kill -9,
+# that program ends all programs in $workspace, undoes every change, and removes $workspace.
 
 # shellcheck disable=SC2120 # a script that changes no pool needs no lock
 host_start() { # [LOCK FILE]
-    # A coprocess, since no child inherits its pipe: a server that outlives the script does not keep
-    # it open.
+    # Use a coprocess because children do not inherit its pipes. A server that outlives the script
+    # then does not keep them open.
     coproc HOST { exec scripts/lib/host.pl "$@"; }
     host=$HOST_PID host_out=${HOST[0]} host_in=${HOST[1]}
     host_answer || die "$answer"
     workspace=$answer
-    # It can have chosen another place than this, which its servers cannot use either.
+    # host.pl chooses another directory if servers cannot run from TMPDIR.
     [ -z "${TMPDIR:-}" ] || TMPDIR=${workspace%/*}
-    # The servers' user has to get in.
+    # The user that runs servers needs access.
     chmod 755 "$workspace"
 }
 
-# Requests a change: see the verbs of scripts/lib/host.pl. The answer, or the error, is in $answer.
+# Requests a change, with a verb of scripts/lib/host.pl. Stores the answer or the error in $answer.
 host() { # VERB [WORD…]
     printf '%s\0' "$#" "$@" >&"$host_in"
     host_answer
@@ -25,11 +25,11 @@ host_answer() {
     local verdict
     answer=
     { IFS= read -r -d '' verdict && IFS= read -r -d '' answer; } <&"$host_out" ||
-        die "scripts/lib/host.pl has ended: nothing more is changed"
+        die "scripts/lib/host.pl has ended unexpectedly"
     [ "$verdict" = ok ]
 }
 
-# Everything is undone when this returns. A signal can interrupt it: then the trap calls it again.
+# Undoes all changes before it returns. If a signal interrupts it, the trap calls it again.
 host_finish() {
     [ -n "${host:-}" ] || return 0
     local status=0

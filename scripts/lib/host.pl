@@ -1,16 +1,16 @@
 #!/usr/bin/env perl
-# Changes this host for a script or a test, and undoes every change when that client ends, also when
-# it is killed with kill -9: scripts/lib/host.pl [LOCK FILE [USER]]. Its clients are
+# Changes this host for a script or a test (the client). Undoes every change when the client ends,
+# even by kill -9. Usage: scripts/lib/host.pl [LOCK FILE [USER]]. The clients are
 # scripts/lib/host.bash and t/lib/HugeInfo/Host.pm.
 #
-# Waits for the lock, makes a directory to work in (the workspace, which belongs to USER), and
-# answers with its name. Then it reads requests from standard input. A request is the number of its
-# words and then the words; an answer is "ok" or "error" and then a text. Each of these ends with a
-# NUL. At end of file the program ends all processes of the workspace, undoes the changes in reverse
-# order, removes the workspace, and releases the lock.
+# The program waits for the lock, creates a workspace directory that USER owns, and answers with the
+# path of the directory. Then it reads requests from standard input. A request is the number of its
+# words, followed by the words. An answer is "ok" or "error", followed by a text. Each of these
+# fields ends with a NUL. At end of file, the program ends all processes of the workspace, undoes
+# the changes in reverse order, removes the workspace, and releases the lock.
 use strict;
 use warnings;
-# process_madvise takes 64-bit addresses.
+# process_madvise needs 64-bit addresses.
 no warnings 'portable';
 
 use Cwd qw(realpath);
@@ -23,7 +23,7 @@ use POSIX ();
 my ($lock_file, $user) = @ARGV;
 my ($client, $since) = (getppid, time);
 my ($workspace, $keeps_workspace);
-# What has been changed and the function that undoes it, oldest first.
+# Changed files with the functions that undo the changes, oldest first.
 my @changes;
 
 my %verbs = (
@@ -33,13 +33,13 @@ my %verbs = (
 
 sub main
 {
-	# A signal to the client's process group is not for this program.
+	# Signals to the client's process group must not reach this program.
 	POSIX::setsid();
 	umask 022;
 	STDOUT->autoflush(1);
-	# Plain su leaves these out.
+	# Plain su does not add these directories.
 	$ENV{PATH} .= ':/usr/sbin:/sbin';
-	# Released when this program ends. Its children do not inherit it.
+	# The lock is released when this program ends. Children do not inherit it.
 	my $lock = $lock_file ? wait_for_lock() : undef;
 	$SIG{$_} = 'IGNORE' for qw(INT TERM HUP QUIT PIPE);
 	$workspace = make_workspace();
@@ -47,7 +47,7 @@ sub main
 	answer('ok', $workspace);
 	while (my ($verb, @words) = request())
 	{
-		my $text = eval { ($verbs{$verb} // die "no such request: $verb\n")->(@words) // '' };
+		my $text = eval { ($verbs{$verb} // die "unknown request: $verb\n")->(@words) // '' };
 		$@ ? answer('error', $@ =~ s/\n\z//r) : answer('ok', $text);
 	}
 	my $failed;
@@ -58,7 +58,8 @@ sub main
 	return $failed ? 1 : 0;
 }
 
-# The words of the next request. None at end of file, or if the client was killed within a request.
+# Returns the words of the next request. Returns none at end of file, or if the client was killed
+# while it wrote a request.
 sub request
 {
 	local $/ = "\0";
@@ -75,8 +76,8 @@ sub request
 
 sub answer { print map { "$_\0" } @_; return }
 
-# Only a plain file of this user is a lock: no link can make root create a file elsewhere, and no
-# FIFO makes it wait. Nobody else can open the lock and hold it.
+# Accepts only a plain file of this user as lock. A symbolic link could make root create a file
+# elsewhere, and a FIFO could block it. Other users must not be able to open and hold the lock.
 sub wait_for_lock
 {
 	mkdir $lock_file =~ s{/[^/]*\z}{}r, 0700;
@@ -87,20 +88,20 @@ sub wait_for_lock
 	until (flock $lock, LOCK_EX | LOCK_NB)
 	{
 		print STDERR "==> waiting for another run on this host to end\n" unless $waits++;
-		# There is nothing to read yet but the end of file of a client that no longer waits.
+		# The client sends no requests yet, so the only event is end of file: it has stopped waiting.
 		exit 1 if IO::Select->new(\*STDIN)->can_read(0.2);
 	}
 	return $lock;
 }
 
-# Servers run from it, mostly as another user. Root's own TMPDIR is often closed to others, and some
-# hosts mount /tmp with noexec.
+# Servers run from the workspace, mostly as another user. Other users often have no access to root's
+# TMPDIR, and some hosts mount /tmp with noexec.
 sub make_workspace
 {
 	my $first = $ENV{TMPDIR} || '/tmp';
 	for my $place ($first, '/var/tmp')
 	{
-		# The kernel shows the paths of processes without symbolic links.
+		# The kernel reports the paths of processes with symbolic links resolved.
 		my $dir = eval { tempdir('pg_hugeinfo.XXXXXX', DIR => realpath($place)) } // next;
 		chmod 0755, $dir;
 		if (!runs_programs($dir))
@@ -131,17 +132,17 @@ sub runs_programs
 sub remove_workspace
 {
 	return if $keeps_workspace;
-	# A process that was just ended can still be writing its last file.
+	# A process that is just ending can still write a file.
 	try_until(2, sub { system("rm -rf '$workspace' 2>/dev/null") == 0 }) or run('rm', '-rf', $workspace);
 	return;
 }
 
-# To be called before a change.
+# Registers the undo function of a change. Call this before the change.
 sub change { my ($what, $undo) = @_; push @changes, [ $what, $undo ]; return }
 
 sub is_changed { my ($what) = @_; return grep { $_->[0] eq $what } @changes }
 
-# Undoes the changes of all files whose names start like that, the last one first.
+# Undoes the changes of all files whose names start with `start`, newest first.
 sub undo
 {
 	my ($start) = @_;
@@ -151,7 +152,7 @@ sub undo
 	for (reverse @undone)
 	{
 		my ($what, $undo) = @$_;
-		eval { $undo->(); 1 } or push @errors, "not put back: $what: $@";
+		eval { $undo->(); 1 } or push @errors, "could not undo: $what: $@";
 	}
 	die @errors if @errors;
 	return;
@@ -171,35 +172,37 @@ sub write_file
 {
 	my ($file, $text) = @_;
 	open my $fh, '>', $file or die "$file: $!\n";
-	# The kernel reports errors of the write, which buffered output would only show at its end.
+	# The kernel reports errors of the write. Buffered output would report them only on close.
 	defined syswrite $fh, $text or die "$file: cannot write $text: $!\n";
 	return;
 }
 
-# The text to write so that the file becomes as it is now. Of several modes it is the one in
-# brackets. Nothing if there is no such file.
+# Returns the text that restores the current contents when written to the file. In a list of modes,
+# this is the mode in brackets. Returns undef if the file does not exist.
 sub contents { my ($file) = @_; my $text = read_file($file); return $file =~ m{^/sys/} && $text =~ /\[(\S+)\]/ ? $1 : $text }
 
-# Puts the file back in the end as it is now. Removes it then if there is none.
+# Registers the file so that its current contents are restored at the end. A file that does not
+# exist yet is removed at the end.
 sub remember
 {
 	my ($file) = @_;
 	$file = default_pool() . '/nr_hugepages' if $file eq '/proc/sys/vm/nr_hugepages';
 	return remember_pool($1) if $file =~ m{/(hugepages-\d+kB)/nr_hugepages$};
-	# Some files of the kernel only start something, such as compact_memory.
+	# Some kernel files, such as compact_memory, only trigger an action and cannot be read.
 	return if is_changed($file) || -e $file && !((stat _)[2] & 0400);
-	# Of a run that was cut short by a loss of power.
+	# The file is left over from a run that was interrupted by a power failure.
 	unlink $file if $file =~ m{^/etc/.*pg_hugeinfo};
 	my $before = contents($file);
 	change($file, sub {
 		if (!defined $before) { return !-e $file || unlink $file || die "$!\n" }
-		# A pool of gigantic pages refuses even the number of surplus pages that is there.
+		# The kernel rejects every write of surplus pages for gigantic pages, even of the current value.
 		write_file($file, $before) if $before ne (contents($file) // '');
 	});
 	return;
 }
 
-# Files of a process or of a new cgroup are not put back: these end before.
+# Files of a process or of a new cgroup are not restored, because process and cgroup end before
+# that.
 sub set
 {
 	my ($file, $value) = @_;
@@ -216,10 +219,11 @@ sub default_pool
 	return "/sys/kernel/mm/hugepages/hugepages-$1kB";
 }
 
-# Persistent pages. Reading nr_hugepages includes surplus pages; writing to it does not.
+# Returns the number of persistent pages. nr_hugepages includes surplus pages when it is read, but
+# not when it is written.
 sub pool_size { my ($dir) = @_; return read_file("$dir/nr_hugepages") - read_file("$dir/surplus_hugepages") }
 
-# Each node is put back, too: otherwise the kernel would distribute the pages in its own way.
+# Also registers each node. Otherwise the kernel would distribute the restored pages itself.
 sub remember_pool
 {
 	my ($name) = @_;
@@ -239,7 +243,7 @@ sub pool
 	return set_pool($dir, $pages, $tries // 60);
 }
 
-# The kernel allocates fewer pages without an error if memory is fragmented.
+# Retries, because the kernel allocates fewer pages without an error if memory is fragmented.
 sub set_pool
 {
 	my ($dir, $pages, $tries) = @_;
@@ -251,22 +255,22 @@ sub set_pool
 		make_room();
 		pause(0.25);
 	}
-	die "$dir/nr_hugepages: asked for $pages pages, the kernel gives " . pool_size($dir) . "\n";
+	die "$dir/nr_hugepages: requested $pages pages, the kernel allocated " . pool_size($dir) . "\n";
 }
 
-# Frees memory in large blocks: a 1 GB page needs a whole block, and a single kernel object in it
-# prevents that. The kernel keeps empty slabs until it is told to shrink them.
+# Frees memory in large blocks. A 1 GB page needs a whole block, and a single kernel object in the
+# block prevents its allocation. The kernel keeps empty slabs until a write to `shrink`.
 sub make_room
 {
 	eval { write_file(@$_) } for [ '/proc/sys/vm/drop_caches', 3 ], (map { [ $_, 1 ] } glob '/sys/kernel/slab/*/shrink'), [ '/proc/sys/vm/compact_memory', 1 ];
 	return;
 }
 
-# Cgroups. Version 2 where the kernel offers the controller there, else version 1. Mounting a
-# controller as version 1 takes it away from version 2, perhaps until a reboot: that is done only
-# where version 2 does not have it.
+# Cgroups. Uses version 2 if it has the controller, else version 1. Mounting a controller as version
+# 1 removes it from version 2, perhaps until a reboot. Therefore, this is done only if version 2
+# does not have the controller.
 
-# By controller: the version, the mount, our cgroup in it, and the client's former cgroup.
+# Per controller: the version, the mount point, our cgroup, and the client's former cgroup.
 my %hierarchies;
 
 sub lists { my ($file, $controller) = @_; return (read_file($file) // '') =~ /(?:^|\s)\Q$controller\E(?:\s|$)/ }
@@ -292,7 +296,8 @@ sub hierarchy
 	if (!$version)
 	{
 		lists('/proc/cgroups', $controller) or die "this kernel has no $controller cgroup controller\n";
-		# The number of the initial namespace. From a container the whole host would lose it.
+		# This is the inode number of the initial namespace. A mount in a container would remove the
+		# controller from version 2 on the whole host.
 		(readlink('/proc/self/ns/cgroup') // 'cgroup:[4026531835]') eq 'cgroup:[4026531835]' or die "the $controller controller is not offered to this container\n";
 		($version, $mount) = (1, mount('cgroup', $controller));
 	}
@@ -302,22 +307,22 @@ sub hierarchy
 	return $hierarchies{$controller} = { version => $version, mount => $mount, top => $top };
 }
 
-# For the children of a cgroup of version 2.
+# Enables a controller for the children of a version 2 cgroup.
 sub enable
 {
 	my ($dir, $controller) = @_;
 	my $file = "$dir/cgroup.subtree_control";
 	return if lists($file, $controller);
-	# Our own cgroups are removed.
+	# No entry is needed for our own cgroups, because they are removed.
 	change($file, sub { write_file($file, "-$controller\n") unless is_limited($dir, $controller) }) unless is_changed($dir);
 	return write_file($file, "+$controller\n");
 }
 
-# Others can have set limits since then, which they would lose.
+# Returns true if limits were set meanwhile. Disabling the controller would remove them.
 sub is_limited
 {
 	my ($dir, $controller) = @_;
-	# "max" is a number of 19 digits where the kernel has rounded it.
+	# If the kernel has rounded the maximum, it prints a 19-digit number instead of "max".
 	return grep({ read_file($_) !~ /^(?:max|\d{19})$/ } glob "$dir/*/$controller.*{max,high}") || grep { lists($_, $controller) } glob "$dir/*/cgroup.subtree_control";
 }
 
@@ -331,7 +336,7 @@ sub make_group
 	return;
 }
 
-# Makes a cgroup and its parents. The answer is the version of its controller and its directory.
+# Creates a cgroup and its parents. Returns the version of the controller and the directory.
 sub group
 {
 	my ($controller, $name) = @_;
@@ -339,7 +344,7 @@ sub group
 	my $dir = $found->{top};
 	for my $level (split m{/}, $name)
 	{
-		die "no name of a cgroup: $name\n" if $level =~ /^\.{0,2}$/;
+		die "not a valid cgroup name: $name\n" if $level =~ /^\.{0,2}$/;
 		enable($dir, $controller) if $found->{version} == 2;
 		$dir .= "/$level";
 		make_group($dir);
@@ -347,7 +352,7 @@ sub group
 	return "$found->{version} $dir";
 }
 
-# Moves the client, so that its servers start in that cgroup.
+# Moves the client to a cgroup, so that its servers start there.
 sub enter
 {
 	my ($controller, $name) = @_;
@@ -378,7 +383,7 @@ sub mount
 	return $dir;
 }
 
-# Some file systems have no swap files: overlayfs, btrfs, those in memory.
+# Adds swap. Some file systems do not support swap files: overlayfs, btrfs, and those in memory.
 sub swap
 {
 	my ($mb) = @_;
@@ -388,7 +393,7 @@ sub swap
 		!-e $file || unlink $file or die "$!\n";
 	});
 	sysopen my $fh, $file, O_WRONLY | O_CREAT | O_EXCL, 0600 or die "$file: $!\n";
-	# A swap file has no holes.
+	# A swap file must not have holes.
 	my $zeros = "\0" x (1 << 20);
 	for (1 .. $mb) { (syswrite($fh, $zeros) // 0) == 1 << 20 or die "$file: $!\n" }
 	close $fh;
@@ -398,30 +403,30 @@ sub swap
 
 # Commands
 
-# Dies with the output of a command that fails.
+# Runs a command. Dies with its output if it fails.
 sub run
 {
 	open my $out, '-|', 'sh', '-c', 'exec "$@" </dev/null 2>&1', 'sh', @_ or die "sh: $!\n";
 	my $text = do { local $/; <$out> };
-	close $out or die "it fails: @_: $text\n";
+	close $out or die "command failed: @_: $text\n";
 	return;
 }
 
-# Runs a line of a remedy as root. The files that it changes follow a redirection or "sed -i", or
-# "sysctl -w" names them.
+# Runs a line of a remedy as root. Finds the changed files after redirections, "sed -i" and
+# "sysctl -w".
 sub type
 {
 	my ($line) = @_;
 	my $word = qr/(?:'[^']*'|\\.|[^\s'\\()<>&;|])+/;
 	my @files = map { s/'([^']*)'|\\(.)/$1 \/\/ $2/ger } $line =~ /(?:>|sed -i $word) *($word)/g;
 	push @files, map { '/proc/sys/' . tr{.}{/}r } $line =~ /\bsysctl -w ([\w.]+)=/g;
-	die "cannot tell what this changes: $line\n" unless @files;
+	die "unknown which files this changes: $line\n" unless @files;
 	remember($_) for @files;
 	return run('sh', '-c', $line);
 }
 
-# Starts a command in the directory of a file that gets its output. Both are in the workspace, so
-# that the command ends with it. The answer is its process.
+# Starts a command that writes its output to `file`, in the directory of that file. The directory is
+# in the workspace, so the command is ended with the workspace. Returns the PID.
 sub start
 {
 	my ($file, @command) = @_;
@@ -440,13 +445,14 @@ sub start
 
 # Processes
 
-# Programs of the workspace, and those that work in it.
+# Returns true if the program or the working directory of the process is in the workspace.
 sub is_ours { my ($pid) = @_; return grep { index((readlink("/proc/$pid/$_") // '') . '/', "$workspace/") == 0 } qw(exe cwd) }
 
-sub must_be_ours { my ($pid) = @_; is_ours($pid) or die "process $pid is not of the workspace\n"; return }
+sub must_be_ours { my ($pid) = @_; is_ours($pid) or die "process $pid does not belong to the workspace\n"; return }
 
-# SIGQUIT lets a server remove its System V segment. A frozen process does not end. A process that
-# is just starting cannot be seen: looks until it has seen none twice.
+# Ends all processes of the workspace. SIGQUIT lets a server remove its System V segment. Frozen
+# processes are thawed, because they do not end otherwise. A process that is just starting might not
+# be visible yet, so the search must find no process twice.
 sub end_processes
 {
 	my ($signal, $seen_none, @pids) = ('QUIT', 0);
@@ -462,9 +468,9 @@ sub end_processes
 	return;
 }
 
-# A postmaster that was killed leaves a System V segment behind. It would stay until the next boot,
-# and a single page of it can prevent a 1 GB page. Removes segments of the user that were made since
-# the start of this program, and whose creator is gone.
+# Removes segments of the user that were created after the start of this program and whose creator
+# has ended. A killed postmaster leaves a System V segment behind, which would remain until a
+# reboot. A single page of it can prevent the allocation of a 1 GB page.
 sub remove_segments
 {
 	return unless $user;
@@ -478,7 +484,8 @@ sub remove_segments
 	return;
 }
 
-# Does not end before that process, whose children have changed the host themselves.
+# Delays the undo until that process has ended, because its children undo their own changes to the
+# host.
 sub await
 {
 	my ($pid) = @_;
@@ -487,7 +494,8 @@ sub await
 	return;
 }
 
-# The time of its start, which another process with its number does not have. Zombies do not run.
+# Returns the start time of the process, which identifies it if its PID is reused. Returns undef for
+# zombies.
 sub is_running
 {
 	my ($pid) = @_;
@@ -495,7 +503,7 @@ sub is_running
 	return ($state // 'Z') ne 'Z' ? $start : undef;
 }
 
-# Moves private memory of a process to swap (process_madvise(2), Linux 5.10).
+# Moves the private memory of a process to swap (process_madvise(2), Linux 5.10).
 sub page_out
 {
 	my ($pid) = @_;

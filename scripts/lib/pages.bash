@@ -1,11 +1,11 @@
-# The host's pools of huge pages, mostly that of the default size.
+# Functions for the host's pools of huge pages, mostly for the default size.
 
-# Runs that change the pools of the host, or compare figures of the whole host, take turns. The
-# directory is root's own, so nobody else can hold the lock.
+# Only one run at a time can change the pools of the host or compare numbers of the whole host. The
+# directory belongs to root, so other users cannot hold the lock.
 # shellcheck disable=SC2034 # the scripts use it
 host_lock=/run/pg_hugeinfo/lock
 
-# scripts/lib/host.pl makes the directory itself; other users of the lock need it.
+# Creates the directory for programs that use the lock without scripts/lib/host.pl.
 make_lock_directory() {
     [ -d "${host_lock%/*}" ] || mkdir -m 700 "${host_lock%/*}"
 }

@@ -1,4 +1,4 @@
-# Programs that only tests use: exporters, agents and a browser.
+# Installs programs that only tests use: exporters, agents and a browser.
 
 tools=$PWD/target/tools
 
@@ -8,7 +8,8 @@ check_tools() {
     monitoring)
         want python3 command -v python3
         want python3-yaml python3 -c 'import yaml'
-        # The servers' user has to be able to read the modules: the distribution's Python.
+        # Use the distribution's Python, because the user that runs servers must be able to read the
+        # modules.
         want python3-pip /usr/bin/python3 -m pip --version
         want_node
         want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
@@ -59,12 +60,12 @@ install_gnuplot() {
     fi
 }
 
-# Programs that are unpacked or compiled below target/tools instead of installed.
+# Unpacks or compiles programs below target/tools instead of installing them.
 unpack_tools() {
     case $wanted in
     monitoring)
         ! may_install || need_lists
-        # Installed, these packages would start a service now and at each boot.
+        # If installed, these packages would start a service now and at each boot.
         unpack_packages prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2 \
             zabbix-frontend-php zabbix-server-pgsql check-postgres
         npm_tools grafana monitoring/tests/grafana tsc
@@ -82,12 +83,13 @@ unpack_packages() { # PACKAGE…
     for package; do
         [ ! -d "$tools/$package" ] || continue
         if offered perl && ! offered "$package"; then
-            say "setup: apt has no $package here: its tests are skipped"
+            say "setup: apt does not have the package $package: its tests are skipped"
             continue
         fi
         say "unpacking $package below target/tools"
         mkdir -p "$tools"
-        # Renamed when complete, so that an interrupted run leaves no half of it.
+        # Rename the directory when complete, so that an interrupted run does not leave a partial
+        # one.
         directory=$(mktemp -d -p "$tools" new.XXXXXX)
         (cd "$directory" && apt-get download -qq "$package" 2>/dev/null && dpkg-deb --extract ./*.deb root) ||
             die "setup: could not download the package $package"

@@ -79,7 +79,7 @@ pub(crate) fn ask<'a>(
             errno,
         ))));
     }
-    // A library may write anything. The last line is PostgreSQL's.
+    // A preloaded library can write anything. PostgreSQL writes the last line.
     let readable = |bytes| escape::lines(OsStr::from_bytes(bytes));
     let text = readable(&output.out);
     if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {

@@ -30,17 +30,17 @@ use rustix::{
     },
 };
 
-/// How long to wait for a child that was killed. A child that waits for a disk or is in a frozen
-/// cgroup does not end: the next start reaps it.
+/// Maximum wait for a killed child to end. A child that waits for a disk or is in a frozen cgroup
+/// does not end within this time. The next call that starts a child reaps it.
 const BURIAL: Duration = Duration::from_millis(50);
 
 /// Exit status of a child that could not run its program.
 pub(crate) const NOT_RUN: i32 = 127;
 
 thread_local! {
-    /// Children that were killed and had not ended after [`BURIAL`]. They remain children of this
-    /// backend, so their PIDs are not reused. Without a destructor, which would be registered with
-    /// memory that might not be there.
+    /// Killed children that had not ended after [`BURIAL`]. They remain children of this backend,
+    /// so their PIDs are not reused. The value has no destructor, because registering one allocates
+    /// memory and can fail.
     static UNREAPED: ManuallyDrop<RefCell<Vec<Pid>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }

@@ -1,4 +1,4 @@
-//! What text of this database can hold.
+//! Converts text to the encoding of this database.
 
 use std::ffi::OsStr;
 
@@ -6,20 +6,20 @@ use hugeinfo::escape;
 use pgrx::pg_sys;
 use serde_json::Value;
 
-/// Whether text of this database can hold every character.
+/// True if the encoding of this database has every character.
 fn is_utf8_database() -> bool {
     // SAFETY: reads a variable of this backend.
     let encoding = unsafe { pg_sys::GetDatabaseEncoding() };
     u32::try_from(encoding) == Ok(pg_sys::pg_enc::PG_UTF8)
 }
 
-/// A name, or a text of one line, for a person: what would not be visible is escaped, and what the
-/// encoding of this database may lack.
+/// Prepares a name or any other single-line text for display. Escapes hidden characters, and
+/// characters that the encoding of this database might lack.
 pub(crate) fn shown(text: impl AsRef<OsStr>) -> String {
     in_encoding(escape::name(text))
 }
 
-/// A text of several lines. Names in it have been escaped already.
+/// Prepares multi-line text for display. Names in it are already escaped.
 pub(crate) fn shown_lines(text: impl AsRef<OsStr>) -> String {
     in_encoding(escape::lines(text))
 }
@@ -31,7 +31,7 @@ fn in_encoding(text: String) -> String {
     }
 }
 
-/// All texts in a value, through one of the functions above.
+/// Applies one of the functions above to every string in a JSON value.
 pub(crate) fn shown_in(value: &mut Value, shown: fn(String) -> String) {
     match value {
         Value::String(text) => *text = shown(std::mem::take(text)),

@@ -57,9 +57,9 @@ impl Text {
         }
     }
 
-    /// As a `boolean`. PostgreSQL raises its own error if it is invalid.
+    /// Converts the text to `boolean`. PostgreSQL raises its own error for invalid text.
     pub(crate) fn boolean(&self) -> bool {
-        // SAFETY: the argument that boolin takes, as pg_proc has it. It never returns NULL.
+        // SAFETY: pg_proc defines boolin with one cstring argument. It never returns NULL.
         unsafe { pgrx::direct_function_call(pg_sys::boolin, &[self.c_string()]) }.unwrap_or(true)
     }
 

@@ -103,7 +103,7 @@ COMMENT ON COLUMN hugeinfo_own_mappings.device IS
 COMMENT ON COLUMN hugeinfo_own_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_own_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
 COMMENT ON COLUMN hugeinfo_own_mappings.kind IS
 'Use of the mapping: main segment (found by an address in it, not by name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
@@ -167,7 +167,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.device IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Control and format characters are written as a backslash and three octal digits for each byte, a line feed as \012, and so are bytes that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.kind IS
 'Use of the mapping: main segment (found by an address in it, not by name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS

@@ -5,9 +5,10 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{error::Error, numbers::bigint_or_null, postgres::encoding::shown, views::answer};
 
-/// The lines of `/proc/meminfo`, in the kernel's order; no row if it is missing or may not be read.
+/// Returns the lines of `/proc/meminfo`, in kernel order. No rows if the file is missing or access
+/// is denied.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_meminfo() -> Result<

@@ -32,30 +32,31 @@ use crate::{
     views::answer,
 };
 
-/// A redacted page has no names, paths or addresses. The symbol is the one that the objects of
-/// 0.1.0 call, also for `hugeinfo_report()`.
+/// A redacted page has no names, paths or addresses. The SQL objects of 0.1.0 call this symbol,
+/// also for `hugeinfo_report()`.
 ///
-/// The three signatures have the reason that [`overloads`](super::overloads) has.
+/// For the reason for three signatures, see [`overloads`](super::overloads).
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
     report(|| redact)
 }
 
-/// Not redacted.
+/// Returns the page without redaction.
 #[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
 fn hugeinfo_report_whole() -> Result<String, ErrorReport> {
     report(|| false)
 }
 
-/// Errors: 22P02 for a text that is not a boolean.
+/// Errors: 22P02 if the text is not a valid boolean.
 #[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
 fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
     report(|| redact.boolean())
 }
 
-/// The data of `hugeinfo_checks`, read once, and the list of connections.
+/// Returns the page. It shows the data of `hugeinfo_checks`, read once, and the list of
+/// connections.
 ///
-/// Errors: as `hugeinfo_status`. What is missing or denied is said on the page.
+/// Errors: as for `hugeinfo_status`. The page lists sources that are missing or cannot be read.
 fn report(redact: impl FnOnce() -> bool) -> Result<String, ErrorReport> {
     answer(|| {
         let redact = redact();

@@ -15,12 +15,12 @@ use crate::{
     views::answer,
 };
 
-/// One row: whether huge pages back the main segment, whether a restart would get them, and what is
-/// wrong.
+/// Returns one row: whether huge pages back the main shared memory segment, whether a restart would
+/// get them, and the problem that was found, if any.
 ///
-/// Errors: 58030 if the kernel fails to list the server's processes or to read one of their files,
-/// 58000 if such a file has an unknown format. Any other source that cannot be read or parsed is
-/// not an error: columns are NULL and `status` says so.
+/// Errors: 58030 if listing the server's processes or reading one of their files fails, 58000 if
+/// such a file has an unknown format. Failures of other sources are not errors. Columns are then
+/// NULL, and `status` reports the failure.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_status() -> Result<

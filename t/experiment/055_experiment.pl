@@ -299,7 +299,7 @@ SKIP:
 		kill $signal => $run->{pid};
 		waitpid $run->{pid}, 0;
 		isnt($?, 0, "$signal: ends with an error");
-		# The lock is held until all is undone.
+		# The lock is held until all changes are undone.
 		is_deeply(host_at_rest(), $before, "$signal: the host is as before");
 		is(readlink("/proc/$server/exe"), undef, "$signal: the server has ended");
 		is_deeply([ glob "$data/*" ], [], "$signal: its directory is gone");

@@ -1,10 +1,10 @@
-# The Ansible role on a primary and its standby: it only reports unless told otherwise, stops where
-# the kernel gives too little, a server is not back, commits would wait, there is a failover, or the
-# runbook says what is not its own, and sets pages and restarts, the standby first. What it stopped
-# or took is given back when a step fails. Run again, it changes nothing. It runs no text that psql
-# printed.
+# Tests the Ansible role on a primary and its standby. By default, the role only reports. Otherwise
+# it sets pools and restarts servers, the standby first. The run ends if the kernel allocates too
+# few pages, a server does not come up, commits would wait, a failover happens, or the runbook has
+# an unknown step. If a step fails, the role restores pools and starts the server. Running the role
+# again is a no-op. The role never executes text from psql.
 #
-# What the role does as root goes through this test's guardian, so that the host is put back.
+# The role's root commands go through scripts/lib/host.pl, so that the host is restored.
 use strict;
 use warnings;
 
@@ -76,9 +76,9 @@ sub play
 	return ($run->result(0), \%recap, $out);
 }
 
-my $refused = qr/Nothing was done, because of steps that this role does not take:/;
+my $refused = qr/Nothing was done, because the runbook has steps that this role does not run:/;
 
-# Each host has these variables.
+# Adds these variables to each host.
 sub write_inventory
 {
 	my (%hosts) = @_;
@@ -96,7 +96,7 @@ sub write_inventory
 	return append_to_file("$dir/inventory.json", JSON::PP->new->encode($inventory));
 }
 
-# A psql that prints this answer of a primary.
+# Creates a fake psql that prints this answer of a primary.
 mkdir "$dir/fake" or die "$dir/fake: $!\n";
 sub fake_psql
 {
@@ -120,7 +120,7 @@ SH
 	return chmod 0755, "$dir/fake/psql";
 }
 
-# A row of hugeinfo_runbook, with a member "whole" that is harmless.
+# Returns a row of hugeinfo_runbook with a harmless member "whole".
 sub runbook_row
 {
 	my ($where, $command) = @_;
@@ -173,18 +173,18 @@ SKIP:
 	my $boot_line = "echo 'vm.nr_hugepages = $too_many'";
 	my $pool = "hugepages/hugepages-${kb}kB/nr_hugepages";
 	for (
-		[ 'a command and another text', qr/id > /, [ 'root shell', "id > $dir/owned" ] ],
+		[ 'an arbitrary command', qr/id > /, [ 'root shell', "id > $dir/owned" ] ],
 		[ 'a template', qr/lookup/, [ 'root shell', qq({{ lookup("pipe", "touch $dir/owned") }}) ] ],
 		[ 'a newline at the end', qr/nr_hugepages=1  \(/, [ 'root shell', "sysctl -w vm.nr_hugepages=1\n" ] ],
 		[ 'digits that are not ASCII', qr/nr_hugepages=\S+ \(/, [ 'root shell', "sysctl -w vm.nr_hugepages=\x{0663}" ] ],
 		[ 'a number of 5000 digits', qr/=999/, [ 'root shell', 'sysctl -w vm.nr_hugepages=' . '9' x 5000 ] ],
 		[ 'more pages than memory', $why, [ 'root shell', "sysctl -w vm.nr_hugepages=$too_many" ] ],
-		[ 'two pools for all memory', $why,
+		[ 'two pools that use all memory', $why,
 			[ 'root shell', "sysctl -w vm.nr_hugepages=$half" ],
 			[ 'root shell', "echo $half > /sys/devices/system/node/node0/$pool" ] ],
 		[ 'all memory at boot', $why, [ 'root shell', "(umask 022 && $boot_line >> /etc/sysctl.d/x.conf)" ] ],
 		[ 'a setting that runs a program', qr/archive_command/, [ 'SQL', q(ALTER SYSTEM SET archive_command = 'touch') ] ],
-		[ 'a command at the wrong place', qr/SQL: sysctl/, [ 'SQL', 'sysctl -w vm.nr_hugepages=1' ] ],
+		[ 'a command in the wrong place', qr/SQL: sysctl/, [ 'SQL', 'sysctl -w vm.nr_hugepages=1' ] ],
 		[ 'more than a restart', qr/restart PostgreSQL; id/, [ 'service', 'restart PostgreSQL; id' ] ])
 	{
 		my ($name, $shown, @steps) = @$_;
@@ -197,11 +197,11 @@ SKIP:
 	}
 
 	for (
-		[ 'no object', [] ],
-		[ 'a text as Boolean', { is_standby => 'no' } ],
-		[ 'a number as runbook', { runbook => 5 } ],
-		[ 'a number as command', { runbook => [ runbook_row('root shell', 5) ] } ],
-		[ 'a template as identifier', { system_identifier => qq({{ lookup("pipe", "touch $dir/owned") }}) } ])
+		[ 'an array instead of an object', [] ],
+		[ 'a string instead of a Boolean', { is_standby => 'no' } ],
+		[ 'a number instead of a runbook', { runbook => 5 } ],
+		[ 'a number instead of a command', { runbook => [ runbook_row('root shell', 5) ] } ],
+		[ 'a template instead of an identifier', { system_identifier => qq({{ lookup("pipe", "touch $dir/owned") }}) } ])
 	{
 		my ($name, $answer) = @$_;
 		if (ref $answer eq 'HASH') { fake_psql(%$answer) }
@@ -243,13 +243,13 @@ SKIP:
 	my ($exit, undef, $out) = play($name);
 	utf8::decode($out);
 	is($exit, 0, "$name: a report");
-	like($out, qr/warning \[2J: \Q$template\E  forged 31m/, "$name: the rest is shown");
-	like($out, qr/root shell: id \[2J  forged \(for a person\)/, "$name: also of a step");
-	unlike($out, qr/(?!\n)[\p{Cc}\p{Cf}]/, "$name: are not shown");
-	ok(!-e "$dir/owned", "$name: a template is a text");
+	like($out, qr/warning \[2J: \Q$template\E  forged 31m/, "$name: the other characters are printed");
+	like($out, qr/root shell: id \[2J  forged \(for a person\)/, "$name: removed from a step");
+	unlike($out, qr/(?!\n)[\p{Cc}\p{Cf}]/, "$name: are not printed");
+	ok(!-e "$dir/owned", "$name: a template is not evaluated");
 
-	# A module that runs as the user of psql can be made to return variables of this role.
-	$name = 'who becomes whom';
+	# The user of psql could make a module that runs as this user return variables of this role.
+	$name = 'users of modules and psql';
 	fake_psql();
 	append_to_file("$dir/fake/sudo", <<"SH");
 #!/bin/sh
@@ -275,7 +275,7 @@ SH
 		($exit, undef, $out) = play($name);
 	}
 	is($exit, 0, "$name: a report");
-	is(slurp_file("$dir/became"), "root\npsql\n", "$name: root alone, whose module starts psql");
+	is(slurp_file("$dir/became"), "root\npsql\n", "$name: a module of root starts psql");
 }
 
 SKIP:
@@ -338,7 +338,7 @@ SKIP:
 		($exit, $recap, $out) = play('too few', @change);
 		isnt($exit, 0, 'too few pages: an error');
 		my ($asked) = "@typed" =~ /nr_hugepages=(\d+)/;
-		like($out, qr/The kernel gave @{[ $asked - 1 ]} of $asked huge pages/, 'too few pages: said with the figures');
+		like($out, qr/The kernel allocated @{[ $asked - 1 ]} of $asked huge pages/, 'too few pages: the message has the numbers');
 		is_deeply([ grep { !/sysctl -w|compact/ } @typed ], [], 'too few pages: nothing more is typed');
 		$is_untouched->('too few pages');
 		like($out, qr/the pools were put back/, 'too few pages: none is kept');
@@ -371,7 +371,7 @@ SKIP:
 		$on_both->($evil->($command));
 		($exit, $recap, $out) = play('evil', @change, '-e', 'hugeinfo_schema=evil');
 		isnt($exit, 0, 'a command that is none of the runbook: an error');
-		like($out, qr/$refused .*touch/, 'a command that is none of the runbook: shown');
+		like($out, qr/$refused .*touch/, 'a command that is not in the runbook: printed');
 		is_deeply(\@typed, [], 'a command that is none of the runbook: not typed');
 		$no_evil->(@both_views);
 	}
@@ -390,7 +390,7 @@ SKIP:
 		is_deeply(\@typed, [], "$name: not obeyed");
 		$no_evil->(@members);
 	}
-	# A superuser's function answers for PostgreSQL's own.
+	# A function of a superuser replaces a built-in function.
 	{
 		my $name = 'a function of a superuser';
 		my $row = JSON::PP->new->canonical->encode([ runbook_row('root shell', "id > $dir/owned") ]);
@@ -407,12 +407,12 @@ SQL
 		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
 		$on_both->("DROP AGGREGATE pg_catalog.json_agg($_); DROP FUNCTION pg_catalog.hostile(json, $_)") for @arguments;
 	}
-	# All pools of the host count.
+	# The memory limit applies to all pools of the host together.
   SKIP:
 	{
-		my $name = 'a pool beside a pool of another size';
+		my $name = 'pools of two page sizes';
 		my ($other) = grep { $_ != $kb } page_sizes_kb();
-		cannot("$name: one page size only") unless $other;
+		cannot("$name: the kernel has only one page size") unless $other;
 		my ($memory_kb) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB$/m;
 		my $limit = int($memory_kb * 9 / 10);
 		my $pages = int($limit / $other);
@@ -582,7 +582,7 @@ SH
 		local $type = sub { my ($line) = @_; $standby->promote unless $promoted++; return type_in($line) };
 		($exit, $recap, $out) = play($name, @change);
 		isnt($exit, 0, "$name: an error");
-		like($out, qr/This server was a standby, and now is a\s+primary\. Nothing more is done/, "$name: said");
+		like($out, qr/This server was a standby and is now a\s+primary\. The run stops here/, "$name: said");
 		is_deeply([ started() ], \@as_it_was, "$name: no server was restarted");
 		is(pool($kb)->{total}, 0, "$name: the pool is as it was");
 	}

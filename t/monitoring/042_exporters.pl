@@ -26,8 +26,8 @@ my @findings = grep { $_->{collector} eq 'findings' } queries();
 # All that SQL says now.
 sub all_samples { my ($session, @asked) = @_; return { map { %{ samples_of($session, $_) } } @asked } }
 
-# Each series lies between what SQL says before and after. Memory and faults change all the time, so
-# all of them have to fit once.
+# Checks that each series lies between the SQL results before and after. Memory and faults change
+# all the time, so each series has to fit only once.
 sub compare_samples
 {
 	my ($session, $scrape, $name, @asked) = @_;

@@ -82,7 +82,7 @@ sub compare_perfdata
 	is_deeply(\%shown, $status, "$name: perfdata");
   SKIP:
 	{
-		cannot("$name: perfdata as others read it: there is no Monitoring::Plugin: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
+		cannot("$name: perfdata as other programs read it: Monitoring::Plugin is not installed: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
 		my @read = Monitoring::Plugin::Performance->parse_perfstring($answer->{perfdata});
 		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata as Monitoring::Plugin reads it");
 		is_deeply([ map { $_->label } grep { $_->uom eq 'B' } @read ], ['segment_bytes'], "$name: its units");
@@ -180,7 +180,8 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'th
 	answers(run_plugin(@monitor), 3, qr/no psql/, 'no psql');
 }
 
-# Whatever psql says or a name has, what cannot be asked is one line without control characters.
+# If the server cannot be queried, the output is one line without control characters, whatever psql
+# prints and whatever the names contain.
 {
 	my $odd = "x\e[2J\r\nHUGEPAGES OK - forged | x 1 \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8";
 	my $is_one_line = sub {
@@ -194,14 +195,14 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'th
 	};
 	my $identifier = $odd =~ s/"/""/gr;
 	$node->safe_psql('postgres', qq(CREATE DATABASE "$identifier"; CREATE ROLE "$identifier" LOGIN));
-	$is_one_line->('an odd database', 3, @monitor, '-d', $odd);
-	$is_one_line->('an odd role', 3, @monitor, '-U', $odd);
+	$is_one_line->('a database name with control characters', 3, @monitor, '-d', $odd);
+	$is_one_line->('a role name with control characters', 3, @monitor, '-U', $odd);
 	$is_one_line->('no such database', 2, @monitor, '-d', "$odd-");
 	$is_one_line->('no such host', 2, '-H', "/$odd");
-	$is_one_line->('an odd check', 3, @monitor, '-c', $odd);
-	$is_one_line->('an odd check that is ignored', 3, @monitor, '-i', $odd);
-	$is_one_line->('an odd option', 3, $odd, 'x');
-	$is_one_line->('an odd timeout', 3, '-t', $odd);
+	$is_one_line->('a check name with control characters', 3, @monitor, '-c', $odd);
+	$is_one_line->('an ignored check name with control characters', 3, @monitor, '-i', $odd);
+	$is_one_line->('an option with control characters', 3, $odd, 'x');
+	$is_one_line->('a timeout with control characters', 3, '-t', $odd);
 	$node->safe_psql('postgres', qq(DROP DATABASE "$identifier"; DROP ROLE "$identifier"));
 
 	my $fake = PostgreSQL::Test::Utils::tempdir();

@@ -182,7 +182,7 @@ SKIP:
 	my $name = 'in a browser';
 	needs_tools($name, qw(chromium node));
 	my $tools = source('target/tools/report');
-	cannot("$name: there is no $tools/node_modules: see scripts/setup") unless -d "$tools/node_modules";
+	cannot("$name: $tools/node_modules is missing: see scripts/setup") unless -d "$tools/node_modules";
 	ok(scalar keys %fixtures, "$name: there are pages of other machines");
 	local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
 	local $ENV{TMPDIR} = $ENV{HOME};

@@ -1,23 +1,23 @@
-//! Escapes for text that others wrote, so that it hides nothing from the person who reads it.
+//! Escapes untrusted text, so that hidden characters cannot mislead the person who reads it.
 //!
-//! Names of files, control groups and processes can hold anything but NUL. A terminal obeys the
-//! control characters in them, and bidirectional controls change the order of the text around
-//! them. Each byte of such a character, and each byte that is not UTF-8, becomes a backslash and
-//! three octal digits, as the kernel writes a line feed in `/proc/PID/maps`.
+//! Names of files, cgroups and processes can contain any byte except NUL. A terminal interprets
+//! control characters in them, and bidirectional controls change the order of the surrounding text.
+//! Each byte of such a character, and each byte that is not valid UTF-8, becomes a backslash and
+//! three octal digits. The kernel writes a line feed in `/proc/PID/maps` in the same way.
 
 use std::{ffi::OsStr, fmt::Write, os::unix::ffi::OsStrExt};
 
-/// Escapes a name, or a text of one line.
+/// Escapes a name or any other single-line text.
 pub fn name(name: impl AsRef<OsStr>) -> String {
     escaped(name.as_ref().as_bytes(), &[])
 }
 
-/// Escapes a text of several lines, of which the line feeds and tabs stay.
+/// Escapes multi-line text. Line feeds and tabs are kept.
 pub fn lines(text: impl AsRef<OsStr>) -> String {
     escaped(text.as_ref().as_bytes(), &['\n', '\t'])
 }
 
-/// Escapes all characters beyond ASCII, for an encoding that might lack them.
+/// Escapes all non-ASCII characters, for encodings that might lack them.
 pub fn ascii(text: &str) -> String {
     let mut ascii = String::with_capacity(text.len());
     for character in text.chars() {
@@ -30,7 +30,7 @@ pub fn ascii(text: &str) -> String {
     ascii
 }
 
-/// Cuts a text to this many characters; an ellipsis stands for the rest.
+/// Truncates a text to `longest` characters. An ellipsis replaces the rest.
 pub fn shortened(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}\u{2026}", &text[..end]),
@@ -44,7 +44,7 @@ fn escaped(bytes: &[u8], kept: &[char]) -> String {
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             marks = if is_mark(character) { marks + 1 } else { 0 };
-            // No writing system puts more than two marks on one letter.
+            // Escape longer sequences: no writing system puts more than two marks on a letter.
             let is_pile = marks > 2 || marks > 0 && text.is_empty();
             if is_pile || is_hidden(character) && !kept.contains(&character) {
                 push_octal(&mut text, character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -63,8 +63,8 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Whether a character is a control or format character, has no width, separates lines, or is not
-/// assigned to anybody (private use, noncharacters).
+/// True for control and format characters, zero-width characters, line separators, private-use
+/// characters and noncharacters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -74,7 +74,7 @@ fn is_hidden(character: char) -> bool {
         || u32::from(character) & 0xfffe == 0xfffe
 }
 
-/// Whether a character is drawn onto the one before it.
+/// True if the character is a combining mark, which is drawn onto the preceding character.
 fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}'
         | '\u{610}'..='\u{61a}' | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}'
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_hide_nothing() {
+    fn names_have_no_hidden_characters() {
         for (bytes, expected) in [
             ("J\u{fc}rgen \u{4f60}".as_bytes(), "J\u{fc}rgen \u{4f60}"),
             (b"a b'c\"$(d)`e`\\f", "a b'c\"$(d)`e`\\f"),
@@ -121,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn encodings_get_ascii() {
+    fn ascii_escapes_other_characters() {
         assert_eq!(ascii("/\u{e4}\n"), "/\\303\\244\n");
     }
 
     #[test]
-    fn texts_are_cut_between_characters() {
+    fn texts_are_truncated_between_characters() {
         assert_eq!(shortened("ab\u{e4}d", 4), "ab\u{e4}d");
         assert_eq!(shortened("ab\u{e4}d", 3), "ab\u{e4}\u{2026}");
     }

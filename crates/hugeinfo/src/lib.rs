@@ -1,10 +1,10 @@
-//! What Linux reports about huge pages and shared memory of a process, and what follows.
+//! Reads Linux's report on huge pages and shared memory of a process, and derives advice from it.
 //!
-//! Data flows one way, and each module knows only those before it: [`linux`] reads the kernel's
-//! files and knows nothing of PostgreSQL, [`server`] is one server and its machine as facts,
-//! [`model`] says what will happen, [`advice`] what is wrong and what to type. The last two are
-//! pure, so that any machine can be a test fixture. [`escape`] and [`shell`] write names of others
-//! into texts and commands.
+//! Data flows one way, and each module depends only on those before it. [`linux`] reads kernel
+//! files and does not depend on PostgreSQL. [`server`] collects facts about one server and its
+//! machine. [`model`] predicts the effect of a step. [`advice`] finds problems and the commands
+//! that solve them. [`model`] and [`advice`] are pure, so that any machine can be a test fixture.
+//! [`escape`] and [`shell`] write untrusted names into texts and commands.
 //!
 //! ```no_run
 //! use hugeinfo::{

@@ -1,11 +1,11 @@
-//! Words of a POSIX shell. Every name that reaches a command is quoted here.
+//! Quotes words for a POSIX shell. Every name in a command passes through this module.
 
 use std::ffi::OsStr;
 
 use crate::escape;
 
-/// Quotes a word, where it has to be quoted. `None`: no command can show it safely, because it is
-/// not UTF-8 or a character in it would have to be escaped for a person.
+/// Quotes a word if necessary. Returns `None` if the word is not UTF-8, or if it contains a
+/// character that [`escape::name`] would escape, because a person could not check such a command.
 pub fn quoted(word: impl AsRef<OsStr>) -> Option<String> {
     let word = word.as_ref().to_str()?;
     if escape::name(word) != word {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_arrive_as_they_are() {
+    fn quoted_words_reach_the_program_unchanged() {
         for (word, expected) in [
             ("/sys/fs/cgroup/pg-1.slice", "/sys/fs/cgroup/pg-1.slice"),
             ("", "''"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_are_never_quoted() {
+    fn words_with_hidden_characters_are_rejected() {
         for word in [
             &b"a\nb"[..],
             b"a\x1b[2J",

@@ -1,10 +1,10 @@
-//! The six rules of advice, on random machines: what is typed cures, does no harm on the way,
-//! speaks with one voice, has nothing too much, is silent where all is well, and is as sure as the
-//! facts.
+//! Tests the six rules of advice on random machines. The commands of a remedy solve the problem,
+//! are harmless at every step, do not contradict each other, and contain no superfluous step. A
+//! healthy machine gets no advice. Advice is never more certain than the facts.
 //!
-//! `HUGEINFO_MACHINES` says how many machines (500), `HUGEINFO_SEED` which first. A machine
-//! that breaks a rule is printed as the code that makes it, with nothing in it that could be left
-//! out; it belongs into `KEPT`.
+//! `HUGEINFO_MACHINES` sets the number of machines (500), and `HUGEINFO_SEED` selects the first. If
+//! a machine breaks a rule, the test prints minimal code that creates the machine. Add that code to
+//! `KEPT`.
 
 #![allow(clippy::expect_used, clippy::too_many_lines)]
 

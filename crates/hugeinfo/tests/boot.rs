@@ -242,7 +242,7 @@ fn the_last_word_and_what_it_overrides() {
     assert_eq!(host.pool(GB).asked, 0, "tmpfiles.d is systemd's");
 }
 
-/// A file of exactly this size whose last line sets the pool.
+/// Returns the text of a file of exactly this size whose last line sets the pool.
 fn padded(bytes: usize, line: &str) -> String {
     format!("{}\n{line}\n", "#".repeat(bytes - line.len() - 2))
 }
@@ -255,7 +255,7 @@ fn doubts(pool: &PoolAtBoot) -> Vec<(&str, Doubtful)> {
 }
 
 #[test]
-fn files_beyond_the_limits_are_unknown() {
+fn files_above_the_limits_are_unknown() {
     const KB: usize = 1024;
     const SYSCTL: &str = "vm.nr_hugepages=7";
     const TMPFILES: &str = "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 7";
@@ -268,7 +268,7 @@ fn files_beyond_the_limits_are_unknown() {
             (false, format!("{line}\n").repeat(257)),
             (true, spaces(1000)),
             (false, spaces(1001)),
-            // Other lines may be long and many.
+            // Other lines can be long and numerous.
             (
                 true,
                 format!("{}{line}\n", "kernel.sysrq=1\n".repeat(10_000)),
@@ -288,7 +288,7 @@ fn files_beyond_the_limits_are_unknown() {
         }
     }
 
-    // Limits on all files together.
+    // Limits on the total of all files.
     let large = padded(256 * KB, SYSCTL);
     let many = format!("{SYSCTL}\n").repeat(100);
     for (text, last_read) in [(&large, "3"), (&many, "1")] {
@@ -304,7 +304,7 @@ fn files_beyond_the_limits_are_unknown() {
         );
     }
 
-    // A readable file after it settles the number.
+    // A readable file that is read later determines the number.
     let host = Host::with(&[
         ("etc/sysctl.d/a.conf", &padded(256 * KB + 1, SYSCTL)),
         (
@@ -315,13 +315,13 @@ fn files_beyond_the_limits_are_unknown() {
     let pool = host.pool(MB2);
     assert_eq!((pool.asked, doubts(&pool)), (8, Vec::new()));
 
-    // A directory of too many files.
+    // A directory with too many files.
     let host = Host::with(&[]);
     for number in 0..1025 {
         host.write(&format!("etc/sysctl.d/{number}.conf"), "");
     }
     let pool = host.pool(MB2);
-    // Of its pages, and of its surplus pages.
+    // One for the persistent pages and one for the surplus pages.
     assert_eq!(doubts(&pool), [("/etc/sysctl.d", Doubtful::Unread); 2]);
 }
 
@@ -337,9 +337,10 @@ fn nothing_to_be_had() {
     assert!(absent(&empty).ends_with("/proc/cmdline is missing"));
 }
 
-/// What nobody can read is unknown; what is no directory holds no files.
+/// A directory that cannot be read makes the number unknown. Anything else than a directory counts
+/// as empty.
 #[test]
-fn odd_directories_of_drop_ins() {
+fn unreadable_or_missing_drop_in_directories() {
     for kind in ["sysctl.d", "tmpfiles.d"] {
         for (target, is_unread) in [
             (Some(kind), true),
@@ -368,9 +369,9 @@ fn odd_directories_of_drop_ins() {
     assert_eq!(host.pool(MB2).asked, 9);
 }
 
-/// sysctl reads files of any name; commands are given for those alone that a person can read.
+/// sysctl reads files with any name, but remedies edit only files whose names can be quoted.
 #[test]
-fn odd_names_of_drop_ins() {
+fn drop_ins_with_unprintable_names() {
     let names: [(&[u8], &str); 5] = [
         (b"z\xff.conf", r"z\377.conf"),
         (b"z\x1b[2J.conf", r"z\033[2J.conf"),
@@ -386,7 +387,7 @@ fn odd_names_of_drop_ins() {
         assert_eq!(source(&host.pool(MB2)), expected);
         assert_eq!(host.pool(MB2).asked, 5, "{shown}");
         assert_eq!(edit(&host, MB2), None, "{shown}");
-        // One that says nothing about huge pages is in nobody's way.
+        // A file without lines about huge pages does not prevent the edit.
         fs::write(&path, "kernel.sysrq = 0\n").expect("write");
         let instead = replace(
             "/etc/sysctl.d/x.conf",
@@ -395,7 +396,7 @@ fn odd_names_of_drop_ins() {
         );
         assert_eq!(edit(&host, MB2), instead, "{shown}");
     }
-    // An odd name that a link of another name leads to.
+    // A link with a printable name to a file with an unprintable one.
     let host = Host::with(&[("etc/sysctl.d/x.conf", "")]);
     let target = host
         .path("etc/x")
@@ -403,8 +404,8 @@ fn odd_names_of_drop_ins() {
     fs::write(target, "vm.nr_hugepages = 5\n").expect("write");
     let link = host.path("etc/sysctl.d/z.conf");
     symlink(OsStr::from_bytes(b"../\xff"), link).expect("a link");
-    let anew = append("/etc/sysctl.d/zz-hugepages.conf", "vm.nr_hugepages = 537");
-    assert_eq!(edit(&host, MB2), anew);
+    let expected = append("/etc/sysctl.d/zz-hugepages.conf", "vm.nr_hugepages = 537");
+    assert_eq!(edit(&host, MB2), expected);
 }
 
 /// Mounts as process 1 shows them, and as they are seen here.

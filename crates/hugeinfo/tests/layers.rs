@@ -133,7 +133,7 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// What all layers use: these know none of them.
+/// Modules that every layer can use. They do not depend on any layer.
 const SHARED: [&str; 2] = ["escape", "shell"];
 
 fn layer(module: &str) -> Option<usize> {

@@ -782,7 +782,7 @@ fn n10_the_file_that_is_read_last_counts_and_is_named() {
             });
         },
         Status::Unknown,
-        "/etc/sysctl.d/zz.conf may set another number, and cannot be read",
+        "/etc/sysctl.d/zz.conf might set another number, and cannot be read",
         None,
     );
 }
@@ -906,7 +906,7 @@ fn n10_gigantic_pages_by_tmpfiles_and_beside_cma() {
         Status::Warning,
         words,
         Some(
-            "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides",
+            "find the file that sets the pool at boot: a file that is read later, or that cannot be read, decides",
         ),
     );
 }

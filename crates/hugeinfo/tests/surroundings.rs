@@ -218,7 +218,7 @@ fn where_nothing_can_limit_there_is_no_limit() {
 }
 
 #[test]
-fn a_file_of_an_unknown_form_is_unknown_with_file_and_line() {
+fn malformed_file_makes_facts_absent_with_file_and_line() {
     let group = "sys/fs/cgroup/unified/hugeinfo-bomb/";
     let cases: [(&str, &[u8], usize); 12] = [
         (
@@ -257,7 +257,7 @@ fn a_file_of_an_unknown_form_is_unknown_with_file_and_line() {
         assert_ne!(bomb.status(), Status::Ok, "{file}");
         let facts = bomb.facts().expect("facts");
         if file.ends_with("maps") {
-            // Then the segment is looked for in this process, which has none here.
+            // The segment is then searched in this process, which has none here.
             assert!(facts.segment.is_err(), "{file}");
             continue;
         }
@@ -270,7 +270,7 @@ fn a_file_of_an_unknown_form_is_unknown_with_file_and_line() {
 }
 
 #[test]
-fn a_page_size_of_an_unknown_form_is_unknown() {
+fn malformed_page_size_makes_status_unknown() {
     for (file, from, to) in [
         (
             "proc/PM/smaps",
@@ -297,7 +297,7 @@ fn a_page_size_of_an_unknown_form_is_unknown() {
 }
 
 #[test]
-fn a_directory_in_place_of_a_file_is_unknown() {
+fn directory_in_place_of_a_file_makes_facts_absent() {
     let bomb = Bomb::new();
     let meminfo = bomb.path("proc/meminfo");
     fs::remove_file(&meminfo).expect("rm");
@@ -307,9 +307,9 @@ fn a_directory_in_place_of_a_file_is_unknown() {
     assert_eq!(why, Absence::Failed(is_directory));
 }
 
-/// Control groups have the names that somebody else gives them.
+/// Anyone who can create cgroups chooses their names.
 #[test]
-fn a_group_of_any_name_is_read() {
+fn cgroups_with_unusual_names_are_read() {
     for name in [
         &b"hugeinfo-bomb/x';touch PWNED;echo '"[..],
         b"hugeinfo-bomb/\xff",
@@ -325,7 +325,7 @@ fn a_group_of_any_name_is_read() {
     }
 }
 
-/// Why the fact of that file is absent.
+/// Returns the reason why the fact from this file is absent.
 #[track_caller]
 fn absent(facts: &Facts, file: &Path) -> Absence {
     let absent = [

@@ -7,7 +7,7 @@ use hugeinfo::escape;
 /// How many characters of a text are shown where there is room.
 pub(crate) const LONGEST: usize = 1500;
 
-/// The first `longest` characters of a text, with what it hides escaped.
+/// Truncates a text to `longest` characters and escapes hidden characters.
 pub(crate) fn shown(text: &str, longest: usize) -> String {
     escape::lines(escape::shortened(text, longest))
 }

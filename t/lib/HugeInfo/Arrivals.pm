@@ -1,5 +1,5 @@
-# What arrives at a tool, against what SQL says before and after: the figures of a host move all the
-# time, so each has to be seen once where it belongs.
+# Compares the numbers that a tool receives with SQL results before and after. The numbers of a host
+# change all the time, so each number must lie in this range once.
 package HugeInfo::Arrivals;
 
 use strict;

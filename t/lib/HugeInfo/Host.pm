@@ -1,9 +1,10 @@
-# The host as a test can change it. `use` this before anything of PostgreSQL:
+# Functions with which a test changes the host. `use` this before any module of PostgreSQL. At load
+# time, it does the following:
 #
-# - scripts/lib/host.pl is started. As root it changes pools and cgroups, and undoes that when the
-#   test has ended,
-# - this process then becomes an ordinary user for good, since servers do not run as root,
-# - PostgreSQL::Test is pointed to a new directory of that user.
+# - It starts scripts/lib/host.pl, which changes pools and cgroups as root, and undoes the changes
+#   when the test has ended.
+# - It permanently switches this process to an ordinary user, because servers do not run as root.
+# - It sets the directory of PostgreSQL::Test to a new directory of that user.
 package HugeInfo::Host;
 
 use strict;
@@ -66,32 +67,32 @@ sub import
 sub _start
 {
 	$owner = $$;
-	# Modules that are loaded lazily from now on have to be found by the ordinary user. The checkout
-	# can be closed to it, and for perl a directory of @INC that it cannot read is an error. All of
-	# our own modules have been loaded by now.
+	# From now on, the ordinary user must be able to find modules that are loaded lazily. That user
+	# might have no access to the checkout, and Perl raises an error for unreadable directories in
+	# @INC. All our own modules are already loaded.
 	my $lib = __FILE__ =~ s{/HugeInfo/Host\.pm$}{}r;
 	@INC = grep { $_ ne $lib } @INC;
 
 	my $user = HugeInfo::User::name();
 	die "no user \"$user\" to run servers as: set HUGEINFO_TEST_USER\n" unless defined getpwnam $user;
 
-	# Perl opens them close-on-exec: no server holds the pipe whose end shows that we have ended.
+	# Perl sets close-on-exec, so no server keeps the pipe open. host.pl sees its end when we end.
 	pipe(my $requests, $to) or die "pipe: $!\n";
 	pipe($from, my $answers) or die "pipe: $!\n";
 	$host = fork // die "fork: $!\n";
 	if (!$host)
 	{
-		# Root's own is often closed to everybody else.
+		# Other users often have no access to root's TMPDIR.
 		delete $ENV{TMPDIR} if $> == 0;
 		open STDIN, '<&', $requests or die "stdin: $!\n";
 		open STDOUT, '>&', $answers or die "stdout: $!\n";
-		# An ordinary user changes nothing of the host, and needs no lock.
+		# An ordinary user does not change the host, and needs no lock.
 		exec $^X, "$ROOT/scripts/lib/host.pl", $> == 0 ? $LOCK : '', $user or die "host.pl: $!\n";
 	}
 	close $requests;
 	close $answers;
 	$to->autoflush(1);
-	# It comes when the lock is ours.
+	# host.pl answers after it has acquired the lock.
 	$dir = _answer();
 	$cannot_change = $> == 0 ? _in_use() : 'only root can change the pools and cgroups of the host';
 
@@ -102,8 +103,8 @@ sub _start
 	return;
 }
 
-# Pages that somebody else holds are not for tests; nor are idle ones, which a server that is down
-# can need.
+# Returns true if other programs use huge pages, or if a stopped server might need idle ones. Tests
+# must not use these pages.
 sub _in_use
 {
 	my @sizes = HugeInfo::Kernel::page_sizes_kb() or return 'this kernel has no huge pages';
@@ -126,7 +127,7 @@ sub _answer
 	return $text;
 }
 
-# A verb of scripts/lib/host.pl and its words.
+# Sends a verb and its words to scripts/lib/host.pl.
 sub _host
 {
 	my (@words) = @_;
@@ -138,10 +139,11 @@ sub _host
 
 sub _pool { my ($kb) = @_; return "/sys/kernel/mm/hugepages/hugepages-${kb}kB" }
 
-# Exactly this many persistent pages of that size; dies if the kernel does not allocate them.
+# Sets the pool to exactly this number of persistent pages. Dies if the kernel does not allocate
+# them.
 sub set_pool { my ($kb, $pages) = @_; return _host('pool', _pool($kb), $pages) }
 
-# Gigantic pages cannot be overcommitted: the kernel refuses even to write the 0 that is there.
+# Does not write the current value, because the kernel rejects every write for gigantic pages.
 sub set_overcommit
 {
 	my ($kb, $pages) = @_;
@@ -165,11 +167,11 @@ sub pools_of_one_size
 	return;
 }
 
-# By controller and name: the version of the controller, and the directory.
+# The version of the controller and the directory, by controller and name.
 my %groups;
 
-# A cgroup of the controller hugetlb, memory or freezer; returns the version of the controller and
-# the directory.
+# Creates a cgroup of the controller hugetlb, memory or freezer. Returns the version of the
+# controller and the directory.
 sub make_group
 {
 	my ($name, $controller) = @_;
@@ -179,7 +181,8 @@ sub make_group
 	return @group;
 }
 
-# The version of a cgroup and the beginning of the names of its files. Its parents are made with it.
+# Returns the version of a cgroup and the prefix of its file names. Creates the cgroup and its
+# parents if necessary.
 sub _group
 {
 	my ($controller, $name) = @_;
@@ -187,20 +190,21 @@ sub _group
 	return ($version, "$dir/$controller");
 }
 
-# kind: fault or reservation; bytes: a number or max
+# Limits a cgroup. kind: fault or reservation; bytes: a number or max.
 sub limit_group
 {
 	my ($name, $kind, $kb, $bytes) = @_;
 	my ($version, $prefix) = _group('hugetlb', $name);
-	# As the kernel names its files: 2048 is 2MB.
+	# Use the size format of the kernel's file names, such as 2MB for 2048.
 	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'GB' : $kb >= 1 << 10 ? ($kb >> 10) . 'MB' : "${kb}KB";
 	$prefix .= ".$size" . ($kind eq 'reservation' ? '.rsvd' : '');
 	return _host('set', "$prefix.max", $bytes) if $version == 2;
 	return _host('set', "$prefix.limit_in_bytes", $bytes eq 'max' ? -1 : $bytes);
 }
 
-# With next to no way out to swap. A limit on both that is not higher would be hit first, and Linux
-# 6.18 does not count that.
+# Limits the memory of a cgroup with almost no swap. In version 1, the limit on memory and swap must
+# be higher than the limit on memory. Otherwise it would be hit first, and Linux 6.18 does not count
+# that.
 sub limit_memory
 {
 	my ($name, $bytes) = @_;
@@ -211,7 +215,7 @@ sub limit_memory
 	return;
 }
 
-# Runs code with this process, and so all that it starts, in a group.
+# Runs code while this process, and therefore every process that it starts, is in a cgroup.
 sub in_group
 {
 	my ($name, $code, $controller) = @_;
@@ -224,8 +228,8 @@ sub in_group
 	return;
 }
 
-# Processes of this test's servers, in a group of the freezer of version 1: a frozen process does
-# not die there, whatever signal it gets.
+# Freezes processes of this test's servers with the version 1 freezer. A process that is frozen in
+# this way survives every signal.
 sub freeze
 {
 	my ($name, @pids) = @_;
@@ -243,7 +247,8 @@ sub thaw { my ($name) = @_; my (undef, $prefix) = _group('freezer', $name); retu
 # what: enabled, defrag or shmem_enabled
 sub set_thp { my ($what, $mode) = @_; return _host('set', "/sys/kernel/mm/transparent_hugepage/$what", $mode) }
 
-# Overcommit mode 2, with a limit in percent of RAM. A low one would leave the host without memory.
+# Sets overcommit mode 2, with a limit in percent of RAM. Rejects low limits, with which the host
+# would run out of memory.
 sub set_strict_overcommit
 {
 	my ($ratio) = @_;
@@ -254,15 +259,15 @@ sub set_strict_overcommit
 	return _host('set', "$VM/overcommit_memory", 2);
 }
 
-# The kernel sets one to 0 when the other is written.
+# Remembers the setting that is not 0, because the kernel sets one to 0 when the other is written.
 sub _remember_commit_limit
 {
 	my ($file) = grep { _read($_) } map { "$VM/overcommit_$_" } qw(kbytes ratio);
 	return $file && _host('remember', $file);
 }
 
-# A file of sysctl.d, the last of its kind, that sets the pool in this many equal lines; undef for
-# no file. Lines that were typed go, too.
+# Creates the last file in sysctl.d, which sets the pool with this number of identical lines. undef
+# removes the file, and undoes changes by commands of remedies.
 sub set_boot_pages
 {
 	my ($pages, $lines) = @_;
@@ -285,8 +290,8 @@ sub page_out { my ($pid) = @_; return _host('page_out', $pid) }
 
 sub set_oom_score_adj { my ($pid, $value) = @_; return _host('set', "/proc/$pid/oom_score_adj", $value) }
 
-# Starts the server of a data directory in a mount namespace where /proc hides the processes of
-# other users.
+# Starts the server of a data directory in a mount namespace in which /proc hides processes of other
+# users.
 sub start_hidden
 {
 	my ($data, $log) = @_;
@@ -295,11 +300,11 @@ sub start_hidden
 		'setpriv', "--reuid=$uid", "--regid=$gid", qw(--init-groups --inh-caps=-all postgres -D), $data);
 }
 
-# Runs a line of a remedy as root, and undoes it at the end.
+# Runs a line of a remedy as root. The changes are undone at the end.
 sub type_in { my ($line) = @_; return _host('type', $line) }
 
-# Starts random walks as root in the directory "walks" of this test. They write to a FIFO "tap" that
-# is there. See crates/walks.
+# Starts model fuzzing as root in the directory "walks" of this test. It writes to the FIFO "tap" in
+# that directory. See crates/walks.
 sub start_walks
 {
 	my (@words) = @_;
@@ -308,7 +313,7 @@ sub start_walks
 		_host('remember', _pool($kb) . "/nr_$_") for qw(hugepages overcommit_hugepages);
 	}
 	_remember_commit_limit();
-	# Parents first.
+	# Create parents first.
 	my @groups = map { [ make_group($_) ] } qw(walks walks/inner walks/inner/leaf walks/side);
 	my $version = $groups[0][0];
 	my $pid = _host('start', "$dir/walks/tap", "$ROOT/target/release/walks", "version=$version",

@@ -189,11 +189,11 @@ sub text_of
 	  : defined $data ? "<$data>" : 'undef';
 }
 
-# Seconds after which a wait has failed: PostgreSQL::Test::Utils has the same, and cannot be loaded
-# by tests that stay root.
+# Seconds after which a wait fails. PostgreSQL::Test::Utils has the same default, but tests that
+# stay root cannot load it.
 my $TIMEOUT = $ENV{PG_TEST_TIMEOUT_DEFAULT} || 180;
 
-# Polls until the code returns something true, which this returns. Returns 0 after the timeout.
+# Polls until the code returns a true value, and returns that value. Returns 0 after the timeout.
 sub until_true
 {
 	my ($code) = @_;
@@ -209,11 +209,12 @@ sub until_true
 	}
 }
 
-# Compares SQL with the kernel while nothing changes: reads the kernel before and after, and tries
-# again until both reads and SQL agree. Any program that starts on this host changes some figures
-# for a moment, such as the shares of the C library. Returns the last attempt if they never agree.
+# Compares SQL results with the kernel while nothing changes. Reads the kernel before and after the
+# query, and repeats until both reads and the result agree. Repetition is necessary because any
+# program that starts on this host changes some numbers for a moment, such as the shared memory of
+# the C library. Returns the last attempt if they never agree.
 #
-# `shape` brings rows and the kernel's figures into forms that can be compared.
+# `shape` converts rows and the kernel's numbers to comparable values.
 sub settled
 {
 	my ($sql, $kernel, $shape) = @_;
@@ -226,13 +227,14 @@ sub settled
 		($seen, $expected) = $shape->(\@rows, \@after);
 		return text_of($seen) eq text_of($expected);
 	});
-	die "the kernel's figures never stood still\n" unless defined $expected;
+	die "the kernel's numbers never stopped changing\n" unless defined $expected;
 	return ($seen, $expected, @rows);
 }
 
-# Compares figures that other processes change at any time: each has to lie between two reads of the
-# kernel at least once. `read` and `see` return hashes by name. `slack` is what a query itself can
-# add to a figure for a moment, by name. Returns a line for each figure that never fits.
+# Compares numbers that other processes can change at any time. Each number must lie between two
+# reads of the kernel at least once. `read` and `see` return hashes by name. `slack` is the maximum
+# that the query itself adds to a number for a moment, by name. Returns a line for each number that
+# never fits.
 sub misfits
 {
 	my ($read, $see, %slack) = @_;

@@ -18,7 +18,7 @@ use PostgreSQL::Test::Utils;
 our @EXPORT = qw(new_server configure with_little_room why_no_mounts restarts status_of observe starts required_pages compare_pools compare_segment
   compare_status);
 
-# Without what the server does by itself after a time.
+# Settings without background activity such as autovacuum and timed checkpoints.
 my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off', checkpoint_timeout => '1d');
 
 # A running server with the extension. Settings as for postgresql.conf.
@@ -112,7 +112,7 @@ sub status_of
 sub observe
 {
 	my ($node) = @_;
-	# other servers on small pages are part of what is recommended, and come and go
+	# The recommendation includes other servers on small pages, which start and stop at any time.
 	my $others = sub { return default_page_kb() ? small_neighbours(default_page_kb(), $node->{_pid}) : 0 };
 	return until_true(sub {
 		my ($before, $others_before) = (pools(), $others->());
@@ -121,7 +121,7 @@ sub observe
 		my ($after, $others_after) = (pools(), $others->());
 		return text_of([ $before, $others_before ]) eq text_of([ $after, $others_after ])
 		  && { status => $status, pools => \%pools, kernel => $after, small_neighbours => $others_after };
-	}) || die "the pools of this host never stood still\n";
+	}) || die "the pools of this host never stopped changing\n";
 }
 
 # Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes,

@@ -61,16 +61,16 @@ sub ask
 	return $self;
 }
 
-# Waits until the code returns something true, while psql's output is read.
+# Waits until the code returns a true value, and reads psql's output meanwhile.
 sub wait_until
 {
 	my ($self, $code) = @_;
 	return HugeInfo::Processes::until_true(sub { $self->{run}->pump_nb if $self->{run}->pumpable; $code->() })
-	  || die "the open question never got there: $self->{error}\n";
+	  || die "the running query did not reach the expected state: $self->{error}\n";
 }
 
-# Waits until the open question waits for time or for a child, as another session sees it. Returns 0
-# if the question has been answered instead.
+# Waits until the running query waits for a timeout or for a child, as seen by another session.
+# Returns 0 if the query ends first.
 sub wait_until_waiting
 {
 	my ($self, $other) = @_;
@@ -80,8 +80,8 @@ sub wait_until_waiting
 	return $state eq 'waits';
 }
 
-# Cancels the open question as pg_cancel_backend and timeouts do: by a signal to the backend's
-# process group.
+# Cancels the running query in the same way as pg_cancel_backend and timeouts: with a signal to the
+# backend's process group.
 sub cancel
 {
 	my ($self) = @_;
@@ -138,7 +138,7 @@ sub rows
 	return @rows;
 }
 
-# SQLSTATE of the first error in what went to standard error, '' if there is none.
+# Returns the SQLSTATE of the first error in the text of standard error, or '' if there is none.
 sub state_in { my ($error) = @_; return $error =~ /^(?:ERROR|FATAL):\s+(\w{5}):/m ? $1 : '' }
 
 # SQLSTATE of the error that a question gets, '' if none; all of its text in the second value.
@@ -149,8 +149,8 @@ sub error_of
 	return (state_in($error), $error);
 }
 
-# The same under statement_timeout. Only the question is under it: the setting ends with the
-# transaction.
+# Like error_of, but with statement_timeout. The timeout applies only to this query, because the
+# setting ends with the transaction.
 sub error_after
 {
 	my ($self, $milliseconds, $sql) = @_;
@@ -169,16 +169,16 @@ sub notices
 	return ($out, [ $error =~ /^(\w+:\s+\w{5}: .*)$/mg ]);
 }
 
-# A statement that runs such a query again and again until something else ends it. A notice is sent
-# to the client before the first time.
+# Returns a statement that repeats the query until it is canceled. It sends a notice to the client
+# before it starts.
 sub endless
 {
 	my ($from) = @_;
 	return "DO \$\$ BEGIN RAISE NOTICE 'begun'; LOOP PERFORM * FROM $from; END LOOP; END \$\$";
 }
 
-# A cancel ends a question that would not end otherwise, and no descriptor stays open. `begun`
-# returns true once the question has come to the point of interest.
+# Tests that a cancel ends an endless query, and that no file descriptor stays open. `begun` returns
+# true once the query has reached the point of interest.
 sub is_cancelled
 {
 	my ($self, $question, $name, $begun) = @_;
@@ -193,7 +193,7 @@ sub is_cancelled
 		push @states, state_in($error);
 		push @files, join "\n", HugeInfo::Processes::open_files($self->pid);
 	}
-	is("@states", '57014 57014', "$name: a cancel ends it");
+	is("@states", '57014 57014', "$name: a cancel ends the query");
 	is($files[1], $files[0], "$name: no file stays open");
 	return;
 }

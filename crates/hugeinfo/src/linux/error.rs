@@ -35,15 +35,15 @@ pub enum Absence {
     NotMounted,
     /// It exists, but is not the file that the machine boots with.
     OfAnotherRoot,
-    /// The kernel failed to read it, with this error number.
+    /// Reading the file failed with this error number.
     Failed(i32),
-    /// It is larger than any such file can be.
+    /// The file is larger than any valid file of its kind.
     TooLarge,
-    /// The file does not have the form that the kernel documents.
+    /// The file does not have the format that the kernel documents.
     Malformed {
-        /// The line, from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What was expected there.
+        /// The expected contents.
         problem: &'static str,
     },
 }
@@ -84,7 +84,7 @@ pub enum ReadError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// It is larger than any such file can be.
+    /// The file is larger than any valid file of its kind.
     #[error("\"{}\" has more than {limit} bytes", escape::name(path))]
     TooLarge {
         /// The file that was read.
@@ -95,14 +95,14 @@ pub enum ReadError {
     /// Not enough memory for what was read.
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
-    /// The file does not have the form that the kernel documents.
+    /// The file does not have the format that the kernel documents.
     #[error("\"{}\", line {line}: {problem}", escape::name(path))]
     Malformed {
         /// The file that was read.
         path: PathBuf,
         /// Its line, from 1.
         line: usize,
-        /// What was expected there.
+        /// The expected contents.
         problem: &'static str,
     },
 }
@@ -119,9 +119,9 @@ pub enum ParseError {
     /// A line does not have the form that the kernel documents.
     #[error("line {line}: {problem}")]
     Malformed {
-        /// The line, from 1.
+        /// Line number, starting at 1.
         line: usize,
-        /// What was expected there.
+        /// The expected contents.
         problem: &'static str,
     },
 }
@@ -171,8 +171,8 @@ impl ReadError {
     }
 }
 
-/// Makes a fact of a source. One that could not be read or parsed is absent, for that reason, so
-/// that a single odd file does not refuse all answers.
+/// Turns failures to read or parse a source into an absent fact that records the reason. A single
+/// malformed file then does not fail the whole query.
 ///
 /// Errors: only out of memory.
 pub fn fact<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
@@ -193,7 +193,7 @@ pub fn fact<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadEr
     Ok(Err(Absent { path, why }))
 }
 
-/// Separates an absent source from a failure, for objects that only show this source.
+/// Separates an absent source from a failure, for objects that show only this source.
 pub fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -117,7 +117,7 @@ impl Root {
         }
     }
 
-    /// The names in a directory.
+    /// Returns the names in a directory.
     pub(crate) fn entries(&self, path: impl AsRef<Path>) -> Result<Vec<OsString>, ReadError> {
         let path = self.path(path);
         let failed = |error| ReadError::from_io(path.clone(), error);
@@ -128,7 +128,8 @@ impl Root {
         Ok(names)
     }
 
-    /// The names in a directory of the kernel's; those that are not UTF-8 are not its own.
+    /// Returns the names in a kernel directory. Names that are not UTF-8 are skipped, because the
+    /// kernel does not create such names itself.
     pub(crate) fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
         let names = self.entries(path)?.into_iter();
         try_collect(names.filter_map(|name| name.into_string().ok()).map(Ok))

@@ -125,7 +125,7 @@ pub struct MisreadLimit {
     pub page_bytes: u64,
     /// Its name.
     pub variable: String,
-    /// What it holds, escaped and shortened.
+    /// Value, escaped and truncated.
     pub value: String,
 }
 
@@ -224,9 +224,9 @@ impl LiesOn {
 }
 
 impl Facts {
-    /// Reads everything, with the page size of the running kernel.
+    /// Reads all facts, with the page size of the running kernel.
     ///
-    /// Errors: only out of memory. What cannot be read or parsed is absent.
+    /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
         let pools = fact(hugepages::read(root))?;
         let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();

@@ -69,8 +69,8 @@ impl FailedStart {
         refusal
     }
 
-    /// Everything but the hint, as one line. Of a file that it cannot use, the message alone says
-    /// only that it has errors.
+    /// Returns the message and the detail as one line, without the hint. For an invalid
+    /// configuration file, the message alone reports only that the file has errors.
     pub fn into_sentence(self) -> String {
         match self.detail.as_slice() {
             [] => escape::name(self.message),

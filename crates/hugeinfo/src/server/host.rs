@@ -57,9 +57,9 @@ impl Host {
         })
     }
 
-    /// Reads everything; name and page size are those of the running kernel, whatever the root.
+    /// Reads all facts. Name and page size come from the running kernel, whatever the root.
     ///
-    /// Errors: only out of memory. What cannot be read or parsed is absent.
+    /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let name = rustix::system::uname();
         let meminfo = fact(meminfo::read_with_usage(root))?;

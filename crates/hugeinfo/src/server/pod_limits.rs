@@ -15,7 +15,7 @@ use crate::{
     server::facts::{Facts, MisreadLimit},
 };
 
-/// More characters than any number of bytes has.
+/// Maximum number of characters shown, longer than any valid number of bytes.
 const LONGEST_SHOWN: usize = 40;
 
 impl Facts {
@@ -76,7 +76,7 @@ fn variable(page_bytes: u64) -> String {
     format!("PG_HUGEINFO_LIMIT_HUGEPAGES_{size}")
 }
 
-/// A quantity of Kubernetes is a signed number of 64 bits.
+/// Parses a number of bytes. Kubernetes quantities are signed 64-bit integers.
 fn bytes(value: &OsStr) -> Option<u64> {
     let bytes = parse_number(value.as_encoded_bytes().trim_ascii())?;
     i64::try_from(bytes).is_ok().then_some(bytes)

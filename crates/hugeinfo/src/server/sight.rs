@@ -22,7 +22,7 @@ pub enum Sight {
     Hidden,
 }
 
-/// Of this process.
+/// Reads which servers are hidden from this process.
 ///
 /// Errors: only out of memory.
 pub fn read(root: &Root) -> Result<Sight, ReadError> {

@@ -24,9 +24,9 @@ fn named(m: &mut crate::Scene, name: &[u8]) {
     group.directory = Path::new("/sys/fs/cgroup").join(OsStr::from_bytes(name));
 }
 
-/// Names that a person who types the command could not see as they are.
+/// A person could not check a command that contains such a name.
 #[test]
-fn hidden_characters_make_a_decision() {
+fn cgroup_names_with_hidden_characters_need_a_decision() {
     for (name, shown) in [
         (&b"x\n; touch PWNED"[..], r"x\012; touch PWNED"),
         (b"x\x1b[2J\ry", r"x\033[2J\015y"),
@@ -45,7 +45,7 @@ fn hidden_characters_make_a_decision() {
         };
         assert_eq!(place(step), Place::Decision);
         let by_hand = format!(
-            "write 1126170624 into /sys/fs/cgroup/{shown}/hugetlb.2MB.max by hand: no command can show this name"
+            "write 1126170624 into /sys/fs/cgroup/{shown}/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command"
         );
         assert_eq!(command(&machine, step), by_hand);
     }
@@ -105,21 +105,21 @@ table! { cgroup_fault_limit;
         Critical "allows 1074 MB of 2 MB pages, and 1174 MB are mapped"
         => "raise the limit on huge pages of the pod, or of whatever sets the limits of this container";
     "not a number of bytes" |m| { told(m, "1100Mi") }
-        Unknown "in the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi, and it is \"1100Mi\"";
-    "more than any quantity of Kubernetes" |m| { told(m, "18446744073707454464") }
-        Unknown "and it is \"18446744073707454464\"";
-    "the most that one can be" |m| { told(m, "9223372036852678656") } Ok;
+        Unknown "the server's environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi is not a number of bytes: \"1100Mi\"";
+    "larger than any Kubernetes quantity" |m| { told(m, "18446744073707454464") }
+        Unknown "is not a number of bytes: \"18446744073707454464\"";
+    "the largest valid Kubernetes quantity" |m| { told(m, "9223372036852678656") } Ok;
     "control characters" |m| { told(m, "1\u{1b}[2J\r\n\u{202e}") }
-        Unknown r#"and it is "1\033[2J\015\012\342\200\256""#;
-    "far too long" |m| { told(m, &"x".repeat(100_000)) }
-        Unknown r#"and it is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…""#;
-    "a name with quotes" |m| { named(m, b"x';touch PWNED;echo '") }
+        Unknown r#"is not a number of bytes: "1\033[2J\015\012\342\200\256""#;
+    "a value of 100,000 characters" |m| { told(m, &"x".repeat(100_000)) }
+        Unknown r#"is not a number of bytes: "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…""#;
+    "a cgroup name with quotes" |m| { named(m, b"x';touch PWNED;echo '") }
         Critical "control group /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB"
         => r"echo 1126170624 > '/sys/fs/cgroup/x'\'';touch PWNED;echo '\''/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
-    "a name that a shell would expand" |m| { named(m, b"$(touch PWNED)`touch PWNED`\\") }
+    "a cgroup name that a shell would expand" |m| { named(m, b"$(touch PWNED)`touch PWNED`\\") }
         Critical
         => r"echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\/hugetlb.2MB.max'; in Kubernetes raise the pod's limit on huge pages instead";
-    "a divisor has made it megabytes" |m| { told(m, "1100") } Unknown "and it is \"1100\"";
+    "a divisor has made it megabytes" |m| { told(m, "1100") } Unknown "is not a number of bytes: \"1100\"";
     "nothing in it" |m| { told(m, "") } Ok;
     "groups that may not be seen" |m| { m.facts.hugetlb = Err(crate::denied("/proc/4711/cgroup")) }
         Unknown "/proc/4711/cgroup may not be read";

@@ -12,10 +12,10 @@ table! { reboot;
     "nobody asks" |m| { m.file("etc/sysctl.d/hugepages.conf", None) }
         Warning "neither" "needed: 537"
         => "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/hugepages.conf)";
-    "a file that is read last, with a name that no command can show"
+    "the file that is read last has a name that cannot be quoted"
         |m| { m.file("etc/sysctl.d/zz\u{7f}.conf", "vm.nr_hugepages = 5\n") }
         Warning r"/etc/sysctl.d/zz\177.conf sets up 5 "
-        => r"find out what sets the pool at boot: a file that is read later, or that cannot be read, decides; no command can show the name of /etc/sysctl.d/zz\177.conf";
+        => r"find the file that sets the pool at boot: a file that is read later, or that cannot be read, decides; a shell command cannot quote the name of /etc/sysctl.d/zz\177.conf";
     "a file that is read later wins" |m| { m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n") }
         Warning "/etc/sysctl.conf sets up 5 "
         => "sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf";

@@ -85,7 +85,7 @@ fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold>
     let mut misread = facts.misread_limits.iter();
     match misread.find(|misread| misread.page_bytes == page_bytes) {
         Some(misread) if certain.is_empty() => Err(Untold(format!(
-            "a number of bytes was expected in the server's environment variable {}, and it is \"{}\"",
+            "the server's environment variable {} is not a number of bytes: \"{}\"",
             misread.variable, misread.value
         ))),
         _ => Ok(certain),

@@ -115,11 +115,11 @@ fn too_much(machine: &Machine, pools: &BTreeMap<u64, PoolAtBoot>) -> Option<Find
 fn said(doubt: &Doubt) -> String {
     let file = &doubt.file;
     match doubt.what {
-        Doubtful::Unread => format!("{file} may set another number, and cannot be read"),
+        Doubtful::Unread => format!("{file} might set another number, and cannot be read"),
         Doubtful::TooLarge => format!(
-            "{file} may set another number, and is too large to be read: the limits are 256 kB, 256 lines about pools, and 1 MB in all such files"
+            "{file} might set another number, and is too large to read: the limits are 256 kB, 256 lines about pools, and 1 MB in all such files"
         ),
-        Doubtful::Line(line) => format!("{file}:{line} may set another number"),
+        Doubtful::Line(line) => format!("{file}:{line} might set another number"),
         Doubtful::Unordered => format!(
             "{file} sets another number than sysctl's files, and which is applied last is not defined"
         ),

@@ -2,8 +2,8 @@
 
 use crate::{escape, linux::boot::Edit, shell::quoted};
 
-/// What root types in a shell; of words on the kernel's command line, what is to stand there.
-/// `None`: a shell command cannot show a name in it.
+/// Returns the shell command that makes this edit as root. For the kernel command line, returns the
+/// words that it needs. `None` if a file name cannot be quoted in a shell command.
 pub(super) fn edited(edit: &Edit) -> Option<String> {
     Some(match edit {
         // Typed twice, it finds nothing any more.
@@ -50,14 +50,14 @@ pub(super) fn edited(edit: &Edit) -> Option<String> {
     })
 }
 
-/// The same change for a person to make, where a command cannot show a name.
+/// Describes the edit for a person, for names that cannot be quoted in a shell command.
 pub(super) fn by_hand(edit: &Edit) -> String {
     match edit {
         Edit::Replace {
             file, new: line, ..
         }
         | Edit::Append { file, line, .. } => format!(
-            "write \"{}\" into {} by hand: no command can show this name",
+            "write \"{}\" into {} by hand: this name cannot be quoted in a shell command",
             escape::name(line),
             escape::name(file)
         ),

@@ -56,7 +56,7 @@ pub fn place(step: &Step) -> Place {
             edit: Edit::Words { .. },
             ..
         } => Place::BootLoader,
-        // No command can show the name.
+        // The name cannot be quoted in a shell command.
         Step::RaiseLimit { group, file, .. } if quoted(group.join(file)).is_none() => {
             Place::Decision
         }
@@ -124,7 +124,7 @@ pub fn command(machine: &Machine, step: &Step) -> String {
             match quoted(&file) {
                 Some(file) => format!("echo {bytes} > {file}"),
                 None => format!(
-                    "write {bytes} into {} by hand: no command can show this name",
+                    "write {bytes} into {} by hand: this name cannot be quoted in a shell command",
                     escape::name(file)
                 ),
             }
@@ -268,7 +268,8 @@ fn decide(machine: &Machine, decision: &Decision) -> String {
     }
 }
 
-/// Names the files whose names no command can show, since these might be the reason.
+/// Lists the files whose names cannot be quoted in a shell command, because one of them might set
+/// the pool.
 fn look_at_boot_files(machine: &Machine) -> String {
     let around = machine.around.as_ref();
     let boot = around.and_then(|around| around.asked_at_boot.as_ref().ok());
@@ -281,9 +282,12 @@ fn look_at_boot_files(machine: &Machine) -> String {
         .filter(|file| !file.is_typeable())
         .map(|file| file.path.as_str())
         .collect();
-    let mut text = "find out what sets the pool at boot: a file that is read later, or that cannot be read, decides".to_owned();
+    let mut text = "find the file that sets the pool at boot: a file that is read later, or that cannot be read, decides".to_owned();
     if !odd.is_empty() {
-        text = format!("{text}; no command can show the name of {}", odd.join(", "));
+        text = format!(
+            "{text}; a shell command cannot quote the name of {}",
+            odd.join(", ")
+        );
     }
     text
 }

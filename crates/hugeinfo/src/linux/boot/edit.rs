@@ -125,9 +125,10 @@ impl NextBoot {
 }
 
 impl DropIns {
-    /// Only the last lines that set it are candidates: a later line overrides those before it.
+    /// Only the last lines that set the pool are candidates, because a later line overrides earlier
+    /// ones.
     fn edits<'p>(&self, line: &str, now: impl DoubleEndedIterator<Item = &'p Place>) -> Vec<Edit> {
-        /// Each is simulated.
+        /// Maximum number of candidates, because each is simulated.
         const MOST: usize = 4;
         let last = now.rev().take(MOST);
         let in_place = last.filter_map(|place| self.in_place_of(place, line));
@@ -243,7 +244,7 @@ mod tests {
     use super::super::{drop_ins::DropIn, kernel::Kernel};
     use super::*;
 
-    /// Each is simulated, with all files. All lines that append count, not only the last one.
+    /// Each candidate is simulated with all files. With `w+` every line counts, not only the last.
     #[test]
     fn candidates_are_few_however_many_lines_set_a_pool() -> Result<(), TryReserveError> {
         let pool = hugepages::directory(2 << 20);

@@ -192,7 +192,7 @@ fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), TryReserveError> {
     Ok(())
 }
 
-/// Files and directories whose contents are unknown, and why.
+/// Returns the files and directories whose contents are unknown, with the reason.
 fn unread(files: &DropIns) -> impl Iterator<Item = (&str, Doubtful)> {
     let of_files = files.files.iter().filter_map(|file| match file.content {
         Content::Text(_) => None,

@@ -121,7 +121,7 @@ pub struct Doubt {
 pub enum Doubtful {
     /// It may not be read.
     Unread,
-    /// It exceeds a limit on its size or on its lines.
+    /// The file exceeds a limit on its size or its lines.
     TooLarge,
     /// Its line, from 1, sets a pool in a way that is not worked out here.
     Line(usize),

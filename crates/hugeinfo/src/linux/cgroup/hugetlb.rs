@@ -142,9 +142,9 @@ pub struct Refused {
     pub count: u64,
 }
 
-/// What the limits of these groups have refused, where they have refused anything.
+/// Returns the number of allocations that each limit of these cgroups has refused, if any.
 ///
-/// Errors: only out of memory. What cannot be read or parsed has refused nothing.
+/// Errors: only out of memory. A file that cannot be read or parsed counts as no refusal.
 pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError> {
     let mut all = Vec::new();
     for group in hugetlb.groups.iter().filter(|group| !group.is_told) {

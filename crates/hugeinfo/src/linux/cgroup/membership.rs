@@ -26,10 +26,11 @@ pub(super) fn read(
     }
 }
 
-/// The line that counts for a controller: that of the v1 hierarchy that has it if there is one,
-/// else of the unified one. The path can hold any bytes but line feeds and NULs.
+/// Returns the version and path of the cgroup that a controller applies to. This is the v1
+/// hierarchy with the controller if there is one, else the unified hierarchy. The path can contain
+/// any bytes except line feeds and NULs.
 ///
-/// Errors: the number of a line that is not a control group, and might be the one that counts.
+/// Errors: the number of a malformed line, if that line might be the one that applies.
 pub fn parse(bytes: &[u8], controller: &str) -> Result<Option<(Version, PathBuf)>, usize> {
     let mut unified = None;
     let mut malformed = None;
@@ -50,7 +51,7 @@ pub fn parse(bytes: &[u8], controller: &str) -> Result<Option<(Version, PathBuf)
     malformed.map_or(Ok(unified), Err)
 }
 
-/// `4:memory,hugetlb:/user.slice`: the number of the hierarchy, its controllers, and the group.
+/// Splits `4:memory,hugetlb:/user.slice` into the hierarchy ID, the controllers and the path.
 fn parse_line(line: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     let (hierarchy, rest) = split_once(line, b':')?;
     let (controllers, path) = split_once(rest, b':')?;
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_name_is_read() {
+    fn every_cgroup_name_is_parsed() {
         for name in [
             &b"/x';touch PWNED;echo '"[..],
             b"/\xff\xfe",
@@ -76,7 +77,7 @@ mod tests {
             let v2 = [b"0::", name, b"\n"].concat();
             let expected = Ok(Some((Version::V2, path.clone())));
             assert_eq!(parse(&v2, "hugetlb"), expected, "{name:?}");
-            // A name in another hierarchy changes nothing.
+            // A name in another hierarchy does not change the result.
             let v1 = [b"2:cpu:", name, b"\n3:memory,hugetlb:", name, b"\n0::/\n"].concat();
             let expected = Ok(Some((Version::V1, path)));
             assert_eq!(parse(&v1, "hugetlb"), expected, "{name:?}");
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_hide_no_controller() {
+    fn malformed_lines_do_not_hide_controllers() {
         for (text, expected) in [
             (
                 &b"x\n1:hugetlb:/a\n"[..],

@@ -1,7 +1,8 @@
-"""Reads the answer of a server and composes the commands that this role runs.
+"""Parses the output of server.sql.j2 and composes the commands that this role runs.
 
-A database is not trusted: no text from it is executed. Each step of hugeinfo_runbook is matched
-against FORMS. The command is then composed here, from the form and a few numbers and names.
+Databases are not trusted, so no text from them is executed. Each step of hugeinfo_runbook is
+matched against FORMS. The command is then composed from the form and a few validated numbers and
+names.
 """
 
 import json
@@ -25,7 +26,7 @@ FIELDS = {
     "verb": "stop|start|restart",
 }
 
-# where_to_run, the command, and the pool that it sets: now, or at boot.
+# where_to_run, the command, and the pool file that it sets. at_boot: the change applies at boot.
 Form = namedtuple("Form", "where command pool at_boot", defaults=(None, False))
 
 DEFAULT_POOL = "/proc/sys/vm/nr_hugepages"
@@ -72,7 +73,7 @@ def _fields_of(command):
 
 
 def _pattern(command):
-    """Matches all that can be composed from this command."""
+    """Returns a pattern for all commands that can be composed from this form."""
     pattern = re.escape(command)
     for name in _fields_of(command):
         field = re.escape("{" + name + "}")
@@ -85,7 +86,7 @@ PATTERNS = [_pattern(form.command) for form in FORMS]
 
 
 def _parsed(where, command):
-    """The number of the form, and its fields."""
+    """Returns the number of the matching form, and the fields of the command."""
     for number, form in enumerate(FORMS):
         match = where == form.where and PATTERNS[number].fullmatch(command)
         if match:
@@ -94,7 +95,7 @@ def _parsed(where, command):
 
 
 def compose(step):
-    """The command of a step, from fields that are checked here."""
+    """Composes the command of a step, and checks its fields again."""
     form = FORMS[step["form"]]
     fields = {name: str(step["fields"][name]) for name in _fields_of(form.command)}
     for name, value in fields.items():
@@ -110,9 +111,9 @@ def _memory(meminfo):
 
 
 def pool(step, meminfo):
-    """The pool that a step sets, and by how much all pools may grow.
+    """Returns the pool that a step sets, and how much all pools can grow.
 
-    A tenth of the memory has to be left.
+    A tenth of the memory must remain.
     """
     memory, limit_kb = _memory(meminfo)
     return {
@@ -124,7 +125,7 @@ def pool(step, meminfo):
 
 
 def _is_too_much(steps, meminfo):
-    """True if these pools together leave less than a tenth of the memory."""
+    """Returns true if these pools together leave less than a tenth of the memory."""
     sizes = {}
     for wanted in (pool(step, meminfo) for step in steps):
         size = wanted["pages"] * wanted["kb"]
@@ -133,12 +134,12 @@ def _is_too_much(steps, meminfo):
 
 
 def _printable(text):
-    """One line without characters that a terminal obeys."""
+    """Returns the text as one line without control characters."""
     return "".join(c if c.isprintable() else " " for c in text[:1000])
 
 
 def _steps(before, runbook, meminfo):
-    """The runbook. A step without a form is for a person."""
+    """Returns the steps of the runbook. A step without a form is for a person."""
     steps = []
     for row in runbook:
         where, expected = row["where_to_run"], row["expected"]
@@ -150,8 +151,8 @@ def _steps(before, runbook, meminfo):
             step["text"] = f"{where}: {compose(step)}"
             step["where"] = where
             step["sets_pool"] = bool(FORMS[step["form"]].pool) and not FORMS[step["form"]].at_boot
-        # hugeinfo_status stays the same: a restart that changes nothing, or what a person does to
-        # the service's unit or the boot loader.
+        # The step does not change hugeinfo_status. It is a needless restart, or a change of the
+        # service's unit or the boot loader, which a person makes.
         step["can_wait"] = where in ("service", "boot loader") and expected == before
         before = expected
         steps.append(step)
@@ -166,7 +167,7 @@ def _steps(before, runbook, meminfo):
 
 
 def answer(stdout, meminfo):
-    """The answer to server.sql.j2. Anything of another form is an error."""
+    """Parses the output of server.sql.j2. Any other structure is an error."""
     try:
         said = json.loads(stdout)
         status, reason = said["status"]["status"], said["status"]["reason"]
@@ -183,8 +184,8 @@ def answer(stdout, meminfo):
 
 
 class FilterModule:
-    """Filters of the role hugeinfo."""
+    """The filters of the role hugeinfo."""
 
     def filters(self):
-        """Their names."""
+        """Returns the filters by name."""
         return {"hugeinfo_answer": answer, "hugeinfo_compose": compose, "hugeinfo_pool": pool}
