@@ -81,6 +81,7 @@ for my $ending (qw(KILL INT TERM))
 	}
 	is("@same", '', "$ending: so was every setting");
 	isnt("@{ $changed->{files} }", "@{ $before->{files} }", "$ending: and files were made");
+	like("@{ $changed->{mounts} }", qr/ hugetlbfs /, "$ending: a file system was mounted");
 	open my $lock, '+<', $LOCK or die "lock: $!\n";
 	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
 	close $lock;
@@ -96,7 +97,26 @@ for my $ending (qw(KILL INT TERM))
 	is("@shm", '', "$ending: no System V segment is left behind");
 }
 
-my $program = "$FindBin::RealBin/../scripts/lib/host.pl";
+my $scripts = "$FindBin::RealBin/../scripts";
+my $program = "$scripts/lib/host.pl";
+
+# A script is another client than a test.
+{
+	my $name = 'KILL of a script';
+	my $before = host_at_rest();
+	my $script = open2(my $from, undef, "$scripts/with-pages", 3, qw(echo running));
+	close $from;
+	waitpid $script, 0;
+	is_deeply(host_at_rest(), $before, 'a script has ended: the host is as before');
+
+	$script = open2($from, undef, "$scripts/with-pages", 3, qw(sh -c), 'echo running; exec sleep 600');
+	is(scalar <$from>, "running\n", "$name: it runs");
+	my $kb = default_page_kb();
+	is(pool($kb)->{total}, $before->{pools}{$kb}{total} + 3, "$name: it has added pages");
+	kill KILL => $script;
+	waitpid $script, 0;
+	is_deeply(host_at_rest(), $before, "$name: the host is as before");
+}
 
 # Returns the workspace from the first answer, or undef if there is no answer.
 sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // return; chomp(my $text = <$from>); return $text }
@@ -110,14 +130,17 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 	my $host = open2(my $from, my $to, $program);
 	my $dir = first_answer($from);
 	mkdir "$dir/data" or die "$dir/data: $!\n";
-	my $sleeper = fork // die "fork: $!\n";
-	exec qw(env -C), "$dir/data", qw(sleep 600) or die "env: $!\n" if !$sleeper;
+	my @sleepers = map {
+		my $sleeper = fork // die "fork: $!\n";
+		exec qw(env -C), $_, qw(sleep 600) or die "env: $!\n" if !$sleeper;
+		$sleeper;
+	} $dir, "$dir/data";
 	close $to;
 	waitpid $host, 0;
 	is($?, 0, 'TMPDIR is a symbolic link: all is undone');
 	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is gone');
-	is(waitpid($sleeper, WNOHANG), $sleeper, 'TMPDIR is a symbolic link: a program that runs there is ended');
-	kill KILL => $sleeper;
+	is_deeply([ map { waitpid $_, WNOHANG } @sleepers ], \@sleepers, 'TMPDIR is a symbolic link: programs that run there are ended');
+	kill KILL => @sleepers;
 }
 
 # Tests of the lock.
@@ -157,6 +180,22 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 	close $to;
 	waitpid $holder, 0;
 	is($?, 0, 'the first run ends normally');
+
+	sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or die "lock: $!\n";
+	flock $lock, LOCK_EX or die "lock: $!\n";
+	for my $signal (qw(TERM KILL))
+	{
+		my $script = open2(my $output, undef, qw(sh -c), 'exec "$0" 1 true 2>&1', "$scripts/with-pages");
+		like(scalar <$output>, qr/waiting for another run/, "$signal: a script waits for its turn");
+		local $SIG{ALRM} = sub { die "$signal: the script or its host.pl still waits\n" };
+		alarm 60;
+		kill $signal => $script;
+		# Both have closed it when this ends.
+		my @rest = <$output>;
+		waitpid $script, 0;
+		alarm 0;
+		isnt($?, 0, "$signal: it has ended, and so has its host.pl");
+	}
 }
 
 done_testing;

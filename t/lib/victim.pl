@@ -26,6 +26,7 @@ set_thp('enabled', 'always');
 set_thp('shmem_enabled', 'within_size');
 set_strict_overcommit(1000);
 set_boot_pages(64);
+mount_hugetlbfs($kb, '');
 my $no_swap = eval { add_swap(8); 1 } ? '' : $@;
 type_in('sysctl -w vm.nr_hugepages=65');
 
