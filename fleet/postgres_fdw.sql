@@ -153,7 +153,7 @@ BEGIN
         SELECT jsonb_object_agg(key, regexp_replace(
                    left(value, CASE WHEN key = 'remedy' THEN 10000 ELSE 1000 END),
                    CASE WHEN key = 'remedy' THEN '(?!\n)' ELSE '' END
-                       || '[\u0001-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]',
+                       || '[\u0001-\u001F\u007F-\u009F\u00AD\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]',
                    ' ', 'g'))
             INTO said
             FROM jsonb_each_text(said);

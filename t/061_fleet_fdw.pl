@@ -67,7 +67,7 @@ $older->safe_psql('postgres', q{
 	GRANT USAGE ON SCHEMA slow TO monitoring; GRANT SELECT ON slow.hugeinfo_status TO monitoring;
 	CREATE SCHEMA hostile;
 	CREATE VIEW hostile.hugeinfo_status AS
-		SELECT E'ok\\x1b[2J' AS status, E'a\\x1b[2J\\nforged\\u202e\\u2028\\u009b31m' || repeat('x', 5000) AS reason,
+		SELECT E'ok\\x1b[2J' AS status, E'a\\x1b[2J\\nforged\\u061c\\u202e\\u2028\\u009b31m' || repeat('x', 5000) AS reason,
 			E'one\\x1b[2J\\r\\ntwo' AS remedy, true AS in_use, true AS fits_after_restart, 512::bigint AS page_size_bytes,
 			1::bigint AS segment_bytes, 1::bigint AS required_huge_pages, 0::bigint AS shortfall_pages;
 	GRANT USAGE ON SCHEMA hostile TO monitoring; GRANT SELECT ON hostile.hugeinfo_status TO monitoring;

@@ -183,7 +183,7 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'th
 # If the server cannot be queried, the output is one line without control characters, whatever psql
 # prints and whatever the names contain.
 {
-	my $odd = "x\e[2J\r\nHUGEPAGES OK - forged | x 1 \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8";
+	my $odd = "x\e[2J\r\nHUGEPAGES OK - forged | x 1 \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8\xd8\x9c\xef\xbb\xbf\xc2\xad";
 	my $is_one_line = sub {
 		my ($name, $exit, @options) = @_;
 		my $answer = run_plugin(@options);
