@@ -170,7 +170,7 @@ is(scalar(grep { $_->{is_uneven} ne 'f' } @rows), 0, 'no cluster is uneven');
 	register('hostile', $older, schema => 'hostile');
 	my $row = by_name(fleet())->{hostile};
 	is($row->{status}, 'unknown', "$name: status");
-	like($row->{reason}, qr/^a \[2J forged {3}31mx+$/, "$name: reason");
+	like($row->{reason}, qr/^a \[2J forged {4}31mx+$/, "$name: reason");
 	is(length $row->{reason}, 1000, "$name: the reason is truncated");
 	is($row->{remedy}, "one [2J \ntwo", "$name: remedy");
 	is($row->{page_size_bytes}, 512, "$name: page size");
