@@ -176,8 +176,13 @@ sub sum_of
 	return $sum;
 }
 
-# What the descriptors of a process point to.
-sub open_files { my ($pid) = @_; return sort grep { defined } map { readlink } glob "/proc/$pid/fd/*" }
+# Files that a process has open, without relations: PostgreSQL opens a catalog when it first needs
+# it.
+sub open_files
+{
+	my ($pid) = @_;
+	return sort grep { defined && !m{/(?:base/\d+|global)/\d+} } map { readlink } glob "/proc/$pid/fd/*";
+}
 
 # Data as text: what JSON and /proc write in different ways is the same.
 sub text_of
