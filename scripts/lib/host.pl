@@ -14,7 +14,7 @@ use warnings;
 no warnings 'portable';
 
 use Cwd qw(realpath);
-use Fcntl qw(:flock :mode O_CREAT O_EXCL O_NOFOLLOW O_NONBLOCK O_RDWR O_WRONLY);
+use Fcntl qw(:flock :mode O_APPEND O_CREAT O_EXCL O_NOFOLLOW O_NONBLOCK O_RDWR O_WRONLY);
 use File::Temp qw(tempdir);
 use IO::Handle;
 use IO::Select;
@@ -133,7 +133,7 @@ sub remove_workspace
 {
 	return if $keeps_workspace;
 	# A process that is just ending can still write a file.
-	try_until(2, sub { system("rm -rf '$workspace' 2>/dev/null") == 0 }) or run('rm', '-rf', $workspace);
+	try_until(2, sub { eval { run('rm', '-rf', '--', $workspace); 1 } }) or die "$@";
 	return;
 }
 
@@ -330,8 +330,15 @@ sub make_group
 {
 	my ($dir) = @_;
 	return if -d $dir;
-	# A cgroup is busy until its last process has been reaped.
-	change($dir, sub { try_until(10, sub { !-d $dir || rmdir $dir }) or die "$!\n" });
+	# A cgroup is busy until its last process has been reaped. A process that the client started
+	# outside of the workspace moves to the root cgroup.
+	my $root = $dir =~ s{/pg_hugeinfo_test_.*}{}sr;
+	change($dir, sub {
+		try_until(10, sub {
+			for my $pid (split /\n/, read_file("$dir/cgroup.procs") // '') { eval { write_file("$root/cgroup.procs", "$pid\n") } }
+			return !-d $dir || rmdir $dir;
+		}) or die "$!\n";
+	});
 	mkdir $dir or die "$dir: $!\n";
 	return;
 }
@@ -430,12 +437,15 @@ sub type
 sub start
 {
 	my ($file, @command) = @_;
-	index($file, "$workspace/") == 0 or die "$file is not in the workspace\n";
-	open my $out, '>>', $file or die "$file: $!\n";
+	# The workspace belongs to another user, who can make links.
+	my $directory = $file =~ s{/[^/]*\z}{}r;
+	my $real = realpath($directory) // '';
+	$real eq $directory && index("$real/", "$workspace/") == 0 or die "$file is not in the workspace\n";
+	sysopen my $out, $file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW or die "$file: $!\n";
 	my $pid = fork // die "fork: $!\n";
 	return $pid if $pid;
 	$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP QUIT PIPE);
-	chdir $file =~ s{/[^/]*\z}{}r;
+	chdir $directory;
 	open STDIN, '<', '/dev/null';
 	open STDOUT, '>&', $out;
 	open STDERR, '>&', $out;
@@ -490,7 +500,14 @@ sub await
 {
 	my ($pid) = @_;
 	my $start = is_running($pid) // return;
-	change("process $pid", sub { pause(0.1) while (is_running($pid) // '') eq $start });
+	change("process $pid", sub {
+		while ((is_running($pid) // '') eq $start)
+		{
+			# A stopped process would never end.
+			kill CONT => $pid;
+			pause(0.1);
+		}
+	});
 	return;
 }
 
