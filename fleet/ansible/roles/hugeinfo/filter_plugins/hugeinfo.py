@@ -82,6 +82,9 @@ def _pattern(command):
     return re.compile(pattern)
 
 
+# Far more than any runbook has.
+MOST_STEPS = 64
+
 PATTERNS = [_pattern(form.command) for form in FORMS]
 
 
@@ -120,7 +123,8 @@ def pool(step, meminfo):
         "file": FORMS[step["form"]].pool.format(**step["fields"]),
         "kb": int(step["fields"].get("kb", memory.get("Hugepagesize", 0))),
         "pages": int(step["fields"]["pages"]),
-        "growth_kb": limit_kb - memory.get("Hugetlb", 0),
+        # Linux before 4.16 does not report all sizes. The role does not grow pools there.
+        "growth_kb": limit_kb - memory.get("Hugetlb", limit_kb),
     }
 
 
@@ -177,6 +181,8 @@ def answer(stdout, meminfo):
         for name, text in (("status", status), ("reason", reason), ("started", said["started"])):
             result[name] = _printable(text)
         result["system_identifier"] = re.fullmatch("[0-9]{1,20}", said["system_identifier"])[0]
+        if len(said["runbook"]) > MOST_STEPS:
+            raise ValueError("too many steps")
         result["steps"] = _steps(f"{status}: {reason}", said["runbook"], meminfo)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise AnsibleFilterError(f"psql printed an unexpected answer: {error!a}"[:1000]) from None
