@@ -167,18 +167,13 @@ sub pools_of_one_size
 	return;
 }
 
-# The version of the controller and the directory, by controller and name.
-my %groups;
-
 # Creates a cgroup of the controller hugetlb, memory or freezer. Returns the version of the
 # controller and the directory.
 sub make_group
 {
 	my ($name, $controller) = @_;
 	$controller //= 'hugetlb';
-	my @group = split / /, _host('group', $controller, $name), 2;
-	$groups{$controller}{$name} = \@group;
-	return @group;
+	return split / /, _host('group', $controller, $name), 2;
 }
 
 # Returns the version of a cgroup and the prefix of its file names. Creates the cgroup and its
@@ -186,7 +181,7 @@ sub make_group
 sub _group
 {
 	my ($controller, $name) = @_;
-	my ($version, $dir) = @{ $groups{$controller}{$name} // [ make_group($name, $controller) ] };
+	my ($version, $dir) = make_group($name, $controller);
 	return ($version, "$dir/$controller");
 }
 
