@@ -143,6 +143,93 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 	kill KILL => @sleepers;
 }
 
+# Sends a request. Returns the answer: "ok" or "error", and a text.
+sub request
+{
+	my ($to, $from, @words) = @_;
+	local $/ = "\0";
+	print $to map { "$_\0" } scalar(@words), @words;
+	$to->flush;
+	chomp(my @answer = map { scalar(<$from>) // die "host.pl has ended\n" } 1, 2);
+	return @answer;
+}
+
+# Returns the exit status of a process that must end within 30 s.
+sub status_of
+{
+	my ($pid) = @_;
+	local $SIG{ALRM} = sub { kill KILL => $pid };
+	alarm 30;
+	waitpid $pid, 0;
+	alarm 0;
+	return $?;
+}
+
+# The user of the workspace can make links in it.
+{
+	my $name = 'a program in the workspace';
+	my $place = tempdir(CLEANUP => 1);
+	my $host = open2(my $from, my $to, $program, '', 'nobody');
+	my $dir = first_answer($from);
+	mkdir "$place/directory" or die "$place: $!\n";
+	symlink "$place/file", "$dir/file" or die "$dir: $!\n";
+	symlink "$place/directory", "$dir/directory" or die "$dir: $!\n";
+	for my $file ("$dir/file", "$dir/directory/file", "$dir/../file", "$place/file")
+	{
+		my ($verdict) = request($to, $from, 'start', $file, 'true');
+		is($verdict, 'error', "$name: its output does not go to " . ($file =~ s{\Q$dir\E}{DIR}r =~ s{\Q$place\E}{PLACE}r));
+	}
+	is_deeply([ glob "$place/* $place/*/*" ], ["$place/directory"], "$name: no link is followed");
+	my ($verdict, $pid) = request($to, $from, 'start', "$dir/log", 'pwd');
+	is($verdict, 'ok', "$name: its output goes to a plain file");
+	request($to, $from, 'await', $pid);
+	select undef, undef, undef, 0.1 until contents("/proc/$pid/stat") =~ /\) Z /;
+	is(contents("$dir/log"), "$dir\n", "$name: it runs in the directory of the file");
+	close $to;
+	is(status_of($host), 0, "$name: all is undone");
+}
+
+# A stopped process never ends by itself.
+{
+	my $name = 'a stopped process to wait for';
+	my $host = open2(my $from, my $to, $program);
+	first_answer($from);
+	my $process = fork // die "fork: $!\n";
+	exec qw(sh -c), 'kill -STOP $$' or die "sh: $!\n" if !$process;
+	waitpid $process, POSIX::WUNTRACED;
+	is((request($to, $from, 'await', $process))[0], 'ok', "$name: is registered");
+	close $to;
+	is(status_of($host), 0, "$name: is continued");
+	kill KILL => $process;
+}
+
+# A cgroup with processes cannot be removed.
+{
+	my $name = 'a process outside of the workspace in a cgroup';
+	my $before = host_at_rest();
+	my $host = open2(my $from, my $to, $program, $LOCK);
+	first_answer($from);
+	my ($verdict, $group) = request($to, $from, 'group', 'hugetlb', 'outer/inner');
+	SKIP:
+	{
+		skip($group, 3) if $verdict ne 'ok' && !$ENV{HUGEINFO_TEST_REQUIRE_ALL};
+		is($verdict, 'ok', "$name: the cgroup is created") or last;
+		my $file = $group =~ s/^\d //r . '/cgroup.procs';
+		my $sleeper = fork // die "fork: $!\n";
+		exec qw(sleep 600) or die "sleep: $!\n" if !$sleeper;
+		open my $processes, '>', $file or die "$file: $!\n";
+		defined syswrite $processes, "$sleeper\n" or die "$file: $!\n";
+		close $processes;
+		like(contents($file), qr/^$sleeper$/m, "$name: it is in the cgroup");
+		close $to;
+		is(status_of($host), 0, "$name: all is undone");
+		is(waitpid($sleeper, WNOHANG), 0, "$name: it goes on");
+		kill KILL => $sleeper;
+		waitpid $sleeper, 0;
+	}
+	is_deeply(host_at_rest(), $before, "$name: the host is as before");
+}
+
 # Tests of the lock.
 {
 	my ($mode, $owner) = (stat($LOCK =~ s{/[^/]*$}{}r))[ 2, 4 ];
