@@ -189,6 +189,24 @@ sub status_of
 	is(status_of($host), 0, "$name: all is undone");
 }
 
+# A remedy can create directories.
+{
+	my $name = 'a line with mkdir -p';
+	my $place = tempdir(CLEANUP => 1);
+	my $host = open2(my $from, my $to, $program);
+	first_answer($from);
+	for my $line ("(umask 022 && mkdir -p '$place/a b'/c && echo 1 >> '$place/a b/c/x.conf')", "mkdir -p $place/kept && echo 1 > $place/kept/x.conf")
+	{
+		is_deeply([ request($to, $from, 'type', $line) ], [ 'ok', '' ], "$name: is run");
+	}
+	is(contents("$place/a b/c/x.conf"), "1\n", "$name: the file is there");
+	open my $other, '>', "$place/kept/other" or die "$place: $!\n";
+	close $to;
+	is(status_of($host), 0, "$name: all is undone");
+	ok(!-e "$place/a b", "$name: its directories are removed");
+	is_deeply([ glob "$place/kept/*" ], ["$place/kept/other"], "$name: a directory with another file is kept");
+}
+
 # A stopped process never ends by itself.
 {
 	my $name = 'a stopped process to wait for';

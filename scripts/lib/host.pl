@@ -201,6 +201,18 @@ sub remember
 	return;
 }
 
+# Registers the directory and its parents as far as they do not exist yet, so that they are removed
+# at the end. A directory in which somebody else has created a file is kept.
+sub remember_directory
+{
+	my ($dir) = @_;
+	return if -e $dir || is_changed("$dir/");
+	remember_directory($1) if $dir =~ m{^(.+)/};
+	# With a slash, because files in a new cgroup are not restored, and these are.
+	change("$dir/", sub { rmdir $dir or $!{ENOENT} or $!{ENOTEMPTY} or die "$!\n" });
+	return;
+}
+
 # Files of a process or of a new cgroup are not restored, because process and cgroup end before
 # that.
 sub set
@@ -420,15 +432,16 @@ sub run
 }
 
 # Runs a line of a remedy as root. Finds the changed files after redirections, "sed -i" and
-# "sysctl -w".
+# "sysctl -w", and new directories after "mkdir -p".
 sub type
 {
 	my ($line) = @_;
 	my $word = qr/(?:'[^']*'|\\.|[^\s'\\()<>&;|])+/;
-	my @files = map { s/'([^']*)'|\\(.)/$1 \/\/ $2/ger } $line =~ /(?:>|sed -i $word) *($word)/g;
-	push @files, map { '/proc/sys/' . tr{.}{/}r } $line =~ /\bsysctl -w ([\w.]+)=/g;
-	die "unknown which files this changes: $line\n" unless @files;
-	remember($_) for @files;
+	my ($directories, $files) = map { [ map { s/'([^']*)'|\\(.)/$1 \/\/ $2/ger } $line =~ /$_ *($word)/g ] } qr/\bmkdir -p/, qr/>|sed -i $word/;
+	push @$files, map { '/proc/sys/' . tr{.}{/}r } $line =~ /\bsysctl -w ([\w.]+)=/g;
+	die "unknown which files this changes: $line\n" unless @$files;
+	remember_directory($_) for @$directories;
+	remember($_) for @$files;
 	return run('sh', '-c', $line);
 }
 
