@@ -206,7 +206,9 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'th
 	$node->safe_psql('postgres', qq(DROP DATABASE "$identifier"; DROP ROLE "$identifier"));
 
 	my $fake = PostgreSQL::Test::Utils::tempdir();
-	for my $script ([ 2, qq(printf '%s' "\$ODD"; exit 2) ], [ 3, 'exec yes' ])
+	# The shell needs minutes for a line of 1 MB.
+	my $long_line = q(printf '%20000s' x; exit 2);
+	for my $script ([ 2, qq(printf '%s' "\$ODD"; exit 2) ], [ 3, 'exec yes' ], [ 3, $long_line ])
 	{
 		my ($exit, $line) = @$script;
 		unlink "$fake/psql";
