@@ -148,12 +148,13 @@ BEGIN
             END;
         END LOOP;
 
-        -- Truncate texts from the server, and replace control characters and bidirectional
-        -- controls. A remedy can have several lines.
+        -- Truncate texts from the server, and replace invisible characters, the same as in
+        -- crates/hugeinfo/src/escape.rs. A remedy can have several lines.
         SELECT jsonb_object_agg(key, regexp_replace(
                    left(value, CASE WHEN key = 'remedy' THEN 10000 ELSE 1000 END),
                    CASE WHEN key = 'remedy' THEN '(?!\n)' ELSE '' END
-                       || '[\u0001-\u001F\u007F-\u009F\u00AD\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]',
+                       || '[\u0001-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F'
+                       || '\uE000-\uF8FF\uFDD0-\uFDEF\uFE00-\uFE0F\uFEFF\uFFF9-\uFFFB\uFFFE\uFFFF\U000E0000-\U0010FFFF]',
                    ' ', 'g'))
             INTO said
             FROM jsonb_each_text(said);
