@@ -218,7 +218,7 @@ chmod 0755, "$dir/fake/psql";
 		small => [ \%where, { %status, page_size_bytes => 512 } ],
 		forged => [ { %where, database => $forged, %names }, { %status, reason => $forged, %names } ],
 		unnamed => [ \%where, { %status, name => undef, is_uneven => $true } ],
-		long => [ \%where, { %status, reason => 'x' x 5000 } ],
+		long => [ \%where, { %status, reason => 'x' x 5000, remedy => "$forged\n" x 5000 } ],
 		sql => [ { %where, schema => qq(a" TO mallory; --$forged), may_look => $false } ],
 		none => [ { %where, schema => undef, database => $forged } ],
 		(map { $_->[0] => [ { %where, %{ $_->[1] } }, { %status, %{ $_->[2] } } ] }
@@ -227,6 +227,7 @@ chmod 0755, "$dir/fake/psql";
 			[ 'identifier', { system_identifier => $forged }, {} ],
 			[ 'version', { version => $forged }, {} ],
 			[ 'number', {}, { in_use => 1 } ],
+			[ 'negative', {}, { shortfall_pages => -1 } ],
 			[ 'large', {}, { segment_bytes => '9' x 400 } ]));
 	for my $name (keys %answers)
 	{
@@ -254,7 +255,7 @@ chmod 0755, "$dir/fake/psql";
 	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: the schema is quoted as an SQL identifier');
 	my %odd = (
 		'text size' => 'page_size_bytes', list => 'reason', identifier => 'system_identifier',
-		version => 'version', number => 'in_use', large => 'segment_bytes');
+		version => 'version', number => 'in_use', negative => 'shortfall_pages', large => 'segment_bytes');
 	for my $name (sort keys %odd)
 	{
 		like($out, qr/^UNKNOWN +$name +unexpected answer: invalid value of $odd{$name}$/m, "hostile servers: $name");
@@ -265,6 +266,7 @@ chmod 0755, "$dir/fake/psql";
 	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters in JSON');
 	is($json->{by_name}{forged}{conninfo}, q(service='forged'), 'hostile servers: the connection in JSON');
 	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no cluster name');
+	is(scalar(split /\n/, $json->{by_name}{long}{remedy}), 100, 'hostile servers: 100 lines of a remedy');
 
 	for my $text (
 		'[1]', '[[]]', '[["x"]]', '{}', '[{}]', '[{"Member": null}]', '[{"Member": ["x"]}]',
