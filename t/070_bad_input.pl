@@ -268,6 +268,31 @@ SKIP:
 	});
 }
 
+# One number that is out of range does not hide the others.
+SKIP:
+{
+	my $name = 'numbers out of range';
+	on_pages('small', $name);
+	needs_namespaces($name, qw(--user --map-current-user --keep-caps --mount));
+	my $files = PostgreSQL::Test::Utils::tempdir();
+	my ($large, $limit) = ('9223372036854775808', '9223372036854775807');
+	append_to_file("$files/vmstat", "nr_free_pages 1\nthp_fault_alloc $large\nthp_fault_fallback $limit\n");
+	append_to_file("$files/swappiness", "2147483648\n");
+	in_namespace($node, $name, with_mounts([ "--bind $files/vmstat /proc/vmstat", "--bind $files/swappiness /proc/sys/vm/swappiness" ]), sub {
+		my $sql = HugeInfo::Session->new($node);
+		for (
+			[ q(SELECT string_agg(name || ' ' || coalesce(value::text, 'NULL'), E'\n') FROM hugeinfo_vmstat), "nr_free_pages 1\nthp_fault_alloc NULL\nthp_fault_fallback $limit", "bigint out of range: the kernel reported $large" ],
+			[ q(SELECT coalesce(swappiness::text, 'NULL') FROM hugeinfo_host), 'NULL', 'integer out of range: the kernel reported 2147483648' ])
+		{
+			my ($query, $rows, $warning) = @$_;
+			my ($out, $notices) = $sql->notices($query);
+			is($out, $rows, "$name: NULL in its place");
+			is_deeply($notices, ["WARNING:  01000: $warning, which is shown as NULL"], "$name: one warning");
+		}
+		$sql->close;
+	});
+}
+
 # The library, with some bytes changed.
 my $library = $node->config_data('--pkglibdir') . '/pg_hugeinfo.so';
 my $dir = PostgreSQL::Test::Utils::tempdir();
