@@ -107,34 +107,57 @@ def compose(step):
     return form.command.format(**fields)
 
 
-def _memory(meminfo):
-    lines = re.findall(r"^(\w+): +([0-9]+) kB$", meminfo, re.MULTILINE)
-    memory = {name: int(kb) for name, kb in lines}
-    return memory, memory["MemTotal"] * 9 // 10
+class _Host:
+    """The memory and the pools of the host, from the lines that hugeinfo_read_memory prints."""
+
+    def __init__(self, text):
+        lines = re.findall(r"^/proc/meminfo:(\w+): +([0-9]+) kB$", text, re.MULTILINE)
+        memory = {name: int(kb) for name, kb in lines}
+        lines = re.findall(r"^(/\S+/nr_hugepages):([0-9]+)$", text, re.MULTILINE)
+        self.pages = {file: int(pages) for file, pages in lines}
+        self.default_kb = memory.get("Hugepagesize", 0)
+        self.has_pools = POOL.format(kb=self.default_kb) in self.pages
+        # A tenth of the memory must remain.
+        self.limit_kb = memory["MemTotal"] * 9 // 10
+
+    def pool(self, step):
+        """Returns the pool that a step sets: the file, the page size and the number of pages."""
+        fields = step["fields"]
+        kb = int(fields.get("kb", self.default_kb))
+        file = FORMS[step["form"]].pool.format(**fields)
+        # One pool has two files.
+        return POOL.format(kb=kb) if file == DEFAULT_POOL else file, kb, int(fields["pages"])
+
+    def used_kb(self, except_sizes=()):
+        """Returns the size of all pools. If they could not be read, they might use all memory."""
+        if not self.has_pools:
+            return self.limit_kb
+        used = 0
+        for file, pages in self.pages.items():
+            match = re.fullmatch(POOL.format(kb="([0-9]+)"), file)
+            if match and int(match[1]) not in except_sizes:
+                used += int(match[1]) * pages
+        return used
+
+    def is_too_much(self, steps):
+        """Returns true if these steps and the pools of other sizes leave less than a tenth."""
+        pools, sizes = {}, set()
+        for file, kb, pages in map(self.pool, steps):
+            pools[file] = max(pools.get(file, 0), pages * kb)
+            sizes.add(kb)
+        return sum(pools.values()) + self.used_kb(sizes) > self.limit_kb
 
 
-def pool(step, meminfo):
-    """Returns the pool that a step sets, and how much all pools can grow.
-
-    A tenth of the memory must remain.
-    """
-    memory, limit_kb = _memory(meminfo)
+def pool(step, text):
+    """Returns the pool that a step sets, and how much all pools can grow."""
+    host = _Host(text)
+    _, kb, pages = host.pool(step)
     return {
         "file": FORMS[step["form"]].pool.format(**step["fields"]),
-        "kb": int(step["fields"].get("kb", memory.get("Hugepagesize", 0))),
-        "pages": int(step["fields"]["pages"]),
-        # Linux before 4.16 does not report all sizes. The role does not grow pools there.
-        "growth_kb": limit_kb - memory.get("Hugetlb", limit_kb),
+        "kb": kb,
+        "pages": pages,
+        "growth_kb": host.limit_kb - host.used_kb(),
     }
-
-
-def _is_too_much(steps, meminfo):
-    """Returns true if these pools together leave less than a tenth of the memory."""
-    sizes = {}
-    for wanted in (pool(step, meminfo) for step in steps):
-        size = wanted["pages"] * wanted["kb"]
-        sizes[wanted["file"]] = max(sizes.get(wanted["file"], 0), size)
-    return sum(sizes.values()) > _memory(meminfo)[1]
 
 
 def _printable(text):
@@ -142,7 +165,7 @@ def _printable(text):
     return "".join(c if c.isprintable() else " " for c in text[:1000])
 
 
-def _steps(before, runbook, meminfo):
+def _steps(before, runbook, host):
     """Returns the steps of the runbook. A step without a form is for a person."""
     steps = []
     for row in runbook:
@@ -152,9 +175,10 @@ def _steps(before, runbook, meminfo):
         if step["form"] is None:
             step["text"] = _printable(f"{where}: {command}") + " (for a person)"
         else:
+            form = FORMS[step["form"]]
             step["text"] = f"{where}: {compose(step)}"
             step["where"] = where
-            step["sets_pool"] = bool(FORMS[step["form"]].pool) and not FORMS[step["form"]].at_boot
+            step["sets_pool"] = bool(form.pool) and not form.at_boot
         # The step does not change hugeinfo_status. It is a needless restart, or a change of the
         # service's unit or the boot loader, which a person makes.
         step["can_wait"] = where in ("service", "boot loader") and expected == before
@@ -163,14 +187,14 @@ def _steps(before, runbook, meminfo):
     for at_boot in (False, True):
         known = [(step, FORMS[step["form"]]) for step in steps if step["form"] is not None]
         pools = [step for step, form in known if form.pool and form.at_boot == at_boot]
-        if _is_too_much(pools, meminfo):
+        if host.is_too_much(pools):
             for step in pools:
                 step["form"] = None
                 step["text"] += " (for a person: leaves less than 10 % of this host's memory)"
     return steps
 
 
-def answer(stdout, meminfo):
+def answer(stdout, memory):
     """Parses the output of server.sql.j2. Any other structure is an error."""
     try:
         said = json.loads(stdout)
@@ -183,7 +207,7 @@ def answer(stdout, meminfo):
         result["system_identifier"] = re.fullmatch("[0-9]{1,20}", said["system_identifier"])[0]
         if len(said["runbook"]) > MOST_STEPS:
             raise ValueError("too many steps")
-        result["steps"] = _steps(f"{status}: {reason}", said["runbook"], meminfo)
+        result["steps"] = _steps(f"{status}: {reason}", said["runbook"], _Host(memory))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise AnsibleFilterError(f"psql printed an unexpected answer: {error!a}"[:1000]) from None
     return result
