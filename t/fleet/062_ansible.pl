@@ -231,13 +231,13 @@ SKIP:
 		(map { [ SQL => $_ ] } q(ALTER SYSTEM SET huge_pages = 'try'), q(ALTER SYSTEM SET shared_memory_type = 'mmap'),
 			'ALTER SYSTEM SET huge_page_size = 0', q(ALTER SYSTEM SET huge_page_size = '2MB'), 'SELECT pg_reload_conf()'));
 	fake_psql(runbook => [ map { runbook_row(@$_) } @forms ]);
-	my (undef, $planned, $steps) = play($name, '-e', 'hugeinfo_report_only=false', '--check');
+	my (undef, $planned, $steps) = play($name, '-e', 'hugeinfo_report_only=false', '-e', 'hugeinfo_pools_may_shrink=true', '--check');
 	is($planned->{db}{changed}, scalar @forms, "$name: would be run");
 	for (@forms)
 	{
 		my ($where, $command) = @$_;
 		my $shown = "$where: " . $command =~ s/\\/\\\\/gr;
-		is(scalar(() = $steps =~ /"msg": "\Q$shown\E"/g), 1, "$name: $command");
+		is(scalar(() = $steps =~ /"msg": "\Q$shown\E(?: \(makes a pool smaller\))?"/g), 1, "$name: $command");
 	}
 
 	$name = 'control characters';
@@ -303,9 +303,12 @@ SKIP:
 	my $compact = 'echo 1 > /proc/sys/vm/compact_memory';
 	my $boot = sub { my ($pages) = @_; return "(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/x.conf)" };
 	my $boot_large = sub { my ($pages) = @_; return "(umask 022 && echo 'w $large - - - - $pages' >> /etc/tmpfiles.d/x.conf)" };
+	my $edit = q(sed -i 's/^vm\.nr_hugepages=50$/vm.nr_hugepages = 49/' /etc/sysctl.conf);
 	my $too_much = qr/$refused .*leaves less than 10 % of this host's memory/;
+	my $smaller = qr/Nothing was done, because the runbook makes pools smaller\. .*\(makes a pool smaller\)/;
 	my $ran = qr/The server needs attention: warning/;
 	my @pools = ("--bind $dir/meminfo /proc/meminfo", "--bind $dir/pools $sysfs");
+	my @shrink = ('-e', 'hugeinfo_pools_may_shrink=true');
 	for (
 		# name, message, steps, steps that run, options, and what changes during the first step
 		[ 'as many pages as the pool of another size leaves', $ran, ["echo 119 > $small"], 1 ],
@@ -315,6 +318,13 @@ SKIP:
 		[ 'as many large pages at boot', $ran, [ $boot_large->(26) ], 1 ],
 		[ 'more large pages at boot', $too_much, [ $boot_large->(27) ], 0 ],
 		[ 'a pool that grows meanwhile', qr/119 huge pages would leave less than 10 %/, [ $compact, "echo 119 > $small" ], 1, [], [ 32768, 23 ] ],
+		[ 'a smaller pool', $smaller, ["echo 9 > $small"], 0 ],
+		[ 'a smaller pool, allowed', $ran, ["echo 9 > $small"], 1, \@shrink ],
+		[ 'a pool that grows and then shrinks', $smaller, [ "echo 12 > $small", "echo 11 > $small" ], 0 ],
+		[ 'a smaller pool at boot', $smaller, [ $boot->(9) ], 0 ],
+		[ 'a smaller pool at boot, by a changed line', $smaller, [$edit], 0 ],
+		[ 'a smaller pool at boot, allowed', $ran, [ $boot->(9) ], 1, \@shrink ],
+		[ 'less pages than a pool has meanwhile', qr/12 huge pages are less than the 15/, [ $compact, "echo 12 > $small" ], 1, [], [ 2048, 15 ] ],
 		[ 'pools that cannot be read', $too_much, ['sysctl -w vm.nr_hugepages=11'], 0, [], undef, "-t tmpfs none $sysfs" ])
 	{
 		my ($name, $message, $steps, $runs, $options, $meanwhile, @mounts) = @$_;

@@ -147,6 +147,14 @@ class _Host:
             sizes.add(kb)
         return sum(pools.values()) + self.used_kb(sizes) > self.limit_kb
 
+    def apply(self, step):
+        """Applies a step that sets a pool. Returns true if the pool becomes smaller."""
+        file, _, pages = self.pool(step)
+        before = max(self.pages.get(file, 0), int(step["fields"].get("old_pages", 0)))
+        if not FORMS[step["form"]].at_boot:
+            self.pages[file] = pages
+        return pages < before
+
 
 def pool(step, text):
     """Returns the pool that a step sets, and how much all pools can grow."""
@@ -172,6 +180,7 @@ def _steps(before, runbook, host):
         where, expected = row["where_to_run"], row["expected"]
         command = row["command"] or row.get("instruction") or ""
         step = _parsed(where, command)
+        step["shrinks"] = False
         if step["form"] is None:
             step["text"] = _printable(f"{where}: {command}") + " (for a person)"
         else:
@@ -179,6 +188,9 @@ def _steps(before, runbook, host):
             step["text"] = f"{where}: {compose(step)}"
             step["where"] = where
             step["sets_pool"] = bool(form.pool) and not form.at_boot
+            if form.pool and host.apply(step):
+                step["shrinks"] = True
+                step["text"] += " (makes a pool smaller)"
         # The step does not change hugeinfo_status. It is a needless restart, or a change of the
         # service's unit or the boot loader, which a person makes.
         step["can_wait"] = where in ("service", "boot loader") and expected == before
