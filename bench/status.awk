@@ -3,9 +3,9 @@
 BEGIN {
     column = "GB touched, in small pages:"
     base = "well"
-    name["well"] = "`SELECT status, reason FROM hugeinfo_status` of a server that is well, in the server"
+    name["well"] = "`SELECT status, reason FROM hugeinfo_status` of a healthy server, in the server"
     name["client"] = "the same, as `psql` with an open connection sees it"
-    name["status"] = "the same of a server that is not well"
+    name["status"] = "the same of a server that needs attention"
     name["remedy"] = "`SELECT *` there: with the remedy"
     name["floor"] = "the system calls of the first row, in C"
     name["pmap"] = "`pmap PM \\| grep -E 'anon_hugepage\\|zero'`"

@@ -4,7 +4,8 @@
 SELECT name FROM hugeinfo_checks;
 
 SELECT bool_and(status IN ('ok', 'warning', 'critical', 'unknown')) AS statuses,
-       bool_and(finding <> '' AND finding !~ '\.$') AS findings,
+       bool_and(finding <> '' AND finding ~ '\.$') AS findings,
+       bool_and(code ~ '^[a-z_]+$') AS codes,
        bool_and(jsonb_typeof(evidence) = 'object') AS objects,
        coalesce(bool_and(remedy <> ''), true) AS remedies,
        coalesce(bool_and(status IN ('warning', 'critical')) FILTER (WHERE remedy IS NOT NULL), true) AS remedies_where_needed
@@ -23,7 +24,7 @@ SET pg_hugeinfo.muted_checks = cgroup_fault_limit, 'Huge_Pages', ' restart , "po
 SHOW pg_hugeinfo.muted_checks;
 SELECT name FROM hugeinfo_checks WHERE is_muted;
 SELECT name, status, severity FROM hugeinfo_checks WHERE is_muted EXCEPT TABLE loud;
-SELECT status, remedy, reason ~ 'muted: ' = EXISTS (SELECT FROM hugeinfo_checks WHERE is_muted AND severity > 0) AS reason
+SELECT status, remedy, reason ~ 'Muted: ' = EXISTS (SELECT FROM hugeinfo_checks WHERE is_muted AND severity > 0) AS reason
 FROM hugeinfo_status;
 SELECT coalesce(string_agg(name, ', '), '') AS ill FROM loud WHERE severity >= 2 \gset
 SELECT set_config('pg_hugeinfo.muted_checks', :'ill', false) = :'ill' AS muted;
@@ -34,15 +35,16 @@ SET pg_hugeinfo.muted_check = swap;
 RESET pg_hugeinfo.muted_checks;
 DROP TABLE loud;
 
--- One reasoning, two faces: hugeinfo_status tells the worst of the cheap ones.
+-- hugeinfo_status has the worst of the checks about the server, and all that is critical.
 WITH cheap AS (
     SELECT c.*, array_position(ARRAY['critical', 'warning', 'unknown', 'ok'], c.status) AS rank
     FROM (SELECT *, row_number() OVER () AS n FROM hugeinfo_checks) AS c
-    WHERE n <= 4
+    WHERE name IN ('cgroup_fault_limit', 'huge_pages', 'restart', 'pool_size') OR status = 'critical'
 ), worst AS (
     SELECT * FROM cheap ORDER BY rank, n LIMIT 1
 )
-SELECT s.status = w.status AS status, s.reason = w.finding OR s.status = 'ok' AS reason, s.remedy IS NOT DISTINCT FROM w.remedy AS remedy
+SELECT s.status = w.status AS status, s.code = w.code OR s.status = 'ok' AS code, s.reason = w.finding OR s.status = 'ok' AS reason,
+       s.remedy IS NOT DISTINCT FROM w.remedy AS remedy
 FROM hugeinfo_status AS s, worst AS w;
 
 -- The figures are those of the other objects.
@@ -55,10 +57,10 @@ FROM hugeinfo_checks WHERE name = 'hugetlb_shm_group';
 SELECT (evidence ->> 'memory_total_bytes')::bigint = (SELECT memory_total_bytes FROM hugeinfo_host) AS memory_total_bytes
 FROM hugeinfo_checks WHERE name = 'memory_left';
 
--- Nothing waits in the files, and pg_monitor is told so.
+-- Nothing is pending, and pg_monitor can see that.
 CREATE ROLE regress_hugeinfo_checks IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_checks;
-SELECT status, finding FROM hugeinfo_checks WHERE name = 'restart_with_files';
+SELECT status, finding FROM hugeinfo_checks WHERE name = 'pending_settings';
 SELECT count(*) FROM hugeinfo_checks WHERE status = 'unknown' AND name IN ('huge_pages', 'page_tables', 'swap', 'oom_protection');
 RESET ROLE;
 DROP ROLE regress_hugeinfo_checks;

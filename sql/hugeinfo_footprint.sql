@@ -20,3 +20,15 @@ SELECT abs(f.private_bytes - b.private_bytes) < 8 << 20 AS private_bytes,
 FROM hugeinfo_footprint AS f,
      (SELECT sum(rss_anon_bytes) AS private_bytes, sum(page_table_bytes) AS page_table_bytes, max(rss_shmem_bytes) AS rss_shmem_bytes
       FROM hugeinfo_backends) AS b;
+
+-- memory inherited from the postmaster counts once
+SELECT count(*) AS rows,
+       bool_and(e.private_bytes BETWEEN 1 AND f.private_bytes) AS private_bytes,
+       bool_and(e.segment_bytes = f.segment_bytes) AS segment_bytes,
+       bool_and(e.total_bytes = e.private_bytes + e.segment_backed_bytes + e.other_shared_bytes + e.page_table_bytes + e.swap_bytes)
+           AS total_bytes
+FROM hugeinfo_footprint(exact => true) AS e, hugeinfo_footprint AS f;
+SELECT abs(f.private_bytes - v.private_bytes) < 8 << 20 AS upper_bound FROM hugeinfo_footprint(false) AS f, hugeinfo_footprint AS v;
+SELECT e.private_bytes < f.private_bytes AS is_exact FROM hugeinfo_footprint('yes') AS e, hugeinfo_footprint('no') AS f;
+SELECT count(*) FROM hugeinfo_footprint(NULL::boolean);
+SELECT count(*) FROM hugeinfo_footprint('perhaps');

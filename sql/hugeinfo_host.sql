@@ -38,10 +38,15 @@ SELECT numa_nodes IS NOT DISTINCT FROM
                   FROM regexp_split_to_table(rtrim(pg_read_file('/sys/devices/system/cpu/online'), E'\n'), ',') AS part) AS ranges) AS processors
 FROM hugeinfo_host;
 
+SELECT hugetlb_optimize_vmemmap IS NOT DISTINCT FROM pg_temp.vm('hugetlb_optimize_vmemmap')::int::boolean AS hugetlb_optimize_vmemmap
+FROM hugeinfo_host;
+
 -- what moves
 SELECT memory_available_bytes BETWEEN 1 AND memory_total_bytes AS memory_available_bytes,
        swap_free_bytes BETWEEN 0 AND swap_total_bytes AS swap_free_bytes,
        page_table_bytes BETWEEN 1 AND memory_total_bytes AS page_table_bytes,
        hugetlb_bytes >= (SELECT coalesce(sum(total_pages * page_size_bytes), 0) FROM hugeinfo_pools) AS pools,
+       vmemmap_saving_bytes >= (SELECT coalesce(sum(total_pages * (page_size_bytes / 64 - 4096)), 0) FROM hugeinfo_pools
+           WHERE page_size_bytes / 64 > 4096) OR base_page_size_bytes > 4096 AS vmemmap_saving_bytes,
        committed_as_bytes > 0 AS committed_as_bytes
 FROM hugeinfo_host;

@@ -23,7 +23,8 @@ SELECT i.pid = hugeinfo_postmaster_pid() AS pid,
        i.segment_bytes = s.segment_bytes AS segment_bytes,
        i.page_size_bytes = s.page_size_bytes AS page_size_bytes,
        i.in_use = s.in_use AS in_use,
-       i.required_pages = (SELECT ceil(s.segment_bytes::numeric / page_size_bytes) FROM hugeinfo_pools WHERE is_default) AS required_pages
+       i.required_pages = (SELECT ceil(s.segment_bytes::numeric / page_size_bytes) FROM hugeinfo_pools WHERE is_default) AS required_pages,
+       i.huge_pages = current_setting('huge_pages') AS huge_pages
 FROM hugeinfo_instances AS i, hugeinfo_status AS s
 WHERE i.is_this_server;
 -- the same directory by another way

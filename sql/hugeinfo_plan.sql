@@ -76,7 +76,7 @@ SELECT page_size_bytes, is_default, is_requested, round(segment_percent_of_ram) 
        num_nulls(is_used_by_server, total_pages, free_pages, reserved_pages, surplus_pages, overcommit_pages, available_pages, committed_pages,
            own_pages, others_pages, shortfall_pages, fits_after_restart, cgroup_limit_bytes, cgroup_used_bytes, cgroup_reserved_limit_bytes,
            cgroup_reserved_bytes) AS nulls,
-       regexp_replace(how_to_set, '[0-9]{2,}', 'N') AS how_to_set
+       regexp_replace(how_to_set, '[0-9]{2,}', 'N', 'g') AS how_to_set
 FROM hugeinfo_plan('{"shared_buffers": "64GB", "huge_pages": "on", "huge_page_size": 0, "host_ram": "256GB", "host_huge_page_sizes": "2MB, 16GB"}');
 SELECT page_size_bytes, is_default, is_requested
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "Host_RAM": 17179869184, "host_huge_page_sizes": "512MB,1GB"}');
@@ -105,9 +105,21 @@ SELECT hugeinfo_plan(NULL::jsonb);
 SELECT count(*) FROM hugeinfo_plan(settings => NULL);
 \set VERBOSITY default
 
--- A text that is no JSON gets PostgreSQL's words for it; one that nobody can mean is not looked at.
-SELECT hugeinfo_plan('{"shared_buffers": }');
+-- Pairs of names and values
+\d hugeinfo_plan
+SELECT count(DISTINCT segment_bytes) AS one_answer
+FROM (SELECT segment_bytes FROM hugeinfo_plan('{"shared_buffers": "40MB", "max_connections": 60}')
+      UNION ALL SELECT segment_bytes FROM hugeinfo_plan('shared_buffers=40MB max_connections=60')
+      UNION ALL SELECT segment_bytes FROM hugeinfo_plan(E' shared_buffers = ''40MB''\n max_connections =60 ')) AS plans;
 SELECT hugeinfo_plan('shared_buffers');
+SELECT hugeinfo_plan('=40MB');
+SELECT hugeinfo_plan('shared_buffers=');
+SELECT hugeinfo_plan('shared_buffers=''40MB');
+SELECT hugeinfo_plan('work_mem=4MB');
+SELECT hugeinfo_plan('shared_bufers=4MB');
+
+-- Invalid JSON gets PostgreSQL's own error. Text that is too long is not parsed.
+SELECT hugeinfo_plan('{"shared_buffers": }');
 \set VERBOSITY sqlstate
 SELECT hugeinfo_plan('');
 SELECT hugeinfo_plan(repeat('[', 65536));

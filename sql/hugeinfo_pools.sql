@@ -49,7 +49,8 @@ FROM hugeinfo_pools;
 
 -- what to type names the pages, and for other sizes than the default the file and the kernel's
 -- parameters
-SELECT bool_and(how_to_set LIKE '%' || recommended_nr_hugepages || '%') AS pages,
-       bool_and(is_default = (how_to_set LIKE 'sysctl -w vm.nr\_hugepages=%')) AS by_sysctl,
-       bool_and(is_default <> (how_to_set LIKE '%hugepagesz=%')) AS by_command_line
-FROM hugeinfo_pools;
+SELECT bool_and(how_to_set LIKE '%' || recommended_nr_hugepages || '%') IS NOT FALSE AS pages,
+       bool_and(is_default = (how_to_set LIKE '%vm.nr\_hugepages%')) IS NOT FALSE AS by_sysctl,
+       bool_and(is_default <> (how_to_set LIKE '%hugepagesz=%')) IS NOT FALSE AS by_command_line
+FROM hugeinfo_pools
+WHERE how_to_set !~ '^# ';

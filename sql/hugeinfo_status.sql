@@ -49,8 +49,9 @@ LEFT JOIN hugeinfo_pools AS p ON p.page_size_bytes = s.huge_page_size_bytes;
 -- the verdict
 SELECT status IN ('ok', 'warning', 'critical', 'unknown') AS status,
        reason <> '' AS reason,
-       (status = 'ok') <= (remedy IS NULL) AS no_remedy_if_all_is_well,
-       (huge_pages = 'off') <= (status = 'warning' AND reason LIKE '%huge_pages = off%') AS off_is_said,
+       code ~ '^[a-z_]+$' AS code,
+       (status = 'ok') <= (remedy IS NULL) AS no_remedy_if_healthy,
+       (huge_pages = 'off') <= (code = 'turned_off' AND reason LIKE '%huge_pages = off%') AS turned_off,
        in_use <= (reason LIKE '%' || required_huge_pages || ' huge pages%' OR status <> 'ok') AS figures
 FROM hugeinfo_status;
 

@@ -36,7 +36,16 @@ pub(crate) enum Error {
     NotAnObject,
     /// A setting to plan whose value is null, an array or an object.
     NotAValue(String),
-    /// A setting that cannot be planned.
+    /// Text that is neither a JSON object nor `name=value` pairs.
+    NotAssignments,
+    /// A setting that does not change shared memory.
+    NotSizing {
+        /// Its name.
+        name: String,
+        /// The settings that do.
+        known: String,
+    },
+    /// A setting that PostgreSQL does not know.
     NotPlanned {
         name: String,
         /// A setting with a similar name that can be planned.

@@ -1,12 +1,12 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
 use hugeinfo::{
-    advice::words,
-    model::restored::too_low,
+    advice::render,
+    model::recovery::too_low,
     server::{
+        environment::Files,
         facts::Facts,
         restored::{Restored, Room, TooLow},
-        surroundings::Files,
     },
 };
 use pgrx::pg_sys::panic::ErrorReport;
@@ -117,7 +117,7 @@ fn refused(restored: &Restored, next: &Room) -> Option<Files> {
     } else if too_low.is_empty() {
         None
     } else {
-        Some(Files::Unseen(words::too_low(&too_low)))
+        Some(Files::Unseen(render::too_low(&too_low)))
     }
 }
 

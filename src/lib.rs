@@ -6,7 +6,7 @@
 //! * [`postgres`]: what the server says about itself. The only place with `unsafe` and `pg_sys`.
 //! * [`processes`]: the processes of this server, and no others.
 //! * [`machine`]: this server and its machine, in as much detail as a question needs.
-//! * [`surroundings`]: what the checks need besides the facts of the server itself.
+//! * [`environment`]: what the checks need besides the facts of the server itself.
 //! * [`plan`]: what the next start will need, as PostgreSQL itself computes it. [`files`]: whether
 //!   that differs from the running server.
 //! * [`numbers`]: the kernel's numbers as SQL types.
@@ -24,15 +24,16 @@ compile_error!(
     "pg_hugeinfo needs glibc: without memory it relies on what glibc keeps ready (src/postgres/memory.rs)"
 );
 
+mod environment;
 mod error;
 mod files;
 mod machine;
 mod numbers;
+mod others;
 mod plan;
 mod postgres;
 mod processes;
 mod report;
-mod surroundings;
 mod views;
 
 pgrx::pg_module_magic!(name, version);

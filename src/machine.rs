@@ -9,19 +9,20 @@ use hugeinfo::{
     },
     model::machine::Machine,
     server::{
+        environment::{Environment, Files},
         facts::{Facts, Server},
-        surroundings::{Files, Surroundings},
     },
 };
 
 use crate::{
+    environment::{self, Watcher},
     error::Error,
     files::{self, Waiting},
+    others::Scope,
     postgres::{
         catalogue::may_plan, muted_checks::muted_checks, processes::parent_pid,
         reload::something_may_wait, server,
     },
-    surroundings::{self, Watcher},
 };
 
 /// The facts about the server itself: some small files, and the environment inherited from the
@@ -40,7 +41,7 @@ pub(crate) fn whole() -> Result<Machine, Error> {
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
-    let around = surroundings::read(&facts, waiting, watcher)?;
+    let around = environment::read(&facts, waiting, watcher)?;
     Ok(machine(facts, Some(around)))
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait());
-    let around = surroundings::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
+    let around = environment::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
     Ok(machine(facts, Some(around)))
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn without_files() -> Result<Machine, Error> {
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
     let nothing_waits = |_: &Facts| Files::NothingWaits.into();
-    let around = surroundings::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
+    let around = environment::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
     facts.planned = Some(next);
     Ok(machine(facts, Some(around)))
 }
@@ -65,32 +66,39 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
 /// that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let at_a_glance = machine(facts()?, None);
-    let is_well = diagnosis::is_well_by_facts(&at_a_glance);
+    let is_well = diagnosis::is_healthy_by_facts(&at_a_glance);
     let may_wait = something_may_wait();
     let waiting = waiting(&at_a_glance.facts, may_wait);
     let is_alone = is_alone()?;
     if is_well && !may_wait && is_alone && waiting.files == Files::NothingWaits {
         return Ok(at_a_glance);
     }
-    // System V segments do not show servers in containers, and idle pages may be for those.
+    // Idle pages that are worth releasing can be for servers in other IPC namespaces.
+    let scope = if diagnosis::has_unused_pages(&at_a_glance) {
+        Some(Scope::Host)
+    } else if is_alone {
+        None
+    } else {
+        Some(Scope::Segments)
+    };
     let facts = at_a_glance.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let around = surroundings::for_status(is_alone && !is_idle, waiting, may_wait)?;
+    let around = environment::for_status(scope, is_idle, waiting, may_wait)?;
     Ok(machine(facts, Some(around)))
 }
 
 /// The same, with what a remedy has to consider as well.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
-    let Machine { facts, around, .. } = for_status()?;
-    let around = around.map(|around| surroundings::for_remedy(&facts, around));
-    Ok(machine(facts, around.transpose()?))
+    let Machine { facts, env, .. } = for_status()?;
+    let env = env.map(environment::for_remedy).transpose()?;
+    Ok(machine(facts, env))
 }
 
-fn machine(facts: Facts, around: Option<Surroundings>) -> Machine {
+fn machine(facts: Facts, env: Option<Environment>) -> Machine {
     Machine {
         muted: muted_checks(),
-        ..Machine::new(facts, around)
+        ..Machine::new(facts, env)
     }
 }
 

@@ -15,10 +15,7 @@ use hugeinfo::{
         },
         root::Root,
     },
-    server::{
-        facts::LiesOn,
-        instances::{self, Instance},
-    },
+    server::facts::LiesOn,
 };
 use pgrx::warning;
 
@@ -284,14 +281,4 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
     let pid = postgres::processes::parent_pid();
     Ok(children::is_ours(root, pid)?.then_some(pid))
-}
-
-/// Every server of this host; `own` is the answer of [`postmaster`]. The postmaster's children can
-/// be many, and are known without looking at them.
-pub(crate) fn servers_of_host(root: &Root, own: Option<u32>) -> Result<Vec<Instance>, ReadError> {
-    let children = match own {
-        Some(_) => postgres::processes::pids_in_shared_memory()?,
-        None => HashSet::new(),
-    };
-    instances::read(root, own, &children, check_for_interrupts)
 }

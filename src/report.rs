@@ -96,6 +96,16 @@ impl From<Error> for ErrorReport {
                 format!("invalid value for \"{name}\": \"{value}\""),
                 Some("Example: {\"host_ram\": \"256GB\", \"host_huge_page_sizes\": \"2MB, 1GB\"}. A number without a unit means bytes.".to_owned()),
             ),
+            Error::NotAssignments => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "settings must be name=value pairs or a JSON object".to_owned(),
+                Some("Examples: 'shared_buffers=64GB max_connections=500', '{\"shared_buffers\": \"64GB\"}'.".to_owned()),
+            ),
+            Error::NotSizing { name, known } => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("setting \"{name}\" does not change the size of shared memory"),
+                Some(format!("These settings can be planned: {known}.")),
+            ),
             Error::NotPlanned { name, near, known } => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" cannot be planned"),

@@ -44,11 +44,11 @@ SKIP:
 			pool_available_pages => 0,
 			shortfall_pages => $need,
 			fits_after_restart => 'f',
-			recommended_nr_hugepages => $need + $seen->{small_neighbours},
+			recommended_nr_hugepages => $need + $seen->{asked_by_others},
 		}, $name);
 	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names what is needed");
-	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy is a sysctl");
-	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: how_to_set is a sysctl");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is a sysctl");
+	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: how_to_set is a sysctl");
 }
 
 SKIP:
@@ -66,10 +66,10 @@ SKIP:
 			pool_available_pages => $need - 1,
 			shortfall_pages => 1,
 			fits_after_restart => 'f',
-			recommended_nr_hugepages => $need + $seen->{small_neighbours},
+			recommended_nr_hugepages => $need + $seen->{asked_by_others},
 		}, $name);
-	like($seen->{status}{reason}, qr/\b1\b/, "$name: the reason names the page");
-	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{small_neighbours} ]}\b/, "$name: the remedy is exact");
+	like($seen->{status}{reason}, qr/\bNeeds $need\b.*; @{[ $need - 1 ]} are available/, "$name: the reason names the pages");
+	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is exact");
 
 	# the page has come, but a server decides only when it starts
 	$name = 'pool filled too late';
@@ -92,9 +92,8 @@ SKIP:
 	compare_segment($node, $seen->{status}, $name);
 	compare_pools($node, $seen, $name);
 	compare_status($seen->{status},
-		{ %small, huge_pages => 'off', shortfall_pages => 0, fits_after_restart => 't' }, $name);
+		{ %small, status => 'ok', code => 'turned_off', remedy => undef, huge_pages => 'off', shortfall_pages => 0, fits_after_restart => 't' }, $name);
 	like($seen->{status}{reason}, qr/huge_pages\b.*\boff/, "$name: the reason names the setting");
-	like($seen->{status}{remedy}, qr/huge_pages/, "$name: and so does the remedy");
 	configure($node, huge_pages => 'try');
 }
 
@@ -149,7 +148,8 @@ SKIP:
 	needs_host($name);
 	cannot("$name: this kernel has one huge page size only") unless $other_kb;
 	my $enough = required_pages($node, $other_kb);
-	pools_of_one_size($other_kb, $enough);
+	# A machine that has run for long might have no such page.
+	eval { pools_of_one_size($other_kb, $enough); 1 } or cannot("$name: $@");
 	restarts($node);
 	my $seen = observe($node);
 	compare_segment($node, $seen->{status}, $name);

@@ -33,7 +33,7 @@ SKIP:
 			huge_page_size_bytes => $kb * 1024,
 			required_huge_pages => $need,
 			shortfall_pages => $need,
-			recommended_nr_hugepages => $need + small_neighbours($kb, $node->{_pid}),
+			recommended_nr_hugepages => $need + asked_by_others($kb, $node->{_pid}),
 			fits_after_restart => 'f',
 		}, $name);
 	like($seen->{status}{remedy}, qr/\Q$write\E/, "$name: the remedy writes to the pool of that size");
@@ -42,7 +42,8 @@ SKIP:
 	like($how, qr/hugepagesz=$size hugepages=$need\b/, "$name: and at boot");
 
 	$name = 'reserved';
-	set_pool($kb, $need);
+	# A machine that has run for long might have no such page.
+	eval { set_pool($kb, $need); 1 } or cannot("$name: $@");
 	restarts($node);
 	$seen = observe($node);
 	compare_segment($node, $seen->{status}, $name);

@@ -124,7 +124,7 @@ SKIP:
 		$seen = observe($node);
 		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name, $variable);
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
-		like($seen->{status}{reason}, qr/^the pod's limit \(environment variable $variable\) allows /, "$name: where it comes from");
+		like($seen->{status}{reason}, qr/^The pod's limit \(environment variable $variable\) allows /, "$name: where it comes from");
 		like($seen->{status}{remedy}, qr/limit on huge pages of the pod/, "$name: the remedy");
 
 		$name = "the pod's limit, higher than that of the container";
@@ -138,14 +138,14 @@ SKIP:
 		local $ENV{$variable} = '1100Mi';
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', $check),
-			qq(unknown|cannot determine whether a control group limits the huge pages of the server: the server's environment variable $variable is not a number of bytes: "1100Mi"),
+			qq(unknown|Cannot judge cgroup_fault_limit: the server's environment variable $variable is not a number of bytes: "1100Mi".),
 			"$name: the check says so");
 
 		$name = "the pod's limit, larger than any Kubernetes quantity";
 		local $ENV{$variable} = 18446744073707454464;
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', 'SELECT DISTINCT required_pages FROM hugeinfo_plan() WHERE is_requested'), $need, "$name: a plan");
-		like($node->safe_psql('postgres', $check), qr/^unknown.* is not a number of bytes: "18446744073707454464"$/, "$name: the check reports it");
+		like($node->safe_psql('postgres', $check), qr/^unknown.* is not a number of bytes: "18446744073707454464"\.$/, "$name: the check reports it");
 	}
 
 	$name = 'the bomb, one page below';
@@ -199,9 +199,9 @@ SKIP:
 		my $status = status_of($node);
 		is($status->{status}, 'critical', "$name: its limit is read");
 		my $shown = $escaped // $group;
-		like($status->{reason}, qr{^control group \S+/\Q$shown\E allows }, "$name: the escaped name in the reason");
-		my ($where, $command) = split /\|/, $node->safe_psql('postgres', 'SELECT where_to_run, command FROM hugeinfo_runbook LIMIT 1'), 2;
-		is($where, $escaped ? 'decision' : 'root shell', "$name: the kind of the step");
+		like($status->{reason}, qr{^Cgroup \S+/\Q$shown\E allows }, "$name: the escaped name in the reason");
+		my ($where, $command) = split /\|/, $node->safe_psql('postgres', 'SELECT where_to_run, coalesce(command, instruction) FROM hugeinfo_runbook LIMIT 1'), 2;
+		is($where, $escaped ? 'by hand' : 'root shell', "$name: the kind of the step");
 		if ($escaped) { like($command, qr{^write \d+ into \S+/\Q$escaped\E/hugetlb\.\S+ by hand}, "$name: an instruction instead of a command") }
 		else
 		{

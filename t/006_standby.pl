@@ -37,7 +37,7 @@ SKIP:
 	compare_pools($standby, $seen, 'standby');
 	is($seen->{status}{in_use}, 't', 'the standby runs on huge pages');
 	like($standby->safe_psql('postgres', 'SELECT hugeinfo_report()'), qr/PostgreSQL [^<]*, standby</, 'and its report');
-	is($standby->safe_psql('postgres', q(SELECT status FROM hugeinfo_checks WHERE name = 'restart_with_files')), 'ok',
+	is($standby->safe_psql('postgres', q(SELECT status FROM hugeinfo_checks WHERE name = 'pending_settings')), 'ok',
 		'the standby has the checks');
 	cmp_ok($standby->safe_psql('postgres', 'SELECT min(segment_bytes) FROM hugeinfo_plan()'), '>', 24 << 20,
 		'and plans its next start');

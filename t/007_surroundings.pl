@@ -44,7 +44,7 @@ sub as_role
 	{
 		is(as_role('nobody_special', "SELECT * FROM $from"), '42501', "$from is closed to the public");
 		# it runs a program
-		my $expected = $from eq 'hugeinfo_plan()' ? '42501' : 'allowed';
+		my $expected = $from =~ /^hugeinfo_plan\b/ ? '42501' : 'allowed';
 		is(as_role('observer', "SELECT * FROM $from"), $expected, "$from for pg_monitor: $expected");
 	}
 	is($node->safe_psql('postgres', "SET ROLE observer; SELECT to_json(s) FROM hugeinfo_status AS s"),

@@ -37,7 +37,7 @@ SKIP:
 			}, $name);
 		# Its files are those of the host here, which nobody can tell from within.
 		is($node->safe_psql('postgres', q{SELECT status, finding FROM hugeinfo_checks WHERE name = 'reboot'}),
-			'unknown|cannot determine what the next boot sets up: /etc is not the host\'s own here, as in a container',
+			'unknown|Cannot judge reboot: /etc is not the host\'s own here, as in a container.',
 			"$name: the next boot");
 	});
 }
@@ -71,7 +71,7 @@ SKIP:
 	in_namespace($node, $name, [ 'unshare', @own ], sub {
 		my $status = status_of($node);
 		is($status->{in_use}, 'f', "$name: it fell back");
-		($remedy) = $status->{remedy} =~ /^(sysctl -w vm\.nr_hugepages=\d+)/ or diag($status->{remedy});
+		($remedy) = $status->{remedy} =~ /^(sysctl -w vm\.nr_hugepages=\d+)$/m or diag($status->{remedy});
 	});
 	type_in($remedy);
 	in_namespace($node, $name, [ 'unshare', @own ], sub {

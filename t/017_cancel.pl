@@ -21,7 +21,7 @@ $_->value('SELECT count(*) FROM large') for @idle;
 
 # None of these queries ends by itself.
 my %endless = (
-	(map { $_ => endless($_) } qw(hugeinfo_backends hugeinfo_page_tables)),
+	(map { $_ => endless($_) } qw(hugeinfo_backends hugeinfo_instances hugeinfo_page_tables)),
 	(map { $_ => endless("hugeinfo_backends() AS b, LATERAL $_(b.pid) AS m") } qw(hugeinfo_memory hugeinfo_mappings)),
 	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 hour')));
 

@@ -1,8 +1,9 @@
-# Every server of the host: those of the same user, of another user, and in a namespace of process
-# numbers of its own. What may be read is compared with the kernel, what may not is NULL.
+# Tests that hugeinfo_instances shows every server of the host: those of the same user, of another
+# user, under another program name, and in a PID namespace of their own.
 use strict;
 use warnings;
 
+use File::Copy qw(copy);
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::OtherUser;
@@ -42,7 +43,8 @@ sub open_to_us
 		segment_bytes => $real->{bytes},
 		page_size_bytes => $real->{page_bytes},
 		in_use => $real->{page_bytes} > base_page() ? 't' : 'f',
-		required_pages => $huge_bytes && POSIX::ceil($real->{bytes} / $huge_bytes) };
+		required_pages => $huge_bytes && POSIX::ceil($real->{bytes} / $huge_bytes),
+		huge_pages => 'try' };
 }
 
 {
@@ -56,8 +58,38 @@ sub open_to_us
 	is_deeply([ grep { $seen{$_} } @children ], [], "$name: and none of these is a server");
 
 	my $pid = $two->{_pid};
+	$two->append_conf('postgresql.conf', "huge_pages = on\ninclude_dir 'more.d'");
+	my $included = $two->data_dir . '/more.d';
+	mkdir $included or die "$included: $!\n";
+	is({ instances($sql) }->{$pid}{huge_pages}, 'on', "$name: huge_pages of the other from its file");
+	append_to_file("$included/a.conf", "huge_pages = off\n");
+	is({ instances($sql) }->{$pid}{huge_pages}, 'off', "$name: from an included file");
+	$two->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = try');
+	is({ instances($sql) }->{$pid}{huge_pages}, 'try', "$name: from postgresql.auto.conf");
+	chmod 0, $two->data_dir . '/postgresql.auto.conf';
+	is({ instances($sql) }->{$pid}{huge_pages}, undef, "$name: unknown if a file cannot be read");
+	chmod 0600, $two->data_dir . '/postgresql.auto.conf';
+
 	$two->stop;
 	ok(!{ instances($sql) }->{$pid}, "$name: the other is gone once it is stopped");
+}
+
+{
+	# As in Nix, whose `postgres` is a script.
+	my $name = 'another program name';
+	my $program = PostgreSQL::Test::Utils::tempdir() . '/.wrapped';
+	copy($two->config_data('--bindir') . '/postgres', $program) && chmod 0755, $program or die "$program: $!\n";
+	my $log = '';
+	my $run = IPC::Run::start([ $program, '-D', $two->data_dir ], '<', \undef, '>', \$log, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	$run->pump until $log =~ /ready to accept connections|redirecting log output/;
+	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^(\d+)$/m;
+	unlike(process_file($pid, 'cmdline'), qr/^[^\0]*postgres/, "$name: a server that is not called postgres");
+	my %seen = instances($sql);
+	is_deeply($seen{$pid}, open_to_us($two, 'f', $pid), "$name: is seen");
+	my @children = grep { $_ != $pid } family($pid);
+	is_deeply([ grep { $seen{$_} } @children ], [], "$name: and its children are no servers");
+	$run->signal('INT');
+	$run->finish;
 }
 
 {
@@ -101,20 +133,36 @@ sub open_to_us
 }
 
 {
-	# Any user of the host can run a program with any arguments.
+	# A user can run any program with any arguments in a directory with such a file.
 	my $name = 'a data directory with control characters';
-	my $program = PostgreSQL::Test::Utils::tempdir() . '/postgres';
-	symlink '/bin/sh', $program or die "$program: $!\n";
 	my $directory = "/tmp/x\e[2J\ny|z\rq\x7f\xff\xe2\x80\xae";
-	my $in = '';
-	my $run = IPC::Run::start([ $program, '-c', 'read line; true', '-D', $directory ], '<', \$in);
+	my $like_a_server = 'cd "$0" && printf "%s\\n" $$ "$0" 1 5433 /run "*" "1 2" ready >postmaster.pid && echo ready; read line; true';
+	my ($in, $out) = ('', '');
+	my $run = IPC::Run::start([ 'sh', '-c', $like_a_server, PostgreSQL::Test::Utils::tempdir(), '-D', $directory ], '<', \$in, '>', \$out);
+	$run->pump until $out =~ /ready/;
 	my ($pid) = map { $_->{PID} } @{ $run->{KIDS} };
-	until_true(sub { process_file($pid, 'cmdline') =~ /\Q$directory\E/ }) or die "$name: no process\n";
 	my $session = HugeInfo::Session->new($one, user => 'monitor', dbname => 'postgres');
 	my %seen = instances($session);
 	is($seen{$pid}{data_directory}, '/tmp/x\033[2J\012y|z\015q\177\377\342\200\256', "$name: the name is escaped");
 	$session->close;
 	$run->kill_kill;
+}
+
+{
+	# Other processes can make a look at them take forever. Here the copy that looks is stopped.
+	my $name = 'a look that does not end';
+	my $backend = $sql->pid;
+	my $start = time;
+	$sql->ask(HugeInfo::Session::endless('hugeinfo_instances'));
+	$sql->wait_until(sub {
+		my ($copy) = process_file($backend, "task/$backend/children") =~ /(\d+)/;
+		kill STOP => $copy if $copy;
+		return $sql->{error} =~ /ERROR/;
+	});
+	my (undef, $error) = $sql->answer;
+	like($error, qr/PID of other processes could not be read: Connection timed out/, "$name: is given up");
+	cmp_ok(time - $start, '>=', 2, "$name: after some time");
+	is(process_file($backend, "task/$backend/children"), '', "$name: no copy is left");
 }
 
 SKIP:
@@ -144,7 +192,7 @@ SKIP:
 	my $other = HugeInfo::OtherUser::server();
 	ok(!defined readlink("/proc/$other->{pid}/cwd"), "$name: its directory may not be seen");
 	is(process_file($other->{pid}, 'maps'), '', "$name: nor its memory");
-	my %closed = map { $_ => undef } qw(port segment_bytes page_size_bytes in_use required_pages);
+	my %closed = map { $_ => undef } qw(port segment_bytes page_size_bytes in_use required_pages huge_pages);
 
 	my %seen = instances($sql);
 	is_deeply(
@@ -157,6 +205,7 @@ SKIP:
 			owner_uid => $other->{uid},
 			# from its arguments
 			data_directory => $other->{data_dir},
+			huge_pages => 'off',
 		},
 		"$name: seen by us: that it is there, and whose");
 	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: our own row is as before");
@@ -181,6 +230,7 @@ SKIP:
 			page_size_bytes => $other->{page_bytes},
 			in_use => 'f',
 			required_pages => $huge_bytes && POSIX::ceil($other->{bytes} / $huge_bytes),
+			huge_pages => 'off',
 		},
 		"$name: and their own, all of it");
 	$theirs->close;

@@ -36,6 +36,18 @@ sub lies_between
 	return;
 }
 
+# All but one base page of the 64 bytes that the kernel keeps for each base page of a huge page.
+sub saving
+{
+	my $bytes = 0;
+	for my $size (page_sizes_kb())
+	{
+		my $of_one = $size * 1024 / base_page() * 64 - base_page();
+		$bytes += pool($size)->{total} * $of_one if $of_one > 0;
+	}
+	return $bytes;
+}
+
 sub meminfo
 {
 	my ($unit_kb) = slurp_file('/proc/meminfo') =~ /^Hugepagesize:\s+(\d+) kB$/m;
@@ -88,6 +100,8 @@ sub meminfo
 			(map { $_ => $vm->($_) } qw(overcommit_memory overcommit_ratio swappiness hugetlb_shm_group)),
 			overcommit_bytes => $vm->('overcommit_kbytes') ? $vm->('overcommit_kbytes') * 1024 : undef,
 			(map { ("thp_$_" => $thp->($_)) } qw(enabled defrag shmem_enabled)),
+			hugetlb_optimize_vmemmap => !defined $vm->('hugetlb_optimize_vmemmap') ? undef : $vm->('hugetlb_optimize_vmemmap') ? 't' : 'f',
+			vmemmap_saving_bytes => saving(),
 			numa_nodes => scalar(() = glob '/sys/devices/system/node/node[0-9]*') || undef,
 			processors => $processors };
 	};

@@ -378,7 +378,7 @@ SKIP:
 		my ($argument) = @_;
 		my ($row) = settled(
 			sub { HugeInfo::Session->new($node)->rows("SELECT * FROM hugeinfo_plan($argument) WHERE is_requested") },
-			sub { small_neighbours($kb, $node->{_pid}) },
+			sub { asked_by_others($kb, $node->{_pid}) },
 			sub {
 				my ($rows, $others) = @_;
 				my %row = %{ $rows->[0] };

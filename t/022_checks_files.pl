@@ -1,4 +1,4 @@
-# What hugeinfo_checks says of configuration files that wait for a restart, and of other servers on
+# hugeinfo_checks: settings in configuration files that are pending a restart, and other servers on
 # the host.
 use strict;
 use warnings;
@@ -27,11 +27,11 @@ sub set_file { my ($text) = @_; open my $fh, '>', $file or die "$file: $!\n"; pr
 
 SKIP:
 {
-	my $name = 'nothing waits';
-	needs_host('files that wait for a restart');
+	my $name = 'nothing is pending';
+	needs_host('pending settings');
 	pools_of_one_size($kb, $need);
 	$node->restart;
-	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' }, remedy => undef }, $name);
+	compare_check(checks_of($node, $name), 'pending_settings', { status => 'ok', evidence => { waiting => 'f' }, remedy => undef }, $name);
 
 	for (
 		[ 'ALTER SYSTEM', sub { $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '40MB')) } ],
@@ -41,13 +41,13 @@ SKIP:
 		$change->();
 		my $checks = checks_of($node, $name);
 		compare_check($checks, 'restart', { status => 'warning' }, "$name, the same of the next start");
-		compare_check($checks, 'restart_with_files', {
+		compare_check($checks, 'pending_settings', {
 				status => 'warning',
-				finding => qr/^settings wait for a restart \(shared_buffers\): a restart would lose huge pages/,
+				finding => qr/^Settings are pending a restart \(shared_buffers\)\. A restart would lose huge pages\./,
 				evidence => { huge_pages => 'try', page_size_bytes => $page, own_pages => $need, pool_total_pages => $need } }, $name);
-		is_deeply($checks->{restart_with_files}{evidence}{waiting_settings}, ['shared_buffers'], "$name: by name");
-		my $remedy = $checks->{restart_with_files}{remedy};
-		my $required = $checks->{restart_with_files}{evidence}{required_pages};
+		is_deeply($checks->{pending_settings}{evidence}{waiting_settings}, ['shared_buffers'], "$name: by name");
+		my $remedy = remedy_of($checks, 'pending_settings');
+		my $required = $checks->{pending_settings}{evidence}{required_pages};
 		like($remedy, qr/\bvm\.nr_hugepages=$required\b/, "$name: the remedy has its pages");
 
 		# one less does not do
@@ -61,7 +61,7 @@ SKIP:
 		$node->restart;
 		is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages");
 		my $after = checks_of($node, "$name, cured");
-		compare_check($after, 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' } }, "$name, cured");
+		compare_check($after, 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, cured");
 		compare_check($after, 'restart', { status => 'ok', evidence => { required_pages => $required } }, "$name, cured");
 		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 		set_file('');
@@ -76,18 +76,18 @@ SKIP:
 	set_file('');
 	my $checks = checks_of($node, $name);
 	compare_check($checks, 'restart', { status => 'ok' }, "$name, the same of the next start");
-	compare_check($checks, 'restart_with_files', { status => 'ok', finding => qr/would get huge pages/, evidence => { required_pages => $need } }, $name);
+	compare_check($checks, 'pending_settings', { status => 'ok', finding => qr/would get huge pages/, evidence => { required_pages => $need } }, $name);
 	$node->restart;
 	is(segment($node->{_pid})->{page_bytes}, $page, "$name: and so it is");
 
 	$name = 'a setting of another kind';
 	set_file("huge_pages = off\n");
-	compare_check(checks_of($node, $name), 'restart_with_files',
-		{ status => 'warning', finding => qr/would lose huge pages: huge_pages = off/, evidence => { huge_pages => 'off' } }, $name);
+	compare_check(checks_of($node, $name), 'pending_settings',
+		{ status => 'warning', finding => qr/would lose huge pages\. .*huge_pages = off/, evidence => { huge_pages => 'off' } }, $name);
 
 	$name = 'on, and too few pages';
 	set_file("shared_buffers = '40MB'\nhuge_pages = on\n");
-	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'critical', finding => qr/would fail/ }, $name);
+	compare_check(checks_of($node, $name), 'pending_settings', { status => 'critical', finding => qr/would fail/ }, $name);
 	$node->stop;
 	ok(!(starts($node))[0], "$name: it does");
 	set_file('');
@@ -103,9 +103,9 @@ for (
 	my ($name, $text, $message) = @$_;
 	set_file($text);
 	my $checks = checks_of($node, $name);
-	compare_check($checks, 'restart_with_files', { status => 'critical', finding => $message, evidence => { waiting => 't' } }, $name);
+	compare_check($checks, 'pending_settings', { status => 'critical', finding => $message, evidence => { waiting => 't' } }, $name);
 	# the remedy is a query that shows what is wrong
-	my ($query) = $checks->{restart_with_files}{remedy} =~ /(SELECT .* WHERE NOT applied)/;
+	my ($query) = remedy_of($checks, 'pending_settings') =~ /(SELECT .* WHERE NOT applied)/;
 	isnt($node->safe_psql('postgres', $query), '', "$name: the remedy shows it");
 	$node->stop;
 	my ($started, $log) = starts($node);
@@ -113,7 +113,7 @@ for (
 	like($log, $message, "$name: with these words");
 	set_file('');
 	$node->start;
-	compare_check(checks_of($node, $name), 'restart_with_files', { status => 'ok', evidence => { waiting => 'f' } }, "$name, put right");
+	compare_check(checks_of($node, $name), 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, put right");
 }
 
 {
@@ -122,21 +122,23 @@ for (
 	my $observer = HugeInfo::Session->new($node);
 	$observer->value('SET ROLE observer');
 	my $checks = checks_of($observer, $name);
-	like($checks->{restart_with_files}{finding}, qr/^settings wait for a restart \(shared_buffers\)/, $name);
-	is_deeply($checks->{restart_with_files}, checks_of($node, $name)->{restart_with_files}, "$name: is told what a superuser is");
+	like($checks->{pending_settings}{finding}, qr/^Settings are pending a restart \(shared_buffers\)/, $name);
+	is_deeply($checks->{pending_settings}, checks_of($node, $name)->{pending_settings}, "$name: is told what a superuser is");
 	$observer->close;
 	set_file('');
 }
 
-# Other servers as /proc shows them, and what the check makes of them: programs of that name whose
-# parent has another name. $own: pages that the server asks for, if any.
+# Other servers as /proc shows them, against the check: programs of that name whose parent has
+# another name. $own: pages that the next start of the server asks for.
 sub name_of { my ($pid) = @_; return process_file($pid, 'comm') =~ s/\n//r }
 
-sub compare_neighbours
+sub asks { my ($pid) = @_; return next_setting($pid, 'huge_pages') =~ /^(?:try|on)$/ && next_setting($pid, 'shared_memory_type') eq 'mmap' }
+
+sub compare_other_servers
 {
 	my ($asked, $postmaster, $uid, $own, $name) = @_;
 	my $expected = sub {
-		my %of = (other_servers => 0, hidden_servers => 0, others_pages => 0);
+		my %of = (other_servers => 0, hidden_servers => 0, others_pages => 0, asked_pages => 0);
 		for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
 		{
 			my ($parent) = process_file($pid, 'stat') =~ /.*\) \S (\d+)/s or next;
@@ -145,8 +147,10 @@ sub compare_neighbours
 			next if title($pid) eq '' || process_file($pid, 'cmdline') =~ /\0(?:-C|--single|-V)\0/;
 			$of{other_servers}++;
 			my $real = $uid == $> && (stat "/proc/$pid")[4] == $uid && eval { segment($pid) };
-			if (!$real) { $of{hidden_servers}++ }
-			elsif ($real->{page_bytes} == base_page() || $real->{page_bytes} == $page) { $of{others_pages} += POSIX::ceil($real->{bytes} / $page) }
+			if (!$real) { $of{hidden_servers}++; next }
+			my $pages = POSIX::ceil($real->{bytes} / $page);
+			$of{others_pages} += $pages if $real->{page_bytes} == $page;
+			$of{asked_pages} += $pages if $real->{page_bytes} == base_page() && asks($pid);
 		}
 		return \%of;
 	};
@@ -159,13 +163,15 @@ sub compare_neighbours
 	});
 	my $evidence = { other_servers => $of->{other_servers} };
 	my $status = 'ok';
-	if ($of->{other_servers} && defined $own)
+	if ($of->{other_servers})
 	{
 		my $capacity = pool($kb)->{total};
-		$evidence = { %$of, page_size_bytes => $page, own_pages => $own, persistent_pages => $capacity };
-		$status = $own + $of->{others_pages} > $capacity ? 'warning' : $of->{hidden_servers} ? 'unknown' : 'ok';
+		my $others = $of->{others_pages} + $of->{asked_pages};
+		$evidence = { %$evidence, hidden_servers => $of->{hidden_servers}, others_pages => $others, page_size_bytes => $page, own_pages => $own,
+			persistent_pages => $capacity };
+		$status = $of->{asked_pages} && $own + $others > $capacity ? 'warning' : $of->{hidden_servers} ? 'unknown' : 'ok';
 	}
-	compare_check($checks, 'neighbours', { status => $status, evidence => $evidence }, $name);
+	compare_check($checks, 'other_servers', { status => $status, evidence => $evidence }, $name);
 	return ($checks, $of);
 }
 
@@ -175,27 +181,30 @@ SKIP:
 	needs_host($name);
 	pools_of_one_size($kb, $need);
 	$node->restart;
-	my $other = new_server('neighbour', shared_buffers => '24MB');
+	my $other = new_server('other', shared_buffers => '24MB');
 	my $of_other = required_pages($other, $kb);
-	my $ask = sub { my ($which, $own, $name) = @_; return compare_neighbours($which, $which->{_pid}, $>, $own, "$name, asked by " . $which->name) };
+	my $ask = sub { my ($which, $own, $name) = @_; return compare_other_servers($which, $which->{_pid}, $>, $own, "$name, asked by " . $which->name) };
+	$ask->($other, $of_other, $name);
 	my ($checks) = $ask->($node, $need, $name);
-	is($checks->{neighbours}{status}, 'warning', "$name: the pool is too small");
-	($checks) = $ask->($other, $of_other, $name);
-	my ($line, $rest) = split /; /, $checks->{neighbours}{remedy}, 2;
-	is($rest, undef, "$name: the remedy");
-	type_in($line);
+	is($checks->{other_servers}{status}, 'warning', "$name: the pool is too small for both");
+	my $port = $other->port;
+	like($checks->{other_servers}{finding}, qr/\b$of_other for the server on port $port \(huge_pages = try\)/, "$name: for whom");
+	follow($node, remedy_of($checks, 'other_servers'), $name);
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy disturbs no server");
 	for ($node, $other) { $_->restart if segment($_->{_pid})->{page_bytes} == base_page() }
 	for ($node, $other)
 	{
 		is(segment($_->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages for " . $_->name);
 		($checks, my $of) = $ask->($_, $_ == $node ? $need : $of_other, "$name, cured");
-		is($checks->{neighbours}{status}, $of->{hidden_servers} ? 'unknown' : 'ok', "$name, cured");
+		is($checks->{other_servers}{status}, $of->{hidden_servers} ? 'unknown' : 'ok', "$name, cured");
 	}
+	set_boot_pages(undef);
 
-	$name = 'who wants no huge pages';
+	$name = 'a server that is turned off';
 	restarts($other, huge_pages => 'off');
 	set_pool($kb, $need);
-	$ask->($other, undef, $name);
+	$ask->($other, 0, $name);
+	$ask->($node, $need, $name);
 	$other->stop;
 
 	$name = 'alone';
@@ -212,21 +221,21 @@ SKIP:
 	my $other = HugeInfo::OtherUser::server();
 	pools_of_one_size($kb, 2 * $need + 30);
 	$node->restart;
-	my (undef, $of) = compare_neighbours($node, $node->{_pid}, $>, $need, $name);
+	my (undef, $of) = compare_other_servers($node, $node->{_pid}, $>, $need, $name);
 	cmp_ok($of->{hidden_servers}, '>', 0, "$name: is hidden");
 
 	$name = "ours, asked by another user's";
 	my $theirs = HugeInfo::Session->new($node, socket => $other->{socket}, port => $other->{port}, user => 'postgres');
 	$theirs->value('CREATE EXTENSION pg_hugeinfo');
-	compare_neighbours($theirs, $other->{pid}, $other->{uid}, undef, $name);
+	compare_other_servers($theirs, $other->{pid}, $other->{uid}, 0, $name);
 	$theirs->close;
 
 	$name = 'too few even for the one that is seen';
 	$node->stop;
 	set_pool($kb, $need - 1);
 	$node->start;
-	my ($checks) = compare_neighbours($node, $node->{_pid}, $>, $need, $name);
-	is($checks->{neighbours}{status}, 'warning', $name);
+	my ($checks) = compare_other_servers($node, $node->{_pid}, $>, $need, $name);
+	is($checks->{other_servers}{status}, 'unknown', $name);
 }
 
 $node->stop;

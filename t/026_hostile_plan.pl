@@ -105,7 +105,7 @@ sub leaves_nothing
 	return;
 }
 my ($right) = $sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()');
-my $finding = q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'restart_with_files');
+my $finding = q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings');
 
 # Far sooner than the time limit, which is what a deadlock would end with.
 for (

@@ -1,5 +1,6 @@
-# The runbook of broken machines, followed as it stands: after each step hugeinfo_status says what
-# the runbook said it would, and at the end nothing is left to do.
+# The runbook of broken servers, followed as it stands: after each step hugeinfo_status says what
+# was expected, and at the end the server is healthy and nothing is left to do. The rows of
+# hugeinfo_checks, typed from top to bottom, lead to the same end.
 use strict;
 use warnings;
 
@@ -19,54 +20,38 @@ my $node = new_server('runbook');
 my $need = $kb && required_pages($node, $kb);
 my $group;
 
-sub runbook
-{
-	my ($settings) = @_;
-	my $from = defined $settings ? "hugeinfo_runbook('$settings')" : 'hugeinfo_runbook';
-	my $json = $node->safe_psql('postgres', "SELECT coalesce(json_agg(r ORDER BY r.step), '[]') FROM $from AS r");
-	return @{ JSON::PP->new->decode($json) };
-}
-
-# In its control group, if it has one.
+# In its cgroup, if it has one.
 sub start { return $group ? in_group($group, sub { $node->start }) : $node->start }
 sub restart { $node->stop; return start() }
 
-# What no test can do as it stands: the unit of a service that is none.
-sub is_of_the_unit { my ($row) = @_; return $row->{command} =~ /systemd unit|server's environment|numactl/ }
-
-sub take
+sub is_healthy_at_last
 {
-	my ($row, $name) = @_;
-	my $command = $row->{command};
-	note("$name: $command");
-	if (is_of_the_unit($row)) { }
-	elsif ($command eq 'restart PostgreSQL') { restart() }
-	elsif ($command eq 'stop PostgreSQL') { $node->stop }
-	elsif ($command eq 'start PostgreSQL') { start() }
-	elsif ($row->{where_to_run} eq 'SQL') { $node->safe_psql('postgres', $command) }
-	else { follow($node, $command, $name) }
+	my ($name) = @_;
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: on huge pages");
+	my $status = status_of($node);
+	is($status->{status}, 'ok', "$name: healthy") or diag($status->{reason});
+	my $left = $node->safe_psql('postgres', q(SELECT string_agg(command, '; ') FROM hugeinfo_runbook));
+	is($left, '', "$name: no command is left");
 	return;
 }
 
-sub follow_runbook
+sub has_runbook
 {
 	my ($name, $settings) = @_;
-	my @rows = runbook($settings);
-	isnt(scalar @rows, 0, "$name: there is something to do");
-	for my $row (@rows)
-	{
-		isnt($row->{where_to_run}, 'decision', "$name: $row->{step}: needs no decision") or diag($row->{command});
-		take($row, $name);
-		next if $row->{expected} eq 'the server is down';
-		my $status = status_of($node);
-		is("$status->{status}: $status->{reason}", $row->{expected}, "$name: $row->{step}: $row->{command}");
-	}
-	is(segment($node->{_pid})->{page_bytes}, $page, "$name: on huge pages");
-	my $status = status_of($node);
-	is($status->{status}, 'ok', "$name: well") or diag($status->{reason});
-	my @left = grep { !is_of_the_unit($_) && $_->{command} ne 'restart PostgreSQL' } runbook();
-	is_deeply([ map { $_->{command} } @left ], [], "$name: nothing is left to do");
-	return;
+	my @rows = follow_runbook($node, $name, \&start, $settings);
+	isnt(scalar @rows, 0, "$name: the runbook has steps");
+	my @decisions = grep { !defined $_->{where_to_run} && $_->{instruction} !~ /OOM score|memory\.oom\.group/ } @rows;
+	is_deeply(\@decisions, [], "$name: nobody has to decide") or diag($_->{instruction}) for @decisions;
+	return is_healthy_at_last($name);
+}
+
+# All rows of hugeinfo_checks, in their order.
+sub type_all_rows
+{
+	my ($name) = @_;
+	my $json = $node->safe_psql('postgres', q(SELECT json_agg(remedy) FROM hugeinfo_checks WHERE steps IS NOT NULL));
+	follow($node, $_, $name, \&start) for @{ JSON::PP->new->decode($json) };
+	return is_healthy_at_last($name);
 }
 
 # A server with these settings, started with so many pages in the pool, in that group.
@@ -80,9 +65,12 @@ sub from
 	return start();
 }
 
+# Each time another group: the kernel refuses a limit below the use.
+my $groups = 0;
 sub grouped
 {
 	my ($name, %limits) = @_;
+	$name .= ++$groups;
 	make_group($name);
 	limit_group($name, $_, $kb, $limits{$_} * $page) for sort keys %limits;
 	$group = $name;
@@ -90,12 +78,12 @@ sub grouped
 }
 
 my @machines;
-for ([ 'try' ], [ 'off', huge_pages => 'off' ], [ 'sysv', shared_memory_type => 'sysv' ], [ 'a size that is not there', huge_page_size => '3MB' ])
+for ([ 'try' ], [ 'sysv', shared_memory_type => 'sysv' ], [ 'a size that does not exist', huge_page_size => '3MB' ])
 {
 	my ($cause, @settings) = @$_;
 	push @machines, [ "$cause, no pool", sub { from(0, @settings) } ];
 	push @machines, [ "$cause, a pool that is short", sub { from($need - 3, @settings) } ];
-	push @machines, [ "$cause, a pool that came too late", sub { from(0, @settings); set_pool($kb, $need) } ];
+	push @machines, [ "$cause, a pool set after the start", sub { from(0, @settings); set_pool($kb, $need) } ];
 }
 for my $huge_pages ('try', 'on')
 {
@@ -107,15 +95,17 @@ push @machines,
   [ 'a pool too large', sub { from($need); set_pool($kb, $need + $many) } ],
   [ 'a pool too large, and unused', sub { from(0); set_pool($kb, $need + $many) } ],
   [ 'on surplus pages alone', sub { from(0); set_overcommit($kb, $need); restart() } ],
-  [ 'an armed limit', sub { grouped('armed', fault => $need - 2); from($need) } ],
-  [ 'a limit that a restart would arm', sub { from(0); set_pool($kb, $need); grouped('late', fault => $need - 2); restart_on_small_pages() } ],
+  [ 'a limit below the mapped pages', sub { grouped('armed', fault => $need - 2); from($need) } ],
+  [ 'a limit below the pages of the next start', sub { from(0); set_pool($kb, $need); grouped('late', fault => $need - 2); restart_on_small_pages() } ],
   [ 'a limit on reservations', sub { grouped('reserved', reservation => $need - 2); from($need) } ],
   [ 'both limits', sub { grouped('both', fault => $need - 1, reservation => $need - 2); from($need) } ],
   [ 'both limits and no pool', sub { grouped('all', fault => $need - 1, reservation => $need - 2); from(0) } ],
-  [ 'off, with a limit', sub { grouped('off', fault => $need - 2); from(0, huge_pages => 'off') } ],
-  [ 'more shared_buffers wait', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '40MB')) } ],
-  [ 'off waits', sub { from($need); $node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = off') } ],
-  [ 'sysv waits', sub { from($need); $node->safe_psql('postgres', 'ALTER SYSTEM SET shared_memory_type = sysv') } ];
+  [ 'larger shared_buffers pending', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '40MB')) } ],
+  [ 'a pool that is short by one page', sub { from($need - 1) } ],
+  [ 'a pool of one page', sub { from(1) } ],
+  [ 'on, pending, with a short pool', sub { from($need - 3); $node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = on') } ],
+  [ 'smaller shared_buffers pending', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '8MB')); set_pool($kb, 0) } ],
+  [ 'sysv pending', sub { from($need); $node->safe_psql('postgres', 'ALTER SYSTEM SET shared_memory_type = sysv') } ];
 
 # A server that a limit on faults would have killed is started beside it.
 sub restart_on_small_pages
@@ -132,17 +122,36 @@ for (@machines)
 	{
 		my ($name, $break) = @$_;
 		needs_host($name);
+		for my $way ([ 'runbook', \&has_runbook ], [ 'all rows', \&type_all_rows ])
+		{
+			undef $group;
+			$break->();
+			$way->[1]->("$name, $way->[0]");
+		}
+	}
+}
+
+# A server that was turned off on purpose is left alone.
+for my $pending (0, 1)
+{
+	SKIP:
+	{
+		my $name = $pending ? 'huge_pages = off, pending' : 'huge_pages = off';
+		needs_host($name);
 		undef $group;
-		$break->();
-		follow_runbook($name);
+		from(0, huge_pages => $pending ? 'try' : 'off');
+		$node->safe_psql('postgres', 'ALTER SYSTEM SET huge_pages = off') if $pending;
+		restart() if $pending;
+		my $status = status_of($node);
+		is_deeply([ @$status{qw(status code remedy)} ], [ 'ok', 'turned_off', undef ], "$name: ok") or diag($status->{reason});
 	}
 }
 
 for (
-	[ 'more shared_buffers', '{"shared_buffers": "40MB"}' ],
-	[ 'fewer', '{"shared_buffers": "4MB"}' ],
-	[ 'what changes no size', '{"wal_level": "logical"}' ],
-	[ 'more of several', '{"shared_buffers": "24MB", "max_connections": 60, "huge_pages": "on"}' ])
+	[ 'larger shared_buffers', '{"shared_buffers": "40MB"}' ],
+	[ 'smaller', '{"shared_buffers": "4MB"}' ],
+	[ 'a setting that changes no size', '{"wal_level": "logical"}' ],
+	[ 'several settings', '{"shared_buffers": "24MB", "max_connections": 60, "huge_pages": "on"}' ])
 {
 	SKIP:
 	{
@@ -151,7 +160,7 @@ for (
 		needs_host($name);
 		undef $group;
 		from($need);
-		follow_runbook($name, $settings);
+		has_runbook($name, $settings);
 		my $wanted = JSON::PP->new->decode($settings);
 		is($node->safe_psql('postgres', "SHOW $_"), $wanted->{$_}, "$name: $_") for sort keys %$wanted;
 	}
@@ -162,11 +171,12 @@ SKIP:
 	my $name = 'a healthy server';
 	needs_host($name);
 	from($need);
-	my @rows = grep { $_->{command} !~ /sysctl\.d|next boot|restart PostgreSQL/ && !is_of_the_unit($_) } runbook();
-	is_deeply(\@rows, [], "$name has nothing to do");
-	my $same = $node->safe_psql('postgres', q(SELECT jsonb_object_agg(name, CASE name WHEN 'shared_buffers' THEN setting::int * 8 || 'kB'
-		ELSE setting END) FROM pg_settings WHERE name IN ('shared_buffers', 'max_connections', 'wal_level', 'huge_pages')));
-	is_deeply([ runbook($same) ], [ runbook() ], "$name: what it has is not typed again");
+	my @rows = follow_runbook($node, $name, \&start);
+	is_deeply([ grep { defined } map { $_->{command} } @rows ], [], "$name has no command");
+	my $same = $node->safe_psql('postgres', q(SELECT string_agg(name || '=' || CASE name WHEN 'shared_buffers' THEN setting::int * 8 || 'kB'
+		ELSE setting END, ' ') FROM pg_settings WHERE name IN ('shared_buffers', 'max_connections', 'wal_level', 'huge_pages')));
+	my $planned = $node->safe_psql('postgres', "SELECT string_agg(command, '; ') FROM hugeinfo_runbook('$same')");
+	is($planned, '', "$name: a plan of its present settings has no command");
 }
 
 $node->stop;

@@ -32,14 +32,14 @@ sub refusal
 {
 	my ($node, %settings) = @_;
 	my ($status, $out, $error) = $node->psql('postgres',
-		'SELECT command FROM ' . question(%settings) . q( WHERE why LIKE 'the next start would fail: %'));
+		'SELECT instruction FROM ' . question(%settings) . q( WHERE why LIKE 'The next start would fail. %'));
 	return $status ? $error : $out;
 }
 
 sub check
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres', q(SELECT status, finding FROM hugeinfo_checks WHERE name = 'restart_with_files'));
+	return $node->safe_psql('postgres', q(SELECT status, finding FROM hugeinfo_checks WHERE name = 'pending_settings'));
 }
 
 # With $least undefined the server has to start; $plan is left out where a setting can't be planned.
@@ -138,13 +138,13 @@ compare($primary, undef, 1, $origins => 0);
 	$primary->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION hugeinfo_plan(jsonb), hugeinfo_runbook(jsonb) TO planner');
 	my $planner = HugeInfo::Session->new($primary);
 	$planner->value('SET ROLE planner');
-	my $decisions = q( WHERE where_to_run = 'decision');
+	my $decisions = ' WHERE where_to_run IS NULL';
 	like($planner->value('SELECT why FROM ' . question($origins => 5) . $decisions),
-		qr/^the next start may fail: $origins = 5, and the number of replication origins cannot be determined here/, $name);
-	is($planner->value(q(SELECT count(*) FROM ) . question($origins => 6) . $decisions . q( AND why LIKE 'the next start%')),
+		qr/^The next start might fail\. $origins = 5; the number of replication origins is unknown/, $name);
+	is($planner->value(q(SELECT count(*) FROM ) . question($origins => 6) . $decisions . q( AND why LIKE 'The next start%')),
 		0, "$name: as many as now do");
 	set_mix($primary, $origins => 5);
-	is($planner->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'restart_with_files')), 'unknown', "$name: the check");
+	is($planner->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pending_settings')), 'unknown', "$name: the check");
 	like(check($primary), qr/^ok/, 'who may see them is told');
 	set_mix($primary);
 	$planner->close;
@@ -166,7 +166,7 @@ for my $setting (sort keys %of_primary)
 compare($standby, at_least('max_connections', 14), 1, max_connections => 12, max_locks_per_transaction => 11);
 compare($standby, undef, 1, max_connections => 12, hot_standby => 'off');
 like($standby->safe_psql('postgres', 'SELECT why FROM ' . question(max_prepared_transactions => 2, hot_standby => 'off')),
-	qr/^the next start may fail: max_prepared_transactions = 2, and the number of/, 'nobody counts prepared transactions there');
+	qr/^The next start might fail\. max_prepared_transactions = 2; the number of/, 'nobody counts prepared transactions there');
 
 SKIP:
 {
@@ -193,15 +193,15 @@ SKIP:
 	configure($primary, max_connections => 18);
 	$primary->restart;
 	$standby->poll_query_until('postgres', q(SELECT pg_get_wal_replay_pause_state() = 'paused')) or die "replay goes on\n";
-	my $wrong = 'the next start would fail: max_connections = 14, and the primary has 18';
+	my $wrong = 'The next start would fail. max_connections = 14; the primary has 18.';
 	is(check($standby), "critical|$wrong", $name);
 	my $observer = HugeInfo::Session->new($standby);
 	$observer->value('SET ROLE pg_monitor');
-	is($observer->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'restart_with_files')), $wrong,
+	is($observer->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'pending_settings')), $wrong,
 		"$name: who may not plan is told, too");
 	$observer->close;
 	is($standby->safe_psql('postgres', q(SELECT command FROM hugeinfo_runbook WHERE is_disruptive)), '', "$name: no restart");
-	is($standby->safe_psql('postgres', q(SELECT count(*) FROM hugeinfo_runbook WHERE command ~ '^set max_connections to at least 18')),
+	is($standby->safe_psql('postgres', q(SELECT count(*) FROM hugeinfo_runbook WHERE instruction ~ '^set max_connections to at least 18')),
 		1, "$name: what to do");
 	is(refusal($standby, max_connections => 18), '', "$name: a plan with as much is accepted");
 	$standby->stop;

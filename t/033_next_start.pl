@@ -30,7 +30,7 @@ $observer->value('SET ROLE observer');
 my @readable = ('hugeinfo_next_start', 'hugeinfo_checks', 'hugeinfo_status', 'hugeinfo_runbook', 'hugeinfo_pools');
 sub told { my ($session) = @_; return join '', map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $out . $error } @readable }
 sub waiting { return $observer->value('SELECT DISTINCT array_to_string(waiting_settings, chr(32)) FROM hugeinfo_next_start') }
-sub finding { return $observer->value(q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'restart_with_files')) }
+sub finding { return $observer->value(q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings')) }
 sub reason { return $observer->value('SELECT reason FROM hugeinfo_status') }
 
 # Restarts, also the sessions.
@@ -54,7 +54,7 @@ sub reload
 }
 
 is(waiting(), '', 'nothing waits');
-unlike(reason(), qr/wait for a restart/, 'nothing waits: hugeinfo_status does not say so');
+unlike(reason(), qr/pending a restart/, 'nothing waits: hugeinfo_status does not say so');
 
 # name => lines, which wait
 my @files = (
@@ -79,8 +79,8 @@ for (@files)
 	if ($names && $name ne 'a library')
 	{
 		my $list = join ', ', split / /, $names;
-		like(finding(), qr/^\w+: settings wait for a restart \(\Q$list\E\): /, "$name: the check names them");
-		like(reason(), qr/; settings wait for a restart$/, "$name: hugeinfo_status says so");
+		like(finding(), qr/^\w+: Settings are pending a restart \(\Q$list\E\)\. /, "$name: the check names them");
+		like(reason(), qr/ Settings are pending a restart\.$/, "$name: hugeinfo_status says so");
 	}
 	my $bytes = $observer->value('SELECT DISTINCT segment_bytes FROM hugeinfo_next_start');
 	set_file($text =~ s/port = 1\n//r);
@@ -112,7 +112,7 @@ for (@files)
 	is($observer->value('SELECT count(*) FROM hugeinfo_status'), 1, "$name: nor does hugeinfo_status");
 	set_file("shared_buffers = '40MB'\n");
 	like(finding(), qr{^unknown: .*/no/such/place}, "$name: does where something waits");
-	like(reason(), qr/; settings wait for a restart; what they need cannot be determined$/, "$name: hugeinfo_status says so");
+	like(reason(), qr/ Settings are pending a restart, and the pages that they need are unknown\.$/, "$name: hugeinfo_status says so");
 	like(($observer->error_of('SELECT * FROM hugeinfo_next_start'))[1], qr/HINT:.*TMPDIR/, "$name: the hint names TMPDIR");
 	set_file('');
 	restart();
@@ -146,9 +146,9 @@ for (
 	restart();
 	$root->value("BEGIN; CREATE TABLE $_ (); PREPARE TRANSACTION '$_'") for qw(one two three);
 	set_file("max_prepared_transactions = 2\n");
-	like($root->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'restart_with_files')),
-		qr/max_prepared_transactions = 2, and there are 3 prepared transactions/, "$name: a superuser is told the value");
-	like(finding(), qr/^critical: .*max_prepared_transactions is too low, and there are 3 prepared transactions/,
+	like($root->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'pending_settings')),
+		qr/max_prepared_transactions = 2; there are 3 prepared transactions/, "$name: a superuser is told the value");
+	like(finding(), qr/^critical: .*max_prepared_transactions is too low; there are 3 prepared transactions/,
 		"$name: pg_monitor is told the setting");
 	unlike(told($observer), qr/max_prepared_transactions = 2/, "$name: and not the value");
 	set_file('');
@@ -167,7 +167,7 @@ SKIP:
 	my $next = $observer->value('SELECT required_pages FROM hugeinfo_next_start WHERE is_requested');
 	cmp_ok($next, '>', 2 * $now, "$name: it takes more");
 	pools_of_one_size($kb, $next);
-	unlike(reason(), qr/that nobody uses/, "$name: hugeinfo_status does not call it idle");
+	unlike(reason(), qr/are idle/, "$name: hugeinfo_status does not call it idle");
 	is($observer->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pool_size')), 'ok', "$name: nor does the check");
 	restart();
 	is(segment($node->{_pid})->{page_bytes}, 1024 * $kb, "$name: the restart gets its pages");
@@ -186,7 +186,9 @@ SKIP:
 	my ($row) = $root->rows(qq(SELECT * FROM hugeinfo_plan('{$planned, "host_ram": "${ram}kB", "host_huge_page_sizes": "${kb}kB"}')));
 	is($row->{page_size_bytes}, $kb * 1024, "$name: has the size that was given");
 	is(sprintf('%.6f', $row->{segment_percent_of_ram}), sprintf('%.6f', $row->{segment_bytes} / $ram / 1024 * 100), "$name: share of its RAM");
-	is($row->{how_to_set}, "sysctl -w vm.nr_hugepages=$row->{recommended_nr_hugepages}", "$name: what to type there");
+	my $pages = $row->{recommended_nr_hugepages};
+	is($row->{how_to_set}, "sysctl -w vm.nr_hugepages=$pages\n(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/60-hugepages.conf)",
+		"$name: what to type there");
 	set_file(join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
 	$_->close for $root, $observer;
 	$node->stop;

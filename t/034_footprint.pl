@@ -18,7 +18,7 @@ my $kb = default_page_kb();
 my %SETTINGS = (shared_buffers => '128MB', huge_pages => 'off', max_parallel_workers => 4);
 my $node = new_server('footprint', %SETTINGS);
 # Another server of the same user, whose dynamic shared memory lies in the same directory.
-my $other = new_server('neighbour', %SETTINGS);
+my $other = new_server('other', %SETTINGS);
 $node->safe_psql('postgres', $_) for 'CREATE EXTENSION pg_prewarm',
   q(CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 40000) AS i);
 
@@ -115,9 +115,9 @@ sub compare
 	ok(until_true(sub { footprint($sql)->{other_shared_bytes} < 16 << 20 }), "$name: and gone with the query");
 
 	$other->safe_psql('postgres', q(CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 40000) AS i));
-	my $neighbour = $parallel->($other, 'a neighbour');
-	cmp_ok(footprint($sql)->{other_shared_bytes}, '<', 16 << 20, "$name: that of a neighbour is not ours");
-	$_->close for $neighbour, $query, $reader, $sql;
+	my $of_other = $parallel->($other, 'another server');
+	cmp_ok(footprint($sql)->{other_shared_bytes}, '<', 16 << 20, "$name: that of another server is not ours");
+	$_->close for $of_other, $query, $reader, $sql;
 }
 
 {

@@ -1,5 +1,5 @@
 # Where memory ran short, against the kernel's files as the test reads them: on the host, and in the
-# server's control group, in which a process is killed for want of memory.
+# server's cgroup, in which a process is killed for want of memory.
 use strict;
 use warnings;
 
@@ -42,7 +42,7 @@ $sql->close;
 
 SKIP:
 {
-	needs_host('a control group of memory');
+	needs_host('a cgroup of memory');
 	my ($version, $dir) = make_group('short/inner', 'memory');
 	note("memory controller of cgroup version $version");
 	my ($short, $top) = map { $dir =~ s{(?:/[^/]+){$_}$}{}r } 1, 2;

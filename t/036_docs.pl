@@ -1,5 +1,5 @@
-# README.md and docs/ are true: each query that a page shows is run on a real server and has output
-# of the shape that the page shows; objects, columns and links that it names are there.
+# Tests README.md and docs/: runs each query on a real server, and compares the output with the
+# page. Objects, columns and links that a page names have to exist.
 use strict;
 use warnings;
 
@@ -70,24 +70,28 @@ my %MAKE = (
 		is(in_postgres('SELECT in_use FROM hugeinfo_status'), 't', 'the server is on huge pages');
 	});
 my $is = '';
+my %codes;
 
 sub make_server
 {
 	my ($server) = @_;
 	my $make = $MAKE{$server} or die "no such server: $server\n";
-	$make->() if $server ne $is;
+	return if $server eq $is;
+	$make->();
 	$is = $server;
+	# settings that are pending a restart have the codes of other checks
+	$codes{$_} = 1 for split /\n/, in_postgres(q(SELECT name || ' ' || code FROM hugeinfo_checks WHERE name <> 'pending_settings'));
 	return;
 }
 
 # Output and errors of a block, as psql shows them to somebody who follows the page.
 sub output_of
 {
-	my ($database, $role, $sql) = @_;
+	my ($database, $role, $sql, @options) = @_;
 	local %ENV = (%ENV, PGCLIENTENCODING => 'UTF8');
 	my ($out, $error) = ('', '');
 	my @psql = ('psql', '--no-psqlrc', '--quiet', '--pset=footer=off', '--set=ON_ERROR_STOP=1', '--set=VERBOSITY=default');
-	IPC::Run::run([ @psql, '-h', $node->host, '-p', $node->port, '-d', $database, $role ? ('-U', $role) : () ],
+	IPC::Run::run([ @psql, '-h', $node->host, '-p', $node->port, '-d', $database, $role ? ('-U', $role) : (), @options ],
 		'<', \$sql, '>', \$out, '2>', \$error);
 	return ($out, $error);
 }
@@ -97,7 +101,7 @@ sub compare_query
 	my ($page, $query) = @_;
 	my $name = "$page->{file}:$query->{line}";
 	my $shown = $query->{output};
-	my ($out, $error) = output_of('page', $query->{as}, $query->{text});
+	my ($out, $error) = output_of('page', $query->{as}, $query->{text}, @{ $query->{options} // [] });
 	my $expects_error = defined $shown && $shown =~ /^(?:ERROR|WARNING|NOTICE): /m;
 	is($error, '', "$name: no complaint") unless $expects_error;
 	return if !defined $shown;
@@ -167,14 +171,28 @@ for my $page (pages())
 		"$page->{file}: no file of another version");
 }
 
-# The other way round: nothing is there that its page does not have.
-my ($readme) = grep { $_->{file} eq 'README.md' } pages();
-my %shown = map { $_ => 1 } @{ $readme->{objects} };
-my @views = split /\n/, in_postgres(q(SELECT viewname FROM pg_views WHERE schemaname = 'hugeinfo' ORDER BY viewname));
-is_deeply([ grep { !$shown{$_} } @views ], [], 'README.md: every view is there');
+# docs/reference.md is what docs/reference.sql prints, with every view, column and function.
+{
+	my $name = 'docs/reference.md';
+	my ($out, $error) = output_of('postgres', undef, reference_sql(), qw(-A -t));
+	is($error, '', "$name: no errors");
+	my ($page) = grep { $_->{file} eq $name } pages();
+	is($out, $page->{text}, "$name: as docs/reference.sql prints it");
+	my @missing = grep { !/\S/ } split /\n/, in_postgres(<<~'SQL');
+		SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
+		WHERE relnamespace = 'hugeinfo'::regnamespace AND relkind = 'v' AND attnum > 0
+		SQL
+	is(scalar @missing, 0, "$name: every column has a comment");
+	unlike($out, qr/^\| cost \| \?/m, "$name: every view has a cost");
+}
 my ($checks) = grep { $_->{file} eq 'docs/checks.md' } pages();
 is_deeply([ sort @{ $checks->{sections} } ], [ split /\n/, in_postgres('SELECT name FROM hugeinfo_checks ORDER BY name COLLATE "C"') ],
 	'docs/checks.md: a section for each check');
+# of the findings that the servers of these pages had
+my %section = map { /^(\w+)\n(.*)\z/s ? ($1 => $2) : () } split /^## /m, $checks->{text};
+is_deeply([ grep { my ($check, $code) = split / /; $code ne 'unknown' && $section{$check} !~ /`$code`/ } sort keys %codes ], [],
+	'docs/checks.md: each code is in the section of its check');
+cmp_ok(scalar keys %codes, '>=', 23, 'docs/checks.md: codes');
 
 # docs/server-does-not-start.md, followed.
 SKIP:

@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
-my $node = new_server('newer', huge_pages => 'off');
+my $node = new_server('newer', shared_memory_type => 'sysv');
 my $version = int($node->safe_psql('postgres', 'SHOW server_version_num') / 10000);
 my $file = $node->data_dir . '/postgresql.conf';
 
@@ -37,23 +37,23 @@ SKIP:
 	skip("$name is new in PostgreSQL 17", 1) if $version < 17;
 	is(has('allow_alter_system'), 1, "$name: PostgreSQL $version has it");
 	needs_host($name);
-	pools_of_one_size($kb, required_pages($node, $kb) + small_neighbours($kb, $node->{_pid}));
+	pools_of_one_size($kb, required_pages($node, $kb) + asked_by_others($kb, $node->{_pid}));
 	my $huge_pages = q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages');
 	like(advice(), qr/^ALTER SYSTEM SET shared_buffers/m, "$name = on: planned settings by ALTER SYSTEM");
-	like(value($huge_pages), qr/^ALTER SYSTEM SET huge_pages/, "$name = on: and the remedy");
+	like(value($huge_pages), qr/ALTER SYSTEM SET shared_memory_type = /, "$name = on: and the remedy");
 
 	configure($node, allow_alter_system => 'off');
 	$node->reload;
 	ok(until_true(sub { value('SHOW allow_alter_system') eq 'off' }), "$name = off");
 	isnt(($node->psql('postgres', 'ALTER SYSTEM SET huge_pages = try'))[0], 0, "$name = off: the server refuses it");
 	unlike(advice(), qr/ALTER SYSTEM/, "$name = off: nothing says so");
-	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'huge_pages')), $file, "$name = off: where the setting is");
-	my ($step) = split /; /, value($huge_pages);
-	my ($where, $line) = $step =~ /^in (\S+): (.*)$/ or fail("$name = off: the remedy is of another form: $step");
+	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'shared_memory_type')), $file, "$name = off: where the setting is");
+	my $remedy = value($huge_pages);
+	my ($where, $line) = $remedy =~ /^(?:#|--) in (\S+): (.*)$/m or fail("$name = off: the remedy has another form: $remedy");
 	is($where, $file, "$name = off: the remedy names that file");
 	append_to_file($where, "$line\n");
 	$node->restart;
-	is(value('SHOW huge_pages'), 'try', "$name = off: the remedy works");
+	is(value('SHOW shared_memory_type'), 'mmap', "$name = off: the remedy works");
 	append_to_file($file, "allow_alter_system = on\nhuge_pages = off\n");
 	$node->restart;
 }

@@ -1,5 +1,5 @@
-# fleet/hugeinfo-fleet over real servers in every state: what each line and the JSON say against the
-# servers' own words, exit statuses, and how many programs it has running.
+# fleet/hugeinfo-fleet with real servers in every state: lines and JSON against the status of each
+# server, exit statuses, and the number of programs that run at once.
 use strict;
 use warnings;
 
@@ -49,7 +49,8 @@ sub fleet_json
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-configure($primary, shared_buffers => '16MB', max_connections => 20, huge_pages => 'off');
+# a warning, whatever the pools of this host have
+configure($primary, shared_buffers => '16MB', max_connections => 20, shared_memory_type => 'sysv');
 $primary->start;
 $primary->safe_psql('postgres', q{
 	CREATE SCHEMA "Huge Info"; CREATE EXTENSION pg_hugeinfo SCHEMA "Huge Info"; GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor;
@@ -105,7 +106,7 @@ sub as_on
 {
 	my ($name, $node, $where) = @_;
 	my $status = JSON::PP->new->decode($node->safe_psql('postgres', "SELECT to_json(s) FROM ${where}hugeinfo_status AS s"));
-	# what other servers of this host want is part of these, and changes as they come and go
+	# these depend on other servers of this host, which come and go
 	delete @$status{qw(recommended_nr_hugepages remedy)};
 	is_deeply({ map { $_ => $seen->{$name}{$_} } keys %$status }, $status, "$name: as its own SQL says");
 	is($seen->{$name}{is_standby} ? 't' : 'f', $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), "$name: its role");
@@ -114,7 +115,8 @@ sub as_on
 as_on('primary', $primary, '"Huge Info".');
 as_on('standby', $standby, '"Huge Info".');
 as_on('with-password', $with_password, '');
-is($seen->{'with-password'}{status}, 'ok', 'a password of ~/.pgpass, and small pages on purpose');
+is("@{ $seen->{'with-password'} }{qw(status code)}", 'ok turned_off', 'a password in ~/.pgpass, and huge_pages = off');
+is("@{ $seen->{primary} }{qw(status code)}", 'warning sysv', 'a server that cannot use huge pages');
 as_on('older', $older, '');
 is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is told from the newest');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
@@ -139,7 +141,6 @@ for (
 	[ 3, 'unknown', 'with-password,bare' ])
 {
 	my ($expected, $status, @names) = @$_;
-	# small pages are asked for, so nothing is wrong unless the host has idle pages
 	is((fleet('--service-file', $services, '--services', join ',', @names))[0], $expected, "@names: exit status for $status");
 }
 for ([ 'an unknown option', '--xyzzy' ], [ 'no file', '--service-file', "$dir/none" ], [ 'no jobs', '--jobs', 0 ], [ 'two sources', '--list', $services, '--patroni', $services ],
@@ -210,11 +211,11 @@ chmod 0755, "$dir/fake/psql";
 	my %where = (
 		schema => 's', database => 'd', version => '0.2.0', system_identifier => '1',
 		is_standby => $false, may_look => $true, is_muted => $false);
-	my %status = (status => 'ok', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
+	my %status = (status => 'ok', code => 'on_huge_pages', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
 	my $forged = "\e[2J\e]0;x\a\nCRITICAL good  primary\x{202e}\x{2028}\x{9b}31m";
 	my %names = map { $_ => $forged } qw(name cluster newest_version conninfo);
 	my %answers = (
-		good => [ \%where, { %status, status => 'critical', reason => 'as it is' } ],
+		good => [ \%where, { %status, status => 'critical', code => 'would_not_start', reason => 'as it is' } ],
 		small => [ \%where, { %status, page_size_bytes => 512 } ],
 		forged => [ { %where, database => $forged, %names }, { %status, reason => $forged, %names } ],
 		unnamed => [ \%where, { %status, name => undef, is_uneven => $true } ],
@@ -224,6 +225,7 @@ chmod 0755, "$dir/fake/psql";
 		(map { $_->[0] => [ { %where, %{ $_->[1] } }, { %status, %{ $_->[2] } } ] }
 			  [ 'text size', {}, { page_size_bytes => 'x' } ],
 			[ 'list', {}, { reason => ['x'] } ],
+			[ 'code', {}, { code => "ok\n" } ],
 			[ 'identifier', { system_identifier => $forged }, {} ],
 			[ 'version', { version => $forged }, {} ],
 			[ 'number', {}, { in_use => 1 } ],
@@ -245,7 +247,7 @@ chmod 0755, "$dir/fake/psql";
 	is($error, '', 'hostile servers: no message on standard error');
 	my @lines = split /\n/, $out;
 	is_deeply([ sort map { /^[A-Z]+ +(.*?)  / } @lines[ 0 .. $#names ] ], \@names, 'hostile servers: one line for each');
-	like($lines[0], qr/^CRITICAL  good +primary  2 MB +as it is$/, 'hostile servers: the line of the good server is unchanged');
+	like($lines[0], qr/^CRITICAL  good +primary  2 MB +would_not_start +as it is$/, 'hostile servers: the line of the good server is unchanged');
 	like($lines[-1], qr/^CRITICAL: @{[ scalar @names ]} servers: /, 'hostile servers: the summary is last');
 	is(scalar @lines, @names + 1, 'hostile servers: no additional lines');
 	unlike($out, qr/(?!\n)\p{C}/, 'hostile servers: no control characters');
@@ -254,7 +256,7 @@ chmod 0755, "$dir/fake/psql";
 	like($out, qr/^UNKNOWN +endless +psql printed more than/m, 'hostile servers: endless output');
 	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: the schema is quoted as an SQL identifier');
 	my %odd = (
-		'text size' => 'page_size_bytes', list => 'reason', identifier => 'system_identifier',
+		'text size' => 'page_size_bytes', list => 'reason', code => 'code', identifier => 'system_identifier',
 		version => 'version', number => 'in_use', negative => 'shortfall_pages', large => 'segment_bytes');
 	for my $name (sort keys %odd)
 	{
@@ -354,7 +356,7 @@ SKIP:
 {
 	my $name = 'an uneven cluster';
 	needs_host($name);
-	configure($_, huge_pages => 'try') for $primary, $standby;
+	configure($_, shared_memory_type => 'mmap', huge_pages => 'try') for $primary, $standby;
 	$_->stop for $with_password, $older, $standby, $primary;
 	pools_of_one_size($kb, 0);
 	$primary->start;
@@ -366,12 +368,17 @@ SKIP:
 	my ($cluster) = @{ $uneven->{clusters} };
 	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON says so");
 	like((fleet('--service-file', $services, 'primary', 'standby'))[1],
-		qr/^WARNING  cluster \d+ is uneven: on huge pages standby; on small pages primary: a failover loses huge pages$/m, "$name: so does a line");
+		qr/^WARNING  cluster \d+ is uneven: standby on huge pages, primary not. A failover loses huge pages.$/m, "$name: so does a line");
 	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary, $standby;
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
 	$_->reload for $primary, $standby;
 	(my $even, $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
-	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not where small pages are on purpose");
+	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not if the check is muted");
+	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary;
+	configure($primary, huge_pages => 'off');
+	$primary->restart;
+	($even, $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not with huge_pages = off");
 }
 
 $_->stop for $bare, $with_password, $older, $standby, $primary;

@@ -1,6 +1,6 @@
-# fleet/postgres_fdw.sql: one view over real servers, of which one is a standby, one is down, one
-# has no extension, one an older version, one does not answer in time, and one's network dies. And
-# what the file does not take: a schema that strangers were in.
+# fleet/postgres_fdw.sql: one view over real servers. One is a standby, one is down, one has no
+# extension, one has an older version, one does not answer in time, and one loses its network. The
+# file rejects a schema that contains objects of other roles.
 use strict;
 use warnings;
 
@@ -39,7 +39,7 @@ PERL
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-configure($primary, shared_buffers => '16MB', huge_pages => 'off');
+configure($primary, shared_buffers => '16MB', huge_pages => 'try');
 $primary->start;
 $primary->safe_psql('postgres', q{
 	CREATE SCHEMA hugeinfo; CREATE EXTENSION pg_hugeinfo SCHEMA hugeinfo; GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor;
@@ -68,7 +68,7 @@ $older->safe_psql('postgres', q{
 	CREATE SCHEMA hostile;
 	CREATE VIEW hostile.hugeinfo_status AS
 		SELECT E'ok\\x1b[2J' AS status, E'a\\x1b[2J\\nforged\\u061c\\u202e\\u2028\\u009b31m' || repeat('x', 5000) AS reason,
-			E'one\\x1b[2J\\r\\ntwo' AS remedy, true AS in_use, true AS fits_after_restart, 512::bigint AS page_size_bytes,
+			E'one\\x1b[2J\\r\\ntwo' AS remedy, 'ok' AS code, 'try' AS huge_pages, true AS in_use, true AS fits_after_restart, 512::bigint AS page_size_bytes,
 			1::bigint AS segment_bytes, 1::bigint AS required_huge_pages, 0::bigint AS shortfall_pages;
 	GRANT USAGE ON SCHEMA hostile TO monitoring; GRANT SELECT ON hostile.hugeinfo_status TO monitoring;
 	CREATE SCHEMA closed;
@@ -121,7 +121,7 @@ for (
 	$bare->safe_psql('postgres', $sql);
 	my ($done, $said) = run_file(server => 'primary', host => $primary->host);
 	ok(!$done, "$name: an error");
-	like($said, qr/ERROR:  \Q$object\E belongs to stranger, who is no superuser\nHINT:  Nothing was done\./, "$name: said with a hint");
+	like($said, qr/ERROR:  \Q$object\E belongs to stranger, which is not a superuser\nHINT:  Nothing was changed\./, "$name: said with a hint");
 	is($bare->safe_psql('postgres', q(SELECT count(*) FROM pg_foreign_server)), 0, "$name: nothing is made");
 	$bare->safe_psql('postgres', 'DROP SCHEMA fleet CASCADE');
 }
@@ -151,7 +151,7 @@ is(scalar @rows, 6, 'a row for each server');
 for ([ primary => $primary, 'hugeinfo.' ], [ 'The "standby"' => $standby, 'hugeinfo.' ], [ older => $older, '' ])
 {
 	my ($name, $node, $schema) = @$_;
-	my @columns = $name eq 'older' ? qw(status reason) : qw(status reason in_use fits_after_restart page_size_bytes segment_bytes required_huge_pages shortfall_pages);
+	my @columns = $name eq 'older' ? qw(status reason) : qw(status code reason huge_pages in_use fits_after_restart page_size_bytes segment_bytes required_huge_pages shortfall_pages);
 	my $list = join ', ', @columns;
 	my $session = HugeInfo::Session->new($node);
 	my ($own) = $session->rows("SELECT $list FROM ${schema}hugeinfo_status");
@@ -244,12 +244,20 @@ SKIP:
 	is($members->{'The "standby"'}{in_use}, 't', "$name: the standby is on huge pages");
 	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary', 'bare' ], [qw(t t f)], "$name: said of its members");
 
-	$name = 'a cluster with a server on small pages on purpose';
-	# of this server alone: settings of roles go to standbys, too
+	$name = 'a cluster with a server that has muted the check';
+	# a setting of this server alone, because settings of roles are replicated
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'reboot, huge_pages');
 	$primary->reload;
 	$members = by_name(fleet());
 	is_deeply([ map { $members->{$_}{is_muted} } 'The "standby"', 'primary', 'bare' ], [ 'f', 't', undef ], "$name: who muted the check");
+	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary' ], [qw(f f)], "$name: is not uneven");
+
+	$name = 'a cluster with a server that has huge_pages = off';
+	configure($primary, 'pg_hugeinfo.muted_checks' => '', huge_pages => 'off');
+	$primary->restart;
+	$members = by_name(fleet());
+	is_deeply([ map { $members->{$_}{is_muted} } 'The "standby"', 'primary' ], [ 'f', 'f' ], "$name: nothing is muted");
+	is($members->{primary}{code}, 'turned_off', "$name: the code");
 	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary' ], [qw(f f)], "$name: is not uneven");
 }
 

@@ -1,5 +1,5 @@
-# An upgraded extension is the same as one that is created anew: from each version that was
-# released, with grants and views of users kept.
+# An upgraded extension equals a new one: from each version that was released. Grants are kept, and
+# so are views of users, unless they depend on objects whose columns changed.
 use strict;
 use warnings;
 
@@ -55,6 +55,24 @@ sub catalogue
 	return [ split /\n/, $node->safe_psql($database, $CATALOGUE) ];
 }
 
+# Privileges on what the oldest release has.
+sub grants
+{
+	my ($database) = @_;
+	my @grants = split /\n/, $node->safe_psql($database, q{
+		SELECT concat_ws(' ', p.oid::regprocedure, a.grantee::regrole, a.privilege_type, a.is_grantable)
+		FROM pg_proc AS p, aclexplode(p.proacl) AS a WHERE p.proname LIKE 'hugeinfo%'
+		UNION ALL
+		SELECT concat_ws(' ', c.oid::regclass, a.grantee::regrole, a.privilege_type, a.is_grantable)
+		FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relname LIKE 'hugeinfo%'
+		UNION ALL
+		SELECT concat_ws(' ', c.oid::regclass, t.attname, a.grantee::regrole, a.privilege_type, a.is_grantable)
+		FROM pg_class AS c JOIN pg_attribute AS t ON t.attrelid = c.oid, aclexplode(t.attacl) AS a WHERE c.relname LIKE 'hugeinfo%'
+		ORDER BY 1});
+	# New objects have no privileges to keep.
+	return [ grep { !/^hugeinfo_(?:text|report\((?:text)?\)|footprint\((?:text|boolean)\)|plan )/ } @grants ];
+}
+
 # Functions of the library with what goes in and comes out, in order: rows have no names.
 sub functions
 {
@@ -79,8 +97,18 @@ for my $version (@released)
 	$node->safe_psql('postgres', qq(CREATE DATABASE "$database"));
 	$node->safe_psql($database, qq(
 		CREATE EXTENSION pg_hugeinfo VERSION '$version';
-		CREATE VIEW mine AS SELECT in_use, segment_bytes FROM hugeinfo_status));
+		CREATE VIEW my_host AS SELECT base_page_size_bytes FROM hugeinfo_host;
+		CREATE VIEW my_runbook AS SELECT * FROM hugeinfo_runbook;
+		CREATE VIEW my_status AS SELECT in_use, segment_bytes FROM hugeinfo_status;
+		CREATE ROLE "reader $version";
+		CREATE ROLE "columns $version";
+		GRANT SELECT ON hugeinfo_status, hugeinfo_pools, hugeinfo_runbook TO "reader $version";
+		GRANT EXECUTE ON FUNCTION hugeinfo_status(), hugeinfo_runbook(jsonb) TO "reader $version" WITH GRANT OPTION;
+		GRANT SELECT (name, status) ON hugeinfo_checks TO "columns $version";
+		GRANT SELECT ON hugeinfo_instances TO PUBLIC;
+		REVOKE SELECT ON hugeinfo_checks FROM pg_monitor));
 	my $before = catalogue($database);
+	my $grants = grants($database);
 	# A package brings the library before anybody upgrades.
 	my $session = HugeInfo::Session->new($node, dbname => $database);
 	my ($state, $error) = $session->error_of('SELECT * FROM hugeinfo_status');
@@ -97,20 +125,42 @@ for my $version (@released)
 		is(($session->error_of("SELECT * FROM $_"))[0], '', "$name: $_ under the new library")
 		  for split /\n/, $node->safe_psql($database, q(SELECT viewname FROM pg_views WHERE schemaname = 'public' AND viewname LIKE 'hugeinfo%'));
 	}
-	$session->close;
 	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: that was the version");
-	$node->safe_psql($database, 'ALTER EXTENSION pg_hugeinfo UPDATE');
-	is_deeply(catalogue($database), $fresh, "$name: nothing differs from a new one");
-	is($node->safe_psql($database, 'SELECT * FROM mine'), $node->safe_psql('postgres', 'SELECT in_use, segment_bytes FROM hugeinfo_status'), "$name: views of users work");
+
+	my $update = 'ALTER EXTENSION pg_hugeinfo UPDATE';
+	($state, $error) = $session->error_of($update);
+	is($state, '2BP01', "$name: a view of a user on columns that changed is in the way");
+	like($error, qr/DETAIL:.*view my_status depends on view hugeinfo_status/, "$name: the error names it");
+	is_deeply(catalogue($database), $before, "$name: after the error, nothing has changed");
+	$session->value('DROP VIEW my_status');
+	is(($session->error_of($update))[0], '', "$name: the update succeeds without that view");
+	$session->close;
+
+	# Rows come from the new library.
+	is($node->safe_psql($database, "SELECT * FROM my_$_->[0]"), $node->safe_psql('postgres', "SELECT $_->[1] FROM hugeinfo_$_->[0]"), "$name: my_$_->[0] is kept, and works")
+	  for [ host => 'base_page_size_bytes' ], [ runbook => 'step, where_to_run, command, why, expected, is_disruptive' ];
+	is_deeply(grants($database), $grants, "$name: grants are kept");
+	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants work");
+	# pg_dump saves only privileges that differ from these.
+	is_deeply([ grep { /rights at first/ } @{ catalogue($database) } ], [ grep { /rights at first/ } @$fresh ], "$name: grants of users are not those of the extension");
 
 	$node->safe_psql($database, qq(
 		DROP EXTENSION pg_hugeinfo CASCADE;
 		CREATE EXTENSION pg_hugeinfo VERSION '$version';
-		CREATE ROLE "reader $version";
-		GRANT SELECT ON hugeinfo_status TO "reader $version";
-		GRANT EXECUTE ON FUNCTION hugeinfo_status() TO "reader $version";
-		ALTER EXTENSION pg_hugeinfo UPDATE));
-	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants are kept");
+		CREATE TABLE captured (what text)));
+	# Others could create exact matches for calls without a schema.
+	my $body = q(LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.captured VALUES ('captured'); RETURN NULL; END $$);
+	my @types = map { [ split / / ] } ('oid regclass', 'oid integer', 'oid text', 'text regclass', 'text regprocedure', 'text name', 'name name');
+	for (@types)
+	{
+		my ($left, $right) = @$_;
+		$node->safe_psql($database, "CREATE FUNCTION format($left, $right) RETURNS text $body; CREATE FUNCTION captures($left, $right) RETURNS boolean $body");
+		$node->safe_psql($database, "CREATE OPERATOR $_ (LEFTARG = $left, RIGHTARG = $right, FUNCTION = captures)") for '=', '<>', '||';
+	}
+	is($node->safe_psql($database, qq(SELECT 'x' || 'pg_class'::regclass; SELECT count(*) FROM captured)), "\n1", "$name: they would be called");
+	is($node->safe_psql($database, qq(DELETE FROM captured; $update; SELECT count(*) FROM captured)), 0, "$name: the update calls none of them");
+	$node->safe_psql($database, "DROP FUNCTION format($_->[0], $_->[1]), captures($_->[0], $_->[1]) CASCADE") for @types;
+	is_deeply(catalogue($database), $fresh, "$name: nothing differs from a new one");
 }
 
 # The script that a release wrote is kept as it was; also that of the one that is just being made.

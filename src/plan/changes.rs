@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 
 use hugeinfo::{
-    advice::planned::{Planned, Setting},
-    model::step::Waits,
+    advice::planned::{Planned, PlannedSetting},
+    model::step::Pending,
     server::{facts::Server, setting::SettingSource},
 };
 
@@ -28,13 +28,13 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
         on_disk,
         ..
     } = next;
-    let mut waits = Waits::ForNothing;
+    let mut pending = Pending::Nothing;
     let mut missing = Vec::new();
     for (name, value, standing) in standings(planned, &on_disk) {
         let until = match standing {
             Standing {
                 is_in_effect: true, ..
-            } => Waits::ForNothing,
+            } => Pending::Nothing,
             Standing {
                 needs_start: true, ..
             }
@@ -42,11 +42,11 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             | Standing {
                 source: SettingSource::CommandLine,
                 ..
-            } => Waits::ForStart,
-            _ => Waits::ForReload,
+            } => Pending::Restart,
+            _ => Pending::Reload,
         };
         if standing.is_set {
-            waits = waits.max(until);
+            pending = pending.max(until);
         } else {
             missing.push((name, value, standing.source, until));
         }
@@ -55,13 +55,13 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
     missing.sort_by_key(|(_, _, source, _)| *source == SettingSource::CommandLine);
     let names: Vec<&CStr> = missing.iter().map(|(name, ..)| *name).collect();
     let mut settings = Vec::new();
-    for (at, (name, value, source, waits)) in missing.into_iter().enumerate() {
+    for (at, (name, value, source, pending)) in missing.into_iter().enumerate() {
         let is_last = at + 1 == names.len();
-        settings.push(Setting {
+        settings.push(PlannedSetting {
             name: name.to_string_lossy().into_owned(),
             value: value.to_string_lossy().into_owned(),
             source,
-            waits,
+            pending,
             next: if is_last {
                 Ok(next.clone())
             } else {
@@ -73,7 +73,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
     Ok(Planned {
         names: planned.pairs().map(shown).collect(),
         settings,
-        waits,
+        pending,
         next,
     })
 }

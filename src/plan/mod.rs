@@ -10,6 +10,7 @@
 //! * [`next_start`]: the answer.
 //! * [`changes`]: what has to be changed to get there.
 //! * [`settings`]: which settings may be planned.
+//! * [`assignments`]: settings as text.
 //! * [`host`]: planning for another host.
 //! * [`scratch`]: the scratch directory.
 //! * [`program`]: one run of the program.
@@ -17,6 +18,7 @@
 //! * [`output`]: what a child writes until it ends.
 //! * [`held`]: what to release when a call ends.
 
+pub(crate) mod assignments;
 pub(crate) mod changes;
 mod held;
 pub(crate) mod host;

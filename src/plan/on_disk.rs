@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     ffi::{CStr, CString},
+    io::Write,
     time::Instant,
 };
 
@@ -26,7 +27,7 @@ pub(super) struct Reader(Running);
 impl Reader {
     /// Errors: the copy cannot be made.
     pub(super) fn start() -> Result<Self, Error> {
-        let started = start_copy(|| settings_on_disk(&SIZING));
+        let started = start_copy(|out| out.write_all(&settings_on_disk(&SIZING)?).ok());
         let running = started
             .map_err(Into::into)
             .and_then(|started| Running::new(started, Place::Reader));

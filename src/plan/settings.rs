@@ -84,6 +84,14 @@ impl Planned {
                 .find(|known| known.to_bytes() == lower.as_bytes())
             else {
                 let names = names(also);
+                let c_name = CString::new(lower.as_str()).ok();
+                // A library can add to shared memory.
+                if !lower.contains("librar") && c_name.is_some_and(|name| is_defined(&name)) {
+                    return Err(Error::NotSizing {
+                        name: lower,
+                        known: names.join(", "),
+                    });
+                }
                 return Err(Error::NotPlanned {
                     near: nearest(&lower, &names),
                     name,

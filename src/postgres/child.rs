@@ -13,7 +13,7 @@ use std::{
     io,
     mem::ManuallyDrop,
     os::{
-        fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd},
+        fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
         unix::ffi::OsStringExt,
     },
     panic::{AssertUnwindSafe, catch_unwind},
@@ -131,12 +131,12 @@ fn c_string(string: OsString) -> io::Result<CString> {
     CString::new(string.into_vec()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Starts a copy of this backend that does only `task`. The result of `task` goes to its standard
-/// output. If the result is `None`, the copy exits with status 1.
+/// Starts a copy of this backend that does only `task`, which can write to its standard output. If
+/// the result of `task` is `None`, the copy exits with status 1.
 ///
 /// The copy must not wait for locks, read catalogs or write to shared memory: the server does not
 /// know it. An error or a panic counts as `None`.
-pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<Started> {
+pub(crate) fn start_copy(task: impl FnOnce(&mut File) -> Option<()>) -> io::Result<Started> {
     start(|| {
         // SAFETY: variables of this process alone. No message of it goes to the client, and a
         // cancel or an end that came before the fork is this backend's to heed.
@@ -149,12 +149,10 @@ pub(crate) fn start_copy(task: impl FnOnce() -> Option<Vec<u8>>) -> io::Result<S
             pg_sys::on_exit_reset();
             pg_sys::emit_log_hook = None;
         }
-        let Ok(Some(answer)) = catch_unwind(AssertUnwindSafe(task)) else {
-            return 1;
-        };
         // SAFETY: the standard output of this process, which start() has opened.
-        let out = unsafe { BorrowedFd::borrow_raw(1) };
-        i32::from(rustix::io::write(out, &answer) != Ok(answer.len()))
+        let mut out = unsafe { File::from_raw_fd(1) };
+        let result = catch_unwind(AssertUnwindSafe(|| task(&mut out)));
+        i32::from(!matches!(result, Ok(Some(()))))
     })
 }
 

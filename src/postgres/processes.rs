@@ -46,6 +46,9 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     Ok(pids)
 }
 
+/// `pg_stat_activity.backend_type` of a process that serves a client.
+pub(crate) const CLIENT_BACKEND: &str = "client backend";
+
 /// The type of each process now, by PID, as in `pg_stat_activity.backend_type`.
 pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     let mut types = HashMap::new();

@@ -3,6 +3,7 @@
 use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, prelude::*};
 
 use super::jsonb::{Jsonb, LONGEST_SETTINGS};
+use crate::{error::Error, plan::assignments};
 
 /// A `text`, to be read by PostgreSQL's own rules, in the encoding of the database.
 pub(crate) struct Text(pg_sys::Datum);
@@ -44,6 +45,24 @@ impl Text {
         // SAFETY: what the function takes, as pg_proc has it.
         unsafe { pgrx::direct_function_call(pg_sys::jsonb_in, &[self.c_string()]) }
             .unwrap_or(Jsonb::Other)
+    }
+
+    /// Settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error if JSON
+    /// is invalid.
+    ///
+    /// Errors: 22023 for text that is neither.
+    pub(crate) fn settings(&self) -> Result<Jsonb, Error> {
+        if self.bytes() > LONGEST_SETTINGS {
+            return Ok(Jsonb::TooLong);
+        }
+        // SAFETY: as declared.
+        let text =
+            unsafe { std::ffi::CStr::from_ptr(pg_sys::text_to_cstring(self.0.cast_mut_ptr())) };
+        let text = text.to_string_lossy();
+        if text.trim_start().starts_with(['{', '[', '"']) {
+            return Ok(self.jsonb());
+        }
+        Ok(Jsonb::Object(assignments::parse(&text)?))
     }
 
     /// As an `interval`. PostgreSQL raises its own error if it is invalid.

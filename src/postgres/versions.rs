@@ -12,7 +12,7 @@ const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// The oldest version of the objects whose columns and arguments are those of this library. A
 /// release that changes some sets it to its own version.
-const OLDEST: Version = ([0, 1, 0], true);
+const OLDEST: Version = ([0, 2, 0], true);
 
 /// Its numbers, and whether it is the release: `0.2.0-dev` comes before `0.2.0`.
 type Version = ([u32; 3], bool);

@@ -38,8 +38,8 @@ fn hugeinfo_backends() -> Result<
             name!(rss_shmem_bytes, Option<i64>),
             name!(hugetlb_bytes, Option<i64>),
             name!(swap_bytes, Option<i64>),
-            name!(minor_faults, i64),
-            name!(major_faults, i64),
+            name!(minor_faults, Option<i64>),
+            name!(major_faults, Option<i64>),
             name!(start_ticks, i64),
         ),
     >,
@@ -63,8 +63,8 @@ fn hugeinfo_backends() -> Result<
             bigint_or_null(memory.rss_shmem),
             bigint_or_null(memory.hugetlb),
             bigint_or_null(memory.swap),
-            bigint(member.stat.minor_faults)?,
-            bigint(member.stat.major_faults)?,
+            bigint_or_null(member.stat.minor_faults),
+            bigint_or_null(member.stat.major_faults),
             bigint(member.stat.start_ticks)?,
         )))
     };

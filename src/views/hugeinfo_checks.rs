@@ -1,6 +1,6 @@
 //! `hugeinfo_checks`: a row for each check, healthy ones too.
 
-use hugeinfo::advice::{diagnosis, words};
+use hugeinfo::advice::{check::Remedy, diagnosis, render};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -24,12 +24,13 @@ fn hugeinfo_checks() -> Result<
         (
             name!(name, &'static str),
             name!(status, &'static str),
+            name!(code, &'static str),
+            name!(finding, String),
+            name!(remedy, Option<String>),
+            name!(evidence, JsonB),
+            name!(steps, Option<JsonB>),
             name!(severity, i32),
             name!(is_muted, bool),
-            name!(finding, String),
-            name!(evidence, JsonB),
-            name!(remedy, Option<String>),
-            name!(steps, Option<JsonB>),
         ),
     >,
     ErrorReport,
@@ -38,19 +39,27 @@ fn hugeinfo_checks() -> Result<
         let machine = machine::whole()?;
         let checks = diagnosis::checks(&machine);
         let rows = checks.into_iter().map(|mut check| {
-            shown_in(&mut check.evidence, shown);
-            let mut steps = words::data(&machine, &check.steps);
-            shown_in(&mut steps, shown_lines);
-            let steps = (!check.steps.is_empty()).then_some(JsonB(steps));
+            let finding = &mut check.finding;
+            shown_in(&mut finding.evidence, shown);
+            let remedy = render::remedy(&machine, &check.remedy);
+            let steps = match &check.remedy {
+                Remedy::Steps(plan) => {
+                    let mut steps = render::data(&machine, &plan.steps);
+                    shown_in(&mut steps, shown_lines);
+                    Some(JsonB(steps))
+                }
+                Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => None,
+            };
             (
                 check.name,
-                check.status.as_str(),
-                check.status.severity(),
-                check.is_muted,
-                shown(check.finding),
-                JsonB(check.evidence),
-                check.remedy.map(shown_lines),
+                check.finding.status.as_str(),
+                check.finding.code,
+                shown(check.finding.text),
+                remedy.map(shown_lines),
+                JsonB(check.finding.evidence),
                 steps,
+                check.finding.status.severity(),
+                check.is_muted,
             )
         });
         Ok::<_, Error>(rows.collect::<Vec<_>>())

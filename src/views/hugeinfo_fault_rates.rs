@@ -12,7 +12,7 @@ use pgrx::{AnyNumeric, datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 use super::overloads::overloads;
 use crate::{
     error::Error,
-    numbers::{bigint, pid_or_error},
+    numbers::{bigint_or_null, pid_or_error},
     postgres::{self, latch::wait, text::Text},
     processes,
 };
@@ -102,12 +102,16 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     for (key, (now, backend_type)) in after {
         let then = before.remove(&key);
         let presence = if then.is_some() { "stayed" } else { "came" };
-        let (minor, major) =
-            then.map_or((0, 0), |(then, _)| (then.minor_faults, then.major_faults));
-        let minor = bigint(now.minor_faults.saturating_sub(minor))?;
-        let major = bigint(now.major_faults.saturating_sub(major))?;
-        let rate = |faults| Some(faults as f64 / seconds);
-        let faults = (Some(minor), Some(major), rate(minor), rate(major));
+        let (minor, major) = then.map_or((Some(0), Some(0)), |(then, _)| {
+            (then.minor_faults, then.major_faults)
+        });
+        let since = |now: Option<u64>, then: Option<u64>| {
+            bigint_or_null(now.zip(then).map(|(now, then)| now.saturating_sub(then)))
+        };
+        let minor = since(now.minor_faults, minor);
+        let major = since(now.major_faults, major);
+        let rate = |faults: Option<i64>| Some(faults? as f64 / seconds);
+        let faults = (minor, major, rate(minor), rate(major));
         rows.push((key, backend_type, presence, faults));
     }
     for (key, (_, backend_type)) in before {

@@ -33,7 +33,7 @@ GRANT SELECT ON hugeinfo_fault_rates TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_fault_rates() IS
 'hugeinfo_fault_rates(interval) of one second; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(interval) IS
-'Page faults of each process of this server in a sample, as sar -B and pidstat -r show them. Sleeps for the duration, at most one hour; the snapshot of the query is held that long. The columns are those of the view of the same name. With a NULL duration there is no row and no sleep.';
+'Page faults of each process of this server during a sample of this duration, at most one hour.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(text) IS
 'hugeinfo_fault_rates(interval) with the interval as text, for quoted literals.';
 COMMENT ON FUNCTION hugeinfo_fault_rates(smallint) IS
@@ -49,20 +49,20 @@ COMMENT ON FUNCTION hugeinfo_fault_rates(double precision) IS
 COMMENT ON FUNCTION hugeinfo_fault_rates(numeric) IS
 'hugeinfo_fault_rates(interval) of this many seconds, fractions included, rounded to microseconds.';
 COMMENT ON VIEW hugeinfo_fault_rates IS
-'Page faults of each process of this server in one second, as sar -B and pidstat -r show them. Sleeps for 1 s; the snapshot of the query is held that long. For another duration: hugeinfo_fault_rates(duration). From fields 10 and 12 of /proc/PID/stat.';
+'Page faults of each process of this server during one second, as sar -B and pidstat -r show them.';
 COMMENT ON COLUMN hugeinfo_fault_rates.pid IS
 'Process ID.';
 COMMENT ON COLUMN hugeinfo_fault_rates.backend_type IS
-'Kind of process, as in hugeinfo_backends.';
+'Type of the process, as in hugeinfo_backends.';
 COMMENT ON COLUMN hugeinfo_fault_rates.presence IS
-'stayed; came: the process started in the sample, and its faults count from its start; went: it ended, and its faults are NULL.';
+'stayed, came (the process started during the sample), or went (it ended, and its faults are NULL).';
 COMMENT ON COLUMN hugeinfo_fault_rates.seconds IS
-'Real length of the sample.';
+'Actual length of the sample in seconds.';
 COMMENT ON COLUMN hugeinfo_fault_rates.minor_faults IS
-'Faults in the sample that read nothing from disk.';
+'Faults during the sample that did not read from disk.';
 COMMENT ON COLUMN hugeinfo_fault_rates.major_faults IS
-'Faults in the sample that read from disk.';
+'Faults during the sample that read from disk.';
 COMMENT ON COLUMN hugeinfo_fault_rates.minor_faults_per_second IS
-'minor_faults as a rate.';
+'minor_faults per second.';
 COMMENT ON COLUMN hugeinfo_fault_rates.major_faults_per_second IS
-'major_faults as a rate.';
+'major_faults per second.';

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 
 use hugeinfo::{
     linux::{
-        error::absent_or,
-        process::status::{self, Memory},
+        error::{absent_or, fact},
+        process::{
+            Process, smaps,
+            status::{self, Memory},
+        },
         root::Root,
         sysvipc,
     },
@@ -17,66 +20,94 @@ use hugeinfo::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::overloads::overloads;
 use crate::{
     error::Error,
     machine,
     numbers::{bigint, bigint_or_null},
     postgres::{
+        interrupts::check_for_interrupts,
         places::data_directory,
         server::{dynamic_control, system_v_key},
         settings::setting,
+        text::Text,
     },
     processes,
-    views::answer,
 };
 
-/// One pass over the processes, `stat` and `status` of each, and some small files. No walk of page
-/// tables.
-///
-/// Errors: as `hugeinfo_status`.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_footprint() -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(in_use, Option<bool>),
-            name!(processes, i64),
-            name!(private_bytes, Option<i64>),
-            name!(segment_bytes, Option<i64>),
-            name!(segment_backed_bytes, Option<i64>),
-            name!(other_shared_bytes, Option<i64>),
-            name!(page_table_bytes, Option<i64>),
-            name!(swap_bytes, Option<i64>),
-            name!(total_bytes, Option<i64>),
-            name!(full_total_bytes, Option<i64>),
-        ),
-    >,
-    ErrorReport,
-> {
-    let row = || {
-        let facts = machine::facts()?;
-        let mut pids = HashSet::new();
-        let figures = processes::all(|member, buffer| {
-            pids.try_reserve(1)?;
-            pids.insert(u64::from(member.process.pid()));
-            Ok::<_, Error>(absent_or(status::read_memory(&member.process, buffer))?.ok())
-        })?;
-        let seen = of(&facts, &figures, &pids)?;
-        Ok::<_, Error>((
-            facts.lies_on().is_huge(),
-            bigint(seen.processes)?,
-            bigint_or_null(seen.private),
-            bigint_or_null(seen.segment),
-            bigint_or_null(seen.segment_backed),
-            bigint_or_null(seen.other_shared),
-            bigint_or_null(seen.page_tables),
-            bigint_or_null(seen.swap),
-            bigint_or_null(seen.total()),
-            bigint_or_null(seen.total_when_full()),
-        ))
-    };
-    Ok(TableIterator::once(answer(row)?))
+overloads! {
+    "hugeinfo_footprint", (
+        name!(in_use, Option<bool>),
+        name!(processes, i64),
+        name!(private_bytes, Option<i64>),
+        name!(segment_bytes, Option<i64>),
+        name!(segment_backed_bytes, Option<i64>),
+        name!(other_shared_bytes, Option<i64>),
+        name!(page_table_bytes, Option<i64>),
+        name!(swap_bytes, Option<i64>),
+        name!(total_bytes, Option<i64>),
+        name!(full_total_bytes, Option<i64>),
+    );
+    /// Reads `stat` and `status` of each process and some small files. Walks no page tables.
+    ///
+    /// Errors: as for `hugeinfo_status`.
+    fn hugeinfo_footprint() {
+        rows(false)
+    }
+    /// With `exact`, walks the page tables of each process.
+    fn hugeinfo_footprint_exact(exact: bool) {
+        rows(exact)
+    }
+    /// Errors: 22P02 if the text is not a valid boolean.
+    fn hugeinfo_footprint_text(exact: Text) {
+        rows(exact.boolean())
+    }
+}
+
+fn rows(exact: bool) -> Result<[Row; 1], Error> {
+    let facts = machine::facts()?;
+    let mut pids = HashSet::new();
+    let mut private = Some(0_u64);
+    let figures = processes::all(|member, buffer| {
+        let process = &member.process;
+        let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
+            return Ok(None);
+        };
+        // A zombie has no memory.
+        if exact && memory.virtual_size.is_some() {
+            match private_memory(process)? {
+                Some(bytes) => private = private.map(|sum| sum.saturating_add(bytes)),
+                None if processes::has_ended(process)? => return Ok(None),
+                None => private = None,
+            }
+        }
+        pids.try_reserve(1)?;
+        pids.insert(u64::from(process.pid()));
+        Ok::<_, Error>(Some(memory))
+    })?;
+    let mut seen = of(&facts, &figures, &pids)?;
+    if exact {
+        seen.private = private;
+    }
+    Ok([(
+        facts.lies_on().is_huge(),
+        bigint(seen.processes)?,
+        bigint_or_null(seen.private),
+        bigint_or_null(seen.segment),
+        bigint_or_null(seen.segment_backed),
+        bigint_or_null(seen.other_shared),
+        bigint_or_null(seen.page_tables),
+        bigint_or_null(seen.swap),
+        bigint_or_null(seen.total()),
+        bigint_or_null(seen.total_when_full()),
+    )])
+}
+
+/// `Pss_Anon`, which divides a page that processes inherited from the postmaster among them.
+/// `None`: the kernel does not report it (before Linux 5.4), or access is denied.
+fn private_memory(process: &Process) -> Result<Option<u64>, Error> {
+    let total = fact(smaps::total(process, check_for_interrupts))?;
+    Ok(total.ok().and_then(|total| total.pss_anon))
 }
 
 /// Of the server's processes, and their numbers.
@@ -121,4 +152,11 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
     })
 }
 
-extension_sql_file!("hugeinfo_footprint.sql", requires = [hugeinfo_footprint]);
+extension_sql_file!(
+    "hugeinfo_footprint.sql",
+    requires = [
+        hugeinfo_footprint,
+        hugeinfo_footprint_exact,
+        hugeinfo_footprint_text
+    ]
+);

@@ -12,6 +12,7 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint_or_null, pid_or_error},
+    others,
     postgres::{encoding::shown, interrupts::check_for_interrupts},
     processes,
     views::answer,
@@ -51,7 +52,10 @@ fn hugeinfo_holders() -> Result<
             own.insert(member.process.pid());
             Ok(None::<()>)
         })?;
-        let holders = holders::read(&root, &machine::facts()?, &own, check_for_interrupts)?;
+        let facts = machine::facts()?;
+        let pools = facts.pools.as_deref().unwrap_or_default();
+        let mappings = others::huge_mappings(&root, pools, &own)?;
+        let holders = holders::read(&root, &facts, &own, &mappings, check_for_interrupts)?;
         let users = absent_or(passwd::read(&root))?.ok();
         let rows = holders.into_iter().map(|holder| {
             let kind = holder.kind.as_str();

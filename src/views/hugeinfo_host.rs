@@ -1,6 +1,9 @@
 //! `hugeinfo_host`: the host in one row.
 
-use hugeinfo::{linux::root::Root, server::host::Host};
+use hugeinfo::{
+    linux::{error::fact, hugepages, root::Root},
+    server::host::Host,
+};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -41,6 +44,8 @@ fn hugeinfo_host() -> Result<
             name!(hugetlb_shm_group, Option<i64>),
             name!(numa_nodes, Option<i32>),
             name!(processors, Option<i32>),
+            name!(hugetlb_optimize_vmemmap, Option<bool>),
+            name!(vmemmap_saving_bytes, Option<i64>),
         ),
     >,
     ErrorReport,
@@ -51,6 +56,13 @@ fn hugeinfo_host() -> Result<
         let thp = host.thp.unwrap_or_default();
         let vm = host.vm;
         let nodes = host.nodes.ok().map(|nodes| nodes.len() as u64);
+        let pools = fact(hugepages::read(&Root::system()))?;
+        let base = host.base_page_bytes;
+        let savings = pools.map(|pools| {
+            let each = pools.iter().map(|pool| pool.vmemmap_saving_bytes(base));
+            each.fold(0, u64::saturating_add)
+        });
+        let saving = savings.ok();
         let processors = host.processors.ok().map(|list| list.count());
         Ok::<_, Error>((
             shown(host.kernel_release),
@@ -75,6 +87,8 @@ fn hugeinfo_host() -> Result<
             vm.hugetlb_shm_group,
             integer_or_null(nodes),
             integer_or_null(processors),
+            vm.hugetlb_optimize_vmemmap,
+            bigint_or_null(saving),
         ))
     };
     Ok(TableIterator::once(answer(row)?))

@@ -22,7 +22,9 @@ SELECT kernel_release,
        thp_shmem_enabled,
        hugetlb_shm_group,
        numa_nodes,
-       processors
+       processors,
+       hugetlb_optimize_vmemmap,
+       vmemmap_saving_bytes
 FROM hugeinfo_host();
 
 REVOKE ALL ON FUNCTION hugeinfo_host() FROM PUBLIC;
@@ -33,19 +35,19 @@ GRANT SELECT ON hugeinfo_host TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_host() IS
 'The host in one row; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_host IS
-'The host in one row: its kernel, its memory, and the kernel settings for memory. Figures are for the whole host, also inside a container. NULL: the kernel does not report it.';
+'The host in one row: kernel, memory, and the kernel settings for memory.';
 COMMENT ON COLUMN hugeinfo_host.kernel_release IS
 'Version of the kernel (uname -r).';
 COMMENT ON COLUMN hugeinfo_host.machine IS
 'Processor architecture (uname -m).';
 COMMENT ON COLUMN hugeinfo_host.base_page_size_bytes IS
-'Bytes of a small page.';
+'Bytes of a regular page.';
 COMMENT ON COLUMN hugeinfo_host.default_huge_page_size_bytes IS
-'Bytes of a huge page of the default size, which a program gets if it names no size (Hugepagesize in /proc/meminfo). NULL: the kernel has no huge pages.';
+'Bytes of a huge page of the default size (Hugepagesize); NULL if the kernel has no huge pages.';
 COMMENT ON COLUMN hugeinfo_host.memory_total_bytes IS
-'Bytes of usable RAM, pools of huge pages included (MemTotal in /proc/meminfo).';
+'Bytes of usable RAM, including huge page pools (MemTotal).';
 COMMENT ON COLUMN hugeinfo_host.memory_available_bytes IS
-'Bytes that new programs could use without swapping (MemAvailable). Pools of huge pages do not count.';
+'Bytes that new programs could use without swapping, without huge page pools (MemAvailable).';
 COMMENT ON COLUMN hugeinfo_host.swap_total_bytes IS
 'Bytes of swap space (SwapTotal).';
 COMMENT ON COLUMN hugeinfo_host.swap_free_bytes IS
@@ -53,28 +55,32 @@ COMMENT ON COLUMN hugeinfo_host.swap_free_bytes IS
 COMMENT ON COLUMN hugeinfo_host.page_table_bytes IS
 'Bytes of page tables of all processes of the host (PageTables).';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_bytes IS
-'Bytes of RAM in the pools of huge pages of all sizes, used or not (Hugetlb; Linux 4.18).';
+'Bytes of RAM in huge page pools of all sizes, used or not (Hugetlb; Linux 4.18).';
 COMMENT ON COLUMN hugeinfo_host.overcommit_memory IS
-'vm.overcommit_memory. 0: the kernel refuses obvious overcommits. 1: it refuses nothing. 2: it commits at most commit_limit_bytes (strict).';
+'vm.overcommit_memory: 0 refuses obvious overcommits, 1 nothing, and 2 everything beyond commit_limit_bytes.';
 COMMENT ON COLUMN hugeinfo_host.overcommit_ratio IS
-'vm.overcommit_ratio: commit_limit_bytes is this percentage of RAM without the pools of huge pages, plus swap space.';
+'vm.overcommit_ratio: the percentage of RAM without huge page pools that commit_limit_bytes includes.';
 COMMENT ON COLUMN hugeinfo_host.overcommit_bytes IS
-'vm.overcommit_kbytes in bytes; it replaces overcommit_ratio. NULL: it is 0, and overcommit_ratio applies.';
+'vm.overcommit_kbytes in bytes, which replaces overcommit_ratio; NULL if it is 0.';
 COMMENT ON COLUMN hugeinfo_host.commit_limit_bytes IS
-'Most bytes that the kernel commits with vm.overcommit_memory = 2 (CommitLimit).';
+'Limit on committed bytes with vm.overcommit_memory = 2 (CommitLimit).';
 COMMENT ON COLUMN hugeinfo_host.committed_as_bytes IS
-'Bytes committed now (Committed_AS). Huge pages do not count.';
+'Bytes committed now, without huge pages (Committed_AS).';
 COMMENT ON COLUMN hugeinfo_host.swappiness IS
-'vm.swappiness, 0 to 200: how much the kernel prefers swapping memory out to dropping cached files.';
+'vm.swappiness, from 0 to 200: how much the kernel prefers swapping to dropping cached files.';
 COMMENT ON COLUMN hugeinfo_host.thp_enabled IS
-'When private memory gets transparent huge pages: always, madvise or never (/sys/kernel/mm/transparent_hugepage/enabled). It does not affect the main segment.';
+'Mode of transparent huge pages for private memory: always, madvise or never.';
 COMMENT ON COLUMN hugeinfo_host.thp_defrag IS
-'Whether a process waits while the kernel makes a transparent huge page (/sys/kernel/mm/transparent_hugepage/defrag).';
+'Whether a process waits while the kernel allocates a transparent huge page.';
 COMMENT ON COLUMN hugeinfo_host.thp_shmem_enabled IS
-'When anonymous shared memory, such as a main segment on small pages, gets transparent huge pages: always, within_size, advise, never, deny or force (shmem_enabled).';
+'Mode of transparent huge pages for shared memory: always, within_size, advise, never, deny or force.';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_shm_group IS
-'vm.hugetlb_shm_group: the group that may create System V segments on huge pages. It does not affect PostgreSQL.';
+'vm.hugetlb_shm_group, which does not affect PostgreSQL.';
 COMMENT ON COLUMN hugeinfo_host.numa_nodes IS
-'Number of NUMA nodes that are online, with or without memory (/sys/devices/system/node).';
+'Number of NUMA nodes that are online, with or without memory.';
 COMMENT ON COLUMN hugeinfo_host.processors IS
-'Number of processors that are online (/sys/devices/system/cpu/online).';
+'Number of processors that are online.';
+COMMENT ON COLUMN hugeinfo_host.hugetlb_optimize_vmemmap IS
+'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap; NULL: this kernel cannot).';
+COMMENT ON COLUMN hugeinfo_host.vmemmap_saving_bytes IS
+'Bytes of page structures of all huge page pools that this saves, or would save if it were on.';

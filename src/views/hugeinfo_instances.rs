@@ -2,27 +2,32 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt};
 
-use hugeinfo::linux::{
-    error::absent_or,
-    meminfo,
-    pages::{base_page_bytes, pages_required},
-    root::Root,
+use hugeinfo::{
+    linux::{
+        error::{ReadError, fact},
+        meminfo,
+        pages::{base_page_bytes, pages_required},
+        root::Root,
+    },
+    server::facts::HugePages,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
     error::Error,
     numbers::{bigint_or_null, pid_or_error},
+    others::{self, Scope},
     postgres::{encoding::shown, roles::may_read_server_files},
     processes,
     views::answer,
 };
 
-/// The servers, by PID. Reads `stat` of each process of the host, except this server's children,
-/// and more for servers. Walks only page tables of postmasters, and only if the kernel has no
-/// `PROCMAP_QUERY`.
+/// The servers, by PID. Looks for `postmaster.pid` in the working directory of each process of the
+/// host, except this server's children, and reads more for servers. Walks only page tables of
+/// postmasters, and only if the kernel has no `PROCMAP_QUERY`.
 ///
-/// Errors: as `hugeinfo_status`. What may not be read is NULL.
+/// Errors: as `hugeinfo_status`; other processes cannot be looked at in time. What cannot be read
+/// is NULL.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_instances() -> Result<
@@ -39,6 +44,7 @@ fn hugeinfo_instances() -> Result<
             name!(page_size_bytes, Option<i64>),
             name!(in_use, Option<bool>),
             name!(required_pages, Option<i64>),
+            name!(huge_pages, Option<&'static str>),
         ),
     >,
     ErrorReport,
@@ -47,11 +53,11 @@ fn hugeinfo_instances() -> Result<
         let root = Root::system();
         let own = processes::postmaster(&root)?;
         let base_page = base_page_bytes();
-        let huge_page = absent_or(meminfo::read(&root))?
+        let huge_page = fact(meminfo::read(&root))?
             .ok()
             .and_then(|meminfo| meminfo.default_huge_page_bytes);
         let shows_directories = may_read_server_files();
-        let instances = processes::servers_of_host(&root, own)?;
+        let instances = others::servers(&root, own, Scope::Host)?.map_err(ReadError::Absent)?;
         let rows = instances.into_iter().map(|instance| {
             let is_own = own == Some(instance.pid);
             let segment = instance.segment.as_ref();
@@ -73,6 +79,7 @@ fn hugeinfo_instances() -> Result<
                 bigint_or_null(page_bytes),
                 page_bytes.map(|page_bytes| page_bytes > base_page),
                 bigint_or_null(required),
+                instance.huge_pages.value().map(HugePages::as_str),
             ))
         });
         rows.collect::<Result<Vec<_>, Error>>()

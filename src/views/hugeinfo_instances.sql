@@ -10,7 +10,8 @@ SELECT pid,
        segment_bytes,
        page_size_bytes,
        in_use,
-       required_pages
+       required_pages,
+       huge_pages
 FROM hugeinfo_instances();
 
 REVOKE ALL ON FUNCTION hugeinfo_instances() FROM PUBLIC;
@@ -21,24 +22,26 @@ GRANT SELECT ON hugeinfo_instances TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_instances() IS
 'Each PostgreSQL server on this host; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_instances IS
-'Each PostgreSQL server (postmaster) on this host that /proc shows, also those of other users. NULL: it may not be read, such as directory and memory of another user''s server. Not visible: servers of other users if /proc is mounted with hidepid, and servers outside this server''s PID namespace.';
+'Each PostgreSQL server of this host that is visible in /proc, including those of other users; NULL if a value cannot be read.';
 COMMENT ON COLUMN hugeinfo_instances.pid IS
 'Process ID of its postmaster.';
 COMMENT ON COLUMN hugeinfo_instances.is_this_server IS
-'Whether it is this server. NULL: /proc belongs to another PID namespace, so process IDs differ.';
+'Whether it is this server; NULL if /proc belongs to another PID namespace.';
 COMMENT ON COLUMN hugeinfo_instances.owner IS
-'Name of the user that it runs as, from /etc/passwd as this server sees it. NULL: the user ID has no name there.';
+'Name of its user in /etc/passwd; NULL if the user ID has no name there.';
 COMMENT ON COLUMN hugeinfo_instances.owner_uid IS
-'ID of that user (Uid in /proc/PID/status).';
+'ID of its user.';
 COMMENT ON COLUMN hugeinfo_instances.data_directory IS
-'Its data directory: the working directory of its postmaster (/proc/PID/cwd), as named in its own mount namespace. If that may not be read (server of another user, or caller without the privileges of pg_read_server_files): the absolute path after -D in its arguments. That path can be the directory of the configuration files instead.';
+'Its data directory (/proc/PID/cwd) or, if that cannot be read, the absolute path after -D in its arguments.';
 COMMENT ON COLUMN hugeinfo_instances.port IS
-'Its port: line 4 of postmaster.pid in that directory, if that file belongs to this process.';
+'Its port (line 4 of postmaster.pid).';
 COMMENT ON COLUMN hugeinfo_instances.segment_bytes IS
-'Bytes of its main shared memory segment: the largest shared memory object that its postmaster maps. From PROCMAP_QUERY or /proc/PID/maps.';
+'Bytes of its main shared memory segment, the largest shared memory object that its postmaster maps.';
 COMMENT ON COLUMN hugeinfo_instances.page_size_bytes IS
-'Bytes of a page that backs this segment, huge or not. Source as hugeinfo_status.page_size_bytes.';
+'Bytes of a page that backs this segment, huge or not.';
 COMMENT ON COLUMN hugeinfo_instances.in_use IS
 'Whether this segment is on huge pages.';
 COMMENT ON COLUMN hugeinfo_instances.required_pages IS
-'Huge pages of the default size that this segment takes, rounded up.';
+'Huge pages of the default size that this segment needs, rounded up.';
+COMMENT ON COLUMN hugeinfo_instances.huge_pages IS
+'Setting huge_pages of its next start (off, on or try), from its command line or configuration files; NULL if one of them cannot be read.';

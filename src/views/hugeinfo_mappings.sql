@@ -81,33 +81,33 @@ GRANT SELECT ON hugeinfo_postmaster_mappings TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_mappings() IS
 'hugeinfo_mappings(integer) of this backend.';
 COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
-'Each mapping of one process of this server, by address; the columns are those of hugeinfo_own_mappings. Walks its page tables. start_address, end_address and path are NULL without the privileges of pg_read_server_files. If the kernel has no smaps (CONFIG_PROC_PAGE_MONITOR), the figures are NULL. A pid that is not of this server gives a warning and no row.';
+'Each mapping of one process of this server, by address, with the columns of hugeinfo_own_mappings.';
 COMMENT ON FUNCTION hugeinfo_postmaster_pid() IS
 'Process ID of the postmaster; in single-user mode, of this process.';
 COMMENT ON VIEW hugeinfo_own_mappings IS
-'Each mapping of this backend, from /proc/PID/smaps, by address. Walks its page tables.';
+'Each mapping of this backend, by address (/proc/PID/smaps).';
 COMMENT ON COLUMN hugeinfo_own_mappings.pid IS
 'Process ID.';
 COMMENT ON COLUMN hugeinfo_own_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files: addresses help attackers. That role can read /proc/PID/maps anyway.';
+'First address, in hexadecimal; NULL without the privileges of pg_read_server_files, because addresses help attackers.';
 COMMENT ON COLUMN hugeinfo_own_mappings.end_address IS
-'First address after the mapping. NULL when start_address is NULL.';
+'First address after the mapping; NULL when start_address is NULL.';
 COMMENT ON COLUMN hugeinfo_own_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_own_mappings.permissions IS
-'Permissions as in maps: r, w and x, then p (private) or s (shared).';
+'Permissions as in /proc/PID/maps: r, w and x, then p (private) or s (shared).';
 COMMENT ON COLUMN hugeinfo_own_mappings.file_offset_bytes IS
 'Offset in the file at which the mapping starts.';
 COMMENT ON COLUMN hugeinfo_own_mappings.device IS
-'Device of the file as major:minor, hexadecimal as in maps.';
+'Device of the file as major:minor, in hexadecimal.';
 COMMENT ON COLUMN hugeinfo_own_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_own_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file, with special characters as a backslash and octal digits; NULL for anonymous memory, or without the privileges of pg_read_server_files.';
 COMMENT ON COLUMN hugeinfo_own_mappings.kind IS
-'Use of the mapping: main segment (found by an address in it, not by name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
+'Use of the mapping: main segment, sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, or kernel.';
 COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
-'Bytes of a page that backs it (KernelPageSize); transparent huge pages do not count.';
+'Bytes of a page that backs it (KernelPageSize), regardless of transparent huge pages.';
 COMMENT ON COLUMN hugeinfo_own_mappings.rss_bytes IS
 'Bytes in RAM, without huge pages (Rss).';
 COMMENT ON COLUMN hugeinfo_own_mappings.pss_bytes IS
@@ -115,9 +115,9 @@ COMMENT ON COLUMN hugeinfo_own_mappings.pss_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.pss_dirty_bytes IS
 'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shared_clean_bytes IS
-'Clean bytes that other processes map, too (Shared_Clean).';
+'Clean bytes that other processes also map (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shared_dirty_bytes IS
-'Dirty bytes that other processes map, too (Shared_Dirty).';
+'Dirty bytes that other processes also map (Shared_Dirty).';
 COMMENT ON COLUMN hugeinfo_own_mappings.private_clean_bytes IS
 'Clean bytes that no other process maps (Private_Clean).';
 COMMENT ON COLUMN hugeinfo_own_mappings.private_dirty_bytes IS
@@ -129,7 +129,7 @@ COMMENT ON COLUMN hugeinfo_own_mappings.anonymous_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.ksm_bytes IS
 'Bytes merged with equal pages (KSM; Linux 6.8).';
 COMMENT ON COLUMN hugeinfo_own_mappings.lazy_free_bytes IS
-'Bytes that the process freed (MADV_FREE) and the kernel has not taken yet (LazyFree).';
+'Bytes that the process freed with MADV_FREE and the kernel has not reclaimed yet (LazyFree).';
 COMMENT ON COLUMN hugeinfo_own_mappings.anon_thp_bytes IS
 'Bytes of private memory on transparent huge pages (AnonHugePages).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shmem_thp_bytes IS
@@ -137,9 +137,9 @@ COMMENT ON COLUMN hugeinfo_own_mappings.shmem_thp_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.file_thp_bytes IS
 'Bytes of files on transparent huge pages (FilePmdMapped).';
 COMMENT ON COLUMN hugeinfo_own_mappings.shared_hugetlb_bytes IS
-'Bytes of huge pages that other processes map, too (Shared_Hugetlb). No other figure includes them.';
+'Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in other columns.';
 COMMENT ON COLUMN hugeinfo_own_mappings.private_hugetlb_bytes IS
-'Bytes of huge pages that no other process maps (Private_Hugetlb). No other figure includes them.';
+'Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other columns.';
 COMMENT ON COLUMN hugeinfo_own_mappings.swap_bytes IS
 'Bytes swapped out (Swap).';
 COMMENT ON COLUMN hugeinfo_own_mappings.swap_pss_bytes IS
@@ -147,31 +147,31 @@ COMMENT ON COLUMN hugeinfo_own_mappings.swap_pss_bytes IS
 COMMENT ON COLUMN hugeinfo_own_mappings.locked_bytes IS
 'Bytes locked in memory (Locked).';
 COMMENT ON COLUMN hugeinfo_own_mappings.vm_flags IS
-'Flags of the mapping in the kernel, two letters each; ht: huge pages (VmFlags).';
+'Flags of the mapping in the kernel (VmFlags), two letters each; ht means huge pages.';
 COMMENT ON VIEW hugeinfo_postmaster_mappings IS
-'Each mapping of the postmaster, from /proc/PID/smaps, by address. Walks its page tables.';
+'Each mapping of the postmaster, by address (/proc/PID/smaps).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pid IS
 'Process ID.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.start_address IS
-'First address, hexadecimal as in /proc/PID/maps. NULL without the privileges of pg_read_server_files: addresses help attackers. That role can read /proc/PID/maps anyway.';
+'First address, in hexadecimal; NULL without the privileges of pg_read_server_files, because addresses help attackers.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.end_address IS
-'First address after the mapping. NULL when start_address is NULL.';
+'First address after the mapping; NULL when start_address is NULL.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.size_bytes IS
 'Bytes of address space.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.permissions IS
-'Permissions as in maps: r, w and x, then p (private) or s (shared).';
+'Permissions as in /proc/PID/maps: r, w and x, then p (private) or s (shared).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.file_offset_bytes IS
 'Offset in the file at which the mapping starts.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.device IS
-'Device of the file as major:minor, hexadecimal as in maps.';
+'Device of the file as major:minor, in hexadecimal.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.inode IS
 'Inode of the file; 0 for private anonymous memory.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.path IS
-'Name of the file as the kernel writes it, with (deleted) after it if the file was removed. Each byte of a control or format character is written as a backslash and three octal digits, such as \012 for a line feed. The same applies to characters that the encoding of this database lacks. NULL: anonymous memory, or no privilege as for start_address.';
+'Name of the file, with special characters as a backslash and octal digits; NULL for anonymous memory, or without the privileges of pg_read_server_files.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.kind IS
-'Use of the mapping: main segment (found by an address in it, not by name), sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, kernel.';
+'Use of the mapping: main segment, sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, or kernel.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.page_size_bytes IS
-'Bytes of a page that backs it (KernelPageSize); transparent huge pages do not count.';
+'Bytes of a page that backs it (KernelPageSize), regardless of transparent huge pages.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.rss_bytes IS
 'Bytes in RAM, without huge pages (Rss).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_bytes IS
@@ -179,9 +179,9 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.pss_dirty_bytes IS
 'The dirty part of pss_bytes (Pss_Dirty; Linux 6.0).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_clean_bytes IS
-'Clean bytes that other processes map, too (Shared_Clean).';
+'Clean bytes that other processes also map (Shared_Clean).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_dirty_bytes IS
-'Dirty bytes that other processes map, too (Shared_Dirty).';
+'Dirty bytes that other processes also map (Shared_Dirty).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_clean_bytes IS
 'Clean bytes that no other process maps (Private_Clean).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_dirty_bytes IS
@@ -193,7 +193,7 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.anonymous_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.ksm_bytes IS
 'Bytes merged with equal pages (KSM; Linux 6.8).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.lazy_free_bytes IS
-'Bytes that the process freed (MADV_FREE) and the kernel has not taken yet (LazyFree).';
+'Bytes that the process freed with MADV_FREE and the kernel has not reclaimed yet (LazyFree).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.anon_thp_bytes IS
 'Bytes of private memory on transparent huge pages (AnonHugePages).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shmem_thp_bytes IS
@@ -201,9 +201,9 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.shmem_thp_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.file_thp_bytes IS
 'Bytes of files on transparent huge pages (FilePmdMapped).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.shared_hugetlb_bytes IS
-'Bytes of huge pages that other processes map, too (Shared_Hugetlb). No other figure includes them.';
+'Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in other columns.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.private_hugetlb_bytes IS
-'Bytes of huge pages that no other process maps (Private_Hugetlb). No other figure includes them.';
+'Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other columns.';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_bytes IS
 'Bytes swapped out (Swap).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_pss_bytes IS
@@ -211,4 +211,4 @@ COMMENT ON COLUMN hugeinfo_postmaster_mappings.swap_pss_bytes IS
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.locked_bytes IS
 'Bytes locked in memory (Locked).';
 COMMENT ON COLUMN hugeinfo_postmaster_mappings.vm_flags IS
-'Flags of the mapping in the kernel, two letters each; ht: huge pages (VmFlags).';
+'Flags of the mapping in the kernel (VmFlags), two letters each; ht means huge pages.';

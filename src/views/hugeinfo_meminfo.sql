@@ -13,12 +13,12 @@ GRANT EXECUTE ON FUNCTION hugeinfo_meminfo() TO pg_monitor;
 GRANT SELECT ON hugeinfo_meminfo TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_meminfo() IS
-'Each line of /proc/meminfo, in the kernel''s order; the function behind the view of the same name.';
+'Each line of /proc/meminfo, in the order of the kernel; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_meminfo IS
-'Each line of /proc/meminfo, in the kernel''s order: memory of the whole host by use. Some lines are parts of others, so do not add them up. A figure too large for bigint is NULL, with a warning.';
+'Each line of /proc/meminfo, in the order of the kernel.';
 COMMENT ON COLUMN hugeinfo_meminfo.name IS
 'Name of the line, as the kernel writes it.';
 COMMENT ON COLUMN hugeinfo_meminfo.bytes IS
-'The figure in bytes. HugePages_Total and the like count pages: here times the default huge page size. NULL: the line counts something else or has no number, or the kernel reports no huge page size.';
+'The value in bytes, with counts of huge pages multiplied by the default size; NULL if it is not an amount of memory, or below zero.';
 COMMENT ON COLUMN hugeinfo_meminfo.huge_pages IS
-'Huge pages of the default size (Hugepagesize) that these bytes would fill, rounded up. NULL: bytes is NULL, or the kernel has no huge pages.';
+'The value in huge pages of the default size, rounded up; NULL if bytes is NULL, or if the kernel has no huge pages.';

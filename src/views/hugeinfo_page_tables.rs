@@ -3,6 +3,7 @@
 use hugeinfo::{
     linux::{error::absent_or, process::status},
     model::page_tables::on_each_size,
+    server::environment::ProcessFigures,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -38,9 +39,12 @@ fn hugeinfo_page_tables() -> Result<
     let rows = || {
         let facts = machine::facts()?;
         let present = processes::all(|member, buffer| {
-            Ok(absent_or(status::read_memory(&member.process, buffer))?
-                .ok()
-                .map(|memory| memory.page_tables))
+            let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
+            Ok(memory.map(|memory| ProcessFigures {
+                page_tables: memory.page_tables,
+                rss_shmem: memory.rss_shmem,
+                ..ProcessFigures::default()
+            }))
         })?;
         let costs = on_each_size(&facts, &present, max_connections());
         let rows = costs.into_iter().map(|cost| {

@@ -2,8 +2,7 @@
 //! files as they are now.
 
 use hugeinfo::{
-    advice::words,
-    model::{another_host, machine::Machine},
+    model::{machine::Machine, other_host, units::Bytes},
     server::facts::Server,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -36,9 +35,9 @@ pool_overloads! {
     fn hugeinfo_plan_jsonb(settings: Option<Jsonb>) {
         rows(settings)
     }
-    /// Errors: 22P02 for a text that is not JSON.
+    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
     fn hugeinfo_plan_text(settings: Option<Text>) {
-        rows(settings.map(|text| text.jsonb()))
+        rows(settings.map(|text| text.settings()).transpose()?)
     }
 }
 
@@ -87,7 +86,7 @@ fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
             (default, default.into_iter().chain(all).collect())
         }
     };
-    Ok(another_host::machine(
+    Ok(other_host::machine(
         next,
         here.base_page_bytes,
         host.ram_bytes,
@@ -98,7 +97,8 @@ fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
 
 /// Where the figures are not those of a start with these very settings, each reason.
 fn not_as_planned(machine: &Machine) -> Vec<String> {
-    let (next, aim) = (machine.facts.next_start(), machine.aim());
+    let next = machine.facts.next_start();
+    let aim = machine.next_start_on_huge_pages();
     if machine.facts.pools.as_ref().is_ok_and(Vec::is_empty) {
         return vec!["the kernel has no huge pages".to_owned()];
     }
@@ -110,8 +110,8 @@ fn not_as_planned(machine: &Machine) -> Vec<String> {
     if next.huge_pages != aim.huge_pages {
         reasons.push("huge_pages = off: figures are for huge_pages = try".to_owned());
     }
-    let marked = machine.aimed_page_bytes().map(words::human);
-    if let Some(asked_for) = next.huge_page_size_bytes.map(words::human)
+    let marked = machine.size_asked_for(&aim);
+    if let Some(asked_for) = next.huge_page_size_bytes.map(Bytes)
         && aim.huge_page_size_bytes.is_none()
     {
         let instead = marked.as_ref().map_or_else(String::new, |default| {

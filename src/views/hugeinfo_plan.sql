@@ -3,12 +3,97 @@ ALTER FUNCTION hugeinfo_plan() ROWS 2;
 ALTER FUNCTION hugeinfo_plan(jsonb) ROWS 2;
 ALTER FUNCTION hugeinfo_plan(text) ROWS 2;
 
+CREATE VIEW hugeinfo_plan AS
+SELECT segment_bytes,
+       segment_percent_of_ram,
+       page_size_bytes,
+       is_default,
+       is_used_by_server,
+       is_requested,
+       required_pages,
+       tail_waste_bytes,
+       total_pages,
+       free_pages,
+       reserved_pages,
+       surplus_pages,
+       overcommit_pages,
+       available_pages,
+       committed_pages,
+       own_pages,
+       others_pages,
+       shortfall_pages,
+       recommended_nr_hugepages,
+       fits_after_restart,
+       cgroup_limit_bytes,
+       cgroup_limit_source,
+       cgroup_used_bytes,
+       cgroup_reserved_limit_bytes,
+       cgroup_reserved_bytes,
+       how_to_set
+FROM hugeinfo_plan();
+
+REVOKE ALL ON hugeinfo_plan FROM PUBLIC;
+
 -- They run a program: superusers only until granted, not even pg_monitor.
 REVOKE ALL ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM PUBLIC;
 
 COMMENT ON FUNCTION hugeinfo_plan() IS
-'What the server would need at its next start, with its configuration files as they are on disk now; the same as hugeinfo_plan(''{}'').';
+'What the next start would need, with the configuration files as they are on disk now; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_plan(jsonb) IS
-'What the server would need at its next start, with its configuration files as they are on disk now, its command line, and these settings instead, as in {"shared_buffers": "64GB", "max_connections": 500}. Exact: PostgreSQL itself computes it, in a child process that takes about 15 ms and at most 10 seconds. Takes the settings that change the size of shared memory, and huge_pages, huge_page_size and shared_memory_type. Does not touch the data directory; makes a scratch directory in the server''s TMPDIR or in /tmp, and removes it. A row for each huge page size of the kernel; if it has none, one row with page_size_bytes NULL. segment_bytes: main shared memory segment, exact up to 8 TiB, whole MB above. segment_percent_of_ram: the segment as a percentage of RAM (MemTotal in /proc/meminfo). is_requested: whether the planned server asks for pages of this size, or would ask with huge_pages = try and shared_memory_type = mmap; if it does not ask, a notice for each reason says why. required_pages, tail_waste_bytes, shortfall_pages, recommended_nr_hugepages, fits_after_restart, how_to_set: as in hugeinfo_pools, but for the planned segment. Other columns: as in hugeinfo_pools. For another host, add "host_ram": "256GB" and, unless it has the page sizes of this kernel, "host_huge_page_sizes": "2MB, 1GB" with its default first. Then segment_percent_of_ram and how_to_set are for that host, recommended_nr_hugepages is what this server alone needs, and columns about pools are NULL. NULL settings are an error.';
+'What the next start would need with the configuration files as they are on disk now, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
 COMMENT ON FUNCTION hugeinfo_plan(text) IS
-'hugeinfo_plan(jsonb) with the settings as text of at most 64 kB, for quoted literals. NULL is an error.';
+'hugeinfo_plan(jsonb) with the settings as name=value pairs, as in shared_buffers=64GB max_connections=500, or as JSON.';
+COMMENT ON VIEW hugeinfo_plan IS
+'What the next start would need with the configuration files as they are on disk now: a row for each huge page size of the kernel.';
+COMMENT ON COLUMN hugeinfo_plan.segment_bytes IS
+'Bytes of the main shared memory segment of the next start, exact up to 8 TiB and in whole MB above.';
+COMMENT ON COLUMN hugeinfo_plan.segment_percent_of_ram IS
+'The segment as a percentage of RAM (MemTotal in /proc/meminfo).';
+COMMENT ON COLUMN hugeinfo_plan.page_size_bytes IS
+'Bytes of a page of this pool (/sys/kernel/mm/hugepages).';
+COMMENT ON COLUMN hugeinfo_plan.is_default IS
+'Whether this is the default size of the kernel (Hugepagesize in /proc/meminfo).';
+COMMENT ON COLUMN hugeinfo_plan.is_used_by_server IS
+'Whether the main shared memory segment is on pages of this pool now.';
+COMMENT ON COLUMN hugeinfo_plan.is_requested IS
+'Whether the next start asks for pages of this size, or would ask with huge_pages = try and shared_memory_type = mmap.';
+COMMENT ON COLUMN hugeinfo_plan.required_pages IS
+'Pages that the main segment of the next start needs, rounded up.';
+COMMENT ON COLUMN hugeinfo_plan.tail_waste_bytes IS
+'Unused bytes in the last required page.';
+COMMENT ON COLUMN hugeinfo_plan.total_pages IS
+'Pages in the pool, including surplus pages (nr_hugepages).';
+COMMENT ON COLUMN hugeinfo_plan.free_pages IS
+'Pages that no process has faulted in, reserved or not (free_hugepages); see available_pages.';
+COMMENT ON COLUMN hugeinfo_plan.reserved_pages IS
+'Pages that a mapping has reserved and no process has faulted in (resv_hugepages).';
+COMMENT ON COLUMN hugeinfo_plan.surplus_pages IS
+'Pages beyond the persistent ones, which the kernel frees when they are released (surplus_hugepages).';
+COMMENT ON COLUMN hugeinfo_plan.overcommit_pages IS
+'Surplus pages that the kernel is allowed to allocate on demand (nr_overcommit_hugepages).';
+COMMENT ON COLUMN hugeinfo_plan.available_pages IS
+'Pages that a new mapping could get now: free minus reserved, plus surplus pages that are still allowed.';
+COMMENT ON COLUMN hugeinfo_plan.committed_pages IS
+'Pages in use or reserved: total minus free, plus reserved.';
+COMMENT ON COLUMN hugeinfo_plan.own_pages IS
+'Pages that the main segment of this server has in use or reserved.';
+COMMENT ON COLUMN hugeinfo_plan.others_pages IS
+'Pages that other processes of the host have in use or reserved.';
+COMMENT ON COLUMN hugeinfo_plan.shortfall_pages IS
+'Pages to add so that a restart on pages of this size gets them, or 0; pages that this server releases count as available.';
+COMMENT ON COLUMN hugeinfo_plan.recommended_nr_hugepages IS
+'Pages that this pool should have: the sum of all known demands, and idle pages that a hidden server could need.';
+COMMENT ON COLUMN hugeinfo_plan.fits_after_restart IS
+'Whether a restart on pages of this size would get them from the pool and within the cgroup limit on reservations.';
+COMMENT ON COLUMN hugeinfo_plan.cgroup_limit_bytes IS
+'Lowest limit on bytes of huge pages of this size that can be faulted in, from the server''s cgroups or PG_HUGEINFO_LIMIT_HUGEPAGES_*; NULL if there is none.';
+COMMENT ON COLUMN hugeinfo_plan.cgroup_limit_source IS
+'Source of cgroup_limit_bytes: the directory of the cgroup, or the environment variable with the limit of the pod.';
+COMMENT ON COLUMN hugeinfo_plan.cgroup_used_bytes IS
+'Bytes faulted in by the cgroup with this limit or, without a limit, by the server''s own cgroup.';
+COMMENT ON COLUMN hugeinfo_plan.cgroup_reserved_limit_bytes IS
+'Lowest limit on bytes of huge pages of this size that the server''s cgroups can reserve (Linux 5.7); NULL if there is none.';
+COMMENT ON COLUMN hugeinfo_plan.cgroup_reserved_bytes IS
+'Bytes reserved by the cgroup with this limit or, without a limit, by the server''s own cgroup.';
+COMMENT ON COLUMN hugeinfo_plan.how_to_set IS
+'Lines to paste into a root shell that set the pool to recommended_nr_hugepages, now and at boot.';

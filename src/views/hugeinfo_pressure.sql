@@ -25,36 +25,36 @@ GRANT EXECUTE ON FUNCTION hugeinfo_pressure() TO pg_monitor;
 GRANT SELECT ON hugeinfo_pressure TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_pressure() IS
-'Where memory ran short: OOM kills and waiting, on the host and in the server''s control groups; the function behind the view of the same name.';
+'OOM kills and memory pressure of the host and of the server''s cgroups; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_pressure IS
-'Where memory ran short: OOM kills, limits that were hit, and time that processes waited for memory. One row for the host, then one for the postmaster''s control group and each group above it that can be seen, nearest first. Counters start at boot, or when the group was made; they are never reset. Reads a few small files. NULL: the kernel does not report it.';
+'OOM kills, limits that were hit, and time that processes waited for memory: a row for the host, and one for each cgroup of the postmaster.';
 COMMENT ON COLUMN hugeinfo_pressure.scope IS
 'host or cgroup.';
 COMMENT ON COLUMN hugeinfo_pressure.path IS
-'Directory of the control group. NULL for the host.';
+'Directory of the cgroup; NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_limit_bytes IS
-'Limit on the memory of the group and those below it, in bytes (v1 memory.limit_in_bytes, v2 memory.max); of the group alone where its memory.use_hierarchy is 0, as v1 can have it up to Linux 5.10. NULL: no limit, or the row is the host; for its RAM see hugeinfo_host.';
+'Memory limit of the cgroup (v1 memory.limit_in_bytes, v2 memory.max); NULL if there is none, and for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.memory_used_bytes IS
-'Bytes that the group and those below it use, cached files included (v1 memory.usage_in_bytes, v2 memory.current). NULL for the host.';
+'Bytes that the cgroup uses, including the file cache; NULL for the host.';
 COMMENT ON COLUMN hugeinfo_pressure.limit_hits IS
-'How often memory_limit_bytes was hit, so that the kernel had to free memory of the group first. v1: memory.failcnt and, for the limit on memory and swap together, memory.memsw.failcnt (not counted by new kernels, such as 6.18), of this group alone. v2: max in memory.events, with groups below it. Cached files alone can cause hits: harmless without stalls and OOM kills.';
+'How often the cgroup hit its memory limit (v1 memory.failcnt, v2 max in memory.events); the file cache alone can cause hits.';
 COMMENT ON COLUMN hugeinfo_pressure.high_hits IS
-'How often processes were slowed down because the group was above memory.high (v2, high in memory.events, with groups below it). NULL on v1, which has no such limit.';
+'How often processes were slowed down because the cgroup exceeded memory.high; NULL on cgroup v1.';
 COMMENT ON COLUMN hugeinfo_pressure.oom_kills IS
-'Processes that the OOM killer ended, for lack of host memory or because of a limit. Host: all (oom_kill in /proc/vmstat). v1: of this group alone (memory.oom_control). v2: of groups below it, too (memory.events), unless cgroup2 is mounted with memory_localevents. Linux 4.13.';
+'Number of processes that the OOM killer killed (Linux 4.13).';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg10_percent IS
-'Percent of the last 10 seconds in which at least one process waited for memory: avg10 of some in /proc/pressure/memory, and in memory.pressure of the group (v2 only). Linux 4.20; NULL if the kernel was started with psi=0.';
+'Percentage of the last 10 seconds in which at least one process waited for memory (Linux 4.20).';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg60_percent IS
-'The same for the last 60 seconds (avg60).';
+'Percentage of the last 60 seconds in which at least one process waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.some_avg300_percent IS
-'The same for the last 300 seconds (avg300).';
+'Percentage of the last 300 seconds in which at least one process waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.some_stall_microseconds IS
-'Microseconds in which at least one process waited for memory, in total (total of some).';
+'Total microseconds in which at least one process waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg10_percent IS
-'Percent of the last 10 seconds in which all processes with work to do waited for memory, so that no work was done (avg10 of full).';
+'Percentage of the last 10 seconds in which all processes with work to do waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg60_percent IS
-'The same for the last 60 seconds (avg60).';
+'Percentage of the last 60 seconds in which all processes with work to do waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.full_avg300_percent IS
-'The same for the last 300 seconds (avg300).';
+'Percentage of the last 300 seconds in which all processes with work to do waited for memory.';
 COMMENT ON COLUMN hugeinfo_pressure.full_stall_microseconds IS
-'Microseconds in which all processes with work to do waited for memory, in total (total of full).';
+'Total microseconds in which all processes with work to do waited for memory.';

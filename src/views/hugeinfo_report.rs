@@ -73,7 +73,7 @@ fn seen() -> Result<Subject, Error> {
             pid: member.process.pid(),
             backend_type: member.type_beyond_activity(buffer),
             memory: *memory,
-            major_faults: member.stat.major_faults,
+            major_faults: member.stat.major_faults.unwrap_or_default(),
             ..Process::default()
         })?;
         Ok(())
@@ -109,8 +109,8 @@ fn hide_directories(machine: &mut Machine) {
     if may_read_server_files() {
         return;
     }
-    let neighbours = machine.around.iter_mut();
-    let neighbours = neighbours.flat_map(|around| around.neighbours.iter_mut().flatten());
+    let neighbours = machine.env.iter_mut();
+    let neighbours = neighbours.flat_map(|env| env.neighbours.iter_mut().flatten());
     for server in neighbours {
         server.data_directory = None;
     }

@@ -1,8 +1,8 @@
 //! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
 
 use hugeinfo::{
-    advice::{planned::Planned, runbook},
-    model::restored::too_low,
+    advice::{planned::Planned, render, runbook},
+    model::recovery::too_low,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -23,11 +23,12 @@ overloads! {
     "hugeinfo_runbook",
     (
         name!(step, i32),
-        name!(where_to_run, &'static str),
-        name!(command, String),
+        name!(where_to_run, Option<&'static str>),
+        name!(command, Option<String>),
         name!(why, String),
         name!(expected, Option<String>),
         name!(is_disruptive, bool),
+        name!(instruction, Option<String>),
     );
     /// To a healthy server, with the files as they are.
     fn hugeinfo_runbook() {
@@ -36,9 +37,9 @@ overloads! {
     fn hugeinfo_runbook_jsonb(settings: Option<Jsonb>) {
         planned(settings)
     }
-    /// Errors: 22P02 for a text that is not JSON.
+    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
     fn hugeinfo_runbook_text(settings: Option<Text>) {
-        planned(settings.map(|text| text.jsonb()))
+        planned(settings.map(|text| text.settings()).transpose()?)
     }
 }
 
@@ -53,7 +54,7 @@ fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let next = next_start(&planned)?;
     let too_low = too_low(&restored()?, &next.room);
     if !too_low.is_empty() {
-        return Ok(numbered(runbook::refused(&machine::whole()?, too_low)));
+        return Ok(numbered(runbook::refused(too_low)));
     }
     rows(Some(&changes(&planned, next)?))
 }
@@ -66,11 +67,12 @@ fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {
     let rows = (1..).zip(steps).map(|(number, row)| {
         (
             number,
-            row.place.as_str(),
-            shown_lines(row.command),
+            row.place.map(render::Place::as_str),
+            row.command.map(shown_lines),
             shown(row.why),
             row.expected.map(shown),
             row.is_disruptive,
+            row.instruction.map(shown),
         )
     });
     rows.collect()

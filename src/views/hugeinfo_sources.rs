@@ -77,7 +77,7 @@ fn readers(source: &str) -> &'static [&'static str] {
         "pools" => POOLS,
         "nodes" => NODES,
         "processors" => &["hugeinfo_host"],
-        // limits, buddyinfo, uptime, sysctl files, …
+        // limits, uid_map, buddyinfo, sysctl files, …
         _ => &["hugeinfo_checks"],
     }
 }

@@ -15,12 +15,12 @@ GRANT SELECT ON hugeinfo_sources TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_sources() IS
 'Each kernel source that this extension reads, and whether it can be read here; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_sources IS
-'Each kernel source that this extension reads, and whether it can be read here: each is opened and, if that is cheap, its first byte is read. Walks page tables of one small mapping only. If a source is not ok, other views show NULL.';
+'Each kernel source that this extension reads, and whether it can be read here.';
 COMMENT ON COLUMN hugeinfo_sources.source IS
-'Short name of the file, the system call, or the purpose of a directory. It will not change.';
+'Stable short name of the file, system call or directory.';
 COMMENT ON COLUMN hugeinfo_sources.path IS
-'Path of the source. Files of a process are those of the postmaster. The first five need the right to inspect a process; they are tried for this backend (/proc/self), too.';
+'Path of the source; files of a process are those of the postmaster.';
 COMMENT ON COLUMN hugeinfo_sources.status IS
-'ok: it can be read. denied: it may not be read. missing: this kernel, container or sandbox does not have it, or it is empty. failed: reading it failed, or its format is unknown.';
+'ok, denied (no permission), missing (this kernel, container or sandbox does not have it), or failed (an error, or an unknown format).';
 COMMENT ON COLUMN hugeinfo_sources.used_for IS
-'Views and functions that need it, or use it if a better source is missing.';
+'Views and functions that use it.';

@@ -1,9 +1,10 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
 use hugeinfo::{
-    advice::{diagnosis, words},
+    advice::{diagnosis, render},
     linux::pages::pages_required,
-    model::forecast::Forecast,
+    model::forecast::{self, Forecast},
+    server::facts::Server,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -27,6 +28,9 @@ fn hugeinfo_status() -> Result<
     TableIterator<
         'static,
         (
+            name!(status, &'static str),
+            name!(code, &'static str),
+            name!(reason, String),
             name!(huge_pages, &'static str),
             name!(shared_memory_type, &'static str),
             name!(in_use, Option<bool>),
@@ -40,8 +44,6 @@ fn hugeinfo_status() -> Result<
             name!(shortfall_pages, Option<i64>),
             name!(fits_after_restart, Option<bool>),
             name!(recommended_nr_hugepages, Option<i64>),
-            name!(status, &'static str),
-            name!(reason, String),
         ),
     >,
     ErrorReport,
@@ -53,18 +55,26 @@ fn hugeinfo_status() -> Result<
         let segment = facts.segment.as_ref().ok();
         let segment_pages =
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
-        let asked_for = facts.huge_page_asked_for();
+        // As if the server asked for huge pages, with the size that is set.
+        let next = Server {
+            huge_page_size_bytes: facts.next_start().huge_page_size_bytes,
+            ..machine.next_start_on_huge_pages()
+        };
+        let asked_for = machine.size_asked_for(&next).map(|size| size.0);
         let target = Forecast::of_target(&machine);
         let target = target.as_ref();
         // A size that the kernel has not, or pools that cannot be seen: the server asks for it.
         let required = match target {
-            Some(target) => Some(target.required),
+            Some(target) => Some(target.required.0),
             None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
         };
         Ok::<_, Error>((
+            verdict.status.as_str(),
+            verdict.code,
+            shown(verdict.reason),
             facts.server.huge_pages.as_str(),
             facts.server.shared_memory_type.as_str(),
-            facts.lies_on().is_huge(),
+            machine.is_on_huge_pages(),
             bigint_or_null(facts.page_bytes()),
             bigint_or_null(segment.map(|segment| segment.bytes)),
             bigint_or_null(segment_pages),
@@ -72,11 +82,13 @@ fn hugeinfo_status() -> Result<
             bigint_or_null(required),
             bigint_or_null(target.map(|target| target.pool.total)),
             bigint_or_null(target.map(|target| target.pool.available())),
-            bigint_or_null(target.and_then(|target| target.shortfall)),
-            Forecast::target_fits_after_restart(&machine),
-            bigint_or_null(target.and_then(|target| target.recommended_for_all)),
-            verdict.status.as_str(),
-            shown(verdict.reason),
+            bigint_or_null(
+                target
+                    .and_then(|target| target.shortfall)
+                    .map(|pages| pages.0),
+            ),
+            forecast::fits(&machine.with_next_start(next)),
+            bigint_or_null(target.and_then(Forecast::recommended).map(|pages| pages.0)),
         ))
     };
     Ok(TableIterator::once(answer(row)?))
@@ -91,8 +103,8 @@ fn hugeinfo_status() -> Result<
 fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
     let remedy = || {
         let machine = machine::for_remedy()?;
-        let steps = diagnosis::remedy(&machine);
-        Ok::<_, Error>(words::remedy(&machine, &steps).map(shown_lines))
+        let remedy = diagnosis::remedy(&machine);
+        Ok::<_, Error>(render::remedy(&machine, &remedy).map(shown_lines))
     };
     answer(remedy)
 }

@@ -1,7 +1,11 @@
 ALTER FUNCTION hugeinfo_status() ROWS 1;
 
 CREATE VIEW hugeinfo_status AS
-SELECT huge_pages,
+SELECT status,
+       code,
+       reason,
+       CASE WHEN status IN ('warning', 'critical') THEN hugeinfo_remedy() END AS remedy,
+       huge_pages,
        shared_memory_type,
        in_use,
        page_size_bytes,
@@ -13,10 +17,7 @@ SELECT huge_pages,
        pool_available_pages,
        shortfall_pages,
        fits_after_restart,
-       recommended_nr_hugepages,
-       status,
-       reason,
-       CASE WHEN status IN ('warning', 'critical') THEN hugeinfo_remedy() END AS remedy
+       recommended_nr_hugepages
 FROM hugeinfo_status();
 
 REVOKE ALL ON FUNCTION hugeinfo_status() FROM PUBLIC;
@@ -29,38 +30,40 @@ GRANT SELECT ON hugeinfo_status TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_status() IS
 'Whether huge pages back this server, whether a restart would get them, and what is wrong; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_remedy() IS
-'What to type if hugeinfo_status finds something wrong: its column remedy. NULL: there is nothing to do.';
+'The column remedy of hugeinfo_status; NULL if there is nothing to do.';
 COMMENT ON VIEW hugeinfo_status IS
-'Whether huge pages back this server, whether a restart would get them, what is wrong and what to type: one row, read from the kernel now. Walks no page tables; before Linux 6.11 those of the postmaster, up to a main segment on huge pages. NULL: the kernel does not report it.';
+'Whether huge pages back this server, whether a restart would get them, what is wrong, and the lines to paste: one row, read from the kernel now.';
 COMMENT ON COLUMN hugeinfo_status.huge_pages IS
-'Setting huge_pages that the server runs with: off, on or try.';
+'Setting huge_pages of the running server: off, on or try.';
 COMMENT ON COLUMN hugeinfo_status.shared_memory_type IS
-'Setting shared_memory_type that the server runs with. Only mmap can use huge pages.';
+'Setting shared_memory_type of the running server; only mmap can use huge pages.';
 COMMENT ON COLUMN hugeinfo_status.in_use IS
-'Whether the kernel backs the main shared memory segment with huge pages (hugetlb; transparent huge pages do not count). Read from the mapping itself: PROCMAP_QUERY, else its name in /proc/PID/maps, KernelPageSize in smaps or kernelpagesize_kB in numa_maps.';
+'Whether the kernel backs the main shared memory segment with huge pages of a pool; transparent huge pages do not count.';
 COMMENT ON COLUMN hugeinfo_status.page_size_bytes IS
-'Bytes of a page that really backs the main segment, huge or not. Same source as in_use.';
+'Bytes of a page that backs the main segment, huge or not.';
 COMMENT ON COLUMN hugeinfo_status.segment_bytes IS
-'Bytes of the main shared memory segment, the sum of its mappings. From PROCMAP_QUERY or /proc/PID/maps.';
+'Bytes of the main shared memory segment.';
 COMMENT ON COLUMN hugeinfo_status.segment_pages IS
 'Pages of page_size_bytes in the main segment.';
 COMMENT ON COLUMN hugeinfo_status.huge_page_size_bytes IS
-'Bytes of a huge page that the server asks for: setting huge_page_size, else Hugepagesize in /proc/meminfo. NULL: the kernel has none.';
+'Bytes of a huge page that the server asks for (huge_page_size, or the default size of the kernel); NULL if the kernel has none.';
 COMMENT ON COLUMN hugeinfo_status.required_huge_pages IS
-'Huge pages of huge_page_size_bytes that the main segment takes at the next start, rounded up: changed settings that wait for a restart count.';
+'Huge pages of huge_page_size_bytes that the main segment needs at the next start, rounded up, with settings that are pending a restart.';
 COMMENT ON COLUMN hugeinfo_status.pool_total_pages IS
-'Pages in the pool of huge_page_size_bytes, surplus pages included. From nr_hugepages in /sys/kernel/mm/hugepages.';
+'Pages in the pool of huge_page_size_bytes, including surplus pages.';
 COMMENT ON COLUMN hugeinfo_status.pool_available_pages IS
-'Pages of that pool that a new mapping could get now: free minus reserved, plus what overcommit still allows.';
+'Pages of that pool that a new mapping could get now: free minus reserved, plus surplus pages that are still allowed.';
 COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
-'Pages to add to that pool so that a restart gets huge pages; 0 if the pool has enough. Pages that this server gives back count.';
+'Pages to add to that pool so that a restart gets huge pages, or 0; pages that this server releases count as available.';
 COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
-'Whether the main segment would get its huge pages after a restart: the pool has enough, and the control group''s limit on reservations allows it. The setting huge_pages does not matter here.';
+'Whether a restart would get huge pages from the pool and within the cgroup limit on reservations, regardless of the setting huge_pages.';
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
-'Pages that the pool should have, neither too few nor too many: what this server needs, plus what others use or reserve. In a pool of the default size, plus what other PostgreSQL servers on small pages would take, if the host has memory for all of them. Where other servers cannot be seen, as from a container, plus idle pages, which they may want.';
+'Pages that the pool should have: the sum of all known demands, and idle pages that a hidden server could need.';
 COMMENT ON COLUMN hugeinfo_status.status IS
-'ok, warning, critical, or unknown (a source that is needed is missing or may not be read): the worst of four cheap checks, cgroup_fault_limit, huge_pages, restart and pool_size. It does not look at the next boot: hugeinfo_checks does. Muted checks do not count (setting pg_hugeinfo.muted_checks).';
+'ok, unknown, warning or critical: the worst of the checks cgroup_fault_limit, huge_pages, restart and pool_size, and any critical check.';
+COMMENT ON COLUMN hugeinfo_status.code IS
+'Stable reason for programs, such as fell_back.';
 COMMENT ON COLUMN hugeinfo_status.reason IS
-'The worst finding with its figures. If all is well: all findings, and what muted checks would say.';
+'The worst finding as text or, if the status is ok, the pages of the segment and what a restart would get.';
 COMMENT ON COLUMN hugeinfo_status.remedy IS
-'What to type. NULL: there is nothing to do.';
+'Lines to paste, including the line for the next boot; NULL if there is nothing to do.';

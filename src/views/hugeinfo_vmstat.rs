@@ -25,11 +25,7 @@ fn hugeinfo_vmstat() -> Result<
     let rows = || {
         let vmstat = absent_or(vmstat::read(&Root::system()))?.unwrap_or_default();
         let rows = vmstat.counters().iter().map(|(name, value)| {
-            Ok::<_, Error>((
-                shown(name),
-                bigint_or_null(Some(*value)),
-                vmstat::topic(name),
-            ))
+            Ok::<_, Error>((shown(name), bigint_or_null(*value), vmstat::topic(name)))
         });
         rows.collect::<Result<Vec<_>, Error>>()
     };

@@ -13,12 +13,12 @@ GRANT EXECUTE ON FUNCTION hugeinfo_vmstat() TO pg_monitor;
 GRANT SELECT ON hugeinfo_vmstat TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_vmstat() IS
-'Each line of /proc/vmstat, in the kernel''s order; the function behind the view of the same name.';
+'Each line of /proc/vmstat, in the order of the kernel; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_vmstat IS
-'Each line of /proc/vmstat, in the kernel''s order: counters of the memory management of the whole host. Each kernel has its own set. A number too large for bigint is NULL, with a warning.';
+'Each line of /proc/vmstat, in the order of the kernel.';
 COMMENT ON COLUMN hugeinfo_vmstat.name IS
-'Name of the counter in the kernel. Names that begin with nr_ are present amounts, in pages or other units of the kernel. Most others count events since boot.';
+'Name of the counter; names that begin with nr_ are present amounts, and most others count events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
-'Value of the counter.';
+'Value of the counter; NULL if it is below zero.';
 COMMENT ON COLUMN hugeinfo_vmstat.topic IS
-'Topic of the counter: thp (transparent huge pages), huge_pages (the pools), compaction (making room for huge pages; compact_stall: how often a process waited for it), swap, numa, reclaim (taking pages back; allocstall_*: how often a process waited for it; oom_kill: processes that the OOM killer ended), faults, or other. Derived from the name.';
+'Topic of the counter: thp, huge_pages, compaction, swap, numa, reclaim, faults, or other.';

@@ -21,6 +21,7 @@ mod hugeinfo_report;
 mod hugeinfo_runbook;
 mod hugeinfo_sources;
 mod hugeinfo_status;
+mod hugeinfo_text;
 mod hugeinfo_vmstat;
 mod overloads;
 mod planned;

@@ -4,7 +4,7 @@ use hugeinfo::model::{forecast::Forecast, machine::Machine};
 
 /// The main segment as a percentage of RAM.
 pub(super) fn percent_of_ram(machine: &Machine) -> Option<f64> {
-    let ram = machine.ram_bytes()?;
+    let ram = machine.ram()?.0;
     Some(machine.facts.needed_bytes() as f64 * 100.0 / ram as f64)
 }
 
@@ -19,5 +19,6 @@ pub(super) fn forecasts(machine: &Machine) -> Vec<Option<Forecast>> {
 /// Whether the start asks for pages of this size, or would ask with `huge_pages = try`.
 pub(super) fn is_requested(machine: &Machine, forecast: Option<&Forecast>) -> Option<bool> {
     let page_bytes = forecast?.pool.page_bytes;
-    Some(machine.aimed_page_bytes()? == page_bytes)
+    let next = machine.next_start_on_huge_pages();
+    Some(machine.size_asked_for(&next)?.0 == page_bytes)
 }

@@ -1,5 +1,10 @@
 //! The columns of a pool, for `hugeinfo_pools` and `hugeinfo_plan`.
 
+use hugeinfo::{
+    advice::{diagnosis, render},
+    model::{forecast::Forecast, machine::Machine, units::PageSize},
+};
+
 /// As [`overloads`](super::overloads), for functions that return pools: with own columns first, and
 /// more between what a pool is and what is in it.
 macro_rules! pool_overloads {
@@ -52,8 +57,8 @@ macro_rules! pool_row {
             forecast.and_then(|forecast| forecast.is_default),
             here.and_then(|forecast| forecast.is_used_by_server),
             $($more,)*
-            figure(forecast.map(|forecast| forecast.required)),
-            figure(forecast.map(|forecast| forecast.tail_waste_bytes)),
+            figure(forecast.map(|forecast| forecast.required.0)),
+            figure(forecast.map(|forecast| forecast.tail_waste.0)),
             figure(pool.map(|pool| pool.total)),
             figure(pool.map(|pool| pool.free)),
             figure(pool.map(|pool| pool.reserved)),
@@ -61,10 +66,10 @@ macro_rules! pool_row {
             figure(pool.map(|pool| pool.overcommit)),
             figure(pool.map(|pool| pool.available())),
             figure(pool.map(|pool| pool.committed())),
-            figure(here.and_then(|forecast| forecast.own)),
-            figure(here.and_then(|forecast| forecast.others)),
-            figure(here.and_then(|forecast| forecast.shortfall)),
-            figure(forecast.and_then(|forecast| forecast.recommended_for_all)),
+            figure(here.and_then(|forecast| forecast.held).map(|pages| pages.0)),
+            figure(here.and_then(|forecast| forecast.others).map(|pages| pages.0)),
+            figure(here.and_then(|forecast| forecast.shortfall).map(|pages| pages.0)),
+            figure(forecast.and_then(|forecast| forecast.recommended()).map(|pages| pages.0)),
             here.and_then(|forecast| forecast.fits_after_restart),
             figure(cgroup.and_then(|limits| limits.fault_limit)),
             cgroup
@@ -74,10 +79,16 @@ macro_rules! pool_row {
             figure(cgroup.and_then(|limits| limits.reservation_limit)),
             figure(cgroup.and_then(|limits| limits.reservation_use)),
             forecast
-                .and_then(|forecast| hugeinfo::advice::how_to_set($machine, &forecast.pool))
+                .and_then(|forecast| $crate::views::pool::how_to_set($machine, forecast))
                 .map($crate::postgres::encoding::shown_lines),
         )
     }};
+}
+
+/// The commands for the recommended number of pages.
+pub(super) fn how_to_set(machine: &Machine, forecast: &Forecast) -> Option<String> {
+    let size = PageSize(forecast.pool.page_bytes);
+    render::remedy(machine, &diagnosis::how_to_set(machine, size))
 }
 
 pub(super) use {pool_overloads, pool_row};

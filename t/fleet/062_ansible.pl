@@ -124,14 +124,17 @@ SH
 	return chmod 0755, "$dir/fake/psql";
 }
 
-# Returns a row of hugeinfo_runbook with a harmless member "whole".
+# Returns a row of hugeinfo_runbook with a harmless member "whole". A step of the service is an
+# instruction.
 sub runbook_row
 {
-	my ($where, $command) = @_;
+	my ($where, $text) = @_;
+	my $is_instruction = ($where // 'service') eq 'service';
 	return {
 		step => 1,
 		where_to_run => $where,
-		command => $command,
+		command => $is_instruction ? undef : $text,
+		instruction => $is_instruction ? $text : undef,
 		whole => 'root shell: echo 1 > /proc/sys/vm/compact_memory',
 		expected => 'ok: fine',
 		can_wait => JSON::PP::false };
@@ -187,7 +190,9 @@ SKIP:
 			[ 'root shell', "sysctl -w vm.nr_hugepages=$half" ],
 			[ 'root shell', "echo $half > /sys/devices/system/node/node0/$pool" ] ],
 		[ 'all memory at boot', $why, [ 'root shell', "(umask 022 && $boot_line >> /etc/sysctl.d/x.conf)" ] ],
-		[ 'a setting that runs a program', qr/archive_command/, [ 'SQL', q(ALTER SYSTEM SET archive_command = 'touch') ] ],
+		[ 'a setting that runs a program', qr/archive_command/, [ 'SQL', q(ALTER SYSTEM SET archive_command = 'touch';) ] ],
+		[ 'a decision', qr/decision: lower shared_buffers/, [ undef, 'lower shared_buffers to 1MB' ] ],
+		[ 'a step for the node of a container', qr/root shell of the node: sysctl/, [ 'root shell of the node', 'sysctl -w vm.nr_hugepages=1' ] ],
 		[ 'a command in the wrong place', qr/SQL: sysctl/, [ 'SQL', 'sysctl -w vm.nr_hugepages=1' ] ],
 		[ 'more than a restart', qr/restart PostgreSQL; id/, [ 'service', 'restart PostgreSQL; id' ] ])
 	{
@@ -219,17 +224,20 @@ SKIP:
 
 	my $name = 'every form of a step';
 	my $size = "/sys/kernel/mm/$pool";
+	my $thp = '/sys/kernel/mm/transparent_hugepage';
 	my $sysctl = q(sed -i 's/^vm\.nr_hugepages=1$/vm.nr_hugepages = 2/' /etc/sysctl);
 	my @forms = (
 		(map { [ 'root shell', $_ ] } 'sysctl -w vm.nr_hugepages=2', "echo 2 > $size",
 			"echo 0 > /sys/devices/system/node/node0/$pool", 'echo 1 > /proc/sys/vm/compact_memory',
-			(map { "echo madvise > /sys/kernel/mm/transparent_hugepage/$_" } 'enabled', 'hugepages-64kB/shmem_enabled'),
-			"(umask 022 && echo 'vm.nr_hugepages = 2' >> /etc/sysctl.d/x.conf)",
-			"(umask 022 && mkdir -p /etc/tmpfiles.d && echo 'w $size - - - - 2' >> /etc/tmpfiles.d/x.conf)",
+			$size =~ s/^(.*)nr_hugepages$/echo 1 > $1demote/r, 'sysctl -w vm.overcommit_ratio=70',
+			(map { "echo madvise > $thp/$_" } 'enabled', 'hugepages-64kB/shmem_enabled'),
+			"(umask 022 && echo 'vm.nr_hugepages = 2' >> /etc/sysctl.d/60-hugepages.conf)",
+			"(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.overcommit_ratio = 70' >> /etc/sysctl.d/60-hugepages.conf)",
+			"(umask 022 && mkdir -p /etc/tmpfiles.d && echo 'w $thp/enabled - - - - madvise' >> /etc/tmpfiles.d/60-hugepages.conf)",
 			"$sysctl.conf", "$sysctl.d/99-x.conf",
-			"sed -i 's,^w $size - - - - 1\$,w $size - - - - 2,' /etc/tmpfiles.d/x.conf"),
-		(map { [ SQL => $_ ] } q(ALTER SYSTEM SET huge_pages = 'try'), q(ALTER SYSTEM SET shared_memory_type = 'mmap'),
-			'ALTER SYSTEM SET huge_page_size = 0', q(ALTER SYSTEM SET huge_page_size = '2MB'), 'SELECT pg_reload_conf()'));
+			"sed -i 's,^w $thp/enabled - - - - always\$,w $thp/enabled - - - - madvise,' /etc/tmpfiles.d/x.conf"),
+		(map { [ SQL => $_ ] } q(ALTER SYSTEM SET huge_pages = 'try';), q(ALTER SYSTEM SET shared_memory_type = 'mmap';),
+			'ALTER SYSTEM SET huge_page_size = 0;', q(ALTER SYSTEM SET huge_page_size = '2MB';), 'SELECT pg_reload_conf();'));
 	fake_psql(runbook => [ map { runbook_row(@$_) } @forms ]);
 	my (undef, $planned, $steps) = play($name, '-e', 'hugeinfo_report_only=false', '-e', 'hugeinfo_pools_may_shrink=true', '--check');
 	is($planned->{db}{changed}, scalar @forms, "$name: would be run");
@@ -302,7 +310,6 @@ SKIP:
 	my ($small, $large) = map { "$sysfs/hugepages-${_}kB/nr_hugepages" } 2048, 32768;
 	my $compact = 'echo 1 > /proc/sys/vm/compact_memory';
 	my $boot = sub { my ($pages) = @_; return "(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/x.conf)" };
-	my $boot_large = sub { my ($pages) = @_; return "(umask 022 && echo 'w $large - - - - $pages' >> /etc/tmpfiles.d/x.conf)" };
 	my $edit = q(sed -i 's/^vm\.nr_hugepages=50$/vm.nr_hugepages = 49/' /etc/sysctl.conf);
 	my $too_much = qr/$refused .*leaves less than 10 % of this host's memory/;
 	my $smaller = qr/Nothing was done, because the runbook makes pools smaller\. .*\(makes a pool smaller\)/;
@@ -315,11 +322,10 @@ SKIP:
 		[ 'more pages than the pool of another size leaves', $too_much, ["echo 120 > $small"], 0 ],
 		[ 'as many pages at boot', $ran, [ $boot->(119) ], 1 ],
 		[ 'more pages at boot', $too_much, [ $boot->(120) ], 0 ],
-		[ 'as many large pages at boot', $ran, [ $boot_large->(26) ], 1 ],
-		[ 'more large pages at boot', $too_much, [ $boot_large->(27) ], 0 ],
 		[ 'a pool that grows meanwhile', qr/119 huge pages would leave less than 10 %/, [ $compact, "echo 119 > $small" ], 1, [], [ 32768, 23 ] ],
 		[ 'a smaller pool', $smaller, ["echo 9 > $small"], 0 ],
 		[ 'a smaller pool, allowed', $ran, ["echo 9 > $small"], 1, \@shrink ],
+		[ 'a pool whose pages are split', $smaller, [ $large =~ s/^(.*)nr_hugepages$/echo 1 > $1demote/r ], 0 ],
 		[ 'a pool that grows and then shrinks', $smaller, [ "echo 12 > $small", "echo 11 > $small" ], 0 ],
 		[ 'a smaller pool at boot', $smaller, [ $boot->(9) ], 0 ],
 		[ 'a smaller pool at boot, by a changed line', $smaller, [$edit], 0 ],
@@ -349,7 +355,7 @@ SKIP:
 	my $name = 'the role on real servers';
 	needs_tools($name, 'ansible-playbook');
 	needs_host($name);
-	cannot("$name: another file asks for huge pages") if grep { -e } '/etc/sysctl.d/hugepages.conf';
+	cannot("$name: another file asks for huge pages") if -e '/etc/sysctl.d/60-hugepages.conf';
 
 	$primary->init(allows_streaming => 1);
 	configure($primary, shared_buffers => '16MB', huge_pages => 'try');
@@ -386,7 +392,7 @@ SKIP:
 	is($exit, 0, 'report');
 	is_deeply(changed($recap), { primary => 0, standby => 0 }, 'report: nothing is changed');
 	# how many depends on what else runs on this host
-	my @commands = map { s/\d+/N/gr } split /\n/, $primary->safe_psql('postgres', q(SELECT where_to_run || ': ' || command FROM hugeinfo.hugeinfo_runbook));
+	my @commands = map { s/\d+/N/gr } split /\n/, $primary->safe_psql('postgres', q(SELECT coalesce(where_to_run, 'decision') || ': ' || coalesce(command, instruction) FROM hugeinfo.hugeinfo_runbook));
 	my $shown = $out =~ s/\d+/N/gr;
 	is_deeply([ grep { index($shown, $_) < 0 } @commands ], [], 'report: it has the runbook');
 	is_deeply(\@typed, [], 'report: nothing is typed');
@@ -419,7 +425,7 @@ SKIP:
 			CREATE SCHEMA evil;
 			CREATE VIEW evil.hugeinfo_status AS SELECT * FROM hugeinfo.hugeinfo_status;
 			CREATE VIEW evil.hugeinfo_runbook AS SELECT 1 AS step, 'root shell' AS where_to_run, '$literal' AS command,
-				'' AS why, 'ok: fine' AS expected, false AS is_disruptive;
+				'' AS why, 'ok: fine' AS expected, false AS is_disruptive, NULL::text AS instruction;
 			ALTER EXTENSION pg_hugeinfo ADD VIEW evil.hugeinfo_status;
 			ALTER EXTENSION pg_hugeinfo ADD VIEW evil.hugeinfo_runbook};
 	};

@@ -90,7 +90,7 @@ SKIP:
 			PostgresHugePagesNoData => [] }, 'the pool gone');
 	{
 		my ($alert) = grep { $_->{labels}{alertname} eq 'PostgresWillNotStart' } @{ JSON::PP->new->decode($prometheus->get('/api/v1/alerts')->{content})->{data}{alerts} };
-		like($alert->{annotations}{description}, qr/before the check restart is well\. .*would fail/, 'the finding comes with the alert');
+		like($alert->{annotations}{description}, qr/before the check restart is ok\. A restart would fail/, 'the finding comes with the alert');
 		is($alert->{annotations}{runbook_url}, 'docs/checks.md#restart', 'and where to read');
 	}
 

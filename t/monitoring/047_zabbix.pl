@@ -92,21 +92,21 @@ SKIP:
 	my $texts;
 	my $collect = sub {
 		my $arrived = by_zabbix();
-		$texts = { map { $_ => delete $arrived->{$_} } grep { /_(?:setting|host_thp)_/ } keys %$arrived };
+		$texts = { map { $_ => delete $arrived->{$_} } grep { /_(?:setting|host_thp|reason)_/ } keys %$arrived };
 		delete @$arrived{ grep { !defined $arrived->{$_} } keys %$arrived };
 		return $arrived;
 	};
 	my @numbers = grep { $_->{metrics}[0]{unit} ne 'info' } @queries;
 	compare_arrivals($session, \@numbers, $collect, $name);
 	my ($row) = $session->rows(<<~'SQL');
-		SELECT huge_pages AS "pg_hugeinfo_setting_huge_pages{}", shared_memory_type AS "pg_hugeinfo_setting_shared_memory_type{}",
+		SELECT code AS "pg_hugeinfo_reason_code{}", huge_pages AS "pg_hugeinfo_setting_huge_pages{}", shared_memory_type AS "pg_hugeinfo_setting_shared_memory_type{}",
 		       coalesce(thp_enabled, 'none') AS "pg_hugeinfo_host_thp_enabled{}", coalesce(thp_shmem_enabled, 'none') AS "pg_hugeinfo_host_thp_shmem{}"
 		FROM hugeinfo.hugeinfo_status, hugeinfo.hugeinfo_host
 		SQL
 	is_deeply($texts, $row, "$name: texts");
 
 	my ($findings) = grep { $_->{name} =~ /what checks find/ } @{ $template->{items} };
-	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, 1 AS info FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted ORDER BY name');
+	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, 1 AS info FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted');
 	is_deeply($json->decode(agent($findings->{key}))->{finding}, \@found, "$name: findings");
 
 	# What is no JSON is what psql says of the reason.

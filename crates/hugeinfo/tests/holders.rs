@@ -4,7 +4,11 @@
 
 mod scene;
 
-use std::{collections::HashSet, fs, path::PathBuf};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::PathBuf,
+};
 
 use hugeinfo::{
     linux::{mounts::Hugetlbfs, process::segment::Segment, root::Root},
@@ -51,7 +55,13 @@ impl Host {
     fn read(&self, facts: &Facts) -> Vec<Holder> {
         let own = HashSet::from([10, 11]);
         let root = Root::at(self.0.path());
-        let mut all = holders::read(&root, facts, &own, || ()).expect("readable files");
+        let pools = facts.pools.as_deref().unwrap_or_default();
+        let mut mappings = HashMap::new();
+        holders::huge_mappings(&root, pools, &own, |pid, found| {
+            mappings.insert(pid, found);
+        })
+        .expect("readable files");
+        let mut all = holders::read(&root, facts, &own, &mappings, || ()).expect("readable files");
         all.sort_by_key(|holder| match &holder.kind {
             HolderKind::Process { pid, .. } => (0, *pid),
             HolderKind::Mount(_) => (1, 0),

@@ -68,6 +68,7 @@ struct Pool {
 
 impl From<Forecast> for Pool {
     fn from(forecast: Forecast) -> Self {
+        let recommended = forecast.recommended().map(|pages| pages.0);
         let pool = forecast.pool;
         let CgroupLimits {
             fault_limit,
@@ -83,13 +84,13 @@ impl From<Forecast> for Pool {
             reserved: pool.reserved,
             surplus: pool.surplus,
             overcommit: pool.overcommit,
-            required: forecast.required,
+            required: forecast.required.0,
             available: pool.available(),
             committed: pool.committed(),
-            own: forecast.own,
-            others: forecast.others,
-            shortfall: forecast.shortfall,
-            recommended: forecast.recommended,
+            own: forecast.held.map(|pages| pages.0),
+            others: forecast.others.map(|pages| pages.0),
+            shortfall: forecast.shortfall.map(|pages| pages.0),
+            recommended,
             fits: forecast.fits_after_restart,
             cgroup_limit_bytes: fault_limit,
             cgroup_used_bytes: fault_use,

@@ -2,13 +2,14 @@
 
 #![allow(clippy::expect_used)]
 
-use std::{collections::HashSet, fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink};
 
 use hugeinfo::{
     linux::{process::segment::Segment, root::Root},
     server::{
-        facts::SharedMemoryType,
-        instances::{self, Instance},
+        facts::{HugePages, SharedMemoryType},
+        instances::{self, Instance, Progress},
+        wish::{Wish, WishSource},
     },
 };
 use tempfile::TempDir;
@@ -55,14 +56,46 @@ impl Host {
         symlink(data, self.0.path().join(format!("proc/{pid}/cwd"))).expect("symlink");
     }
 
+    /// A server in a data directory.
+    fn server(&self, pid: u32, directory: &str) {
+        self.process(pid, 1, "x", "x");
+        self.directory(pid, directory);
+        symlink("/", self.0.path().join(format!("proc/{pid}/root"))).expect("symlink");
+        self.write(&format!("{directory}/postmaster.pid"), &lock_file(pid));
+    }
+
+    fn segments(&self, creators: &[u32]) {
+        let mut text = String::from("key shmid perms size cpid lpid nattch\n");
+        for creator in creators {
+            text += &format!("1 2 600 56 {creator} 9 6\n");
+        }
+        self.write("proc/sysvipc/shm", &text);
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.0.path().join(file).to_str().expect("UTF-8").to_owned()
+    }
+
     fn read(&self, own: Option<u32>) -> Vec<Instance> {
         self.read_beside(own, [])
     }
 
     fn read_beside<const N: usize>(&self, own: Option<u32>, children: [u32; N]) -> Vec<Instance> {
-        instances::read(&Root::at(self.0.path()), own, &children.into(), || ())
-            .expect("readable files")
+        let mut steps = Vec::new();
+        let root = Root::at(self.0.path());
+        instances::read(&root, own, &children.into(), |step| steps.push(step))
+            .expect("readable files");
+        instances::collect(steps).expect("all were found")
     }
+
+    fn pids(&self) -> Vec<u32> {
+        self.read(None).iter().map(|server| server.pid).collect()
+    }
+}
+
+/// As a server writes it.
+fn lock_file(pid: u32) -> String {
+    format!("{pid}\n/data\n1\n5433\n/run\n*\n  5432001        17\nready   \n")
 }
 
 fn hidden(pid: u32) -> Instance {
@@ -70,41 +103,31 @@ fn hidden(pid: u32) -> Instance {
         pid,
         owner_uid: Some(105),
         owner: Some("postgres".to_owned()),
-        data_directory: None,
-        directory_argument: None,
-        port: None,
-        segment: None,
-        shared_memory_type: None,
+        ..Instance::default()
     }
 }
 
 #[test]
-fn what_may_be_read_and_what_may_not() {
+fn server_with_readable_directory_has_all_facts() {
     let host = Host::new();
-    host.process(10, 1, "postgres", "/usr/bin/postgres -D /elsewhere");
-    host.process(11, 10, "postgres", "postgres: checkpointer");
-    host.process(20, 1, "postgres", "/usr/bin/postgres -D /srv/b");
+    host.server(10, "data");
+    host.process(11, 10, "x", "postgres: checkpointer");
     host.write(
-        "proc/20/status",
-        "Name:\tpostgres\nUid:\t1\t7\t7\t7\nNSpid:\t20\n",
+        "proc/10/cmdline",
+        "/opt/renamed\0-D\0/elsewhere\0-c\0huge_pages=on\0",
     );
-    host.process(30, 1, "bash", "bash");
-    host.directory(10, "data");
-    host.write("data/postmaster.pid", "10\n/data\n1\n5433\n/run\n\n");
+    host.write("data/PG_VERSION", "17\n");
+    host.write("proc/10/task/10/children", "11 12 ");
+    let shmem = |kb| format!("Uid:\t105\t105\t105\t105\nNSpid:\t10\nRssShmem:\t{kb} kB\n");
+    host.write("proc/10/status", &shmem(1));
+    host.write("proc/11/status", &shmem(7));
     host.write("proc/10/maps", MAPS);
     host.write(
         "proc/10/smaps",
         "7f0000000000-7f0000400000 rw-s 00000000 00:10 42  /anon_hugepage (deleted)\nKernelPageSize:     2048 kB\n",
     );
-    let seen = Instance {
-        data_directory: Some(
-            host.0
-                .path()
-                .join("data")
-                .as_os_str()
-                .as_encoded_bytes()
-                .to_vec(),
-        ),
+    let expected = Instance {
+        data_directory: Some(host.path("data").into_bytes()),
         directory_argument: Some(b"/elsewhere".to_vec()),
         port: Some(5433),
         segment: Some(Segment {
@@ -113,90 +136,297 @@ fn what_may_be_read_and_what_may_not() {
             mappings: 1,
         }),
         shared_memory_type: Some(SharedMemoryType::Mmap),
+        huge_pages: Wish::Known(HugePages::On, WishSource::CommandLine),
+        rss_shmem_bytes: Some(7 << 10),
+        major_version: Some(17),
         ..hidden(10)
     };
-    let other = Instance {
-        owner_uid: Some(7),
-        owner: None,
-        directory_argument: Some(b"/srv/b".to_vec()),
-        ..hidden(20)
-    };
-    assert_eq!(host.read(None), [seen.clone(), other.clone()]);
+    assert_eq!(host.read(None), std::slice::from_ref(&expected));
     fs::remove_file(host.0.path().join("etc/passwd")).expect("remove");
     let nameless = Instance {
         owner: None,
-        ..seen
+        ..expected
     };
-    assert_eq!(host.read(None), [nameless, other]);
+    assert_eq!(host.read(None), [nameless]);
 }
 
 #[test]
-fn a_lock_file_is_believed_of_its_own_process_only() {
+fn server_is_recognized_by_its_lock_file_not_by_its_name() {
     let host = Host::new();
-    host.process(10, 1, "postgres", "postgres");
-    host.directory(10, "data");
-    let port = || host.read(None)[0].port;
-    assert_eq!(port(), None);
-    host.write("data/postmaster.pid", "10\n/data\n1\n5433\n/run\n\n");
-    assert_eq!(port(), Some(5433));
-    host.write("data/postmaster.pid", "11\n/data\n1\n5433\n/run\n\n");
-    assert_eq!(port(), None);
-    // In a container it knows itself by another number.
+    host.server(10, "data");
+    for (lock_file, expected) in [
+        (lock_file(10), true),
+        (lock_file(11), false),
+        // Single-user mode and initdb; `postgres -C`; a server that allocates its memory.
+        (format!("-{}", lock_file(10)), false),
+        ("10\n/data\n1\n5433\n/run\n".to_owned(), false),
+        (
+            "10\n/data\n1\n5433\n/run\n*\n\nstarting\n".to_owned(),
+            false,
+        ),
+        ("10\n".to_owned(), false),
+    ] {
+        host.write("data/postmaster.pid", &lock_file);
+        assert_eq!(host.pids() == [10], expected, "{lock_file:?}");
+    }
+    // In a container it has another PID.
+    host.write("data/postmaster.pid", &lock_file(11));
     host.write("proc/10/status", "Uid:\t0\t0\t0\t0\nNSpid:\t10\t11\n");
-    assert_eq!(port(), Some(5433));
+    assert_eq!(host.pids(), [10]);
     // A kernel without that line.
     host.write("proc/10/status", "Uid:\t0\t0\t0\t0\n");
-    assert_eq!(port(), None);
-    // Nobody waits for what somebody may write there.
+    assert_eq!(host.pids(), [0; 0]);
+    // Files that are not regular.
     let file = host.0.path().join("data/postmaster.pid");
     fs::remove_file(&file).expect("remove");
     fs::create_dir(&file).expect("mkdir");
-    assert_eq!(port(), None);
+    assert_eq!(host.pids(), [0; 0]);
     fs::remove_dir(&file).expect("rmdir");
     symlink("/dev/zero", &file).expect("symlink");
-    assert_eq!(port(), None);
+    assert_eq!(host.pids(), [0; 0]);
     fs::remove_file(&file).expect("remove");
     symlink("postmaster.pid", &file).expect("symlink");
-    assert_eq!(port(), None);
+    assert_eq!(host.pids(), [0; 0]);
 }
 
 #[test]
-fn this_server_is_one_whatever_it_is_called() {
+fn child_in_the_same_directory_is_not_a_server() {
+    let host = Host::new();
+    host.server(10, "data");
+    host.process(11, 10, "x", "x");
+    host.directory(11, "data");
+    // The postmaster of a container inherits another server.
+    host.server(12, "other");
+    assert_eq!(host.pids(), [10, 12]);
+}
+
+#[test]
+fn own_server_is_recognized_without_a_lock_file() {
     let host = Host::new();
     host.process(10, 1, ".postgres-wrapp", "/opt/start");
-    host.process(20, 1, "postgres", "postgres");
-    assert_eq!(host.read(None), [hidden(20)]);
-    assert_eq!(host.read(Some(10)), [hidden(10), hidden(20)]);
-    assert_eq!(host.read(Some(20)), [hidden(20)]);
-    assert_eq!(host.read(Some(30)), [hidden(20)]);
+    host.directory(10, "data");
+    assert_eq!(host.pids(), [0; 0]);
+    let own = host.read(Some(10));
+    assert_eq!(own.len(), 1);
+    assert_eq!((own[0].pid, own[0].port), (10, None));
+    assert!(host.read(Some(30)).is_empty());
 }
 
 #[test]
-fn what_is_known_to_be_no_server_is_not_opened() {
+fn children_are_not_opened() {
     let host = Host::new();
-    host.process(10, 1, "postgres", "postgres");
-    host.process(20, 1, "postgres", "postgres");
-    host.write("proc/11/stat", "not to be read");
-    assert_eq!(
-        host.read_beside(Some(10), [11, 12]),
-        [hidden(10), hidden(20)]
-    );
-    // In single-user mode the server has a slot itself.
-    assert_eq!(
-        host.read_beside(Some(10), [10, 11]),
-        [hidden(10), hidden(20)]
-    );
+    host.server(10, "data");
+    host.server(20, "other");
+    host.write("proc/11/status", "not to be read");
+    host.directory(11, "data");
+    host.write("data/postmaster.pid", &lock_file(10));
+    assert_eq!(host.read_beside(Some(10), [11, 12]).len(), 2);
+    // In single-user mode, the server itself is in the list.
+    assert_eq!(host.read_beside(Some(10), [10, 11]).len(), 2);
 }
 
 #[test]
-fn one_that_ends_meanwhile_is_left_out() {
+fn process_that_ends_meanwhile_is_skipped() {
     let host = Host::new();
-    host.process(10, 1, "postgres", "postgres");
-    host.process(20, 1, "postgres", "postgres");
+    host.server(10, "data");
+    host.server(20, "other");
     fs::remove_file(host.0.path().join("proc/10/status")).expect("remove");
-    assert_eq!(host.read(None), [hidden(20)]);
-    let mut checks = 0;
+    assert_eq!(host.pids(), [20]);
+}
+
+#[test]
+fn only_creators_of_segments_are_candidates() {
+    let host = Host::new();
     let root = Root::at(host.0.path());
-    instances::read(&root, None, &HashSet::new(), || checks += 1).expect("readable files");
-    assert_eq!(checks, 4, "for each process and each server");
+    let read = |own| {
+        let mut steps = Vec::new();
+        instances::read_candidates(&root, own, |step| steps.push(step)).map(|()| {
+            let all = instances::collect(steps).expect("all were found");
+            all.iter().map(|server| server.pid).collect::<Vec<_>>()
+        })
+    };
+    assert!(read(None).is_err(), "no list of segments");
+    for (pid, directory) in [(10, "a"), (20, "b"), (30, "c")] {
+        host.server(pid, directory);
+    }
+    host.process(40, 1, "x", "x");
+    host.directory(40, "d");
+    host.segments(&[0, 20, 40, 99, 20]);
+    assert_eq!(instances::candidates(&root).expect("a list"), [20, 40, 99]);
+    assert_eq!(read(None).expect("a list"), [20]);
+    assert_eq!(read(Some(10)).expect("a list"), [10, 20]);
+}
+
+#[test]
+fn search_that_ends_early_has_no_answer() {
+    let server = |port| Instance { port, ..hidden(10) };
+    let found = Progress::Found(server(None));
+    let detailed = Progress::Detailed(server(Some(1)));
+    assert_eq!(instances::collect([found.clone()]), None);
+    let steps = [found, Progress::AllFound];
+    assert_eq!(instances::collect(steps.clone()), Some(vec![server(None)]));
+    let steps = steps.into_iter().chain([detailed]);
+    let steps: Vec<_> = steps.collect();
+    assert_eq!(
+        instances::collect(steps.clone()),
+        Some(vec![server(Some(1))])
+    );
+    let steps = steps.into_iter().chain([Progress::Ended(10)]);
+    assert_eq!(instances::collect(steps), Some(Vec::new()));
+}
+
+/// A server with these configuration files.
+fn wish(command_line: &str, files: &[(&str, &str)]) -> Wish {
+    let host = Host::new();
+    host.server(10, "data");
+    let command_line = command_line.replace("ROOT", &host.path(""));
+    host.write("proc/10/cmdline", &command_line.replace(' ', "\0"));
+    for (name, text) in files {
+        host.write(name, &text.replace("ROOT", &host.path("")));
+    }
+    host.read(None)[0].huge_pages
+}
+
+#[test]
+fn huge_pages_from_files() {
+    let known = |value, source| Wish::Known(value, source);
+    let conf = "data/postgresql.conf";
+    let auto = "data/postgresql.auto.conf";
+    let opts = "data/postmaster.opts";
+    let of_file = |value| known(value, WishSource::ConfigurationFile);
+    let default = known(HugePages::Try, WishSource::Default);
+    let off = "huge_pages = off\n";
+    for (command_line, files, expected) in [
+        ("x ", &[][..], Wish::Unknown),
+        ("x ", &[(conf, "")], default),
+        ("x ", &[(conf, "#huge_pages = on")], default),
+        ("x ", &[(conf, off)], of_file(HugePages::Off)),
+        (
+            "x ",
+            &[(conf, "huge_pages = on\nhuge_pages = off\n")],
+            of_file(HugePages::Off),
+        ),
+        (
+            "x ",
+            &[(conf, "huge_pages = on\n"), (auto, off)],
+            known(HugePages::Off, WishSource::AutoConf),
+        ),
+        (
+            "x -c huge_pages=on ",
+            &[(conf, off), (auto, off)],
+            known(HugePages::On, WishSource::CommandLine),
+        ),
+        (
+            "",
+            &[(conf, off), (opts, "/bin/x \"-c\" \"huge_pages=on\"\n")],
+            known(HugePages::On, WishSource::OptionsFile),
+        ),
+        ("", &[(conf, off)], Wish::Unknown),
+        (
+            "",
+            &[(conf, off), (opts, "/bin/x\n")],
+            of_file(HugePages::Off),
+        ),
+        (
+            "x -D ROOTdata -c config_file=ROOTetc/a.conf ",
+            &[(conf, "huge_pages = on\n"), ("etc/a.conf", off)],
+            of_file(HugePages::Off),
+        ),
+        (
+            "x -D ROOTetc ",
+            &[(conf, "huge_pages = on\n"), ("etc/postgresql.conf", off)],
+            of_file(HugePages::Off),
+        ),
+        ("x -c config_file=a.conf ", &[(conf, off)], Wish::Unknown),
+        ("x -D ROOTno ", &[(conf, off)], Wish::Unknown),
+        (
+            "x ",
+            &[
+                (conf, "huge_pages = on\ninclude '../etc/a.conf'\nport = 1\n"),
+                ("etc/a.conf", off),
+            ],
+            of_file(HugePages::Off),
+        ),
+        (
+            "x ",
+            &[
+                (conf, "include 'ROOTetc/a.conf'\nhuge_pages = on"),
+                ("etc/a.conf", off),
+            ],
+            of_file(HugePages::On),
+        ),
+        (
+            "x ",
+            &[(conf, "include 'no.conf'\nhuge_pages = on")],
+            Wish::Unknown,
+        ),
+        ("x ", &[(conf, "include_if_exists 'no.conf'\n")], default),
+        (
+            "x ",
+            &[
+                (conf, "include 'a.conf'"),
+                ("data/a.conf", "include 'b.conf'"),
+            ],
+            Wish::Unknown,
+        ),
+        (
+            "x ",
+            &[
+                (conf, "include_dir = 'conf.d'"),
+                ("data/conf.d/2.conf", off),
+                ("data/conf.d/1.conf", "huge_pages = on"),
+                ("data/conf.d/.3.conf", "huge_pages = on"),
+                ("data/conf.d/4.conf.orig", "huge_pages = on"),
+            ],
+            of_file(HugePages::Off),
+        ),
+        ("x ", &[(conf, "include_dir 'no.d'")], Wish::Unknown),
+        ("x ", &[(conf, "huge_pages = maybe")], Wish::Unknown),
+        ("x ", &[(conf, "huge_pages = 'off")], Wish::Unknown),
+        ("x ", &[(conf, &"#".repeat(256 << 10))], default),
+        ("x ", &[(conf, &"#".repeat((256 << 10) + 1))], Wish::Unknown),
+    ] {
+        assert_eq!(
+            wish(command_line, files),
+            expected,
+            "{command_line}, {files:.200?}"
+        );
+    }
+}
+
+#[test]
+fn configuration_files_of_other_users_are_not_followed() {
+    let host = Host::new();
+    host.server(10, "data");
+    host.write("etc/a.conf", "huge_pages = off\n");
+    let link = host.0.path().join("data/postgresql.conf");
+    symlink(host.path("etc/a.conf"), &link).expect("symlink");
+    let own = rustix::process::geteuid().as_raw();
+    for (uid, expected) in [
+        (
+            own,
+            Wish::Known(HugePages::Off, WishSource::ConfigurationFile),
+        ),
+        (own + 1, Wish::Unknown),
+    ] {
+        host.write(
+            "proc/10/status",
+            &format!("Uid:\t1\t{uid}\t1\t1\nNSpid:\t10\n"),
+        );
+        assert_eq!(host.read(None)[0].huge_pages, expected);
+    }
+    fs::remove_file(&link).expect("remove");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &link, rustix::fs::Mode::RUSR).expect("mkfifo");
+    assert_eq!(host.read(None)[0].huge_pages, Wish::Unknown);
+}
+
+#[test]
+fn data_directory_that_is_elsewhere_in_the_process_is_not_read() {
+    let host = Host::new();
+    host.server(10, "data");
+    host.write("data/postgresql.conf", "huge_pages = off\n");
+    let root = host.0.path().join("proc/10/root");
+    fs::remove_file(&root).expect("remove");
+    symlink(host.0.path(), &root).expect("symlink");
+    assert_eq!(host.read(None)[0].huge_pages, Wish::Unknown);
 }

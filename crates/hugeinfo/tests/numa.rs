@@ -269,19 +269,22 @@ fn without_huge_pages_or_numa() {
 }
 
 #[test]
-fn the_file_is_named() {
+fn invalid_counter_makes_only_its_node_unknown() {
     let host = Host::new(&[2048]);
-    host.node(1, 1000);
-    host.pool(1, 2048, [1, 1, 0]);
-    let broken = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages";
-    host.write(broken, "many\n");
-    let error = host.read().expect_err("no number").to_string();
-    assert!(error.contains(broken), "{error}");
-    host.pool(1, 2048, [1, 1, 0]);
-    host.write(
-        "sys/devices/system/node/node1/meminfo",
-        "Node 1 MemFree: x\n",
-    );
-    let error = host.read().expect_err("no number").to_string();
-    assert!(error.contains("node1/meminfo\", line 1"), "{error}");
+    for node in [0, 1] {
+        host.node(node, 1000);
+        host.pool(node, 2048, [1, 1, 0]);
+    }
+    let meminfo = "sys/devices/system/node/node1/meminfo";
+    host.write(meminfo, "Node 1 MemTotal: 9 kB\nNode 1 MemFree: x\n");
+    for counter in ["many\n", "18446744073709551615\n"] {
+        let file = "sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages";
+        host.write(file, counter);
+        let nodes = host.read().expect("nodes");
+        let is_known = |node: &Node| node.pools[0].counters.is_some();
+        let known: Vec<_> = nodes.iter().map(is_known).collect();
+        assert_eq!(known, [true, false], "{counter}");
+        let memory = nodes[1].memory;
+        assert_eq!((memory.total, memory.free), (Some(9 << 10), None));
+    }
 }

@@ -193,20 +193,32 @@ fn what_is_not_there_is_not_told() {
 }
 
 #[test]
-fn a_file_of_another_form_is_an_error() {
+fn invalid_value_is_absent_and_others_are_kept() {
     let host = Host::new("3:memory:/pg\n", V1);
+    host.write("proc/vmstat", "oom_kill 18446744073709551615\n");
+    host.write("proc/pressure/memory", "some avg10=0.00\n");
     for (file, text) in [
-        ("proc/pressure/memory", "some avg10=0.00\n"),
-        ("sys/fs/cgroup/memory/pg/memory.failcnt", "many\n"),
-        ("sys/fs/cgroup/memory/pg/memory.oom_control", "oom_kill x\n"),
-        ("sys/fs/cgroup/memory/pg/memory.pressure", "some\n"),
+        ("failcnt", "many\n"),
+        ("usage_in_bytes", "18446744073709551615\n"),
+        ("limit_in_bytes", "much\n"),
+        ("oom_control", "under_oom 0\noom_kill 2\n"),
+        ("pressure", "some\n"),
     ] {
-        host.write(file, text);
-        let error = memory_pressure::read(&host.root(), PID).expect_err("another form");
-        let path = host.0.path().join(file);
-        let end = file.rsplit('/').next().expect("a name");
-        let is_named = error.to_string().contains(end);
-        assert!(is_named, "{error}");
-        fs::remove_file(path).expect("removed");
+        host.write(&format!("sys/fs/cgroup/memory/pg/memory.{file}"), text);
     }
+    let of_host = Level {
+        group: None,
+        shortage: Shortage {
+            pressure: Some(Pressure::default()),
+            ..Shortage::default()
+        },
+    };
+    let of_group = Shortage {
+        oom_kills: Some(2),
+        pressure: Some(Pressure::default()),
+        ..Shortage::default()
+    };
+    let levels = host.levels();
+    assert_eq!(levels[0], of_host);
+    assert_eq!(levels[1], level("/sys/fs/cgroup/memory/pg", of_group));
 }

@@ -48,11 +48,11 @@ fn children_by_the_kernels_list() {
     );
     write(&tree, "proc/10/task/10/children", "");
     assert_eq!(children::pids(&root, 10, [], || {}).expect("pids"), [10]);
+    // A word that is not a PID.
     write(&tree, "proc/10/task/10/children", "12 x");
-    let error = children::pids(&root, 10, [], || {}).expect_err("no number");
-    assert!(
-        matches!(error, ReadError::Malformed { line: 1, .. }),
-        "{error}"
+    assert_eq!(
+        children::pids(&root, 10, [], || {}).expect("pids"),
+        [10, 12]
     );
 }
 
@@ -134,7 +134,7 @@ fn a_process_without_memory() {
     let faults = stat::read(&process, &mut buffer).expect("stat");
     assert_eq!(
         (faults.minor_faults, faults.major_faults, faults.start_ticks),
-        (110, 11, 1100)
+        (Some(110), Some(11), 1100)
     );
 
     write(
@@ -283,20 +283,34 @@ fn a_caller_can_stop_between_mappings() {
 }
 
 #[test]
-fn a_line_of_an_unknown_form_is_named() {
+fn invalid_line_of_smaps_has_no_value() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
-    write(
-        &tree,
-        "proc/11/smaps",
-        &SMAPS.replace("Pss:                   5 kB", "Pss: five"),
-    );
-    let error = all_of_smaps(&process).expect_err("no number");
-    assert!(
-        matches!(error, ReadError::Malformed { line: 5, .. }),
-        "{error}"
-    );
-    assert!(error.to_string().contains("proc/11/smaps"), "{error}");
+    for pss in ["five", "18446744073709551612 kB"] {
+        let text = SMAPS.replace("Pss:                   5 kB", &format!("Pss: {pss}"));
+        assert_ne!(text, SMAPS);
+        write(&tree, "proc/11/smaps", &text);
+        let entries = all_of_smaps(&process).expect("smaps");
+        let pss: Vec<_> = entries.iter().map(|entry| entry.figures.pss).collect();
+        assert_eq!(pss, [None, Some(0)]);
+        assert_eq!(entries[0].figures.rss, Some(20 << 10));
+        // A sum without one of its parts would be too low.
+        let total = smaps::total(&process, || ()).expect("smaps");
+        assert_eq!((total.rss, total.pss), (Some(20 << 10), None));
+    }
+}
+
+#[test]
+fn invalid_mapping_of_smaps_is_skipped_with_its_values() {
+    let (tree, root) = tree(&[(11, 10)]);
+    let process = Process::open(&root, 11).expect("a process");
+    let all = || all_of_smaps(&process).expect("smaps");
+    write(&tree, "proc/11/smaps", SMAPS);
+    let whole = all();
+    for (broken, left) in [("55d0-55d8", &whole[1..]), ("7f00-7f40", &whole[..1])] {
+        write(&tree, "proc/11/smaps", &SMAPS.replace(broken, "nonsense"));
+        assert_eq!(all(), left, "{broken}");
+    }
 }
 
 #[test]

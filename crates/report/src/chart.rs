@@ -1,12 +1,12 @@
-//! Bars: inline SVG whose widths are shares, so that they fit any screen while letters keep their
+//! Bars as inline SVG. Widths are percentages, so that bars fit any screen and letters keep their
 //! size.
 
 use maud::{Markup, html};
 
 use crate::text::{LONGEST, shown};
 
-/// What a part of a bar is. The colours are those of the style sheet, and are written beside each
-/// part as well: programs that show mail drop style sheets.
+/// The meaning of a part of a bar. Its color is in the style sheet and also inline, because mail
+/// readers drop style sheets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     Own,
@@ -62,7 +62,7 @@ pub(crate) struct Mark {
     pub(crate) label: String,
 }
 
-/// Parts of `full`, one after the other, and what it says to those who do not see it.
+/// Parts of `full`, one after the other. `label` is the text for screen readers.
 pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<&Mark>) -> Markup {
     let mut start = 0.0;
     let placed = parts.iter().filter(|(_, value)| *value > 0);
@@ -71,7 +71,7 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
             let at = start;
             let width = percent(value, full);
             start += width;
-            // What is there is seen.
+            // Small parts stay visible.
             (
                 colour,
                 at.min(99.6),
@@ -98,7 +98,7 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
     }
 }
 
-/// Beside a name.
+/// The color of a part, for a legend.
 pub(crate) fn swatch(colour: Colour) -> Markup {
     html! {
         svg class="swatch" width="12" height="12" aria-hidden="true" {

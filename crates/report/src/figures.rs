@@ -1,11 +1,22 @@
 //! The figures of a report as JSON. Names are those of the columns in SQL.
 
-use hugeinfo::server::sources::{Availability, Source};
+use hugeinfo::{
+    model::{demand::Demand, forecast::Forecast, memory, page_tables::Cost, units::Pages},
+    server::{
+        sources::{Availability, Source},
+        wish::Wish,
+    },
+};
 use serde_json::{Value, json};
 
 use crate::{
-    page::Context,
-    sections::{memory::by_type, numa, processes::largest, ram::Ram},
+    context::Context,
+    sections::{
+        memory::by_type,
+        numa,
+        processes::{Similar, groups},
+        ram::Ram,
+    },
     text::ascii_json,
 };
 
@@ -31,7 +42,12 @@ fn figures(context: &Context<'_>) -> Value {
             "is_redacted": context.is_redacted,
         },
         "server": server(context),
-        "status": { "status": verdict.status.as_str(), "reason": context.shown(&verdict.reason), "remedy": findings.remedy.as_deref().and_then(|remedy| context.whole(remedy)) },
+        "status": {
+            "status": verdict.status.as_str(),
+            "code": verdict.code,
+            "reason": context.shown(&verdict.reason),
+            "remedy": findings.remedy.as_deref().and_then(|remedy| context.whole(remedy)),
+        },
         "host": host(context),
         "memory_of_host": memory_of_host(context),
         "pools": pools(context),
@@ -40,7 +56,7 @@ fn figures(context: &Context<'_>) -> Value {
         "backend_types": backend_types(context),
         "processes": processes(context),
         "numa": numa(context),
-        "neighbours": neighbours(context),
+        "other_servers": other_servers(context),
         "checks": checks(context),
         "runbook": runbook(context),
         "sources_not_read": sources(context),
@@ -57,7 +73,7 @@ fn server(context: &Context<'_>) -> Value {
         "huge_pages": now.huge_pages.as_str(),
         "shared_memory_type": now.shared_memory_type.as_str(),
         "huge_page_size_bytes": now.huge_page_size_bytes,
-        "in_use": facts.lies_on().is_huge(),
+        "in_use": context.subject.machine.is_on_huge_pages(),
         "page_size_bytes": facts.page_bytes(),
         "segment_bytes": facts.segment.as_ref().ok().map(|segment| segment.bytes),
         "next_start": {
@@ -81,10 +97,10 @@ fn server(context: &Context<'_>) -> Value {
 }
 
 fn host(context: &Context<'_>) -> Value {
-    let Some(around) = &context.subject.machine.around else {
+    let Some(env) = &context.subject.machine.env else {
         return Value::Null;
     };
-    let host = &around.host;
+    let host = &env.host;
     let usage = host.usage.clone().unwrap_or_default();
     json!({
         "kernel_release": context.shown(&host.kernel_release),
@@ -114,21 +130,30 @@ fn memory_of_host(context: &Context<'_>) -> Value {
 
 fn pools(context: &Context<'_>) -> Value {
     let pools = context.findings.pools.as_deref().unwrap_or_default();
-    let one = |forecast: &hugeinfo::model::forecast::Forecast| {
+    let number = |pages: Option<Pages>| pages.map(|pages| pages.0);
+    let one = |forecast: &Forecast| {
         let pool = &forecast.pool;
+        let demands = forecast.target.as_ref().map(|target| &target.after.all);
+        let demands = demands.map(|all| {
+            let (first, _) = context.first(all);
+            let one =
+                |demand: &Demand| json!({ "for": demand.who.to_string(), "pages": demand.pages.0 });
+            first.iter().map(one).collect::<Vec<_>>()
+        });
         json!({
             "page_size_bytes": pool.page_bytes,
             "is_used_by_server": forecast.is_used_by_server,
-            "required_pages": forecast.required,
+            "required_pages": forecast.required.0,
             "total_pages": pool.total,
             "free_pages": pool.free,
             "reserved_pages": pool.reserved,
             "surplus_pages": pool.surplus,
             "available_pages": pool.available(),
-            "own_pages": forecast.own,
-            "others_pages": forecast.others,
-            "shortfall_pages": forecast.shortfall,
-            "recommended_nr_hugepages": forecast.recommended,
+            "own_pages": number(forecast.held),
+            "others_pages": number(forecast.others),
+            "shortfall_pages": number(forecast.shortfall),
+            "recommended_nr_hugepages": number(forecast.recommended()),
+            "demands": demands,
             "fits_after_restart": forecast.fits_after_restart,
         })
     };
@@ -137,7 +162,7 @@ fn pools(context: &Context<'_>) -> Value {
 
 fn page_tables(context: &Context<'_>) -> Value {
     let costs = context.findings.page_tables.iter();
-    let one = |cost: &hugeinfo::model::page_tables::Cost| {
+    let one = |cost: &Cost| {
         json!({
             "page_size_bytes": cost.page_bytes,
             "is_used_by_server": cost.is_used,
@@ -180,10 +205,16 @@ fn backend_types(context: &Context<'_>) -> Value {
 }
 
 fn processes(context: &Context<'_>) -> Value {
-    let largest = largest(&context.subject.processes);
+    let groups = groups(&context.subject.processes);
     let name = |name: &Option<String>| name.as_deref().map(|name| context.shown(name));
-    let rows = context.first(&largest).0.iter().map(|process| {
+    let rows = context.first(&groups).0.iter().map(|group| {
+        let Similar {
+            largest: process,
+            processes,
+            ..
+        } = group;
         let mut row = json!({
+            "similar_processes": processes,
             "pid": process.pid,
             "backend_type": name(&process.backend_type),
             "rss_anon_bytes": process.memory.rss_anon,
@@ -202,8 +233,8 @@ fn processes(context: &Context<'_>) -> Value {
 }
 
 fn numa(context: &Context<'_>) -> Value {
-    let around = context.subject.machine.around.as_ref();
-    let nodes = around.and_then(|around| around.nodes.as_deref().ok());
+    let env = context.subject.machine.env.as_ref();
+    let nodes = env.and_then(|env| env.nodes.as_deref().ok());
     let (nodes, _) = context.first(nodes.unwrap_or_default());
     let rows = nodes.iter().map(|node| {
         let part = numa::Part::of(context, node);
@@ -218,30 +249,35 @@ fn numa(context: &Context<'_>) -> Value {
     rows.collect()
 }
 
-fn neighbours(context: &Context<'_>) -> Value {
-    let around = context.subject.machine.around.as_ref();
-    let servers = around.and_then(|around| around.neighbours.as_deref().ok());
-    let (servers, _) = context.first(servers.unwrap_or_default());
+fn other_servers(context: &Context<'_>) -> Value {
+    let servers = memory::other_servers(&context.subject.machine);
+    let (servers, _) = context.first(servers);
     let rows = servers.iter().map(|server| {
         let segment = server.segment.as_ref();
         json!({
             "pid": server.pid,
             "segment_bytes": segment.map(|segment| segment.bytes),
             "page_size_bytes": segment.and_then(|segment| segment.page_bytes),
+            "huge_pages": match server.huge_pages {
+                Wish::Known(setting, _) => Some(setting.as_str()),
+                Wish::Unknown => None,
+            },
         })
     });
     rows.collect()
 }
 
 fn checks(context: &Context<'_>) -> Value {
-    let rows = context.findings.checks.iter().map(|check| {
+    let rows = context.findings.checks.iter().map(|judged| {
+        let check = &judged.check;
         let mut row = json!({
             "name": check.name,
-            "status": check.status.as_str(),
+            "status": check.finding.status.as_str(),
+            "code": check.finding.code,
             "is_muted": check.is_muted,
         });
-        // Of many nodes or groups it is long.
-        let evidence = &check.evidence;
+        // Evidence about many nodes or cgroups is long.
+        let evidence = &check.finding.evidence;
         if !context.is_short && evidence.to_string().len() <= 60 * context.most {
             row["evidence"] = evidence.clone();
         }
@@ -255,8 +291,9 @@ fn runbook(context: &Context<'_>) -> Value {
     let rows = (1..).zip(steps).map(|(number, row): (u32, _)| {
         json!({
             "step": number,
-            "where_to_run": row.place.as_str(),
-            "command": context.whole(&row.command),
+            "where_to_run": row.place.map(|place| place.as_str()),
+            "command": row.command.as_deref().and_then(|command| context.whole(command)),
+            "instruction": row.instruction.as_deref().and_then(|text| context.whole(text)),
             "is_disruptive": row.is_disruptive,
         })
     });

@@ -1,24 +1,27 @@
 //! Facts and findings of one server and its machine as one HTML page.
 //!
-//! The page stands alone: no script, pictures as inline SVG, nothing that a browser would fetch. It
-//! is ASCII, so that it fits whatever encoding it is written in, and at most [`LONGEST`] bytes
-//! long. Everything in it is of one [`Subject`](subject::Subject), so that its
-//! numbers agree.
+//! The page is self-contained: it has no script, pictures are inline SVG, and a browser fetches
+//! nothing. It is ASCII, so that it is valid in any encoding, and at most [`LONGEST`] bytes long.
+//! All of it is computed from one [`Subject`](subject::Subject), so that its numbers agree.
 //!
-//! * [`subject`]: what it is about. [`redact`]: the same without names, paths and addresses.
-//! * [`findings`]: what follows from it, by the crate `hugeinfo`.
-//! * [`mod@page`]: the document; `sections` are its parts, in their order.
-//! * [`chart`]: bars. [`text`]: how what others wrote is shown. [`figures`]: all of it as JSON.
+//! * [`subject`]: the server, its machine and its processes. [`redact`] removes names, paths and
+//!   addresses.
+//! * [`findings`]: advice of the crate `hugeinfo`. [`figures`]: the page as JSON.
+//! * [`mod@page`]: the document. [`sections`] are its parts; [`context`] is their input.
+//! * [`parts`], [`table`], [`chart`], [`text`]: elements of a section.
 
 #![deny(unsafe_code)]
 
 mod chart;
+mod context;
 mod figures;
 mod findings;
 mod page;
+mod parts;
 mod redact;
 mod sections;
 pub mod subject;
+mod table;
 mod text;
 
 pub use page::{LONGEST, page};

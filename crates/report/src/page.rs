@@ -1,9 +1,10 @@
-//! The document.
+//! The HTML document.
 
 use hugeinfo::escape;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::{
+    context::Context,
     findings::Findings,
     redact::Redaction,
     sections,
@@ -11,11 +12,11 @@ use crate::{
     text::{self, ascii},
 };
 
-/// No page is longer, in bytes.
+/// Maximum length of a page, in bytes.
 pub const LONGEST: usize = 100_000;
 
-/// How many entries of a list are shown, and how many characters of a text: less where the page
-/// would get too long. The last fits whatever others have written.
+/// The number of entries of a list that are shown, and of characters of a text. The first pair that
+/// keeps the page short enough is used; the last always does.
 const LIMITS: [(usize, usize); 7] = [
     (24, text::LONGEST),
     (16, text::LONGEST),
@@ -29,39 +30,7 @@ const LIMITS: [(usize, usize); 7] = [
 const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// What each section is made of.
-pub(crate) struct Context<'a> {
-    pub(crate) subject: &'a Subject,
-    pub(crate) findings: &'a Findings,
-    /// How many entries of a list are shown.
-    pub(crate) most: usize,
-    /// How many characters of a text are shown.
-    pub(crate) longest: usize,
-    /// Whether the figures are so few that they fit.
-    pub(crate) is_short: bool,
-    pub(crate) is_redacted: bool,
-}
-
-impl Context<'_> {
-    /// As many as are shown, and how many are not.
-    pub(crate) fn first<'l, T>(&self, list: &'l [T]) -> (&'l [T], usize) {
-        let shown = list.len().min(self.most);
-        (&list[..shown], list.len() - shown)
-    }
-
-    /// As much of a text of others as there is room for.
-    pub(crate) fn shown(&self, text: &str) -> String {
-        text::shown(text, self.longest)
-    }
-
-    /// A command is shown as a whole, or not at all.
-    pub(crate) fn whole(&self, command: &str) -> Option<String> {
-        let fits = command.chars().count() <= self.longest;
-        fits.then(|| self.shown(command))
-    }
-}
-
-/// The report as a page; `is_redacted`: without names, paths and addresses.
+/// The report as a page. A redacted page has no names, paths or addresses.
 pub fn page(mut subject: Subject, is_redacted: bool) -> String {
     let redaction = is_redacted.then(|| Redaction::of(&mut subject));
     let mut findings = Findings::of(&subject);
@@ -125,15 +94,15 @@ fn document(context: &Context<'_>) -> Markup {
                     (sections::checks::section(context))
                     (sections::processes::section(context))
                     (sections::numa::section(context))
-                    (sections::neighbours::section(context))
+                    (sections::other_servers::section(context))
                     (sections::next_start::section(context))
                     (sections::unread::section(context))
                     (sections::figures::section(context))
                 }
                 footer {
                     p {
-                        "Made by pg_hugeinfo " (about.version) ". Sizes count in 1024s: 1 kB is 1024 "
-                        "bytes. Processes were read one after the other, not at one moment."
+                        "pg_hugeinfo " (about.version) ". 1 kB is 1024 bytes. "
+                        "Processes were read one after the other, not at the same time."
                     }
                 }
             }
@@ -141,15 +110,11 @@ fn document(context: &Context<'_>) -> Markup {
     }
 }
 
-/// Of what, and when.
+/// The identity of the server, and the time.
 fn identity(context: &Context<'_>) -> Markup {
     let about = &context.subject.about;
-    let host = context
-        .subject
-        .machine
-        .around
-        .as_ref()
-        .map(|around| &around.host);
+    let env = context.subject.machine.env.as_ref();
+    let host = env.map(|env| &env.host);
     let role = if about.is_in_recovery {
         "standby"
     } else {
@@ -167,7 +132,7 @@ fn identity(context: &Context<'_>) -> Markup {
             "Kernel",
             host.map(|host| format!("Linux {}, {}", host.kernel_release, host.machine)),
         ),
-        ("Taken", Some(about.taken_at.clone())),
+        ("Time", Some(about.taken_at.clone())),
     ];
     html! {
         dl class="identity" {
@@ -179,15 +144,15 @@ fn identity(context: &Context<'_>) -> Markup {
         }
         @if context.is_redacted {
             p class="note" {
-                "Redacted: names, paths, ports and addresses are left out. Commands with "
-                code { "[path]" } " have to be completed; the full report has them."
+                "Redacted: without names, paths, ports and addresses. Commands with "
+                code { "[path]" } " are complete in the full report."
             }
         }
         @if context.longest < text::LONGEST {
             p class="note" {
-                "Cut short: this page would be longer than " (LONGEST / 1000) " kB. It shows one entry of each list "
-                "and " (context.longest) " characters of each text, and leaves out longer commands. In SQL "
-                "all of it is there."
+                "Truncated: this page would be longer than " (LONGEST / 1000) " kB. "
+                "It shows one entry of each list and " (context.longest) " characters of each text, "
+                "and no longer commands. The views in SQL have everything."
             }
         }
     }

@@ -1,14 +1,14 @@
-//! What names somebody or something is taken out, so that a report can go into a public ticket.
+//! Removes names, paths and addresses, so that a report can be attached to a public ticket.
 
 use std::{collections::BTreeSet, path::Path};
 
 use hugeinfo::{
     escape,
-    linux::{boot::DropIns, error::Absent},
+    linux::error::Absent,
     server::{
+        environment::{Environment, Files},
         facts::AllowedNodes,
         setting::SettingSource,
-        surroundings::{Files, Surroundings},
     },
 };
 
@@ -17,22 +17,21 @@ use crate::subject::{About, Subject};
 /// In place of a path.
 pub(crate) const PATH: &str = "[path]";
 
-/// In place of words that others have written.
+/// In place of text of unknown content.
 const WORDS: &str = "[left out]";
 
-/// What the kernel calls the same on every machine.
-const OF_KERNEL: [&str; 8] = [
+/// Paths that are the same on every machine.
+const OF_KERNEL: [&str; 7] = [
     "/proc/sys/",
     "/proc/self/",
     "/proc/meminfo",
     "/proc/vmstat",
     "/proc/buddyinfo",
-    "/proc/uptime",
     "/sys/kernel/mm/",
     "/sys/devices/system/",
 ];
 
-/// What PostgreSQL itself calls its processes; what an extension calls its own may name anything.
+/// Names that PostgreSQL gives its processes. Extensions can use any name for theirs.
 const BACKEND_TYPES: [&str; 20] = [
     "archiver",
     "autovacuum launcher",
@@ -56,11 +55,12 @@ const BACKEND_TYPES: [&str; 20] = [
     "walwriter",
 ];
 
-/// Paths that the machine is known to have, the longest first: they can hold blanks.
+/// Known paths of the machine, the longest first. They can contain blanks.
 pub(crate) struct Redaction(Vec<String>);
 
 impl Redaction {
-    /// Takes out of a subject what is kept apart there, and learns the paths that are in its texts.
+    /// Removes names that a subject has in fields of their own, and collects the paths that its
+    /// texts can contain.
     pub(crate) fn of(subject: &mut Subject) -> Self {
         let mut paths = BTreeSet::new();
         let facts = &mut subject.machine.facts;
@@ -77,8 +77,8 @@ impl Redaction {
         if let AllowedNodes::Untold(absent) = &facts.allowed_nodes {
             add_absent(&mut paths, Some(absent));
         }
-        if let Some(around) = &mut subject.machine.around {
-            of_surroundings(around, &mut paths);
+        if let Some(env) = &mut subject.machine.env {
+            of_environment(env, &mut paths);
         }
         for source in &subject.sources {
             add(&mut paths, &source.path);
@@ -105,7 +105,7 @@ impl Redaction {
         Self(paths)
     }
 
-    /// That text without paths.
+    /// The text without paths.
     pub(crate) fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for path in &self.0 {
@@ -115,69 +115,57 @@ impl Redaction {
     }
 }
 
-fn of_surroundings(around: &mut Surroundings, paths: &mut BTreeSet<String>) {
-    // PostgreSQL's words quote the files.
-    if let Files::Refused(words) | Files::Unseen(words) = &mut around.files {
-        *words = WORDS.to_owned();
+fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
+    // PostgreSQL's messages quote the files.
+    if let Files::Refused(text) | Files::Unseen(text) = &mut env.files {
+        *text = WORDS.to_owned();
     }
-    for server in around.neighbours.iter_mut().flatten() {
+    for server in env.neighbours.iter_mut().flatten() {
         (server.owner, server.port) = (None, None);
         (server.data_directory, server.directory_argument) = (None, None);
     }
-    for limit in around.memory_limits.iter().flatten() {
+    for limit in env.memory_limits.iter().flatten() {
         add(paths, &limit.directory);
     }
-    for refused in &around.refused_by_limits {
+    for refused in &env.refused_by_limits {
         add(paths, &refused.directory);
     }
-    for setting in around.settings.values() {
+    if let Some(cgroup) = &env.memory_oom_group {
+        add(paths, cgroup);
+    }
+    for setting in env.settings.values() {
         if let SettingSource::File(Some(line)) = &setting.source {
             add(paths, &line.path);
         }
     }
     for absent in [
-        around.vmstat.as_ref().err(),
-        around.free_blocks.as_ref().err(),
-        around.asked_at_boot.as_ref().err(),
-        around.nodes.as_ref().err(),
-        around.oom_score_adj.as_ref().err(),
-        around.locked_memory.as_ref().err(),
-        around.memory_limits.as_ref().err(),
-        around.neighbours.as_ref().err(),
-        around.host.usage.as_ref().err(),
-        around.host.thp.as_ref().err(),
+        env.vmstat.as_ref().err(),
+        env.free_blocks.as_ref().err(),
+        env.next_boot.as_ref().err(),
+        env.nodes.as_ref().err(),
+        env.oom_score_adj.as_ref().err(),
+        env.locked_memory.as_ref().err(),
+        env.memory_limits.as_ref().err(),
+        env.neighbours.as_ref().err(),
+        env.host.usage.as_ref().err(),
+        env.host.thp.as_ref().err(),
     ] {
         add_absent(paths, absent);
     }
-    let Ok(boot) = &around.asked_at_boot else {
+    let Ok(boot) = &env.next_boot else {
         return;
     };
-    for asked in &boot.asked {
-        add(paths, &asked.place.file);
-    }
-    for dropped in &boot.dropped {
-        add(paths, &dropped.place.file);
-    }
-    for doubt in &boot.doubts {
-        add(paths, &doubt.file);
-    }
-    let DropIns { files, unread, .. } = &boot.sources.sysctl;
-    let tmpfiles = boot.sources.tmpfiles.iter();
-    let files = files.iter().chain(tmpfiles.flat_map(|all| &all.files));
-    for file in files {
-        add(paths, &file.path);
-        if let Some(local) = &file.local {
-            add(paths, local);
-        }
-    }
-    for directory in unread {
-        add(paths, directory);
+    let requests = boot.requests.iter().map(|request| &request.place.file);
+    let ignored = boot.ignored.iter().map(|ignored| &ignored.place.file);
+    let unknown = boot.unknown.iter().map(|unknown| &unknown.file);
+    for file in requests.chain(ignored).chain(unknown) {
+        add(paths, file);
     }
 }
 
 fn add(paths: &mut BTreeSet<String>, path: impl AsRef<Path>) {
     let path = escape::name(path.as_ref());
-    // Less than this is no name.
+    // "/" names nothing.
     if path.len() > 1 && !is_of_kernel(&path) {
         paths.insert(path);
     }
@@ -196,8 +184,8 @@ fn is_of_kernel(path: &str) -> bool {
         || path == "/proc/cmdline"
 }
 
-/// Without what looks like an absolute path, and without the rest of one that is known in part.
-/// Where a path that nobody has known of ends is a guess, so too much goes, not too little.
+/// Removes everything that looks like an absolute path, and the rest of a path of which a part is
+/// known. The end of an unknown path is a guess; rather too much is removed than too little.
 fn without_paths(text: &str) -> String {
     const BEFORE: &[char] = &[
         ' ', '\t', '\n', '\'', '"', '`', '(', '[', '{', '=', '<', '>', '|', '&', ':', ',', ';',
@@ -241,14 +229,19 @@ fn is_quote(character: char) -> bool {
     matches!(character, '\'' | '"')
 }
 
-/// What stands behind a known path: nothing, or a file that the kernel has in each control group.
+/// Whether the text behind a known path is harmless: punctuation, a line number, or a file that the
+/// kernel has in each cgroup.
 fn names_nobody(rest: &str) -> bool {
     let file = rest.strip_prefix('/').filter(|file| !file.contains('/'));
-    rest.trim_end_matches(['.', ':']).is_empty()
+    let behind_line = match rest.strip_prefix(':') {
+        Some(line) => line.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest,
+    };
+    behind_line.trim_end_matches(['.', ':']).is_empty()
         || file.is_some_and(|file| file.starts_with("hugetlb.") || file.starts_with("memory."))
 }
 
-/// As sh and PostgreSQL quote. Within it, sh writes `'` as `'\''`.
+/// The end of a path in quotes of sh or PostgreSQL. sh escapes `'` as `'\''`.
 fn end_of_quoted(path: &str, quote: char) -> usize {
     const ESCAPED: &str = r"'\''";
     let mut from = 0;
@@ -262,7 +255,8 @@ fn end_of_quoted(path: &str, quote: char) -> usize {
     path.len()
 }
 
-/// A path can hold blanks, but hardly a colon or the like before a blank, nor what is sh's.
+/// The end of a path without quotes: punctuation before a blank, or an operator of sh. Blanks alone
+/// can be part of the path.
 fn end_of_clause(text: &str) -> usize {
     let is_end = |(index, character): &(usize, char)| {
         let next = text[index + character.len_utf8()..].chars().next();
@@ -282,13 +276,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_go_and_what_is_the_same_everywhere_stays() {
+    fn paths_are_removed_unless_they_are_the_same_on_every_machine() {
         let redaction = Redaction(vec!["/sys/fs/cgroup/the lab".to_owned()]);
         for (text, shown) in [
-            (
-                "control group /sys/fs/cgroup/the lab would",
-                "control group [path] would",
-            ),
+            ("cgroup /sys/fs/cgroup/the lab would", "cgroup [path] would"),
             ("echo 5 > '/srv/x/y'", "echo 5 > '[path]'"),
             (
                 "in /etc/pg.conf: huge_pages = 'try'",
@@ -319,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_go_with_their_ends() {
+    fn paths_with_blanks_are_removed_completely() {
         let redaction = Redaction(vec!["/sys/fs/cgroup/the lab".to_owned()]);
         for (text, shown) in [
             ("cat '/srv/my data/x y' 5", "cat '[path]' 5"),
@@ -348,6 +339,8 @@ mod tests {
             ),
             ("cat '/sys/fs/cgroup/the lab of/x y'", "cat '[path]'"),
             ("the group /sys/fs/cgroup/the lab: b", "the group [path]: b"),
+            ("/sys/fs/cgroup/the lab:12 sets it", "[path]:12 sets it"),
+            ("/sys/fs/cgroup/the lab5 sets it", "[path]"),
             (
                 "echo 5 > '/sys/fs/cgroup/the lab/memory.max'",
                 "echo 5 > '[path]/memory.max'",

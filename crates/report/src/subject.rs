@@ -1,4 +1,4 @@
-//! What a report is about.
+//! The subject of a report.
 
 use hugeinfo::{
     linux::process::status::Memory,
@@ -6,35 +6,35 @@ use hugeinfo::{
     server::{footprint::Footprint, sources::Source},
 };
 
-/// A server and its machine, looked at once.
+/// A server and its machine, read once.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The server, its machine and its surroundings.
+    /// The server, its machine and its environment.
     pub machine: Machine,
-    /// Who it is.
+    /// Identity of the server.
     pub about: About,
     /// Its processes.
     pub processes: Vec<Process>,
-    /// What it costs its host.
+    /// Memory of all its processes together.
     pub footprint: Footprint,
-    /// What was tried to be read.
+    /// The kernel sources, and whether they could be read.
     pub sources: Vec<Source>,
-    /// Whether the caller may have the configuration files read for a plan.
+    /// Whether the role is allowed to read the configuration files for a plan.
     pub may_plan: bool,
 }
 
-/// Who a server is, and when it was looked at.
+/// Identity of a server, and the time of the report.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// Of this extension.
+    /// Version of this extension.
     pub version: String,
     /// As `server_version`.
     pub server_version: String,
-    /// When, with the time zone.
+    /// Time of the report, with the time zone.
     pub taken_at: String,
     /// Whether it is a standby.
     pub is_in_recovery: bool,
-    /// Of the machine. `None`, here and below: there is none, or it is left out.
+    /// Name of the host. `None`, here and below: there is none, or it is redacted.
     pub host_name: Option<String>,
     /// As `cluster_name`.
     pub cluster_name: Option<String>,
@@ -45,7 +45,7 @@ pub struct About {
 /// A process of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Process {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
     /// As `hugeinfo_backends.backend_type`.
     pub backend_type: Option<String>,
@@ -53,16 +53,16 @@ pub struct Process {
     pub role: Option<String>,
     /// The database that it is connected to.
     pub database: Option<String>,
-    /// What its client calls itself.
+    /// `application_name`.
     pub application: Option<String>,
-    /// What it has.
+    /// Its memory.
     pub memory: Memory,
-    /// Faults that needed reading from disk, since it started.
+    /// Major faults since it started.
     pub major_faults: u64,
 }
 
 impl Process {
-    /// What it has for itself, as far as that is known: private memory, page tables and swap.
+    /// Private memory, page tables and swap, as far as they are known.
     pub(crate) fn own_bytes(&self) -> u64 {
         let Memory {
             rss_anon,

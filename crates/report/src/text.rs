@@ -1,10 +1,10 @@
-//! How what others wrote is shown: as text that hides nothing, in ASCII.
+//! Untrusted text for the page: escaped, truncated and in ASCII.
 
 use std::fmt::Write;
 
 use hugeinfo::escape;
 
-/// How many characters of a text are shown where there is room.
+/// The number of characters of a text that are shown, unless the page gets too long.
 pub(crate) const LONGEST: usize = 1500;
 
 /// Truncates a text to `longest` characters and escapes hidden characters.
@@ -12,7 +12,7 @@ pub(crate) fn shown(text: &str, longest: usize) -> String {
     escape::lines(escape::shortened(text, longest))
 }
 
-/// A page in ASCII.
+/// Replaces non-ASCII characters by character references.
 pub(crate) fn ascii(html: &str) -> String {
     let mut ascii = String::with_capacity(html.len());
     for character in html.chars() {
@@ -25,7 +25,7 @@ pub(crate) fn ascii(html: &str) -> String {
     ascii
 }
 
-/// JSON in ASCII that a page can hold as it stands.
+/// Replaces non-ASCII characters in JSON by escape sequences.
 pub(crate) fn ascii_json(json: &str) -> String {
     let mut ascii = String::with_capacity(json.len());
     let mut units = [0; 2];
@@ -41,7 +41,7 @@ pub(crate) fn ascii_json(json: &str) -> String {
     ascii
 }
 
-/// So many of something.
+/// A number with its noun.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{number} {noun}")
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_hides() {
+    fn hidden_characters_are_escaped() {
         assert_eq!(
             shown("a\nb\u{202e}\u{1b}", LONGEST),
             "a\nb\\342\\200\\256\\033"
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_ascii() {
+    fn pages_and_json_are_ascii() {
         assert_eq!(ascii("a\u{fc}\u{1f418}"), "a&#xfc;&#x1f418;");
         assert_eq!(ascii_json("\"\u{fc}\u{1f418}\""), r#""\u00fc\ud83d\udc18""#);
     }

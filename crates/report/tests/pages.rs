@@ -1,4 +1,4 @@
-//! Pages of fixtures: what they show, what they hide, and that they hold together.
+//! Pages of fixtures: content, redaction and validity.
 
 #![allow(clippy::expect_used)]
 
@@ -6,13 +6,13 @@ mod fixtures;
 
 use fixtures::{ALL, HOSTILE, SECRET};
 use hugeinfo::{
-    advice::{diagnosis, runbook, words},
+    advice::{diagnosis, render, runbook},
     model::forecast::Forecast,
 };
 use hugeinfo_report::{LONGEST, page, subject::Subject};
 use serde_json::Value;
 
-/// Each with its name, in full and redacted.
+/// The pages of all fixtures with their names, in full and redacted.
 fn pages() -> Vec<(String, String)> {
     let both = ALL.iter().flat_map(|(name, subject)| {
         [false, true].map(|is_redacted| {
@@ -23,7 +23,7 @@ fn pages() -> Vec<(String, String)> {
     both.collect()
 }
 
-/// What a reader sees, without the marks.
+/// The text without tags.
 fn text(html: &str) -> String {
     let mut text = String::new();
     let body = html.split_once("</head>").expect("a head").1;
@@ -65,7 +65,7 @@ fn figures(html: &str) -> Value {
 }
 
 #[test]
-fn each_page_stands_alone() {
+fn pages_are_self_contained() {
     for (name, html) in pages() {
         assert!(html.is_ascii(), "{name}");
         assert!(html.len() <= LONGEST, "{name}: {} bytes", html.len());
@@ -98,7 +98,7 @@ fn each_page_stands_alone() {
 }
 
 #[test]
-fn each_tag_is_closed() {
+fn tags_are_closed() {
     const VOID: [&str; 2] = ["meta", "br"];
     for (name, html) in pages() {
         let mut open = Vec::new();
@@ -118,7 +118,7 @@ fn each_tag_is_closed() {
 }
 
 #[test]
-fn links_lead_somewhere_and_ids_are_there_once() {
+fn ids_are_unique_and_links_have_targets() {
     for (name, html) in pages() {
         let values = |attribute: &str| {
             let begin = format!(" {attribute}=\"");
@@ -141,9 +141,8 @@ fn links_lead_somewhere_and_ids_are_there_once() {
     }
 }
 
-/// What everybody else is told of the same machine.
 #[test]
-fn it_says_what_the_others_say() {
+fn page_has_the_findings_of_the_core() {
     for (name, subject) in ALL {
         if ["hostile-names", "secrets", "256-nodes"].contains(&name) || name.ends_with("long-texts")
         {
@@ -158,35 +157,43 @@ fn it_says_what_the_others_say() {
             text.contains(&diagnosis::verdict(&machine).reason),
             "{name}"
         );
-        if let Some(remedy) = words::remedy(&machine, &diagnosis::remedy(&machine)) {
+        if let Some(remedy) = render::remedy(&machine, &diagnosis::remedy(&machine)) {
             assert!(text.contains(&remedy), "{name}: {remedy}");
         }
         for check in diagnosis::checks(&machine) {
-            assert!(text.contains(&check.finding), "{name}: {}", check.finding);
+            let finding = &check.finding;
+            assert!(text.contains(&finding.text), "{name}: {}", finding.text);
+            let figures = figures["checks"].as_array().expect("checks");
+            let of_check = figures.iter().find(|row| row["name"] == check.name);
+            assert_eq!(of_check.expect("the check")["code"], finding.code, "{name}");
         }
         let steps = runbook::of(&machine, None);
-        for step in &steps {
-            assert!(text.contains(&step.command), "{name}: {}", step.command);
+        let rows = figures["runbook"].as_array().expect("rows");
+        assert_eq!(rows.len(), steps.len(), "{name}");
+        for (step, row) in steps.iter().zip(rows) {
+            for (figure, shown) in [
+                ("command", &step.command),
+                ("instruction", &step.instruction),
+            ] {
+                assert_eq!(row[figure].as_str(), shown.as_deref(), "{name}");
+                let shown = shown.as_deref().unwrap_or_default();
+                assert!(text.contains(shown), "{name}: {shown}");
+            }
         }
-        assert_eq!(
-            figures["runbook"].as_array().map(Vec::len),
-            Some(steps.len()),
-            "{name}"
-        );
         for (index, forecast) in Forecast::of_each_pool(&machine)
             .unwrap_or_default()
             .iter()
             .enumerate()
         {
             let pool = &figures["pools"][index];
-            assert_eq!(pool["required_pages"], forecast.required, "{name}");
+            assert_eq!(pool["required_pages"], forecast.required.0, "{name}");
             assert_eq!(pool["total_pages"], forecast.pool.total, "{name}");
         }
     }
 }
 
 #[test]
-fn the_parts_of_ram_are_all_of_it() {
+fn parts_of_ram_add_up_to_ram() {
     for (name, subject) in ALL {
         let figures = figures(&page(subject(), true));
         let Some(parts) = figures["memory_of_host"].as_array() else {
@@ -205,36 +212,77 @@ fn the_parts_of_ram_are_all_of_it() {
 }
 
 #[test]
-fn a_healthy_server_has_nothing_to_do() {
+fn healthy_server_has_nothing_to_do() {
     let text = text(&page(fixtures::healthy(), false));
     for words in [
         "This server runs on huge pages of 2 MB.",
-        "Nothing to type.",
-        "There is nothing to do.",
-        "need: 537 (1074 MB)",
+        "Nothing has to be done.",
+        "needed: 537 (1074 MB)",
+        "537 are needed. A restart gets huge pages.",
         "db1.example.org",
     ] {
         assert!(text.contains(words), "{words}");
     }
-    assert!(!text.contains("not well"));
+    assert!(!text.contains("attention"));
 }
 
 #[test]
-fn one_that_has_fallen_back_is_told_what_to_type() {
+fn fallen_back_server_gets_a_remedy() {
     let text = text(&page(fixtures::fallen_back(), false));
     for words in [
         "This server does not run on huge pages.",
         "sysctl -w vm.nr_hugepages=8192",
-        "8092 too few",
+        "8092 too few. A restart would not get huge pages.",
         "ends all sessions",
-        "checks are not well",
+        "hugeinfo_status after this step: ok: On 8192 huge pages of 2 MB.",
+        "checks need attention: ",
     ] {
         assert!(text.contains(words), "{words}");
     }
+    // The status is repeated only after a step that changes it.
+    let unchanged = text.matches("after this step: no change").count();
+    let changes = text.matches("after this step: ").count() - unchanged;
+    assert_eq!((unchanged, changes), (2, 2));
 }
 
 #[test]
-fn nodes_are_shown_where_there_are_several() {
+fn similar_processes_share_a_row() {
+    let mut subject = fixtures::healthy();
+    let clients = subject.processes.iter_mut().skip(5);
+    for (index, process) in (0..).zip(clients) {
+        process.memory.rss_anon = Some((13 << 20) + index * 4096);
+        process.memory.page_tables = Some(2 << 20);
+    }
+    let bloated = subject.processes.last_mut().expect("a client");
+    bloated.memory.rss_anon = Some(1 << 30);
+    let html = page(subject, false);
+    let text = text(&html);
+    for row in [
+        "4731client backendshopordersweb1 GB2 MB",
+        "473015 \u{d7} client backendshoporders2 different13 MB2 MB",
+    ] {
+        assert!(text.contains(row), "{row}");
+    }
+    let rows = figures(&html)["processes"].as_array().map(Vec::len);
+    assert_eq!(rows, Some(7));
+}
+
+#[test]
+fn pools_show_the_sum_of_the_demands() {
+    let html = page(fixtures::two_servers(), false);
+    let sum = "Needed: 609 = 537 for this server + 72 for the server on port 5433 \
+               (huge_pages = try). ";
+    assert!(text(&html).contains(sum));
+    let pool = &figures(&html)["pools"][0];
+    assert_eq!(pool["recommended_nr_hugepages"], 609);
+    assert_eq!(pool["demands"][1]["pages"], 72);
+    // No ports in a redacted page.
+    let redacted = text(&page(fixtures::two_servers(), true));
+    assert!(redacted.contains("+ 72 for the server with pid 4242 (huge_pages = try). "));
+}
+
+#[test]
+fn nodes_are_shown_if_there_are_several() {
     let two = text(&page(fixtures::two_nodes(), false));
     assert!(two.contains("node 0") && two.contains("node 1"));
     assert!(!two.contains("one NUMA node"));
@@ -242,7 +290,7 @@ fn nodes_are_shown_where_there_are_several() {
 }
 
 #[test]
-fn long_lists_end() {
+fn long_lists_are_truncated() {
     let text = text(&page(fixtures::many_nodes(), false));
     let ends: Vec<_> = text.match_indices("\u{2026} and ").collect();
     assert!(ends.len() >= 4, "{} lists", ends.len());
@@ -250,8 +298,8 @@ fn long_lists_end() {
 }
 
 #[test]
-fn what_is_cut_short_is_said() {
-    const SAID: &str = "Cut short: this page would be longer than 100 kB.";
+fn truncated_pages_say_so() {
+    const SAID: &str = "Truncated: this page would be longer than 100 kB.";
     for (name, subject) in ALL {
         let subject: Subject = subject();
         let machine = subject.machine.clone();
@@ -263,19 +311,17 @@ fn what_is_cut_short_is_said() {
             let id = format!("<code id=\"check-{0}\">{0}</code>", check.name);
             assert!(html.contains(&id), "{name}: {}", check.name);
         }
-        // No command is there without its end.
-        for begin in ["<pre><code>", "To do: <code>"] {
-            for part in html.split(begin).skip(1) {
-                let command = part.split_once("</code>").expect("its end").0;
-                assert!(!command.contains("&#x2026;"), "{name}: {command:.60}");
-            }
+        // Commands are complete.
+        for part in html.split("<pre><code>").skip(1) {
+            let command = part.split_once("</code>").expect("its end").0;
+            assert!(!command.contains("&#x2026;"), "{name}: {command:.60}");
         }
     }
     let text = text(&page(fixtures::other_long_texts(), false));
     for said in [
         "Too long for this page: see hugeinfo_status.",
         "Too long for this page: see hugeinfo_runbook.",
-        "To do: too long for this page: see hugeinfo_checks.",
+        "Too long for this page: see hugeinfo_checks.",
         "\u{1f418}\u{2026}",
     ] {
         assert!(text.contains(said), "{said}");
@@ -283,7 +329,7 @@ fn what_is_cut_short_is_said() {
 }
 
 #[test]
-fn names_are_text() {
+fn hostile_names_are_text() {
     let html = page(fixtures::hostile_names(), false);
     assert!(!html.contains("<h1>owned") && !html.contains("<b> '"));
     let text = text(&html);
@@ -301,12 +347,16 @@ fn names_are_text() {
 }
 
 #[test]
-fn redacted_pages_name_nobody() {
-    let secrets = [fixtures::secrets, fixtures::other_secrets];
+fn redacted_pages_have_no_names() {
+    let secrets = [
+        fixtures::secrets,
+        fixtures::other_secrets,
+        fixtures::misread_secrets,
+    ];
     let in_full = secrets
         .map(|subject| text(&page(subject(), false)))
         .concat();
-    // It would be there, but for facts of which no text has a word.
+    // The full pages have all of them, except for facts that no text mentions.
     let is_hidden = |nth: &u32| !in_full.contains(&format!("{SECRET} {nth}"));
     assert_eq!((1..20).filter(is_hidden).collect::<Vec<_>>(), [4, 7, 9]);
     for subject in secrets {
@@ -318,7 +368,6 @@ fn redacted_pages_name_nobody() {
             .collect();
         assert_eq!(lines, Vec::<&str>::new());
     }
-    // Of all others, too.
     for (_, subject) in ALL {
         let html = page(subject(), true);
         for name in [
@@ -336,16 +385,15 @@ fn redacted_pages_name_nobody() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn unreadable_sources_are_listed() {
     let text = text(&page(fixtures::nothing_readable(), false));
     for words in [
-        "cannot be seen",
         "/sys/kernel/mm/hugepages is missing",
         "/proc/meminfo is missing",
-        "Your role may not plan",
-        "2 sources of 2 gave nothing",
+        "your role cannot execute hugeinfo_plan(jsonb)",
+        "2 of 2 kernel sources could not be read.",
         "there is no postmaster",
-        "Processes of other users are hidden here.",
+        "Processes of other users are hidden.",
     ] {
         assert!(text.contains(words), "{words}");
     }

@@ -12,27 +12,33 @@ use Test::More;
 use HugeInfo::Kernel;
 use HugeInfo::Server;
 
-our @EXPORT = qw(checks_of compare_check compare_restart expected_pool follow);
+our @EXPORT = qw(checks_of remedy_of compare_check compare_restart expected_pool follow follow_runbook);
 
-my @NAMES = qw(cgroup_fault_limit huge_pages restart pool_size restart_with_files reboot huge_page_size pool_filled pool_growth
-  memory_left neighbours numa_pool numa_segment page_tables swap major_faults thp_private thp_shared overcommit oom_protection memlock
-  hugetlb_shm_group);
+my @NAMES = qw(cgroup_fault_limit huge_pages restart pending_settings pool_size reboot huge_page_size pool_filled pool_growth
+  memory_left other_servers numa_pool numa_segment page_tables swap major_faults thp_private thp_shared overcommit oom_protection memlock
+  initdb hugetlb_shm_group);
 my %WEIGHT = (ok => 0, unknown => 1, warning => 2, critical => 3);
 
-# The verdict of hugeinfo_status is that of the first four, and of files that stop the next start:
-# the worst, of these the first.
+# The verdict of hugeinfo_status is the worst of the checks about the server, of configuration files
+# that stop the next start, and of all that is critical; of those that are equally bad the first.
 sub _compare_verdict
 {
 	my ($status, $checks, $name) = @_;
-	my ($fault_limit, @cheap) = @$checks[ 0 .. 3 ];
-	my @stopping = grep { $_->{finding} =~ /^the next start would fail/ } $checks->[4];
-	my ($worst) = sort { $WEIGHT{ $b->{status} } <=> $WEIGHT{ $a->{status} } } $fault_limit, @cheap, @stopping;
-	my %expected = %$worst{qw(status remedy)};
-	$expected{reason} = $worst->{status} eq 'ok' ? join '; ', map { $_->{finding} } @cheap : $worst->{finding};
-	# and what waits in the files
+	my %counts = map { $_ => 1 } qw(cgroup_fault_limit huge_pages restart pool_size);
+	my @counted = grep { $counts{ $_->{name} } || $_->{status} eq 'critical' } @$checks;
+	my ($worst) = sort { $WEIGHT{ $b->{status} } <=> $WEIGHT{ $a->{status} } } @counted;
+	my %by_name = map { $_->{name} => $_ } @$checks;
+	my $remedy = $worst->{remedy};
+	$remedy = $by_name{$1}{remedy} if ($remedy // '') =~ /^# as (\w+)$/;
+	my %expected = (status => $worst->{status}, remedy => $remedy);
+	# A server that does not ask for huge pages, or has none, says so once.
+	my $restart = $by_name{restart};
+	my $is_said = $restart->{code} eq 'does_not_ask' || $restart->{code} eq $by_name{huge_pages}{code};
+	my @healthy = ($by_name{huge_pages}{finding}, $is_said ? () : $restart->{finding});
+	$expected{reason} = $worst->{status} eq 'ok' ? "@healthy" : $worst->{finding};
 	my %said = map { $_ => $status->{$_} } keys %expected;
-	$said{reason} =~ s/; settings wait for a restart(?:; what they need cannot be determined)?$//;
-	is_deeply(\%said, \%expected, "$name: hugeinfo_status says the worst of the cheap checks");
+	$said{reason} =~ s/ Settings are pending a restart(?:, and the pages that they need are unknown)?\.$//;
+	is_deeply(\%said, \%expected, "$name: hugeinfo_status has the worst of the checks");
 	return;
 }
 
@@ -42,14 +48,14 @@ sub checks_of
 	my ($asked, $name) = @_;
 	my $sql = q{
 		SELECT json_build_object(
-			'checks', (SELECT json_agg(json_build_object('name', c.name, 'status', c.status, 'finding', c.finding,
+			'checks', (SELECT json_agg(json_build_object('name', c.name, 'status', c.status, 'code', c.code, 'finding', c.finding,
 				'evidence', c.evidence, 'remedy', c.remedy)) FROM hugeinfo_checks AS c),
 			'status', (SELECT to_json(s) FROM hugeinfo_status AS s))};
 	my $text = $asked->can('value') ? $asked->value($sql) : $asked->safe_psql('postgres', $sql);
 	my $answer = JSON::PP->new->allow_bignum->decode($text);
 	my $checks = $answer->{checks};
 	my @names = map { $_->{name} } @$checks;
-	is_deeply(\@names, \@NAMES, "$name: every check has its row") or die "no use in going on\n";
+	is_deeply(\@names, \@NAMES, "$name: every check has its row") or die "the checks are not those that are expected\n";
 	_compare_verdict($answer->{status}, $checks, $name);
 	for my $check (@$checks)
 	{
@@ -58,6 +64,14 @@ sub checks_of
 		  if $check->{status} =~ /warning|critical/;
 	}
 	return { map { $_->{name} => $_ } @$checks };
+}
+
+# The remedy of a check. Where it refers to that of an earlier check, that one.
+sub remedy_of
+{
+	my ($checks, $check) = @_;
+	my $remedy = $checks->{$check}{remedy} // '';
+	return $remedy =~ /^# as (\w+)$/ ? $checks->{$1}{remedy} : $remedy;
 }
 
 # Status, some figures of the evidence, and patterns for the words.
@@ -86,7 +100,7 @@ sub expected_pool
 	my $required = POSIX::ceil($real->{bytes} / ($kb * 1024));
 	my $kernel = pool($kb);
 	my $numbers = pool_numbers($kernel, $own, $required);
-	$numbers->{recommended_nr_hugepages} += small_neighbours($kb, $node->{_pid});
+	$numbers->{recommended_nr_hugepages} += asked_by_others($kb, $node->{_pid});
 	return {
 		page_size_bytes => $kb * 1024,
 		required_pages => $required,
@@ -108,24 +122,57 @@ sub compare_restart
 	return;
 }
 
-# Does what a remedy says, in its order: SQL as a superuser, lines of the shell as root. What is
-# only good advice is passed over.
+# Runs one line of a remedy. Comments about a restart are carried out by $start, if given, in place
+# of the start; other comments are passed over.
+sub _take
+{
+	my ($node, $line, $start) = @_;
+	$start //= sub { $node->start };
+	if ($line =~ /^(?:#|--) (?:restart PostgreSQL)/) { $node->stop; $start->() }
+	elsif ($line =~ /^(?:#|--) stop PostgreSQL/) { $node->stop }
+	elsif ($line =~ /^(?:#|--) start PostgreSQL(?! with)/) { $start->() }
+	elsif ($line =~ /^(?:#|--) /) { }
+	elsif ($line =~ /^(?:ALTER SYSTEM|SELECT) /) { $node->safe_psql('postgres', $line) }
+	elsif ($line =~ /^psql /)
+	{
+		local @ENV{qw(PGHOST PGPORT)} = ($node->host, $node->port);
+		system_or_bail('sh', '-c', $line);
+	}
+	else { HugeInfo::Host::type_in($line) }
+	return;
+}
+
+# Carries out a remedy line by line, as it stands: SQL as a superuser, lines of the shell as root.
 sub follow
 {
-	my ($node, $remedy, $name) = @_;
-	for my $step (split /; /, $remedy)
+	my ($node, $remedy, $name, $start) = @_;
+	for my $line (split /\n/, $remedy)
 	{
-		# another way to the same end
-		last if $step =~ /^or /;
-		next if $step =~ /^(?:in Kubernetes|if nr_hugepages reads less) /;
-		note("$name: $step");
-		if ($step =~ /^(?:then )?restart PostgreSQL$/) { $node->restart }
-		elsif ($step eq 'stop PostgreSQL') { $node->stop }
-		elsif ($step eq 'start PostgreSQL') { $node->start }
-		elsif ($step =~ /^ALTER SYSTEM SET \w+ = \S+$/) { $node->safe_psql('postgres', $step) }
-		else { HugeInfo::Host::type_in($step) }
+		note("$name: $line");
+		_take($node, $line, $start);
 	}
 	return;
+}
+
+# Carries out the runbook as it stands. After each step, hugeinfo_status says what was expected.
+# Returns its rows.
+sub follow_runbook
+{
+	my ($node, $name, $start, $settings) = @_;
+	my $from = defined $settings ? "hugeinfo_runbook('$settings')" : 'hugeinfo_runbook';
+	my $json = $node->safe_psql('postgres', "SELECT coalesce(json_agg(r ORDER BY r.step), '[]') FROM $from AS r");
+	my @rows = @{ JSON::PP->new->decode($json) };
+	for my $row (@rows)
+	{
+		my $line = $row->{command} // "# $row->{instruction}";
+		note("$name: $line");
+		_take($node, $line, $start);
+		my $expected = $row->{expected} // next;
+		next if $expected eq 'the server is stopped';
+		my $status = status_of($node);
+		is("$status->{status}: $status->{reason}", $expected, "$name: $row->{step}: $line");
+	}
+	return @rows;
 }
 
 1;

@@ -50,7 +50,7 @@ INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
 
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group freeze thaw needs_host cannot pools_of_one_size
-  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in start_walks
+  set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in
   start_hidden);
 
 my $ROOT = __FILE__ =~ s{/lib/HugeInfo/Host\.pm$}{/..}r;
@@ -297,24 +297,6 @@ sub start_hidden
 
 # Runs a line of a remedy as root. The changes are undone at the end.
 sub type_in { my ($line) = @_; return _host('type', $line) }
-
-# Starts model fuzzing as root in the directory "walks" of this test. It writes to the FIFO "tap" in
-# that directory. See crates/walks.
-sub start_walks
-{
-	my (@words) = @_;
-	for my $kb (HugeInfo::Kernel::page_sizes_kb())
-	{
-		_host('remember', _pool($kb) . "/nr_$_") for qw(hugepages overcommit_hugepages);
-	}
-	_remember_commit_limit();
-	# Create parents first.
-	my @groups = map { [ make_group($_) ] } qw(walks walks/inner walks/inner/leaf walks/side);
-	my $version = $groups[0][0];
-	my $pid = _host('start', "$dir/walks/tap", "$ROOT/target/release/walks", "version=$version",
-		'groups=' . join(':', map { $_->[1] } @groups), 'user=' . HugeInfo::User::name(), @words);
-	return "$version $pid";
-}
 
 # Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
 sub cannot

@@ -8,10 +8,11 @@ use warnings;
 no warnings 'portable';
 
 use Exporter 'import';
+use IPC::Run ();
 use POSIX ();
 
 our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment
-  small_neighbours);
+  asked_by_others next_setting);
 
 sub _lines
 {
@@ -84,23 +85,40 @@ sub pool_numbers
 	};
 }
 
-# Pages that the servers on small pages, but for this one, would take of the default pool.
-sub small_neighbours
+# Pages of the default pool that other servers on small pages ask for at their next start. $own: the
+# postmaster of the server that is looked at. Servers that this user cannot read do not count.
+sub asked_by_others
 {
 	my ($kb, $own) = @_;
 	return 0 if $kb != default_page_kb();
 	my $pages = 0;
 	for my $pid (map { m{(\d+)$} } glob '/proc/[0-9]*')
 	{
-		# a postmaster: a postgres that is no child of one; one that may not be seen is none
+		# A postmaster is a postgres whose parent is not one.
 		my $segment = eval {
 			my ($comm, $parent) = "@{[ _lines(qq(/proc/$pid/stat)) ]}" =~ /^\d+ \((.*)\) \S (\d+)/ or die;
 			die if $pid == $own || $comm ne 'postgres' || "@{[ _lines(qq(/proc/$parent/comm)) ]}" eq 'postgres';
 			segment($pid);
 		} or next;
-		$pages += POSIX::ceil($segment->{bytes} / ($kb * 1024)) if $segment->{page_bytes} == base_page();
+		next if $segment->{page_bytes} != base_page();
+		next if next_setting($pid, 'huge_pages') !~ /^(?:try|on)$/ || next_setting($pid, 'shared_memory_type') ne 'mmap';
+		$pages += POSIX::ceil($segment->{bytes} / ($kb * 1024));
 	}
 	return $pages;
+}
+
+# The value of a setting at the next start of a running server: its own program reads its command
+# line and its configuration files again. Empty if that fails.
+sub next_setting
+{
+	my ($pid, $name) = @_;
+	my @command = split /\0/, join "\n", eval { _lines("/proc/$pid/cmdline") };
+	my $directory = readlink "/proc/$pid/cwd" // return '';
+	return '' unless @command;
+	my ($out, $error) = ('', '');
+	# Relative paths on the command line are relative to another directory.
+	eval { IPC::Run::run([ "/proc/$pid/exe", @command[ 1 .. $#command ], '-D', $directory, '-C', $name ], '<', \undef, '>', \$out, '2>', \$error) };
+	return $out =~ s/\n\z//r;
 }
 
 # The main segment of a server, found in maps and smaps without its name or an address: it is the

@@ -13,7 +13,7 @@ use Exporter 'import';
 use File::Basename qw(dirname);
 use PostgreSQL::Test::Utils qw(slurp_file);
 
-our @EXPORT = qw(pages differences);
+our @EXPORT = qw(pages reference_sql differences);
 
 my $ROOT = realpath(dirname(__FILE__) . '/../../..');
 
@@ -44,7 +44,8 @@ sub _blocks
 	return @blocks;
 }
 
-# A query and the output below it are one.
+# A query and the output below it are one. A block of the shell with psql and one query is a query,
+# too.
 sub _queries
 {
 	my ($text) = @_;
@@ -52,6 +53,10 @@ sub _queries
 	my $last = {};
 	for my $block (_blocks($text))
 	{
+		if ($block->{language} eq 'sh' && $block->{text} =~ /^psql -X ((?:-\w+ )*)-d postgres ((?:-\w+ )*)-c '([^']*)'\n\z/)
+		{
+			%$block = (%$block, language => 'sql', options => [ split ' ', "$1$2" ], text => "$3;\n", varies => {});
+		}
 		push @queries, $block if $block->{language} eq 'sql';
 		if ($block->{language} eq 'text')
 		{
@@ -106,6 +111,9 @@ sub _columns
 	return grep { !/\.(?:rs|sql|pl|md)$/ } @columns;
 }
 
+# Variables of the Ansible role.
+my %IS_VARIABLE = map { $_ => 1 } slurp_file("$ROOT/fleet/ansible/roles/hugeinfo/defaults/main.yml") =~ /^(hugeinfo_\w+):/mg;
+
 sub _page
 {
 	my ($file) = @_;
@@ -120,7 +128,7 @@ sub _page
 		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } _spans($text) ],
 		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
 		broken_links => [ _broken_links($file, $text) ],
-		objects => [ keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
+		objects => [ grep { !$IS_VARIABLE{$_} } keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
 		columns => [ _columns($text) ],
 		sections => [ $text =~ /^## (\S+)$/mg ] };
 }
@@ -128,6 +136,10 @@ sub _page
 my @PAGES = map { _page($_) } map { s{^\Q$ROOT\E/}{}r } glob("$ROOT/*.md $ROOT/docs/*.md $ROOT/bench/*.md");
 
 sub pages { return @PAGES }
+
+my $REFERENCE_SQL = slurp_file("$ROOT/docs/reference.sql");
+
+sub reference_sql { return $REFERENCE_SQL }
 
 # psql's output as columns and rows, aligned or expanded. A row of "…" says that there are more.
 sub _table
@@ -144,7 +156,8 @@ sub _table
 			if (/^-\[ RECORD/) { push @{ $table{rows} }, []; next }
 			my ($name, $value) = /^(\S*)\s*\|\s?(.*?)\s*$/ or die "not of psql: $_\n";
 			my $row = $table{rows}[-1];
-			# a long value goes on in the next line
+			# psql ends a line of a longer value with a plus sign
+			$value =~ s/\s*\+$//;
 			if ($name eq '') { $row->[-1] .= " $value"; next }
 			push @$row, $value;
 			push @{ $table{columns} }, $name if @{ $table{rows} } == 1;
@@ -156,7 +169,14 @@ sub _table
 		my $split = sub { return map { s/^\s+|\s+$//gr } split /\|/, $_[0], @_ > 1 ? $_[1] : -1 };
 		$table{columns} = [ $split->(shift @lines) ];
 		shift @lines;
-		$table{rows} = [ map { [ $split->($_, scalar @{ $table{columns} }) ] } @lines ];
+		my $goes_on;
+		for (@lines)
+		{
+			my @cells = $split->($_, scalar @{ $table{columns} });
+			if ($goes_on) { $table{rows}[-1][$_] .= " $cells[$_]" for grep { length($cells[$_] // '') } 0 .. $#cells }
+			else { push @{ $table{rows} }, [@cells] }
+			$goes_on = grep { s/\s*\+$// } @{ $table{rows}[-1] };
+		}
 	}
 	else
 	{

@@ -113,14 +113,14 @@ sub observe
 {
 	my ($node) = @_;
 	# The recommendation includes other servers on small pages, which start and stop at any time.
-	my $others = sub { return default_page_kb() ? small_neighbours(default_page_kb(), $node->{_pid}) : 0 };
+	my $others = sub { return default_page_kb() ? asked_by_others(default_page_kb(), $node->{_pid}) : 0 };
 	return until_true(sub {
 		my ($before, $others_before) = (pools(), $others->());
 		my $status = status_of($node);
 		my %pools = map { $_->{page_size_bytes} / 1024 => $_ } _rows($node, 'hugeinfo_pools');
 		my ($after, $others_after) = (pools(), $others->());
 		return text_of([ $before, $others_before ]) eq text_of([ $after, $others_after ])
-		  && { status => $status, pools => \%pools, kernel => $after, small_neighbours => $others_after };
+		  && { status => $status, pools => \%pools, kernel => $after, asked_by_others => $others_after };
 	}) || die "the pools of this host never stopped changing\n";
 }
 
@@ -183,7 +183,7 @@ sub compare_pools
 		  ? required_pages($node, $kb)
 		  : POSIX::ceil($real->{bytes} / ($kb * 1024));
 		my $numbers = pool_numbers($kernel, $own, $required);
-		$numbers->{recommended_nr_hugepages} += $seen->{small_neighbours} if $kb == default_page_kb();
+		$numbers->{recommended_nr_hugepages} += $seen->{asked_by_others} if $kb == default_page_kb();
 		my %expected = (
 			(map { ("${_}_pages" => $kernel->{$_}) } qw(total free reserved surplus overcommit)),
 			%$numbers,

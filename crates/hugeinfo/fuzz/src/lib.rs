@@ -12,7 +12,8 @@ use std::{
 use hugeinfo::{
     escape,
     linux::{
-        boot, buddyinfo,
+        boot::{Kernel, NextBoot},
+        buddyinfo,
         cgroup::{self, Limit, Version, membership, mount, parse_limit},
         hugepages, list, meminfo, mounts,
         numa::{node, nodes},
@@ -24,7 +25,10 @@ use hugeinfo::{
         },
         sysctl, transparent_hugepage, vmstat,
     },
-    server::{dynamic_shared_memory, instances, mapping_kind::Landmarks, postmaster_pid},
+    server::{
+        dynamic_shared_memory, instances, mapping_kind::Landmarks, postmaster_arguments,
+        postmaster_pid, wish,
+    },
 };
 
 /// Takes any bytes, and panics where a parser is wrong.
@@ -50,6 +54,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("numa_maps", numa_maps),
     ("oom_score", oom_score),
     ("passwd", passwd),
+    ("postgresql_conf", postgresql_conf),
     ("postmaster_pid", postmaster_pid),
     ("pressure", pressure),
     ("smaps", smaps),
@@ -65,7 +70,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 
 /// `/proc/buddyinfo`.
 pub fn buddyinfo(bytes: &[u8]) {
-    let free = buddyinfo::parse(bytes).unwrap_or_default();
+    let free = buddyinfo::parse(bytes);
     for page_bytes in [0, 4096, 2 << 20, 1 << 30, u64::MAX] {
         let _ = free.huge_pages(Some(1), page_bytes, 4096);
     }
@@ -79,7 +84,7 @@ pub fn cgroup(bytes: &[u8]) {
 
 /// `hugetlb.2MB.max` and the like.
 pub fn cgroup_limit(bytes: &[u8]) {
-    let _ = cgroup::parse_counter(bytes, "max");
+    let _ = cgroup::parse_keyed(bytes, "max");
     for page_bytes in [64 << 10, 2 << 20, 1 << 30, u64::MAX] {
         if let Some(Limit::Bytes(limit)) = parse_limit(bytes, page_bytes) {
             assert!(limit <= i64::MAX.unsigned_abs());
@@ -95,18 +100,23 @@ pub fn children(bytes: &[u8]) {
 /// `/proc/PID/cmdline`.
 pub fn cmdline(bytes: &[u8]) {
     assert!(bytes.starts_with(parse_command_line(bytes)));
-    let directory = instances::directory_argument(bytes);
+    let directory = postmaster_arguments::directory_argument(bytes);
     assert!(directory.is_none_or(|path| path.starts_with(b"/")));
-    let candidate = |pid, parent| instances::Candidate {
-        pid,
-        parent,
-        name: b"postgres".to_vec(),
-        command_line: bytes.to_vec(),
-        directory: None,
-    };
-    // One that looks like its parent is never a server.
-    let postmasters = instances::postmasters(&[candidate(1, 0), candidate(2, 1)]);
-    assert!(postmasters.is_ok_and(|pids| !pids.contains(&2)));
+    let _ = postmaster_arguments::looks_like_server(bytes);
+    for (name, _) in postmaster_arguments::settings(bytes) {
+        assert!(!name.contains(&b'-') && !name.contains(&b'='));
+    }
+    let _ = wish::of_command_line(bytes);
+}
+
+/// `postgresql.conf` and `postmaster.opts`.
+pub fn postgresql_conf(bytes: &[u8]) {
+    for line in bytes.split(|&b| b == b'\n') {
+        let _ = wish::parse_line(line);
+    }
+    if let Ok(command_line) = wish::parse_options(bytes) {
+        assert!(command_line.ends_with(b"\0"));
+    }
 }
 
 /// PostgreSQL's list of its segments of dynamic shared memory.
@@ -117,7 +127,7 @@ pub fn dynamic_shared_memory(bytes: &[u8]) {
 
 /// A directory and a file of `/sys/kernel/mm/hugepages`.
 pub fn hugepages(bytes: &[u8]) {
-    let _ = hugepages::parse_counter(bytes);
+    let _ = hugepages::parse_demote_size(bytes);
     if let Some(page_bytes) = str::from_utf8(bytes).ok().and_then(hugepages::parse_name) {
         let directory = hugepages::directory(page_bytes);
         let name = directory.rsplit('/').next().unwrap_or_default();
@@ -127,10 +137,7 @@ pub fn hugepages(bytes: &[u8]) {
 
 /// `/proc/cmdline`.
 pub fn kernel_command_line(bytes: &[u8]) {
-    for version in [(5, 10), (6, 1), (6, 15)] {
-        let kernel = boot_kernel(version);
-        let _ = boot::parse_command_line(bytes, "/proc/cmdline", &kernel);
-    }
+    boot(bytes, &[]);
 }
 
 /// `/proc/PID/limits`.
@@ -170,12 +177,12 @@ pub fn meminfo(bytes: &[u8]) {
     if let Ok(meminfo) = meminfo::parse(bytes) {
         assert_ne!(meminfo.default_huge_page_bytes, Some(0));
     }
-    if let Ok(lines) = meminfo::parse_lines(bytes) {
-        for line in &lines {
-            assert!(line.huge_pages <= line.bytes);
-        }
-        let _ = meminfo::Usage::of(&lines);
+    let lines = meminfo::parse_lines(bytes);
+    for line in &lines {
+        assert!(line.huge_pages <= line.bytes);
+        assert!(line.bytes.is_none_or(|bytes| i64::try_from(bytes).is_ok()));
     }
+    let _ = meminfo::Usage::of(&lines);
 }
 
 /// `/proc/self/mountinfo`.
@@ -231,9 +238,7 @@ pub fn postmaster_pid(bytes: &[u8]) {
 
 /// `/proc/pressure/memory` and `memory.pressure`.
 pub fn pressure(bytes: &[u8]) {
-    let Ok(pressure) = pressure::parse(bytes) else {
-        return;
-    };
+    let pressure = pressure::parse(bytes);
     for stalls in [pressure.some, pressure.full].into_iter().flatten() {
         for percent in [stalls.avg10, stalls.avg60, stalls.avg300] {
             assert!(percent.is_finite() && percent >= 0.0);
@@ -249,7 +254,7 @@ pub fn smaps(bytes: &[u8]) {
     let Ok(entries) = entries else {
         return;
     };
-    assert_eq!(checks, entries.len());
+    assert!(checks >= entries.len());
     let landmarks = Landmarks {
         main: Some(SEGMENT),
         shim: entries.last().map(|entry| entry.mapping.extent),
@@ -259,7 +264,7 @@ pub fn smaps(bytes: &[u8]) {
     for entry in &entries {
         look_at(&entry.mapping);
         let _ = landmarks.kind(entry).as_str();
-        total += entry.figures;
+        total = total + entry.figures;
     }
     let _ = total.uss();
 }
@@ -278,6 +283,7 @@ pub fn status(bytes: &[u8]) {
     let _ = status::parse_memory(bytes);
     let _ = status::parse_identity(bytes);
     let _ = status::parse_allowed_nodes(bytes);
+    let _ = status::parse_capabilities(bytes);
 }
 
 /// A file of `/proc/sys/vm`.
@@ -296,10 +302,8 @@ pub fn transparent_hugepage(bytes: &[u8]) {
 
 /// `/proc/vmstat`.
 pub fn vmstat(bytes: &[u8]) {
-    if let Ok(vmstat) = vmstat::parse(bytes) {
-        for (name, _) in vmstat.counters() {
-            assert!(vmstat.get(name).is_some());
-        }
+    for (_, value) in vmstat::parse(bytes).counters() {
+        assert!(value.is_none_or(|value| i64::try_from(value).is_ok()));
     }
 }
 
@@ -355,7 +359,7 @@ pub fn written(mapping: &Mapping) -> Vec<u8> {
 
 /// A file of `/etc/sysctl.d`.
 pub fn sysctl_conf(bytes: &[u8]) {
-    let _ = boot::combine_sysctl(&boot_files(bytes));
+    boot(b"", &[("/etc/sysctl.d/a.conf", bytes)]);
 }
 
 /// `/proc/sysvipc/shm`.
@@ -365,28 +369,25 @@ pub fn sysvipc(bytes: &[u8]) {
 
 /// A file of `/etc/tmpfiles.d`.
 pub fn tmpfiles(bytes: &[u8]) {
-    let _ = boot::combine_tmpfiles(&boot_files(bytes), &boot_kernel((6, 1)));
+    boot(b"", &[("/etc/tmpfiles.d/a.conf", bytes)]);
 }
 
-fn boot_kernel(version: (u64, u64)) -> boot::Kernel {
-    boot::Kernel {
-        version,
-        sizes: Some(vec![2 << 20, 1 << 30]),
-        hpage_bytes: 2 << 20,
-        nodes: Some(vec![0, 1]),
-        most_sizes: 2,
-        has_cma: true,
-    }
-}
-
-fn boot_files(bytes: &[u8]) -> boot::DropIns {
-    let file = |name: &str| boot::DropIn {
-        path: format!("/etc/x.d/{name}.conf"),
-        local: None,
-        content: boot::Content::Text(bytes.to_vec()),
+/// The next boot with these texts.
+fn boot(command_line: &[u8], files: &[(&str, &[u8])]) {
+    const DEFAULT: u64 = 2 << 20;
+    let line = String::from_utf8_lossy(command_line);
+    let texts: Vec<_> = files
+        .iter()
+        .map(|(path, bytes)| (*path, String::from_utf8_lossy(bytes)))
+        .collect();
+    let texts: Vec<_> = texts.iter().map(|(path, text)| (*path, &**text)).collect();
+    let kernel = Kernel {
+        sizes: Some(vec![DEFAULT, 1 << 30]),
+        default_bytes: Some(DEFAULT),
     };
-    boot::DropIns {
-        files: vec![file("a"), file("b")],
-        ..boot::DropIns::default()
+    let next = NextBoot::parse(&line, &texts, true, kernel);
+    for size in [DEFAULT, 1 << 30] {
+        let _ = next.pages(size, DEFAULT);
+        let _ = next.set_pages(size, DEFAULT, 7);
     }
 }

@@ -1,19 +1,20 @@
-//! A diagnosis, and what it is made of.
+//! A check, its finding and its remedy.
 
 use serde_json::{Map, Value};
 
+use super::decision::Decision;
 use crate::{
     linux::error::Absent,
     model::{machine::Machine, step::Step},
-    server::surroundings::Surroundings,
+    server::environment::Environment,
 };
 
 /// How bad a finding is, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Looked at and found well.
+    /// Healthy.
     Ok,
-    /// A source that is needed to tell is missing or denied.
+    /// A source that is needed to judge is missing or denied.
     Unknown,
     /// Works, but not as it should.
     Warning,
@@ -22,7 +23,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// As it is shown in SQL.
+    /// As shown in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -41,38 +42,50 @@ impl Status {
             Self::Critical => 3,
         }
     }
+
+    /// Whether somebody has to do something.
+    pub fn needs_attention(self) -> bool {
+        self >= Self::Warning
+    }
 }
 
-/// What a check says where it could look.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How bad it is.
     pub status: Status,
-    /// What was found.
+    /// A stable reason for programs, such as `fell_back`.
+    pub code: &'static str,
+    /// The finding for people: one statement, one number, one cause.
     pub text: String,
-    /// The figures that it rests on.
+    /// The figures that it rests on, named like SQL columns.
     pub evidence: Value,
 }
 
 impl Finding {
-    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
+    pub(crate) fn new(status: Status, code: &'static str, text: impl Into<String>) -> Self {
         Self {
             status,
+            code,
             text: text.into(),
             evidence: Value::Object(Map::new()),
         }
     }
 
-    pub(crate) fn ok(text: impl Into<String>) -> Self {
-        Self::new(Status::Ok, text)
+    pub(crate) fn ok(code: &'static str, text: impl Into<String>) -> Self {
+        Self::new(Status::Ok, code, text)
     }
 
-    pub(crate) fn warning(text: impl Into<String>) -> Self {
-        Self::new(Status::Warning, text)
+    pub(crate) fn warning(code: &'static str, text: impl Into<String>) -> Self {
+        Self::new(Status::Warning, code, text)
     }
 
-    pub(crate) fn critical(text: impl Into<String>) -> Self {
-        Self::new(Status::Critical, text)
+    pub(crate) fn critical(code: &'static str, text: impl Into<String>) -> Self {
+        Self::new(Status::Critical, code, text)
+    }
+
+    pub(crate) fn unknown(text: impl Into<String>) -> Self {
+        Self::new(Status::Unknown, "unknown", text)
     }
 
     pub(crate) fn with(self, evidence: Value) -> Self {
@@ -80,56 +93,61 @@ impl Finding {
     }
 }
 
-/// Why a check could not look.
+/// Why a check could not judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untold(pub String);
+pub struct Unknown(pub String);
 
-impl From<&Absent> for Untold {
+impl From<&Absent> for Unknown {
     fn from(absent: &Absent) -> Self {
         Self(absent.to_string())
     }
 }
 
-impl From<&str> for Untold {
+impl From<&str> for Unknown {
     fn from(why: &str) -> Self {
         Self(why.to_owned())
     }
 }
 
-/// A finding, or what is untold.
-pub type Answer = Result<Finding, Untold>;
+/// A finding, or why there is none.
+pub(crate) type Judgment = Result<Finding, Unknown>;
 
-/// One diagnosis.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    /// Stable name.
-    pub name: &'static str,
-    /// How bad it is.
-    pub status: Status,
-    /// Whether it is muted.
-    pub is_muted: bool,
-    /// What was found.
-    pub finding: String,
-    /// The figures that it rests on: an object, empty where a source is missing.
-    pub evidence: Value,
-    /// What to type; `None`: nothing.
-    pub remedy: Option<String>,
-    /// The same as data.
+/// Steps, and what remains for a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps, in order.
     pub steps: Vec<Step>,
+    /// What the steps leave to decide.
+    pub remaining: Option<Decision>,
 }
 
-impl Machine {
-    /// What is beyond the facts of the server itself.
-    pub(crate) fn around(&self) -> Result<&Surroundings, Untold> {
-        self.around
-            .as_ref()
-            .ok_or_else(|| Untold("nobody has looked".to_owned()))
-    }
+/// How a finding is fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nothing has to be done.
+    Nothing,
+    /// These steps, in order.
+    Steps(Plan),
+    /// The steps are part of the remedy of an earlier check.
+    As(&'static str),
+    /// A person has to decide.
+    NeedsDecision(Decision),
+}
 
-    /// Whether settings wait for a restart, as far as the server itself knows.
-    pub(crate) fn may_wait(&self) -> bool {
-        self.around
-            .as_ref()
-            .is_some_and(|around| around.settings_wait_for_restart)
-    }
+/// A check of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// A stable name.
+    pub name: &'static str,
+    /// Whether it is muted.
+    pub is_muted: bool,
+    /// The result.
+    pub finding: Finding,
+    /// How it is fixed.
+    pub remedy: Remedy,
+}
+
+/// The environment of a machine. Errors: it was not read.
+pub(crate) fn env(machine: &Machine) -> Result<&Environment, Unknown> {
+    machine.env.as_ref().ok_or("it was not read".into())
 }

@@ -1,156 +1,462 @@
-//! All checks of a machine, and the answer for the whole server.
+//! All checks of a machine with their remedies, and the answer for the whole server.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
+use super::{
+    check::{Check, Finding, Plan, Remedy, Status},
+    checks::{ALL, CheckId, Cure},
+    decision::{self, Decision},
+    desired::{self, Desired},
+    diff,
+};
 use crate::{
-    advice::{
-        check::{Check, Finding, Status},
-        checks::{ALL, CHEAP},
-        remedy::{self, Search},
-        words,
-    },
     model::{
-        landing::{self, Landing},
-        machine::Machine,
+        demand::PoolTarget,
+        machine::{Backing, Machine},
+        start::{self, Fit, StartOutcome},
         step::Step,
     },
-    server::surroundings::Files,
+    server::{environment::Files, facts::Server},
 };
 
 /// The answer for the whole server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// That of the worst check that is not muted.
+    /// The status of the worst check that counts.
     pub status: Status,
-    /// The finding of that check; if all is well, all findings, and what muted checks would say.
+    /// Its code.
+    pub code: &'static str,
+    /// Its finding. If all is healthy: where the segment is, and what a restart would get.
     pub reason: String,
 }
 
-/// How every check stands, by its name.
-pub fn statuses(machine: &Machine) -> Vec<(&'static str, Status)> {
-    ALL.iter()
-        .map(|entry| (entry.name, entry.judge(machine).status))
-        .collect()
+/// The findings of all checks, with their names, the most important first.
+pub fn findings(machine: &Machine) -> Vec<(&'static str, Finding)> {
+    let all = ALL.iter().map(|id| (id.name(), id.judge(machine)));
+    all.collect()
 }
 
-/// All checks: the cheap ones first, then by weight.
-pub fn checks(machine: &Machine) -> Vec<Check> {
-    let findings = remedy::findings(machine);
-    let summed_up = machine.summed_up();
-    let mut before = Vec::with_capacity(findings.len());
-    before.extend(findings.iter().map(|finding| finding.status));
-    let search = Search::new(&summed_up, before);
+/// All checks, the most important first. Muted checks keep their findings and remedies.
+pub fn checks(muted: &Machine) -> Vec<Check> {
+    let machine = &Machine {
+        muted: BTreeSet::new(),
+        ..muted.clone()
+    };
+    let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
+    let remedies = Remedies::of(machine, &findings);
+    let mut listed = Vec::new();
     ALL.iter()
         .zip(findings)
-        .enumerate()
-        .map(|(index, (entry, finding))| {
-            let Finding {
-                status,
-                text,
-                evidence,
-            } = finding;
-            let steps = if status >= Status::Warning {
-                search.remedy(index)
+        .map(|(id, finding)| {
+            let remedy = if finding.status.needs_attention() {
+                remedies.of_check(machine, *id)
             } else {
-                Vec::new()
+                Remedy::Nothing
             };
             Check {
-                name: entry.name,
-                status,
-                is_muted: machine.muted.contains(entry.name),
-                finding: text,
-                evidence,
-                remedy: words::remedy(machine, &steps),
-                steps,
+                name: id.name(),
+                is_muted: muted.is_muted(id.name()),
+                finding,
+                remedy: unless_listed(&mut listed, id.name(), remedy),
             }
         })
         .collect()
 }
 
-/// What the cheap checks say: enough to know whether anything is wrong.
-pub fn verdict(machine: &Machine) -> Verdict {
-    let mut findings = cheap(machine);
-    let (status, mut texts) = match worst(machine, &findings) {
-        Some(worst) if findings[worst].status > Status::Ok => {
-            let worst = findings.swap_remove(worst);
-            (worst.status, vec![worst.text])
+/// Replaces a remedy that an earlier check has by its name, so that typing all rows from top to
+/// bottom does nothing twice.
+fn unless_listed(
+    listed: &mut Vec<(&'static str, Remedy)>,
+    name: &'static str,
+    mut remedy: Remedy,
+) -> Remedy {
+    if let Remedy::Steps(plan) = &mut remedy {
+        // A line that is added twice can have another effect.
+        let is_listed = |step: &Step| {
+            let of_boot = matches!(step, Step::SetPoolAtBoot { .. });
+            of_boot
+                && listed.iter().any(|(_, earlier)| match earlier {
+                    Remedy::Steps(earlier) => earlier.steps.contains(step),
+                    _ => false,
+                })
+        };
+        if !plan.steps.iter().all(is_listed) {
+            plan.steps.retain(|step| !is_listed(step));
         }
-        _ => (Status::Ok, all_well(findings)),
+    }
+    let contains = |earlier: &Remedy| match (earlier, &remedy) {
+        (Remedy::Steps(earlier), Remedy::Steps(plan)) => {
+            plan.steps.iter().all(|step| earlier.steps.contains(step))
+        }
+        (Remedy::NeedsDecision(earlier), Remedy::NeedsDecision(decision)) => earlier == decision,
+        _ => false,
     };
-    texts.extend(waiting(machine).map(str::to_owned));
-    Verdict {
-        status,
-        reason: texts.join("; "),
+    if let Some((earlier, _)) = listed.iter().find(|(_, earlier)| contains(earlier)) {
+        return Remedy::As(earlier);
+    }
+    listed.push((name, remedy.clone()));
+    remedy
+}
+
+/// The parts of the difference between the machine and its desired state.
+pub(crate) struct Remedies {
+    /// Pools, limits, settings and a restart, with the boot configuration.
+    core: Result<Vec<Step>, Decision>,
+    /// Which of the checks the core fixes, in the order of [`ALL`].
+    fixed: Vec<bool>,
+    /// The boot configuration alone.
+    boot: Result<Option<Step>, Decision>,
+    /// `huge_pages = try` for a server that would not start.
+    fall_back: Option<Step>,
+}
+
+impl Remedies {
+    fn of(machine: &Machine, findings: &[Finding]) -> Self {
+        let next = desired::wanted_settings(machine);
+        Self::with(machine, findings, next.as_ref(), Desired::of(machine), &[])
+    }
+
+    fn with(
+        machine: &Machine,
+        findings: &[Finding],
+        next: Result<&Server, &Decision>,
+        desired: Result<Desired, Decision>,
+        extra: &[Step],
+    ) -> Self {
+        let boot = next.map_or(Ok(None), |next| desired::at_boot(machine, next));
+        let line = boot.as_ref().ok().and_then(Option::as_ref);
+        let core = desired.and_then(|desired| diff::plan(machine, &desired, line, extra));
+        let after = match &core {
+            Ok(steps) => machine.apply_all(steps).ok(),
+            Err(_) => None,
+        };
+        let is_fixed = |id: &CheckId| match &after {
+            Some(after) => desired::is_fixed(id.judge(after).status),
+            None => false,
+        };
+        let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
+        // Without a core, or with one that has nothing to do.
+        let would_not_start = fails(after.as_ref().unwrap_or(machine));
+        Self {
+            fixed: ALL
+                .iter()
+                .zip(findings)
+                .map(|(id, finding)| finding.status.needs_attention() && is_fixed(id))
+                .collect(),
+            fall_back: would_not_start
+                .then(|| desired::fall_back_to_try(machine))
+                .flatten()
+                .filter(|step| machine.apply(step).is_ok()),
+            core,
+            boot,
+        }
+    }
+
+    fn of_check(&self, machine: &Machine, id: CheckId) -> Remedy {
+        match id.cure() {
+            Cure::None => Remedy::Nothing,
+            Cure::Decision(decide) => Remedy::NeedsDecision(decide(machine)),
+            Cure::Steps(steps) => match steps(machine) {
+                Ok(steps) => Remedy::Steps(Plan {
+                    steps,
+                    remaining: None,
+                }),
+                Err(decision) => Remedy::NeedsDecision(decision),
+            },
+            Cure::Boot => self.of_boot(machine, id),
+            Cure::Core(decide) => {
+                let index = ALL.iter().position(|other| *other == id).unwrap_or(0);
+                if let (CheckId::PoolSize, Err(_)) = (id, &self.core)
+                    && let Some(remedy) = Self::of_idle_pages(machine)
+                {
+                    return remedy;
+                }
+                // Other checks are not about the next boot.
+                let with_boot =
+                    matches!(id, CheckId::HugePages | CheckId::PageTables) || id.is_about_start();
+                match &self.core {
+                    Ok(steps) if self.fixed[index] => Remedy::Steps(Plan {
+                        steps: steps.clone(),
+                        remaining: self.boot.as_ref().err().filter(|_| with_boot).cloned(),
+                    }),
+                    core => {
+                        let decision = decide(machine).or_else(|| match core {
+                            // What small pages lack is a figure.
+                            Err(Decision::WouldNotStart(_))
+                                if !decision::next_start_fits(machine) =>
+                            {
+                                Some(decision::of_next_start(machine))
+                            }
+                            core => core.as_ref().err().cloned(),
+                        });
+                        match &self.fall_back {
+                            Some(step) if id.is_about_start() => Remedy::Steps(Plan {
+                                steps: vec![step.clone()],
+                                remaining: decision,
+                            }),
+                            _ => Remedy::NeedsDecision(
+                                decision.unwrap_or_else(|| decision::of_next_start(machine)),
+                            ),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Releases idle pages, even if nothing else can be done.
+    fn of_idle_pages(machine: &Machine) -> Option<Remedy> {
+        let size = super::checks::largest_idle_size(machine)?;
+        let target = PoolTarget::of(machine, size, &machine.next_start())?;
+        let step = Step::SetPool {
+            size,
+            pages: target.recommended(),
+            by_node: Vec::new(),
+        };
+        let after = machine.apply(&step).ok()?;
+        let plan = Plan {
+            steps: vec![step],
+            remaining: None,
+        };
+        desired::is_fixed(CheckId::PoolSize.judge(&after).status).then_some(Remedy::Steps(plan))
+    }
+
+    fn of_boot(&self, machine: &Machine, id: CheckId) -> Remedy {
+        let index = ALL.iter().position(|other| *other == id).unwrap_or(0);
+        match (&self.boot, &self.core) {
+            (Err(decision), _) => Remedy::NeedsDecision(decision.clone()),
+            // The line alone does not disturb the running server.
+            (Ok(Some(line)), _) => Remedy::Steps(Plan {
+                steps: vec![line.clone()],
+                remaining: None,
+            }),
+            (Ok(None), Ok(steps)) if self.fixed[index] => Remedy::Steps(Plan {
+                steps: steps.clone(),
+                remaining: None,
+            }),
+            (Ok(None), Err(decision)) => Remedy::NeedsDecision(decision.clone()),
+            (Ok(None), Ok(_)) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
+        }
     }
 }
 
-/// What waits in the configuration files for the next start, where that is known.
-fn waiting(machine: &Machine) -> Option<&'static str> {
-    if machine.muted.contains("restart_with_files") {
+/// All steps to a healthy machine, or to a planned configuration, and the decisions that remain.
+pub(crate) fn everything(
+    machine: &Machine,
+    next: Result<&Server, &Decision>,
+    desired: Result<Desired, Decision>,
+    is_planned: bool,
+) -> (Vec<Step>, Vec<Decision>) {
+    let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
+    let needs_attention = |id: &CheckId, finding: &Finding| {
+        finding.status.needs_attention() && !machine.is_muted(id.name())
+    };
+    let mut own = Vec::new();
+    let mut decisions = Vec::new();
+    let mut wants_core = is_planned;
+    for (id, finding) in ALL.iter().zip(&findings) {
+        if !needs_attention(id, finding) {
+            continue;
+        }
+        match id.cure() {
+            Cure::Core(_) | Cure::Boot => wants_core = true,
+            Cure::Steps(steps) => match steps(machine) {
+                Ok(steps) => own.extend(steps),
+                Err(decision) => decisions.push(decision),
+            },
+            Cure::Decision(decide) => decisions.push(decide(machine)),
+            Cure::None => {}
+        }
+    }
+    if !wants_core {
+        return (own, decisions);
+    }
+    // Changes of the service take effect at the restart, if there is one.
+    let remedies = Remedies::with(machine, &findings, next, desired, &own);
+    let mut all = Vec::new();
+    if is_planned {
+        match &remedies.core {
+            Ok(steps) => all.extend(steps.iter().cloned()),
+            Err(decision) => decisions.insert(0, decision.clone()),
+        }
+    }
+    for (id, finding) in ALL.iter().zip(&findings) {
+        if !needs_attention(id, finding) || !matches!(id.cure(), Cure::Core(_) | Cure::Boot) {
+            continue;
+        }
+        match remedies.of_check(machine, *id) {
+            Remedy::Steps(plan) => {
+                decisions.extend(plan.remaining);
+                let is_new = |step: &Step| !all.contains(step);
+                let new: Vec<_> = plan.steps.into_iter().filter(|step| is_new(step)).collect();
+                all.extend(new);
+            }
+            Remedy::NeedsDecision(decision) => decisions.push(decision),
+            Remedy::As(_) | Remedy::Nothing => {}
+        }
+    }
+    let missing: Vec<_> = own.into_iter().filter(|step| !all.contains(step)).collect();
+    all.extend(missing);
+    let mut seen: Vec<Decision> = Vec::new();
+    decisions.retain(|decision| {
+        let is_new = !seen.contains(decision);
+        if is_new {
+            seen.push(decision.clone());
+        }
+        is_new
+    });
+    (all, decisions)
+}
+
+/// The answer for the server: the first of the checks about its start and its pages that is worst,
+/// and any critical finding.
+pub fn verdict(machine: &Machine) -> Verdict {
+    let findings = counted(machine);
+    let worst = findings
+        .iter()
+        .filter(|(id, _)| !machine.is_muted(id.name()))
+        .max_by_key(|(id, finding)| (finding.status, Reverse(*id)));
+    let (status, code, mut reason) = match worst {
+        Some((_, finding)) if finding.status > Status::Ok => {
+            (finding.status, finding.code, finding.text.clone())
+        }
+        _ => healthy(machine, &findings),
+    };
+    if let Some(pending) = pending(machine) {
+        reason = format!("{reason} {pending}");
+    }
+    Verdict {
+        status,
+        code,
+        reason,
+    }
+}
+
+/// The findings that count for the whole server.
+fn counted(machine: &Machine) -> Vec<(CheckId, Finding)> {
+    let all = ALL.iter().map(|id| (*id, id.judge(machine)));
+    all.filter(|(id, finding)| id.is_about_server(machine) || finding.status == Status::Critical)
+        .collect()
+}
+
+fn healthy(machine: &Machine, findings: &[(CheckId, Finding)]) -> (Status, &'static str, String) {
+    let of = |id: CheckId| {
+        let found = findings.iter().find(|(other, _)| *other == id);
+        found.map(|(_, finding)| finding)
+    };
+    let huge_pages = of(CheckId::HugePages);
+    // A server that does not ask for huge pages, or has none, says so once.
+    let code = huge_pages.map(|finding| finding.code);
+    let is_new = |finding: &&Finding| finding.code != "does_not_ask" && Some(finding.code) != code;
+    let restart = of(CheckId::Restart).filter(is_new);
+    let shown = [huge_pages, restart].into_iter().flatten();
+    let texts: Vec<_> = shown
+        .filter(|finding| finding.status == Status::Ok)
+        .map(|finding| finding.text.clone())
+        .collect();
+    let muted = findings
+        .iter()
+        .filter(|(id, finding)| machine.is_muted(id.name()) && finding.status > Status::Ok);
+    let muted = muted.map(|(id, finding)| {
+        format!(
+            "Muted: {} ({}): {}",
+            id.name(),
+            finding.status.as_str(),
+            finding.text
+        )
+    });
+    let texts: Vec<_> = texts.into_iter().chain(muted).collect();
+    (
+        Status::Ok,
+        huge_pages.map_or("unknown", |finding| finding.code),
+        texts.join(" "),
+    )
+}
+
+fn pending(machine: &Machine) -> Option<&'static str> {
+    if machine.is_muted(CheckId::PendingSettings.name()) {
         return None;
     }
-    match machine.around.as_ref()?.files {
-        Files::Planned(_) => Some("settings wait for a restart"),
-        Files::Unseen(_) if machine.may_wait() => {
-            Some("settings wait for a restart; what they need cannot be determined")
+    match machine.env.as_ref()?.files {
+        Files::Planned(_) => Some("Settings are pending a restart."),
+        Files::Unseen(_) if machine.env.as_ref()?.settings_wait_for_restart => {
+            Some("Settings are pending a restart, and the pages that they need are unknown.")
         }
-        // Those that stop a start are a finding.
         Files::NothingWaits | Files::Refused(_) | Files::TooLow(_) | Files::Unseen(_) => None,
     }
 }
 
-/// What is not well here is muted.
-fn all_well(findings: Vec<Finding>) -> Vec<String> {
-    let (well, muted): (Vec<_>, Vec<_>) = ALL
-        .iter()
-        .zip(findings)
-        // Of a limit that limits nothing there is nothing to say.
-        .filter(|(entry, finding)| finding.status > Status::Ok || entry.name != ALL[0].name)
-        .partition(|(_, finding)| finding.status == Status::Ok);
-    let well = well.into_iter().map(|(_, finding)| finding.text);
-    let muted = muted.into_iter().map(|(entry, finding)| {
-        let status = finding.status.as_str();
-        format!("muted: {} ({status}: {})", entry.name, finding.text)
-    });
-    well.chain(muted).collect()
-}
-
-/// Whether all is well as far as the facts go, and no surroundings can change that, but for
-/// settings that wait and other servers. Whether small pages can hold the segment of the next start
-/// depends on them.
-pub fn is_well_by_facts(machine: &Machine) -> bool {
-    let is_on_small_pages = || matches!(landing::of_next_start(machine), Landing::SmallPages(..));
-    verdict(machine).status < Status::Warning
-        && (machine.muted.contains("restart") || !is_on_small_pages())
-}
-
-/// What cures that: nothing where nothing is wrong. The whole machine has to be looked at for it.
-pub fn remedy(machine: &Machine) -> Vec<Step> {
-    let findings = cheap(machine);
-    let ill = worst(machine, &findings).filter(|&worst| findings[worst].status >= Status::Warning);
-    let Some(worst) = ill.filter(|_| machine.around.is_some()) else {
-        return Vec::new();
+/// Whether the server is healthy by its own facts, and nothing beyond them could change that except
+/// pending settings and other servers. A segment on small pages depends on memory, too.
+pub fn is_healthy_by_facts(machine: &Machine) -> bool {
+    let is_on_small_pages = || {
+        matches!(
+            start::outcome(machine),
+            StartOutcome::SmallPages(_, Fit::Fits)
+        )
     };
-    let machine = &machine.summed_up();
-    let before: Vec<_> = remedy::findings(machine)
+    verdict(machine).status == Status::Ok
+        && (machine.is_muted(CheckId::Restart.name()) || !is_on_small_pages())
+}
+
+/// Whether the facts alone show idle pages that are worth releasing.
+pub fn has_unused_pages(machine: &Machine) -> bool {
+    CheckId::PoolSize.judge(machine).status.needs_attention()
+}
+
+/// The remedy for the verdict.
+pub fn remedy(machine: &Machine) -> Remedy {
+    let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
+    let worst = ALL
         .iter()
-        .map(|finding| finding.status)
-        .collect();
-    Search::new(machine, before).remedy(worst)
+        .zip(&findings)
+        .filter(|(id, finding)| {
+            !machine.is_muted(id.name())
+                && finding.status.needs_attention()
+                && (id.is_about_server(machine) || finding.status == Status::Critical)
+        })
+        .max_by_key(|(id, finding)| (finding.status, Reverse(**id)));
+    match worst {
+        Some((id, _)) if machine.env.is_some() => {
+            Remedies::of(machine, &findings).of_check(machine, *id)
+        }
+        _ => Remedy::Nothing,
+    }
 }
 
-/// And what the files say, where they stop the next start.
-fn cheap(machine: &Machine) -> Vec<Finding> {
-    let files = machine.around.as_ref().map(|around| &around.files);
-    let with_files = usize::from(files.is_some_and(Files::stop_a_start));
-    let cheap = ALL[..CHEAP + with_files].iter();
-    cheap.map(|entry| entry.judge(machine)).collect()
+/// The remedy for the number of pages of one pool, as if the server asked for its page size.
+pub fn how_to_set(machine: &Machine, size: crate::model::units::PageSize) -> Remedy {
+    let next = crate::model::forecast::asking_for(machine, size);
+    let machine = machine.with_next_start(next.clone());
+    let boot = desired::at_boot(&machine, &next);
+    let line = boot.as_ref().ok().and_then(Option::as_ref);
+    let with = |restart| {
+        let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
+        diff::plan(&machine, &desired, line, &[])
+    };
+    // A pool that fits only once the server has left its small pages needs a restart.
+    let needs_restart = machine.backing() == Backing::SmallPages;
+    let plan = match with(false) {
+        Err(_) if needs_restart => with(true),
+        plan => plan,
+    };
+    match plan {
+        Ok(steps) if steps.is_empty() => match boot {
+            Ok(_) => Remedy::Nothing,
+            Err(decision) => Remedy::NeedsDecision(decision),
+        },
+        Ok(steps) => Remedy::Steps(Plan {
+            steps,
+            remaining: boot.err(),
+        }),
+        Err(decision) => Remedy::NeedsDecision(decision),
+    }
 }
 
-/// Of those that are not muted, and the first of those that are equally bad.
-fn worst(machine: &Machine, findings: &[Finding]) -> Option<usize> {
-    let by_status = |&index: &usize| (findings[index].status, Reverse(index));
-    (0..findings.len())
-        .filter(|&index| !machine.muted.contains(ALL[index].name))
-        .max_by_key(by_status)
+/// Whether a remedy ends the sessions of the server.
+pub fn is_disruptive(remedy: &Remedy) -> bool {
+    match remedy {
+        Remedy::Steps(plan) => plan.steps.iter().any(Step::is_disruptive),
+        Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => false,
+    }
 }

@@ -1,19 +1,20 @@
-//! What is wrong, and what to type. Every remedy is tried on the model before it is given.
+//! What needs attention, and the commands that fix it.
+//!
+//! Advice is a difference: [`desired`] states what the machine should be like, [`diff`] lists the
+//! steps from here to there, and `model` refuses steps that do harm. A check owns some of the
+//! resources; its remedy is its part of the difference. The runbook is the whole difference.
 
 pub mod check;
 mod checks;
-mod decisions;
+pub mod decision;
+mod desired;
 pub mod diagnosis;
+mod diff;
 pub mod muted;
-mod needed;
 pub mod planned;
-mod plans;
-mod pool;
-mod remedy;
+pub mod render;
 pub mod runbook;
-mod shortest;
+pub mod text;
 mod thresholds;
-pub mod words;
 
 pub use checks::shared_thp_may_be_used;
-pub use pool::{how_to_set, steps_to_set};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::advice::checks::ALL;
+use super::checks::ALL;
 
 /// What a list of names says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Muted {
 
 /// The names of all checks.
 pub fn known() -> impl Iterator<Item = &'static str> {
-    ALL.iter().map(|entry| entry.name)
+    ALL.iter().map(|id| id.name())
 }
 
 fn without_quotes(name: &str) -> &str {

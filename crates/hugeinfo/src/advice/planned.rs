@@ -1,43 +1,44 @@
 //! A planned configuration.
 
 use crate::{
-    model::step::Waits,
+    model::step::Pending,
     server::{facts::Server, setting::SettingSource},
 };
 
-/// What has to be changed for it.
+/// The changes that lead to a planned configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The names of all: what is planned stays.
+    /// The names of all planned settings.
     pub names: Vec<String>,
-    /// What no file has yet, in the order in which it is changed: the command line last.
-    pub settings: Vec<Setting>,
-    /// What settings wait for that the files have already.
-    pub waits: Waits,
-    /// What the next start will use with all of them.
+    /// The settings that no file has yet, in the order in which they are changed: those of the
+    /// command line last.
+    pub settings: Vec<PlannedSetting>,
+    /// When the settings take effect that the files have already.
+    pub pending: Pending,
+    /// The settings of the next start with all of them.
     pub next: Server,
 }
 
-/// One of them.
+/// A planned setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct PlannedSetting {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Where the value that it has now comes from.
+    /// The source of its present value.
     pub source: SettingSource,
     /// When it takes effect.
-    pub waits: Waits,
-    /// What the next start will use with it and those before. Errors: why it would fail, in
-    /// PostgreSQL's words.
+    pub pending: Pending,
+    /// The settings of the next start with this change and those before it. Errors: why it would
+    /// fail, in PostgreSQL's words.
     pub next: Result<Server, String>,
 }
 
 impl Planned {
-    /// What all of them wait for once they are changed.
-    pub(crate) fn waits(&self) -> Waits {
-        let each = self.settings.iter().map(|setting| setting.waits);
-        each.fold(self.waits, Waits::max)
+    /// When all of them are in effect.
+    pub(crate) fn pending(&self) -> Pending {
+        let each = self.settings.iter().map(|setting| setting.pending);
+        each.fold(self.pending, Pending::max)
     }
 }

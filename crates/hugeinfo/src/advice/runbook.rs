@@ -1,192 +1,133 @@
-//! The way from a machine to a healthy one, or to a planned configuration, step by step.
+//! All steps from a machine to a healthy one, or to a planned configuration.
 
-use std::collections::BTreeSet;
-
+use super::{
+    decision::Decision,
+    desired::{self, Desired},
+    diagnosis::{self, Verdict},
+    planned::Planned,
+    render::{self, Place},
+};
 use crate::{
-    advice::{
-        check::Status,
-        checks::ALL,
-        diagnosis,
-        needed::Needed,
-        planned::Planned,
-        plans,
-        remedy::{self, Search},
-        shortest::shortest,
-        words::{self, Place},
-    },
     model::{
-        machine::Machine,
-        step::{Decision, Step, Waits},
-        take::{take, take_all},
+        machine::{Machine, ServerState},
+        step::{Pending, Step},
     },
     server::restored::TooLow,
 };
 
-/// More would not be read.
-const MOST_REMEDIES: usize = 16;
-
-/// One step of it.
+/// A row of the runbook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// As data.
-    pub step: Step,
-    /// Where it is taken.
-    pub place: Place,
-    /// What to type, or to do.
-    pub command: String,
-    /// Its reason.
+    /// The step. `None`: a person has to decide.
+    pub step: Option<Step>,
+    /// Where it is taken. `None`: a decision.
+    pub place: Option<Place>,
+    /// The command. `None`: see `instruction`.
+    pub command: Option<String>,
+    /// What a person does where the step is not a command.
+    pub instruction: Option<String>,
+    /// The reason.
     pub why: String,
-    /// What `hugeinfo_status` will say after it: status and reason.
+    /// The status of the server after the step. `None`: unchanged, or unknown.
     pub expected: Option<String>,
-    /// Whether it stops the server.
+    /// Whether sessions end.
     pub is_disruptive: bool,
 }
 
-/// The steps, in order. None where all is well and nothing is planned. What is muted is left as it
-/// is, unless something is planned.
+/// The steps, in order, then the decisions. None if the machine is healthy and nothing is planned.
+/// Findings of muted checks stay as they are.
 pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
-    let mut machine = machine.summed_up();
-    let mut changes = Vec::new();
-    let muted = match planned {
-        None => machine.muted.clone(),
-        Some(_) => BTreeSet::new(),
+    let mut machine = machine.clone();
+    let (next, desired) = match planned {
+        None => (desired::wanted_settings(&machine), Desired::of(&machine)),
+        Some(planned) => {
+            machine.pending = planned.pending;
+            let next = Ok(planned.next.clone());
+            (next, Desired::of_plan(&machine, planned))
+        }
     };
-    if let Some(planned) = planned {
-        machine.waits = planned.waits;
-        let aimed = machine.planning(planned.next.clone());
-        machine.is_given_up =
-            planned.waits() == Waits::ForStart && !aimed.facts.asks_for_huge_pages();
-        changes = plans::changes_of(&machine, planned);
-    }
-    let machine = &machine;
-    let mut steps = Vec::new();
-    let mut at = machine.clone();
-    if let Some(planned) = planned {
-        match plans::to(machine, planned) {
-            Ok(plan) => {
-                if let Ok(after) = take_all(&at, &plan) {
-                    at = after;
-                }
-                steps = plan;
-            }
-            Err(decision) => return rows(machine, vec![Step::Decide(decision)]),
-        }
-    }
-    let decisions = heal(&mut at, &mut steps, planned, &muted);
-    let mut goal = statuses(&at);
-    for (index, before) in statuses(machine).into_iter().enumerate() {
-        if muted.contains(ALL[index].name) {
-            goal[index] = before;
-        }
-    }
-    let needed = Needed::of(&at);
-    let fewest = shortest(steps.clone(), |steps| {
-        let Ok(after) = take_all(machine, steps) else {
-            return false;
-        };
-        let keeps_plan = changes.iter().all(|change| steps.contains(change))
-            && after.waits <= at.waits
-            && planned.is_none_or(|_| {
-                after.facts.server == at.facts.server && after.facts.planned == at.facts.planned
-            });
-        keeps_plan
-            && needed.is_in(&after)
-            && statuses(&after)
-                .iter()
-                .zip(&goal)
-                .all(|(now, goal)| now <= goal)
-    });
-    let mut steps = fewest.unwrap_or(steps);
-    for decision in decisions {
-        if !steps.contains(&decision) {
-            steps.push(decision);
-        }
-    }
-    rows(machine, steps)
+    let changes_settings = planned.is_some_and(|planned| planned.pending() != Pending::Nothing);
+    let (steps, decisions) =
+        diagnosis::everything(&machine, next.as_ref(), desired, changes_settings);
+    let mut rows = rows(&machine, &steps);
+    rows.extend(decisions.into_iter().map(decision));
+    rows
 }
 
-/// What to do about a plan that the server would not start with.
-pub fn refused(machine: &Machine, settings: Vec<TooLow>) -> Vec<Row> {
-    let step = Step::Decide(Decision::RaiseSettings(settings));
-    rows(machine, vec![step])
-}
-
-fn statuses(machine: &Machine) -> Vec<Status> {
-    let findings = remedy::findings(machine);
-    findings.iter().map(|finding| finding.status).collect()
-}
-
-/// Cures what can be cured, the worst first, and tells what a person has to decide. Settings stay
-/// as they are planned.
-fn heal(
-    at: &mut Machine,
-    steps: &mut Vec<Step>,
-    planned: Option<&Planned>,
-    muted: &BTreeSet<&str>,
-) -> Vec<Step> {
-    let is_planned = |step: &Step| {
-        let mut names = planned.iter().flat_map(|planned| &planned.names);
-        matches!(step, Step::Change { setting, .. } if names.any(|name| name == setting.name()))
+/// The row for a plan that the server would not start with.
+pub fn refused(settings: Vec<TooLow>) -> Vec<Row> {
+    let verb = if settings.iter().any(TooLow::is_certain) {
+        "would"
+    } else {
+        "might"
     };
-    for _ in 0..MOST_REMEDIES {
-        let before = statuses(at);
-        let mut ill: Vec<usize> = (0..before.len())
-            .filter(|&index| before[index] >= Status::Warning)
-            .filter(|&index| !muted.contains(ALL[index].name))
-            .collect();
-        // The sort is stable: of two that are equally bad the earlier one.
-        ill.sort_by_key(|&index| std::cmp::Reverse(before[index]));
-        let search = Search::new(at, before);
-        let mut decisions = Vec::new();
-        let mut cure = None;
-        for index in ill {
-            let remedy = search.remedy(index);
-            if remedy.iter().any(is_planned) {
-                continue;
-            }
-            if remedy.is_empty() || remedy.iter().any(|step| matches!(step, Step::Decide(_))) {
-                decisions.extend(remedy);
-            } else if let Ok(after) = take_all(at, &remedy) {
-                cure = Some((remedy, after));
-                break;
-            }
-        }
-        let Some((remedy, after)) = cure else {
-            return decisions;
-        };
-        *at = after;
-        steps.extend(remedy);
-    }
-    Vec::new()
+    let why = format!("The next start {verb} fail. {}", render::too_low(&settings));
+    vec![Row {
+        why,
+        ..decision(Decision::RaiseSettings(settings))
+    }]
 }
 
-fn rows(machine: &Machine, steps: Vec<Step>) -> Vec<Row> {
+fn decision(decision: Decision) -> Row {
+    Row {
+        step: None,
+        place: None,
+        command: None,
+        instruction: Some(decision.to_string()),
+        why: "a person has to decide".to_owned(),
+        expected: None,
+        is_disruptive: false,
+    }
+}
+
+fn rows(machine: &Machine, steps: &[Step]) -> Vec<Row> {
     let mut at = machine.clone();
+    let mut before = status(&at);
     let mut rows = Vec::with_capacity(steps.len());
-    for (number, step) in steps.iter().cloned().enumerate() {
-        let (after, trouble) = take(&at, &step);
-        let is_decision = matches!(step, Step::Decide(_));
-        let expected = (!is_decision && trouble.is_none()).then(|| {
-            if after.is_running {
-                let verdict = diagnosis::verdict(&after);
-                format!("{}: {}", verdict.status.as_str(), verdict.reason)
-            } else {
-                "the server is down".to_owned()
-            }
-        });
-        let mut why = words::why(&at, &step);
-        if let Some(first) = words::before(machine, &steps[..number], &step) {
-            why = format!("{why}; {first}");
+    for (index, step) in steps.iter().enumerate() {
+        let after = at.apply(step).ok();
+        let expected = after
+            .as_ref()
+            .map(status)
+            .filter(|status| *status != before);
+        let mut why = render::why(&at, step);
+        if let Some(check) = render::before_start(machine, &steps[..index], &at, step) {
+            why = format!("{why}; {check}");
         }
-        rows.push(Row {
-            place: words::place(&step),
-            command: words::command(&at, &step),
-            why,
-            expected,
-            is_disruptive: words::is_disruptive(&step),
-            step,
-        });
-        at = after;
+        let lines = render::command(&at, step);
+        let instruction = lines.is_none().then(|| render::instruction(&at, step));
+        let lines: Vec<_> = match &lines {
+            Some(lines) => lines.lines().map(|line| Some(line.to_owned())).collect(),
+            None => vec![None],
+        };
+        // A step of several commands has a row for each; its effect is that of the last.
+        let last = lines.len().saturating_sub(1);
+        for (number, command) in lines.into_iter().enumerate() {
+            let comment = command.as_ref().and_then(|line| line.strip_prefix("# "));
+            let instruction = comment.map(str::to_owned).or_else(|| instruction.clone());
+            let command = command.filter(|line| !line.starts_with("# "));
+            rows.push(Row {
+                step: Some(step.clone()),
+                place: Some(render::place(&at, step)),
+                command,
+                instruction,
+                why: why.clone(),
+                expected: expected.clone().filter(|_| number == last),
+                is_disruptive: step.is_disruptive(),
+            });
+        }
+        if let Some(after) = after {
+            before = status(&after);
+            at = after;
+        }
     }
     rows
+}
+
+fn status(machine: &Machine) -> String {
+    if machine.state != ServerState::Running {
+        return "the server is stopped".to_owned();
+    }
+    let Verdict { status, reason, .. } = diagnosis::verdict(machine);
+    format!("{}: {reason}", status.as_str())
 }

@@ -1,6 +1,6 @@
 //! Where a finding begins to be worth an administrator's time: all in one place, each with its
-//! reason. What a pool has to leave of RAM is
-//! [`headroom::LEFT_PERCENT`](crate::model::headroom::LEFT_PERCENT): remedies use it, too.
+//! reason. What pools have to leave of RAM is [`LEFT_PERCENT`](crate::model::memory::LEFT_PERCENT),
+//! because remedies use it, too.
 
 /// Idle huge pages are a warning when they are both more than this share of what is needed ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;
@@ -38,8 +38,9 @@ pub(crate) const SEGMENT_ON_ONE_NODE_PERCENT: u64 = 90;
 /// ... and enough of them were touched to tell.
 pub(crate) const SEGMENT_TOUCHED_BYTES: u64 = 1 << 30;
 
-/// The rings of `io_method = io_uring` take locked memory before this kernel (5.12: they count as
-/// the control group's).
+/// Before this kernel (5.12), each process is charged for its ring of `io_method = io_uring` ...
 pub(crate) const IO_URING_LOCKS_BEFORE: (u32, u32) = (5, 12);
-/// A limit below it may be too low for the rings of some hundred processes.
-pub(crate) const IO_URING_LOCKED_BYTES: u64 = 64 << 20;
+/// ... and since this one (6.14) the user is charged for all rings.
+pub(crate) const IO_URING_LOCKS_SINCE: (u32, u32) = (6, 14);
+/// Locked memory of one ring with the 64 entries that PostgreSQL asks for, as measured.
+pub(crate) const IO_URING_RING_BYTES: u64 = 8 << 10;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::linux::{
     error::ReadError,
     root::Root,
-    text::{lines, parse_number, words},
+    text::{lines, parse_counter, parse_number, words},
 };
 
 /// Free blocks of all zones of each node, by order: `[0]` counts blocks of one base page, `[9]`
@@ -15,8 +15,8 @@ use crate::linux::{
 pub struct FreeBlocks(pub BTreeMap<u32, Vec<u64>>);
 
 impl FreeBlocks {
-    /// Huge pages that the free blocks hold as they are, without the kernel moving anything: those
-    /// of one node, or of all. `None`: such a page is larger than any block, as 1 GB is.
+    /// Huge pages that fit into the free blocks of one node, or of all nodes, without compaction.
+    /// `None`: such a page is larger than any block, as 1 GB is.
     pub fn huge_pages(
         &self,
         node: Option<u32>,
@@ -45,37 +45,32 @@ fn held(blocks: &[u64], page_bytes: u64, base_page_bytes: u64) -> Option<u64> {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<FreeBlocks, ReadError> {
-    const PATH: &str = "proc/buddyinfo";
-    root.parse(
-        PATH,
-        "a node, a zone and numbers of free blocks were expected",
-        parse,
-    )
+    Ok(parse(&root.read_filled("proc/buddyinfo")?))
 }
 
-/// Lines such as `Node 0, zone   Normal   5   2   0`. Errors: the number of a line of another form.
-pub fn parse(bytes: &[u8]) -> Result<FreeBlocks, usize> {
+/// Lines such as `Node 0, zone   Normal   5   2   0`. Zones that cannot be parsed are skipped,
+/// which makes the result a lower bound.
+pub fn parse(bytes: &[u8]) -> FreeBlocks {
     let mut nodes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for (number, line) in lines(bytes) {
-        let mut words = words(line);
-        let is_zone = words.next() == Some(b"Node");
-        let node = words.next().and_then(|word| word.strip_suffix(b","));
-        let node = node.and_then(parse_number);
-        let node = node.and_then(|node| u32::try_from(node).ok());
-        let is_zone = is_zone && words.next() == Some(b"zone");
-        let (true, Some(node), Some(_)) = (is_zone, node, words.next()) else {
-            return Err(number);
-        };
+    for (node, blocks) in lines(bytes).filter_map(|(_, line)| parse_zone(line)) {
         let free = nodes.entry(node).or_default();
-        for (order, word) in words.enumerate() {
-            let blocks = parse_number(word).ok_or(number)?;
-            if order == free.len() {
-                free.push(0);
-            }
-            free[order] = free[order].saturating_add(blocks);
+        free.resize(free.len().max(blocks.len()), 0);
+        for (sum, blocks) in free.iter_mut().zip(blocks) {
+            *sum = sum.saturating_add(blocks);
         }
     }
-    Ok(FreeBlocks(nodes))
+    FreeBlocks(nodes)
+}
+
+/// The node and the free blocks by order.
+fn parse_zone(line: &[u8]) -> Option<(u32, Vec<u64>)> {
+    let mut words = words(line);
+    let is_node = words.next()? == b"Node";
+    let node = parse_number(words.next()?.strip_suffix(b",")?)?;
+    let is_zone = words.next()? == b"zone";
+    let _name = words.next()?;
+    let blocks = words.map(parse_counter).collect::<Option<_>>()?;
+    (is_node && is_zone).then_some((u32::try_from(node).ok()?, blocks))
 }
 
 #[cfg(test)]
@@ -90,12 +85,12 @@ mod tests {
     fn blocks_of_the_zones_of_a_node_are_added_up() {
         let first = vec![4097, 512, 7, 1, 2, 1, 1, 0, 1, 3, 8];
         let expected = BTreeMap::from([(0, first), (1, vec![1; 11])]);
-        assert_eq!(parse(TWO_NODES), Ok(FreeBlocks(expected)));
+        assert_eq!(parse(TWO_NODES), FreeBlocks(expected));
     }
 
     #[test]
     fn larger_blocks_hold_several_pages() {
-        let free = parse(TWO_NODES).unwrap_or_default();
+        let free = parse(TWO_NODES);
         assert_eq!(free.huge_pages(None, 2 << 20, 4096), Some(4 + 2 * 9));
         assert_eq!(free.huge_pages(Some(0), 2 << 20, 4096), Some(3 + 2 * 8));
         assert_eq!(free.huge_pages(Some(1), 2 << 20, 4096), Some(1 + 2));
@@ -111,9 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn another_form_is_refused() {
-        assert_eq!(parse(b"Node 0, zone Normal 1 x\n"), Err(1));
-        assert_eq!(parse(b"Node 0, zone DMA 1\nzone 1\n"), Err(2));
-        assert_eq!(parse(b""), Ok(FreeBlocks::default()));
+    fn invalid_zones_are_skipped() {
+        let text = b"Node 0, zone Normal 1 x\nNode 0, zone DMA 1\nzone 1\nNode 1 zone DMA 7\n\
+            Node 1, zone DMA 18446744073709551615\n";
+        assert_eq!(parse(text), FreeBlocks(BTreeMap::from([(0, vec![1])])));
+        assert_eq!(parse(b""), FreeBlocks::default());
     }
 }

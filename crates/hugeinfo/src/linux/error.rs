@@ -39,6 +39,9 @@ pub enum Absence {
     Failed(i32),
     /// The file is larger than any valid file of its kind.
     TooLarge,
+    /// The kernel decremented an unsigned counter below zero, so that it is close to 2^64: a bug of
+    /// the kernel or of lxcfs.
+    BelowZero,
     /// The file does not have the format that the kernel documents.
     Malformed {
         /// Line number, starting at 1.
@@ -63,6 +66,7 @@ impl fmt::Display for Absent {
                 write!(f, "{path} could not be read: {error}")
             }
             Absence::TooLarge => write!(f, "{path} is too large to be read"),
+            Absence::BelowZero => write!(f, "{path}: a kernel counter went below zero"),
             Absence::Malformed { line, problem } => {
                 write!(f, "{path} has an unknown format: line {line}: {problem}")
             }

@@ -3,7 +3,11 @@
 
 use std::path::Path;
 
-use crate::linux::{error::ReadError, root::Root, text::parse_number};
+use crate::linux::{
+    error::{Absence, Absent, ReadError, fact},
+    root::Root,
+    text::{is_below_zero, parse_number},
+};
 
 /// The directory that holds one directory for each pool.
 pub const DIRECTORY: &str = "/sys/kernel/mm/hugepages";
@@ -15,14 +19,19 @@ pub struct Pool {
     pub page_bytes: u64,
     /// `nr_hugepages`: persistent and surplus pages that exist.
     pub total: u64,
-    /// `free_hugepages`: not touched yet, reserved or not.
+    /// `free_hugepages`: not faulted in yet, reserved or not.
     pub free: u64,
-    /// `resv_hugepages`: reserved by a mapping, but not touched yet.
+    /// `resv_hugepages`: reserved by a mapping, but not faulted in yet.
     pub reserved: u64,
-    /// `surplus_hugepages`: existing beyond the persistent ones.
+    /// `surplus_hugepages`: pages beyond the persistent ones.
     pub surplus: u64,
-    /// `nr_overcommit_hugepages`: how many surplus pages the kernel may make on demand.
+    /// `nr_overcommit_hugepages`: how many surplus pages the kernel is allowed to allocate on
+    /// demand.
     pub overcommit: u64,
+    /// `demote_size` in bytes: size of the pages that writing to `demote` splits pages of this pool
+    /// into. `None`: the kernel cannot split these pages (before 5.16, or the smallest size), or
+    /// the pool is empty.
+    pub demote_bytes: Option<u64>,
 }
 
 impl Pool {
@@ -37,16 +46,27 @@ impl Pool {
         in_use.saturating_add(self.reserved)
     }
 
+    /// Bytes of `struct page` entries (64 bytes for each base page) that the kernel can free for
+    /// the pages of this pool: all but one base page of them for each huge page
+    /// (Documentation/mm/vmemmap_dedup.rst). 0 where they fit into one base page.
+    pub fn vmemmap_saving_bytes(&self, base_page_bytes: u64) -> u64 {
+        const STRUCT_PAGE_BYTES: u64 = 64;
+        let entries = (self.page_bytes / base_page_bytes.max(1)).saturating_mul(STRUCT_PAGE_BYTES);
+        let saving = entries.saturating_sub(base_page_bytes);
+        saving.saturating_mul(self.total)
+    }
+
     /// Pages that a new mapping can get: free and not reserved, plus what overcommit still allows.
     pub fn available(&self) -> u64 {
-        let not_promised = self.free.saturating_sub(self.reserved);
-        not_promised.saturating_add(self.overcommit.saturating_sub(self.surplus))
+        let not_reserved = self.free.saturating_sub(self.reserved);
+        not_reserved.saturating_add(self.overcommit.saturating_sub(self.surplus))
     }
 }
 
-/// All pools, smallest page first.
+/// Reads all pools, smallest page first.
 ///
-/// Errors: absent if the kernel has no huge pages, or `/sys` is not mounted or hidden.
+/// Errors: absent if the kernel has no huge pages, if `/sys` is not mounted or hidden, or if a
+/// counter of any pool is below zero.
 pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     let mut pools = root
         .names(DIRECTORY)?
@@ -55,7 +75,7 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
         .map(|(name, page_bytes)| {
             let counter = |file| read_counter(root, &Path::new(DIRECTORY).join(name).join(file));
             let total = counter("nr_hugepages")?;
-            // An empty pool has none of these, and most pools are empty.
+            // An empty pool has no pages to count, and most pools are empty.
             let of_total = |file| if total == 0 { Ok(0) } else { counter(file) };
             Ok(Pool {
                 page_bytes,
@@ -64,6 +84,10 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
                 reserved: of_total("resv_hugepages")?,
                 surplus: of_total("surplus_hugepages")?,
                 overcommit: counter("nr_overcommit_hugepages")?,
+                demote_bytes: match total {
+                    0 => None,
+                    _ => read_demote_size(root, name)?,
+                },
             })
         })
         .collect::<Result<Vec<_>, ReadError>>()?;
@@ -74,12 +98,18 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     Ok(pools)
 }
 
+/// Page sizes of all pools, in no order.
+pub(crate) fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
+    let names = root.names(DIRECTORY)?;
+    Ok(names.iter().filter_map(|name| parse_name(name)).collect())
+}
+
 /// The pool's directory.
 pub fn directory(page_bytes: u64) -> String {
     format!("{DIRECTORY}/hugepages-{}kB", page_bytes / 1024)
 }
 
-/// The page size in bytes that the name of a pool's directory tells. `None`: it is not a pool's.
+/// The page size in bytes, from the name of a pool's directory. `None`: not the name of a pool.
 pub fn parse_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("hugepages-")?.strip_suffix("kB")?;
     parse_number(digits.as_bytes())?
@@ -87,13 +117,70 @@ pub fn parse_name(name: &str) -> Option<u64> {
         .filter(|&bytes| bytes > 0)
 }
 
-fn read_counter(root: &Root, path: &Path) -> Result<u64, ReadError> {
-    root.parse(path, "a number was expected", |bytes| {
-        parse_counter(bytes).ok_or(1)
-    })
+fn read_demote_size(root: &Root, name: &str) -> Result<Option<u64>, ReadError> {
+    let path = Path::new(DIRECTORY).join(name).join("demote_size");
+    let size = root.parse(path, "a page size in kB was expected", |bytes| {
+        parse_demote_size(bytes).ok_or(1)
+    });
+    Ok(fact(size)?.ok())
 }
 
-/// A file that holds a decimal number and nothing else.
-pub fn parse_counter(bytes: &[u8]) -> Option<u64> {
-    parse_number(bytes.trim_ascii())
+/// `2048kB`, in bytes.
+pub fn parse_demote_size(bytes: &[u8]) -> Option<u64> {
+    parse_number(bytes.trim_ascii().strip_suffix(b"kB")?)?.checked_mul(1024)
+}
+
+/// Reads a file that holds one counter.
+///
+/// Errors: absent if there is no such file, or if the counter is below zero.
+pub(crate) fn read_counter(root: &Root, path: &Path) -> Result<u64, ReadError> {
+    let counter = root.parse(path, "a number was expected", |bytes| {
+        parse_number(bytes.trim_ascii()).ok_or(1)
+    })?;
+    if is_below_zero(counter) {
+        return Err(ReadError::Absent(Absent {
+            path: root.path(path),
+            why: Absence::BelowZero,
+        }));
+    }
+    Ok(counter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_structures_that_can_be_freed() {
+        for (page_bytes, total, base, bytes) in [
+            (2 << 20, 1, 4096, 28 << 10),
+            (1 << 30, 2, 4096, 2 * ((16 << 20) - 4096)),
+            (2 << 20, 5, 64 << 10, 0),
+            (64 << 10, 7, 4096, 0),
+        ] {
+            let pool = Pool {
+                page_bytes,
+                total,
+                free: 0,
+                reserved: 0,
+                surplus: 0,
+                overcommit: 0,
+                demote_bytes: None,
+            };
+            assert_eq!(pool.vmemmap_saving_bytes(base), bytes, "{page_bytes}");
+        }
+    }
+
+    #[test]
+    fn size_of_demoted_pages() {
+        for (text, bytes) in [
+            ("2048kB\n", Some(2 << 20)),
+            ("64kB", Some(64 << 10)),
+            ("2048\n", None),
+            ("kB\n", None),
+            ("18446744073709551615kB\n", None),
+        ] {
+            assert_eq!(parse_demote_size(text.as_bytes()), bytes, "{text:?}");
+        }
+    }
 }

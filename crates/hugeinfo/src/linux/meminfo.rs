@@ -4,49 +4,50 @@ use crate::linux::{
     error::ReadError,
     pages::pages_required,
     root::Root,
-    text::{lines, parse_kilobytes, parse_number, split_once},
+    text::{is_below_zero, lines, parse_counter, parse_kilobytes, split_once},
 };
 
 const PATH: &str = "proc/meminfo";
 
-/// What of the file bears on huge pages.
+/// The values that decide about huge pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meminfo {
     /// `MemTotal`: usable RAM in bytes.
     pub total_bytes: Option<u64>,
-    /// `Hugepagesize`: the default size in bytes. Absent where the kernel has no huge pages.
+    /// `Hugepagesize`: the default size in bytes. `None`: the kernel has no huge pages.
     pub default_huge_page_bytes: Option<u64>,
 }
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
-    root.parse(PATH, EXPECTED, parse)
+    root.parse(PATH, "a number of kB was expected", parse)
 }
 
-/// Reads the file once for both.
-pub(crate) fn read_with_usage(root: &Root) -> Result<(Meminfo, Usage), ReadError> {
-    root.parse(PATH, EXPECTED, |bytes| {
-        Ok((parse(bytes)?, Usage::of(&parse_lines(bytes)?)))
-    })
+/// Reads the default huge page size and [`Usage`] at once.
+pub(crate) fn read_with_usage(root: &Root) -> Result<(Option<u64>, Usage), ReadError> {
+    let bytes = root.read_filled(PATH)?;
+    let page_bytes = parse(&bytes).ok().and_then(|m| m.default_huge_page_bytes);
+    Ok((page_bytes, Usage::of(&parse_lines(&bytes))))
 }
 
-const EXPECTED: &str = "a name and a number of kB below 2^64 bytes were expected";
-
-/// Lines with other names are ignored. Errors: the number of a line that has no number of kB.
+/// Lines with other names are ignored.
+///
+/// Errors: the number of a `Hugepagesize` line without a valid size. An absent value would mean
+/// that the kernel has no huge pages.
 pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
     let mut meminfo = Meminfo::default();
     for (number, line) in lines(bytes) {
-        let Some((name, value)) = split_once(line, b':') else {
-            continue;
-        };
-        let field = match name {
-            b"MemTotal" => &mut meminfo.total_bytes,
-            b"Hugepagesize" => &mut meminfo.default_huge_page_bytes,
-            _ => continue,
-        };
-        let bytes = parse_kilobytes(value).ok_or(number)?;
-        // The kernel prints "Hugepagesize: 0 kB" where the processor has none.
-        *field = Some(bytes).filter(|&bytes| bytes > 0);
+        match split_once(line, b':') {
+            // The kernel prints 0 kB where the processor has no huge pages.
+            Some((b"Hugepagesize", value)) => {
+                let bytes = parse_kilobytes(value).ok_or(number)?;
+                meminfo.default_huge_page_bytes = Some(bytes).filter(|&bytes| bytes > 0);
+            }
+            Some((b"MemTotal", value)) => {
+                meminfo.total_bytes = parse_kilobytes(value).filter(|&bytes| bytes > 0);
+            }
+            _ => {}
+        }
     }
     Ok(meminfo)
 }
@@ -56,9 +57,8 @@ pub fn parse(bytes: &[u8]) -> Result<Meminfo, usize> {
 pub struct Line {
     /// The text before the colon.
     pub name: String,
-    /// The figure in bytes: a number of kB, and for `HugePages_Total` and the like a number of
-    /// pages of the default huge page size. `None`: a number of something else, or no number, or a
-    /// number of huge pages whose size the file doesn't tell.
+    /// The value in bytes. `HugePages_Total` and the like count pages of the default size. `None`:
+    /// not an amount of memory, or below zero, or pages of unknown size.
     pub bytes: Option<u64>,
     /// Huge pages of the default size that this would fill, rounded up. `None`: `bytes` is not
     /// known, or the kernel has no huge pages.
@@ -67,66 +67,40 @@ pub struct Line {
 
 /// Reads every line of the file, in the kernel's order.
 pub fn read_lines(root: &Root) -> Result<Vec<Line>, ReadError> {
-    root.parse(PATH, EXPECTED, parse_lines)
+    Ok(parse_lines(&root.read_filled(PATH)?))
 }
 
-/// A line of unknown form is kept, without a figure: those of known form are still worth knowing.
-/// Errors: the number of a line whose figure has more than 64 bits, and so would be cut.
-pub fn parse_lines(bytes: &[u8]) -> Result<Vec<Line>, usize> {
+/// A line that cannot be parsed has no value.
+pub fn parse_lines(bytes: &[u8]) -> Vec<Line> {
     let page_bytes = parse(bytes).ok().and_then(|m| m.default_huge_page_bytes);
-    let line = |(number, line): (usize, &[u8])| {
+    let line = |line| {
         let (name, value) = split_once(line, b':').unwrap_or((line, b""));
-        let figure = Figure::parse(name, value).ok_or(number)?;
-        let bytes = match figure {
-            Figure::Bytes(bytes) => Some(bytes),
-            Figure::HugePages(pages) => match page_bytes {
-                Some(page_bytes) => Some(pages.checked_mul(page_bytes).ok_or(number)?),
-                None => None,
-            },
-            Figure::Unknown => None,
+        let value = value.trim_ascii();
+        let bytes = match parse_counter(value) {
+            Some(pages) if name.starts_with(b"HugePages_") => page_bytes
+                .and_then(|page_bytes| pages.checked_mul(page_bytes))
+                .filter(|&bytes| !is_below_zero(bytes)),
+            _ => parse_kilobytes(value),
         };
-        Ok(Line {
+        Line {
             name: String::from_utf8_lossy(name.trim_ascii()).into_owned(),
             bytes,
             huge_pages: bytes.and_then(|bytes| Some(pages_required(bytes, page_bytes?))),
-        })
+        }
     };
-    lines(bytes).map(line).collect()
-}
-
-/// The text after the colon.
-enum Figure {
-    Bytes(u64),
-    HugePages(u64),
-    Unknown,
-}
-
-impl Figure {
-    /// `None`: more than 64 bits.
-    fn parse(name: &[u8], value: &[u8]) -> Option<Self> {
-        let value = value.trim_ascii();
-        let (digits, unit) = split_once(value, b' ').unwrap_or((value, b""));
-        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-            return Some(Self::Unknown);
-        }
-        match unit {
-            b"kB" => parse_kilobytes(value).map(Self::Bytes),
-            b"" if name.starts_with(b"HugePages_") => parse_number(digits).map(Self::HugePages),
-            _ => Some(Self::Unknown),
-        }
-    }
+    lines(bytes).map(|(_, text)| line(text)).collect()
 }
 
 macro_rules! usage {
     ($($(#[$doc:meta])* $field:ident = $name:literal,)*) => {
-        /// How the host uses its memory. Bytes. `None`: this kernel has no such line.
+        /// How the host uses its memory, in bytes. `None`: no such line, or below zero.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Usage {
             $($(#[$doc])* pub $field: Option<u64>,)*
         }
 
         impl Usage {
-            /// From all lines of the file.
+            /// Picks the values from all lines of the file.
             pub fn of(lines: &[Line]) -> Self {
                 let mut usage = Self::default();
                 for line in lines {
@@ -158,13 +132,13 @@ usage! {
     anon_huge_pages = "AnonHugePages",
     /// `ShmemHugePages`: shared memory on transparent huge pages.
     shmem_huge_pages = "ShmemHugePages",
-    /// `ShmemPmdMapped`: what of it is mapped by whole huge pages.
+    /// `ShmemPmdMapped`: the part that processes map as whole huge pages.
     shmem_pmd_mapped = "ShmemPmdMapped",
-    /// `PageTables`: of all processes.
+    /// `PageTables`: page tables of all processes.
     page_tables = "PageTables",
-    /// `CommitLimit`: what may be committed with `vm.overcommit_memory = 2`.
+    /// `CommitLimit`: how much the kernel commits with `vm.overcommit_memory = 2`.
     commit_limit = "CommitLimit",
-    /// `Committed_AS`: what is committed, without hugetlb memory.
+    /// `Committed_AS`: committed memory, without hugetlb memory.
     committed = "Committed_AS",
     /// `Hugetlb`, since Linux 4.18: all pools of huge pages of all sizes, used or not.
     hugetlb = "Hugetlb",
@@ -187,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_line_in_bytes_and_huge_pages() {
-        let lines = parse_lines(TEXT).expect("lines");
+        let lines = parse_lines(TEXT);
         let expected = [
             line("MemTotal", Some(24_684_092 << 10), Some(12_053)),
             line("HugePages_Total", Some(6 << 20), Some(3)),
@@ -207,7 +181,7 @@ mod tests {
     fn without_huge_pages_nothing_is_counted_in_them() {
         for size in ["", "Hugepagesize: 0 kB\n"] {
             let text = format!("MemTotal: 4 kB\nHugePages_Total: 3\n{size}");
-            let lines = parse_lines(text.as_bytes()).expect("lines");
+            let lines = parse_lines(text.as_bytes());
             assert_eq!(
                 lines[..2],
                 [
@@ -219,25 +193,62 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut() {
-        assert_eq!(parse_lines(b"A: 1 kB\nB: 18014398509481984 kB\n"), Err(2));
-        assert_eq!(
-            parse_lines(b"HugePages_Total: 18446744073709551615\nHugepagesize: 2048 kB\n"),
-            Err(1)
-        );
-        assert_eq!(parse_lines(b"HugePages_Free: 18446744073709551616"), Err(1));
+    fn value_below_zero_is_absent_and_others_are_kept() {
+        let text = b"MemTotal: 8 kB\nSwapTotal: 0 kB\nSwapFree: 18446744073709346016 kB\n\
+            Cached: 18014396678257232 kB\nHugePages_Total: 2048\nHugePages_Free: 2047\n\
+            HugePages_Rsvd: 18446744073709551615\nHugePages_Surp: 18446744073709551616\n\
+            HugePages_Odd: 9007199254740991\nHugepagesize: 2048 kB\n";
+        let lines = parse_lines(text);
+        let expected = [
+            line("MemTotal", Some(8 << 10), Some(1)),
+            line("SwapTotal", Some(0), Some(0)),
+            line("SwapFree", None, None),
+            line("Cached", None, None),
+            line("HugePages_Total", Some(4 << 30), Some(2048)),
+            line("HugePages_Free", Some(2047 << 21), Some(2047)),
+            line("HugePages_Rsvd", None, None),
+            line("HugePages_Surp", None, None),
+            // The counter is valid, but its bytes are not.
+            line("HugePages_Odd", None, None),
+            line("Hugepagesize", Some(2 << 20), Some(1)),
+        ];
+        assert_eq!(lines, expected);
+        let usage = Usage::of(&lines);
+        assert_eq!((usage.total, usage.swap_total), (Some(8 << 10), Some(0)));
+        assert_eq!((usage.swap_free, usage.cached), (None, None));
+        let meminfo = Meminfo {
+            total_bytes: Some(8 << 10),
+            default_huge_page_bytes: Some(2 << 20),
+        };
+        assert_eq!(parse(text), Ok(meminfo));
+    }
+
+    #[test]
+    fn invalid_page_size_is_an_error_and_invalid_memory_is_absent() {
+        for size in ["many kB", "2048", "18446744073709551615 kB"] {
+            let text = format!("MemTotal: 1 kB\nHugepagesize: {size}\n");
+            assert_eq!(parse(text.as_bytes()), Err(2), "{size}");
+            let lines = parse_lines(text.as_bytes());
+            assert_eq!(lines[0], line("MemTotal", Some(1024), None));
+        }
+        let text = b"MemTotal: 99999999999999999999 kB\nHugepagesize: 2048 kB\n";
+        let meminfo = Meminfo {
+            total_bytes: None,
+            default_huge_page_bytes: Some(2 << 20),
+        };
+        assert_eq!(parse(text), Ok(meminfo));
     }
 
     #[test]
     fn usage_is_taken_from_the_lines() {
-        let usage = Usage::of(&parse_lines(TEXT).expect("lines"));
+        let usage = Usage::of(&parse_lines(TEXT));
         let expected = Usage {
             total: Some(24_684_092 << 10),
             ..Usage::default()
         };
         assert_eq!(usage, expected);
         let text = b"CommitLimit: 8 kB\nCommitted_AS: 4 kB\nSwapTotal: 0 kB\nHugetlb: 2 kB\n";
-        let usage = Usage::of(&parse_lines(text).expect("lines"));
+        let usage = Usage::of(&parse_lines(text));
         assert_eq!(usage.commit_limit, Some(8192));
         assert_eq!(usage.committed, Some(4096));
         assert_eq!(usage.swap_total, Some(0));

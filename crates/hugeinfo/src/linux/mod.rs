@@ -1,21 +1,27 @@
 //! Readers of kernel files: one module per source, named after it. This layer does not depend on
 //! PostgreSQL.
 //!
-//! Parsers of whole files return the line where they failed. Parsers of streams return a
-//! [`ParseError`](error::ParseError), and parsers of single values return `None`.
+//! An unsigned counter that the kernel decremented below zero, and a line that cannot be parsed,
+//! have no value; other lines are still used. If the value decides whether there is a limit or a
+//! page size, the parser returns an error instead: the line for whole files, a
+//! [`ParseError`](error::ParseError) for streams, `None` for single values.
 //!
-//! We do not use the parsers of `procfs`, because they
-//! - reject all of `meminfo` if one line is missing, as in sandboxes such as gVisor;
-//! - expect UTF-8 names in `maps`, `smaps`, `mountinfo` and `cgroup`, which the kernel does not
-//!   guarantee, and panic on a file named `/SYSV` followed by fewer than eight digits;
-//! - panic on a truncated `stat`;
-//! - keep every line of `status`. Parsing it takes 19 µs, and the kernel needs 17 µs to write it.
-//!   Our parser takes 0.7 µs (`benches/status.rs`). Our goal for both together is 1.25 times the
-//!   kernel's time.
+//! `procfs` parses the same files, but an odd line makes it refuse the whole file, or panic:
+//! - `meminfo`: if one line is missing, as in sandboxes such as gVisor;
+//! - `sysvipc/shm`: if a segment belongs to a user ID above 65535, as in user namespaces;
+//! - `limits`: if one of 16 limits is missing;
+//! - `pressure`: if a value is missing; it panics if the file is truncated;
+//! - `maps`, `smaps`, `mountinfo`, `cgroup`: if a name is not UTF-8, which the kernel allows; it
+//!   panics on a file named `/SYSV` followed by fewer than eight digits;
+//! - `stat`: it panics if the file is truncated;
+//! - `status`: it keeps every line. Parsing takes 19 µs, and the kernel needs 17 µs to write the
+//!   file. Our parser takes 0.7 µs (`benches/status.rs`). Our goal for both together is 1.25 times
+//!   the kernel's time.
 
 pub mod boot;
 pub mod buddyinfo;
 pub mod cgroup;
+pub mod container;
 pub mod error;
 pub mod growth;
 pub mod hugepages;
@@ -34,5 +40,4 @@ pub mod sysctl;
 pub mod sysvipc;
 pub(crate) mod text;
 pub mod transparent_hugepage;
-pub mod uptime;
 pub mod vmstat;

@@ -7,12 +7,13 @@ use crate::linux::{
     root::Root,
 };
 
-/// A kind of namespace. The kernel's first of each has a fixed number (include/linux/proc_ns.h).
+/// A kind of namespace. The initial namespace of each kind has a fixed number
+/// (include/linux/proc_ns.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Control groups.
+    /// cgroups.
     Cgroup,
-    /// Numbers of processes.
+    /// PIDs.
     Pid,
 }
 
@@ -25,9 +26,9 @@ impl Kind {
     }
 }
 
-/// Whether this process is in the kernel's first one, and not in that of a container.
+/// Whether this process is in the initial namespace, not in that of a container.
 ///
-/// Errors: absent if the link cannot be seen.
+/// Errors: absent if the link cannot be read.
 pub(crate) fn look(root: &Root, kind: Kind) -> Result<bool, ReadError> {
     let (name, number) = kind.name_and_first();
     let path = root.path(format!("proc/self/ns/{name}"));
@@ -35,7 +36,7 @@ pub(crate) fn look(root: &Root, kind: Kind) -> Result<bool, ReadError> {
     Ok(link == Path::new(&format!("{name}:[{number}]")))
 }
 
-/// The same, and not where that cannot be seen.
+/// Like [`look`], but false if unknown.
 pub(crate) fn is_first(root: &Root, kind: Kind) -> Result<bool, ReadError> {
     Ok(fact(look(root, kind))?.unwrap_or(false))
 }

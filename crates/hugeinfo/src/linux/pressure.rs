@@ -1,5 +1,5 @@
-//! Pressure stall information: how long processes have waited for a resource, of the host
-//! (`/proc/pressure/memory`) and of control groups (`memory.pressure`), in one form
+//! Pressure stall information: how long processes have waited for memory, for the host
+//! (`/proc/pressure/memory`) and for cgroups (`memory.pressure`), in the same format
 //! (Documentation/accounting/psi.rst; kernel/sched/psi.c). Since Linux 4.20.
 
 use std::path::Path;
@@ -7,22 +7,22 @@ use std::path::Path;
 use crate::linux::{
     error::ReadError,
     root::Root,
-    text::{lines, parse_number, split_once, words},
+    text::{lines, parse_counter, parse_number, split_once, words},
 };
 
-/// Of the host's memory. Missing where the kernel was built without, or started with `psi=0`.
+/// The host's file. Missing if the kernel was built without it, or booted with `psi=0`.
 pub const OF_HOST: &str = "proc/pressure/memory";
 
-/// Both kinds of waiting. `None`: the kernel doesn't count it.
+/// Both kinds of stalls. `None`: the kernel does not count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pressure {
     /// At least one process waited.
     pub some: Option<Stalls>,
-    /// All that had something to do waited, so that no work was done.
+    /// All runnable processes waited, so that no work was done.
     pub full: Option<Stalls>,
 }
 
-/// For how long.
+/// Shares of time, and the total time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Stalls {
     /// Percent of the last 10 seconds.
@@ -31,30 +31,27 @@ pub struct Stalls {
     pub avg60: f64,
     /// Percent of the last 5 minutes.
     pub avg300: f64,
-    /// Microseconds since boot, or since the group was made.
+    /// Microseconds since boot, or since the cgroup was created.
     pub total: u64,
 }
 
-/// Reads such a file.
+/// Reads a pressure file.
 pub fn read(root: &Root, file: impl AsRef<Path>) -> Result<Pressure, ReadError> {
-    let expected = "some or full was expected, with avg10, avg60, avg300 and total";
-    root.parse(file, expected, parse)
+    Ok(parse(&root.read_filled(file)?))
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same with `full`. Errors: the number
-/// of a line of another form. Other kinds, and other figures behind these, are passed over.
-pub fn parse(text: &[u8]) -> Result<Pressure, usize> {
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same with `full`. Other lines, and
+/// further values in a line, are ignored. A line that lacks a valid value counts as missing.
+pub fn parse(text: &[u8]) -> Pressure {
     let mut pressure = Pressure::default();
-    for (number, line) in lines(text) {
-        let (kind, figures) = split_once(line, b' ').ok_or(number)?;
-        let stalls = match kind {
-            b"some" => &mut pressure.some,
-            b"full" => &mut pressure.full,
-            _ => continue,
-        };
-        *stalls = Some(parse_stalls(figures).ok_or(number)?);
+    for (_, line) in lines(text) {
+        match split_once(line, b' ') {
+            Some((b"some", figures)) => pressure.some = parse_stalls(figures),
+            Some((b"full", figures)) => pressure.full = parse_stalls(figures),
+            _ => {}
+        }
     }
-    Ok(pressure)
+    pressure
 }
 
 fn parse_stalls(figures: &[u8]) -> Option<Stalls> {
@@ -66,11 +63,11 @@ fn parse_stalls(figures: &[u8]) -> Option<Stalls> {
         avg10: parse_percent(figure(b"avg10")?)?,
         avg60: parse_percent(figure(b"avg60")?)?,
         avg300: parse_percent(figure(b"avg300")?)?,
-        total: parse_number(figure(b"total")?)?,
+        total: parse_counter(figure(b"total")?)?,
     })
 }
 
-/// Always with two decimals.
+/// A percentage, which always has two decimals.
 fn parse_percent(text: &[u8]) -> Option<f64> {
     let (whole, hundredths) = split_once(text, b'.').filter(|(_, decimals)| decimals.len() == 2)?;
     let whole = u32::try_from(parse_number(whole)?).ok()?;
@@ -84,13 +81,13 @@ mod tests {
 
     #[test]
     fn both_kinds_of_waiting() {
-        let text = "some avg10=0.22 avg60=12.17 avg300=100.00 total=18446744073709551615\n\
+        let text = "some avg10=0.22 avg60=12.17 avg300=100.00 total=9223372036854775807\n\
                     full avg10=0.00 avg60=1.09 avg300=0.50 total=7\n";
         let some = Stalls {
             avg10: 0.22,
             avg60: 12.17,
             avg300: 100.0,
-            total: u64::MAX,
+            total: i64::MAX.unsigned_abs(),
         };
         let full = Stalls {
             avg10: 0.0,
@@ -102,25 +99,26 @@ mod tests {
             some: Some(some),
             full: Some(full),
         };
-        assert_eq!(parse(text.as_bytes()), Ok(both));
+        assert_eq!(parse(text.as_bytes()), both);
     }
 
     #[test]
     fn what_a_newer_kernel_adds_is_passed_over() {
         let text = "most avg10=1\nsome avg10=1.00 avg60=2.00 avg300=3.00 total=4 p99=5\n";
-        let pressure = parse(text.as_bytes()).expect("a known line");
+        let pressure = parse(text.as_bytes());
         assert_eq!(pressure.some.map(|some| some.total), Some(4));
         assert_eq!(pressure.full, None);
-        assert_eq!(parse(b""), Ok(Pressure::default()));
+        assert_eq!(parse(b""), Pressure::default());
     }
 
     #[test]
-    fn the_line_is_named() {
+    fn invalid_line_counts_as_missing() {
         let good = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0";
         for (from, to) in [
             (good, "some"),
             ("total=0", ""),
             ("total=0", "total=-1"),
+            ("total=0", "total=18446744073709551615"),
             ("avg10=0.00", "avg10=0"),
             ("avg10=0.00", "avg10=0.0"),
             ("avg10=0.00", "avg10=-0.1"),
@@ -128,8 +126,10 @@ mod tests {
             ("avg300=0.00", "avg300=99999999999.00"),
         ] {
             let line = good.replace(from, to);
-            let text = format!("{good}\n{line}\n");
-            assert_eq!(parse(text.as_bytes()), Err(2), "{line}");
+            let full = good.replace("some", "full");
+            let pressure = parse(format!("{line}\n{full}\n").as_bytes());
+            assert_eq!(pressure.some, None, "{line}");
+            assert_eq!(pressure.full, Some(Stalls::default()), "{line}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::linux::{
 /// The directory that holds a file for each setting.
 pub const DIRECTORY: &str = "/proc/sys/vm";
 
-/// `None`: the kernel has no such setting, or it may not be read.
+/// `None`: the kernel has no such setting, or reading it is not allowed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Vm {
     /// `overcommit_memory`: 0 guesses, 1 refuses nothing, 2 commits at most `CommitLimit`.
@@ -17,25 +17,29 @@ pub struct Vm {
     /// `overcommit_ratio`: percent of RAM, less the pools of huge pages, that count for
     /// `CommitLimit`.
     pub overcommit_ratio: Option<i64>,
-    /// `overcommit_kbytes`, in bytes, which replaces the ratio. `Some(0)`: the ratio holds.
+    /// `overcommit_kbytes`, in bytes, which replaces the ratio. `Some(0)`: the ratio applies.
     pub overcommit_bytes: Option<i64>,
-    /// `admin_reserve_kbytes`, in bytes: as much of `CommitLimit` is root's alone.
+    /// `admin_reserve_kbytes`, in bytes: the part of `CommitLimit` that only root can use.
     pub admin_reserve_bytes: Option<i64>,
-    /// `swappiness`: 0 to 200, how readily memory is swapped out rather than files dropped.
+    /// `swappiness`: 0 to 200, how much the kernel prefers swapping to dropping cached files.
     pub swappiness: Option<i64>,
-    /// `zone_reclaim_mode`: not 0 where a node without free memory drops files rather than takes
-    /// memory of another. `None`, too: the kernel knows no NUMA.
+    /// `zone_reclaim_mode`: not 0 if a node without free memory drops cached files before it uses
+    /// memory of another node. `None` also if the kernel has no NUMA support.
     pub zone_reclaim_mode: Option<i64>,
-    /// `hugetlb_shm_group`: the group that may make System V segments of huge pages. Without effect
-    /// on PostgreSQL.
+    /// `hugetlb_shm_group`: the group that is allowed to create System V segments on huge pages.
+    /// It does not affect PostgreSQL.
     pub hugetlb_shm_group: Option<i64>,
+    /// `hugetlb_optimize_vmemmap`: whether the kernel frees most `struct page` entries of new huge
+    /// pages, 7 of 8 base pages for 2 MB. Releasing such a page needs that memory back (Linux
+    /// 5.19).
+    pub hugetlb_optimize_vmemmap: Option<bool>,
     /// `nr_hugepages`: persistent huge pages of the default size.
     pub nr_hugepages: Option<i64>,
-    /// `nr_overcommit_hugepages`: how many surplus pages of that size may be made.
+    /// `nr_overcommit_hugepages`: how many surplus pages of that size the kernel can allocate.
     pub nr_overcommit_hugepages: Option<i64>,
 }
 
-/// Reads the files of overcommit alone; what makes up the limit only where there is one.
+/// Reads only the files about overcommit, and those about the limit only if it applies.
 pub(crate) fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
     let mode = number(root, "overcommit_memory")?;
     let vm = Vm {
@@ -74,6 +78,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         swappiness: number("swappiness")?,
         zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
+        hugetlb_optimize_vmemmap: number("hugetlb_optimize_vmemmap")?.map(|value| value != 0),
         nr_hugepages: number("nr_hugepages")?,
         nr_overcommit_hugepages: number("nr_overcommit_hugepages")?,
     })

@@ -4,57 +4,51 @@
 use crate::linux::{
     error::ReadError,
     root::Root,
-    text::{lines, parse_number, words},
+    text::{lines, parse_counter, words},
 };
 
 /// A segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// What its makers know it by.
+    /// IPC key (`key_t`).
     pub key: i32,
-    /// Who made it; 0: a process of another PID namespace.
+    /// PID of the process that created it; 0: a process of another PID namespace.
     pub creator: u64,
-    /// How many processes have it attached.
+    /// Number of processes that have attached it.
     pub attached: u64,
-    /// Bytes of it in memory. `None`: the kernel doesn't tell (before 2.6.35).
+    /// Bytes in memory. `None`: not reported.
     pub resident: Option<u64>,
-    /// Bytes of it swapped out. `None`: as above.
+    /// Bytes swapped out. `None`: not reported.
     pub swapped: Option<u64>,
 }
 
-/// All of them. Errors: absent if the kernel has no System V shared memory.
+/// Reads all segments. Errors: absent if the kernel has no System V shared memory.
 pub fn read(root: &Root) -> Result<Vec<Segment>, ReadError> {
-    root.parse(
-        "proc/sysvipc/shm",
-        "a shared memory segment was expected",
-        parse,
-    )
+    Ok(parse(&root.read_filled("proc/sysvipc/shm")?))
 }
 
-/// One line each, below a line of titles. Errors: the number of a line that is not a segment.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Segment>, usize> {
+/// One line for each segment, after a line of titles. Lines that cannot be parsed are skipped.
+pub fn parse(bytes: &[u8]) -> Vec<Segment> {
     lines(bytes)
         .skip(1)
-        .map(|(number, line)| {
-            let mut columns = words(line);
-            let key = columns.next().and_then(parse_key).ok_or(number)?;
-            let mut numbers = columns.map(parse_number);
-            let creator = numbers.nth(3).flatten().ok_or(number)?;
-            let attached = numbers.nth(1).flatten().ok_or(number)?;
-            let resident = numbers.nth(7).flatten();
-            let swapped = numbers.next().flatten();
-            Ok(Segment {
-                key,
-                creator,
-                attached,
-                resident,
-                swapped,
-            })
-        })
+        .filter_map(|(_, line)| parse_line(line))
         .collect()
 }
 
-/// It may be negative.
+fn parse_line(line: &[u8]) -> Option<Segment> {
+    let mut columns = words(line);
+    let key = parse_key(columns.next()?)?;
+    let mut numbers = columns.map(parse_counter);
+    Some(Segment {
+        key,
+        creator: numbers.nth(3)??,
+        attached: numbers.nth(1)??,
+        resident: numbers.nth(7).flatten(),
+        swapped: numbers.next().flatten(),
+    })
+}
+
+/// A key can be negative.
 fn parse_key(digits: &[u8]) -> Option<i32> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
@@ -84,10 +78,22 @@ mod tests {
                 swapped: None,
             },
         ];
-        assert_eq!(parse(text), Ok(expected.to_vec()));
-        assert_eq!(parse(b"key\n"), Ok(Vec::new()));
-        assert_eq!(parse(b""), Ok(Vec::new()));
-        assert_eq!(parse(b"key\n 1 2 600 56\n"), Err(2));
-        assert_eq!(parse(b"key\n x 2 600 56 1 2 3\n"), Err(2));
+        assert_eq!(parse(text), expected);
+        assert_eq!(parse(b"key\n"), []);
+        assert_eq!(parse(b""), []);
+    }
+
+    #[test]
+    fn invalid_lines_and_values_are_skipped() {
+        let text = b"key\n 1 2 600 56\n x 2 600 56 1 2 3\n\
+            7 2 600 56 8 9 3 0 0 0 0 0 0 0 18446744073709551615 4096\n";
+        let expected = Segment {
+            key: 7,
+            creator: 8,
+            attached: 3,
+            resident: None,
+            swapped: Some(4096),
+        };
+        assert_eq!(parse(text), [expected]);
     }
 }

@@ -10,6 +10,18 @@ pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
+/// An unsigned counter of the kernel. `None`: not a number, or above `i64::MAX`, because the kernel
+/// decremented the counter below zero.
+pub(crate) fn parse_counter(digits: &[u8]) -> Option<u64> {
+    parse_number(digits).filter(|&counter| !is_below_zero(counter))
+}
+
+/// Whether an unsigned counter was decremented below zero. No correct counter, also in bytes, is
+/// that large.
+pub(crate) fn is_below_zero(counter: u64) -> bool {
+    counter > i64::MAX.unsigned_abs()
+}
+
 /// Hexadecimal digits only.
 pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     if digits.first().is_none_or(|b| !b.is_ascii_hexdigit()) {
@@ -18,9 +30,11 @@ pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// `     1234 kB`, in bytes.
+/// `     1234 kB`, in bytes. `None`: another form, or below zero, as in [`parse_counter`].
 pub(crate) fn parse_kilobytes(text: &[u8]) -> Option<u64> {
-    parse_number(text.trim_ascii().strip_suffix(b" kB")?)?.checked_mul(1024)
+    let kilobytes = parse_counter(text.trim_ascii().strip_suffix(b" kB")?)?;
+    let bytes = kilobytes.checked_mul(1024)?;
+    (!is_below_zero(bytes)).then_some(bytes)
 }
 
 /// The text before and after the first `separator`.
@@ -68,5 +82,37 @@ impl<R: BufRead> LineReader<R> {
         }
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         Ok(Some((self.number, line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counter_below_zero_has_no_value() {
+        for (text, counter) in [
+            ("0", Some(0)),
+            ("9223372036854775807", Some(i64::MAX.unsigned_abs())),
+            ("9223372036854775808", None),
+            ("18446744073709551615", None),
+            ("18446744073709551616", None),
+            ("-1", None),
+        ] {
+            assert_eq!(parse_counter(text.as_bytes()), counter, "{text}");
+        }
+        for (text, bytes) in [
+            ("  12 kB", Some(12 << 10)),
+            ("9007199254740991 kB", Some(i64::MAX.unsigned_abs() - 1023)),
+            ("9007199254740992 kB", None),
+            // SwapFree in LXD containers without swap
+            ("18446744073709346016 kB", None),
+            // the product is below 2^64
+            ("18014396678257232 kB", None),
+            ("12 MB", None),
+            ("kB", None),
+        ] {
+            assert_eq!(parse_kilobytes(text.as_bytes()), bytes, "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::linux::{
     error::{ReadError, absent_or},
     hugepages,
     root::Root,
-    text::words,
+    text::{parse_counter, words},
 };
 
 /// The directory of the modes.
@@ -61,6 +61,18 @@ pub fn read(root: &Root) -> Result<Modes, ReadError> {
         defrag: mode("defrag")?,
         shmem_enabled: mode("shmem_enabled")?,
         sizes,
+    })
+}
+
+/// `hpage_pmd_size`: size in bytes of the transparent huge pages that one page table entry maps.
+///
+/// Errors: absent if the kernel has no transparent huge pages, or before Linux 4.8.
+pub fn pmd_bytes(root: &Root) -> Result<u64, ReadError> {
+    let path = format!("{DIRECTORY}/hpage_pmd_size");
+    root.parse(path, "a number of bytes was expected", |bytes| {
+        parse_counter(bytes.trim_ascii())
+            .filter(|&bytes| bytes > 0)
+            .ok_or(1)
     })
 }
 

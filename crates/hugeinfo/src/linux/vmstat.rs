@@ -3,31 +3,30 @@
 use crate::linux::{
     error::ReadError,
     root::Root,
-    text::{lines, parse_number, split_once},
+    text::{lines, parse_counter, split_once},
 };
 
-/// All counters, in the kernel's order. Which there are depends on the kernel's version and how it
-/// was built.
+/// All counters, in the kernel's order. The set depends on the kernel's version and build options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vmstat {
-    counters: Vec<(String, u64)>,
+    counters: Vec<(String, Option<u64>)>,
 }
 
 impl Vmstat {
-    /// The counter of that name. `None`: this kernel has none.
+    /// A counter by its name. `None`: this kernel does not have it, or it is below zero.
     pub fn get(&self, name: &str) -> Option<u64> {
         let found = self.counters.iter().find(|(n, _)| n == name);
-        found.map(|(_, value)| *value)
+        found.and_then(|(_, value)| *value)
     }
 
-    /// Name and value of each.
-    pub fn counters(&self) -> &[(String, u64)] {
+    /// Names and values. `None`: the value is below zero, or not a number.
+    pub fn counters(&self) -> &[(String, Option<u64>)] {
         &self.counters
     }
 }
 
-/// What a counter is about, by its name: `thp`, `huge_pages`, `compaction`, `swap`, `numa`,
-/// `reclaim`, `faults`, or `other`, which newer kernels' new counters may be, too.
+/// The topic of a counter, derived from its name: `thp`, `huge_pages`, `compaction`, `swap`,
+/// `numa`, `reclaim`, `faults` or `other`. New counters of newer kernels can be `other`, too.
 pub fn topic(name: &str) -> &'static str {
     const TOPICS: [(&str, &[&str]); 7] = [
         (
@@ -87,23 +86,19 @@ pub fn topic(name: &str) -> &'static str {
 
 /// Reads the file.
 pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
-    const PATH: &str = "proc/vmstat";
-    root.parse(PATH, "a name and a number were expected", parse)
+    Ok(parse(&root.read_filled("proc/vmstat")?))
 }
 
-/// `pgmajfault 123` in each line. Errors: the number of a line of another form.
-pub fn parse(bytes: &[u8]) -> Result<Vmstat, usize> {
-    let counters = lines(bytes).map(|(number, line)| {
-        let (name, value) = split_once(line, b' ').ok_or(number)?;
-        let name = str::from_utf8(name).ok().filter(|name| !name.is_empty());
-        Ok((
-            name.ok_or(number)?.to_owned(),
-            parse_number(value).ok_or(number)?,
-        ))
-    });
-    Ok(Vmstat {
-        counters: counters.collect::<Result<_, usize>>()?,
-    })
+/// `pgmajfault 123` in each line.
+pub fn parse(bytes: &[u8]) -> Vmstat {
+    let counter = |line| {
+        let (name, value) = split_once(line, b' ').unwrap_or((line, b""));
+        let name = String::from_utf8_lossy(name).into_owned();
+        (name, parse_counter(value))
+    };
+    Vmstat {
+        counters: lines(bytes).map(|(_, line)| counter(line)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -112,17 +107,14 @@ mod tests {
 
     #[test]
     fn counters_by_name_and_in_order() {
-        let vmstat = parse(
-            b"nr_free_pages 3395814\nhtlb_buddy_alloc_fail 7\npgmajfault 18446744073709551615\n",
-        )
-        .expect("counters");
+        let vmstat = parse(b"nr_free_pages 3395814\nhtlb_buddy_alloc_fail 7\npgmajfault 0\n");
         let names: Vec<_> = vmstat.counters().iter().map(|(n, _)| n.as_str()).collect();
         assert_eq!(
             names,
             ["nr_free_pages", "htlb_buddy_alloc_fail", "pgmajfault"]
         );
         assert_eq!(vmstat.get("htlb_buddy_alloc_fail"), Some(7));
-        assert_eq!(vmstat.get("pgmajfault"), Some(u64::MAX));
+        assert_eq!(vmstat.get("pgmajfault"), Some(0));
         assert_eq!(vmstat.get("thp_fault_alloc"), None);
     }
 
@@ -151,10 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_named() {
-        for line in ["b", "b ", " 1", "b -1", "b 1 kB", "b 18446744073709551616"] {
-            assert_eq!(parse(format!("a 1\n{line}\n").as_bytes()), Err(2), "{line}");
+    fn invalid_counter_has_a_name_but_no_value() {
+        for line in ["b", "b ", "b -1", "b 1 kB", "b 18446744073709551615"] {
+            let vmstat = parse(format!("a 1\n{line}\nc 2\n").as_bytes());
+            let counter = |name: &str, value| (name.to_owned(), value);
+            let expected = [
+                counter("a", Some(1)),
+                counter("b", None),
+                counter("c", Some(2)),
+            ];
+            assert_eq!(vmstat.counters(), expected, "{line}");
+            assert_eq!(vmstat.get("b"), None, "{line}");
         }
-        assert_eq!(parse(b""), Ok(Vmstat::default()));
+        assert_eq!(parse(b""), Vmstat::default());
     }
 }

@@ -1,48 +1,47 @@
-//! What each pool holds, what the server needs of it, and whether a restart would get it.
+//! One row for each pool: its counters, what the server needs of it, and whether a restart would
+//! get it.
 
+use super::{
+    demand::{self, PoolTarget},
+    limits::CgroupLimits,
+    machine::Machine,
+    start::{self, StartOutcome, Supply},
+    units::{Bytes, PageSize, Pages},
+};
 use crate::{
-    linux::{error::Absent, hugepages::Pool, pages},
-    model::{
-        limits::{CgroupLimits, reservation_refusals},
-        machine::Machine,
-        need::{Need, pages_of_aim},
-        nodes,
-    },
+    linux::{error::Absent, hugepages::Pool},
+    server::facts::Server,
 };
 
-/// One pool seen from this server. Counts are pages of the pool's size.
+/// One pool seen from this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecast {
-    /// The kernel's counters.
+    /// The counters of the kernel.
     pub pool: Pool,
-    /// Whether its page size is the kernel's default; `None` where the kernel doesn't say.
+    /// Whether its page size is the default of the kernel; `None`: unknown.
     pub is_default: Option<bool>,
-    /// Whether the main segment lies in it now.
+    /// Whether the segment is in it. `None`: unknown.
     pub is_used_by_server: Option<bool>,
-    /// Pages that the main segment takes on pages of this size.
-    pub required: u64,
-    /// Unused bytes at their end: less than a page, but for a `huge_page_size` that is no power of
-    /// two. PostgreSQL first rounds up to that.
-    pub tail_waste_bytes: u64,
-    /// Pages of our own segment in this pool, touched or reserved.
-    pub own: Option<u64>,
+    /// Pages that the segment needs on pages of this size.
+    pub required: Pages,
+    /// Unused bytes at the end of these pages.
+    pub tail_waste: Bytes,
+    /// Pages of the running server in this pool, faulted in or reserved.
+    pub held: Option<Pages>,
     /// Pages in use or reserved by others.
-    pub others: Option<u64>,
+    pub others: Option<Pages>,
     /// Persistent pages to add so that a restart gets huge pages.
-    pub shortfall: Option<u64>,
-    /// `nr_hugepages` that is enough and not too much, as far as servers are seen.
-    pub recommended: Option<u64>,
-    /// The same, and idle pages that servers may want that cannot be seen.
-    pub recommended_for_all: Option<u64>,
-    /// Whether a restart would get huge pages of this size: from the pool, and under the control
-    /// group's limit on reservations.
+    pub shortfall: Option<Pages>,
+    /// The number of persistent pages that is enough and not too much, with its demands.
+    pub target: Option<PoolTarget>,
+    /// Whether a restart would get huge pages of this size. `None`: unknown.
     pub fits_after_restart: Option<bool>,
-    /// The tightest limits of the control group and its ancestors.
+    /// The tightest limits of the server's cgroups.
     pub cgroup: Result<CgroupLimits, Absent>,
 }
 
 impl Forecast {
-    /// One forecast for each pool of the kernel, smallest page first.
+    /// A forecast for each pool, smallest page first.
     ///
     /// Errors: absent if the pools cannot be seen.
     pub fn of_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
@@ -50,117 +49,58 @@ impl Forecast {
         Ok(pools.iter().map(|pool| Self::of(machine, pool)).collect())
     }
 
-    /// The forecast for the pool that the server asks for.
+    /// The forecast for the pool that the server asks for, or would ask for.
     pub fn of_target(machine: &Machine) -> Option<Self> {
         let pool = machine.facts.target_pool()?;
         Some(Self::of(machine, pool))
     }
 
-    /// Whether a restart would get huge pages of the size that the server asks for. `None`: can't
-    /// be told.
-    pub fn target_fits_after_restart(machine: &Machine) -> Option<bool> {
-        let facts = &machine.facts;
-        match Self::of_target(machine) {
-            Some(target) => target.fits_after_restart,
-            // A size that the kernel doesn't have.
-            None if facts.pools.is_ok() && facts.huge_page_asked_for().is_some() => Some(false),
-            None => None,
-        }
-    }
-
-    /// The forecast for one pool.
+    /// The forecast for one pool, as if the server asked for its page size.
     pub fn of(machine: &Machine, pool: &Pool) -> Self {
-        let facts = &machine.facts;
-        let page_bytes = pool.page_bytes;
-        let aim = machine.aim();
-        let is_target = facts.huge_page_of(&aim) == Some(page_bytes);
-        let required = if is_target {
-            pages_of_aim(machine, page_bytes)
-        } else {
-            pages::pages_required(facts.needed_bytes(), page_bytes)
-        };
-        let need = Need::with(machine, pool, required);
-        let own = need.map(|need| need.own_now);
-        let supply = own.map(|own| Supply::after_restart(pool, own));
-        let shortfall = supply.map(|supply| required.saturating_sub(supply.most()));
-        let cgroup = CgroupLimits::of(facts, page_bytes);
-        let is_under_limit =
-            reservation_refusals(facts, page_bytes).map(|refusals| refusals.is_empty());
-        let is_on_nodes = nodes::shortfall(machine, pool, required);
-        let is_given = supply.and_then(|supply| supply.gives(required));
+        let size = PageSize(pool.page_bytes);
+        let next = asking_for(machine, size);
+        let required = demand::of_next_start(machine, size, &next);
+        let target = PoolTarget::of(machine, size, &next);
+        let supply = Supply::of(machine, pool);
         Self {
-            is_default: machine
-                .default_page_bytes()
-                .map(|default| default == page_bytes),
-            is_used_by_server: facts.page_bytes().map(|lies_on| lies_on == page_bytes),
+            is_default: machine.default_size().map(|default| default == size),
+            is_used_by_server: machine.facts.page_bytes().map(|bytes| bytes == size.0),
             required,
-            tail_waste_bytes: required
-                .saturating_mul(page_bytes)
-                .saturating_sub(facts.needed_bytes()),
-            own,
-            others: need.map(|need| need.others),
-            shortfall,
-            recommended: need.map(|need| need.after_restart()),
-            recommended_for_all: need.map(|need| need.with_unseen(machine, pool)),
-            fits_after_restart: and(
-                is_given,
-                and(is_under_limit, is_on_nodes.map(|missing| missing == 0)),
-            ),
-            cgroup,
+            tail_waste: required * size - Bytes(next.shared_memory_bytes),
+            held: machine.pages_held(size),
+            others: target.as_ref().map(|target| target.now.held_by_others()),
+            shortfall: supply.map(|supply| required - supply.most),
+            fits_after_restart: fits(&machine.with_next_start(next)),
+            cgroup: CgroupLimits::of(machine, size),
+            target,
             pool: pool.clone(),
         }
     }
-}
 
-/// Pages that the server can have once its own came back.
-///
-/// Surplus pages that it gives back cease to exist (mm/hugetlb.c `return_unused_surplus_pages`);
-/// the kernel makes them anew only as far as overcommit allows, and where it finds memory. Those
-/// that others hold stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Supply {
-    /// In the pool.
-    pub sure: u64,
-    /// Which the kernel would try to make.
-    pub perhaps: u64,
-}
-
-impl Supply {
-    /// Of that pool, for a server that has this many pages of it.
-    pub(crate) fn after_restart(pool: &Pool, own: u64) -> Self {
-        let others = pool.committed().saturating_sub(own);
-        let surplus_left = pool.surplus.saturating_sub(own);
-        let existing = pool.persistent().saturating_add(surplus_left);
-        let most = pool
-            .persistent()
-            .saturating_add(surplus_left.max(pool.overcommit));
-        let sure = existing.saturating_sub(others);
-        Self {
-            sure,
-            perhaps: most.saturating_sub(others).saturating_sub(sure),
-        }
-    }
-
-    /// With all that the kernel would try to make.
-    pub fn most(self) -> u64 {
-        self.sure.saturating_add(self.perhaps)
-    }
-
-    /// Whether it gives this many. `None`: only a try can tell.
-    pub fn gives(self, pages: u64) -> Option<bool> {
-        match pages {
-            pages if pages <= self.sure => Some(true),
-            pages if pages <= self.most() => None,
-            _ => Some(false),
-        }
+    /// The number of persistent pages to set. `None`: unknown.
+    pub fn recommended(&self) -> Option<Pages> {
+        Some(self.target.as_ref()?.recommended())
     }
 }
 
-/// As SQL's AND: false if either is, unknown if that can't be said.
-fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
-    match (a, b) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        _ => None,
+/// Settings with which the server asks for huge pages of that size.
+pub fn asking_for(machine: &Machine, size: PageSize) -> Server {
+    let next = machine.next_start_on_huge_pages();
+    if machine.size_asked_for(&next) == Some(size) {
+        return next;
+    }
+    Server {
+        huge_page_size_bytes: Some(size.0),
+        ..next
+    }
+}
+
+/// Whether the next start would get huge pages, if it asks for any. `None`: unknown, or only a
+/// start shows.
+pub fn fits(machine: &Machine) -> Option<bool> {
+    match start::outcome(machine) {
+        StartOutcome::HugePages(_) => Some(true),
+        StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Some(false),
+        StartOutcome::Unknown(_) => None,
     }
 }

@@ -2,231 +2,253 @@
 
 use std::collections::BTreeSet;
 
+use super::{
+    step::{Pending, ServiceChange},
+    touched::Touched,
+    units::{Bytes, PageSize, Pages},
+};
 use crate::{
     linux::{
-        error::{Absence, Absent},
-        hugepages::Pool,
-        numa::node::Node,
-    },
-    model::{
-        step::{Service, Waits},
-        touched::Bounds,
+        boot::NextBoot, error::Absent, hugepages::Pool, meminfo::Usage, numa::node::Node,
+        process::segment::Segment,
     },
     server::{
-        facts::{Facts, HugePages, Server, SharedMemoryType},
-        surroundings::{Files, ProcessFigures, Surroundings},
+        environment::{Environment, Files},
+        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
     },
 };
 
-/// What steps change, and what checks look at.
+/// Whether the server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerState {
+    /// It runs.
+    Running,
+    /// It was stopped, or has not been started.
+    Stopped,
+    /// There is no data directory yet.
+    NotCreated,
+}
+
+/// A server and its machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// The server, the pools and the limits. What waits in the configuration files, where that is
-    /// known, is the plan of the next start.
+    /// The server, the pools and the limits. `facts.planned` holds the settings of the next start
+    /// where they differ from the running ones.
     pub facts: Facts,
-    /// All the rest. `None`: not read.
-    pub around: Option<Surroundings>,
+    /// Everything else. `None`: not read.
+    pub env: Option<Environment>,
     /// Whether the server runs.
-    pub is_running: bool,
-    /// Whether the kernel has been asked to move pages together.
+    pub state: ServerState,
+    /// The boot configuration that this boot found, before any step changed it.
+    pub this_boot: Option<NextBoot>,
+    /// Bytes of the segment that have been faulted in.
+    pub touched: Touched,
+    /// Whether memory has been compacted.
     pub is_compacted: bool,
-    /// Changes of the service that its next start takes up.
-    pub service: Vec<Service>,
-    /// What the next start will use with what has been changed on the server's command line, which
-    /// nothing but a start tells.
-    pub on_command_line: Option<Server>,
-    /// What settings that were planned wait for.
-    pub waits: Waits,
-    /// Whether the server was on huge pages when it was stopped, and is to be so again.
-    pub has_to_come_back: bool,
-    /// Unless a plan does without them.
-    pub is_given_up: bool,
-    /// Whether `MemTotal` and `MemAvailable` are the host's, and not a container's own.
-    pub sees_memory_of_host: bool,
-    /// Of what counts in the server's control groups, its main segment; once it is stopped, what
-    /// may have gone with it.
-    pub touched: Bounds,
+    /// Changes of the service that wait for the next start.
+    pub service: Vec<ServiceChange>,
+    /// Settings of the next start that were changed on the command line.
+    pub command_line: Option<Server>,
+    /// When changed settings take effect.
+    pub pending: Pending,
+    /// True if a plan turns huge pages off on purpose, so that losing them is not a hazard.
+    pub gives_up_huge_pages: bool,
     /// Names of muted checks.
     pub muted: BTreeSet<&'static str>,
 }
 
+/// The pages that back a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backing {
+    /// Pages of a hugetlb pool.
+    HugePages(PageSize),
+    /// Base pages, transparent huge pages included.
+    SmallPages,
+    /// Unknown.
+    Unknown,
+}
+
 impl Machine {
-    /// As it is.
-    pub fn new(mut facts: Facts, around: Option<Surroundings>) -> Self {
-        if let Some(Files::Planned(next)) = around.as_ref().map(|around| &around.files)
+    /// The machine as it was read.
+    pub fn new(mut facts: Facts, env: Option<Environment>) -> Self {
+        if let Some(Files::Planned(next)) = env.as_ref().map(|env| &env.files)
             && facts.planned.is_none()
         {
             facts.planned = Some(next.clone());
         }
-        let touched = around.as_ref().map(|around| Bounds::of(&facts, around));
-        let mut machine = Self {
-            sees_memory_of_host: true,
-            touched: touched.unwrap_or_default(),
+        Self {
+            touched: Touched::of(&facts, env.as_ref()),
+            this_boot: env.as_ref().and_then(|env| env.next_boot.clone().ok()),
             facts,
-            around,
-            is_running: true,
+            env,
+            state: ServerState::Running,
             is_compacted: false,
             service: Vec::new(),
-            on_command_line: None,
-            waits: Waits::ForNothing,
-            has_to_come_back: false,
-            is_given_up: false,
+            command_line: None,
+            pending: Pending::Nothing,
+            gives_up_huge_pages: false,
             muted: BTreeSet::new(),
-        };
-        machine.sees_memory_of_host = sees_memory_of_host(&machine);
-        machine
-    }
-
-    /// The same with another plan of the next start.
-    #[must_use]
-    pub fn planning(&self, next: Server) -> Self {
-        let mut machine = self.clone();
-        machine.facts.planned = Some(next);
-        machine
-    }
-
-    /// The same for the search of a remedy, which tries many steps: all processes but the
-    /// postmaster as one, which has what they have together. No check judges it otherwise.
-    #[must_use]
-    pub fn summed_up(&self) -> Self {
-        let Some(around) = &self.around else {
-            return self.clone();
-        };
-        let mut around = around.clone();
-        around.processes = sum_up(&around.processes);
-        Self {
-            facts: self.facts.clone(),
-            around: Some(around),
-            service: self.service.clone(),
-            on_command_line: self.on_command_line.clone(),
-            muted: self.muted.clone(),
-            ..*self
         }
     }
 
-    /// What the server could be started with so that it asks for huge pages, and for a size that
-    /// the kernel has: the settings as they are but for those that rule huge pages out.
-    pub fn aim(&self) -> Server {
+    /// The same machine with other settings of the next start.
+    #[must_use]
+    pub fn with_next_start(&self, next: Server) -> Self {
+        let mut machine = self.clone();
+        if next != self.next_start() {
+            machine.facts.planned = Some(next);
+        }
+        machine
+    }
+
+    /// The settings of the next start, with the exact size of the segment as far as it is known.
+    pub fn next_start(&self) -> Server {
+        Server {
+            shared_memory_bytes: self.facts.needed_bytes(),
+            ..self.facts.next_start().clone()
+        }
+    }
+
+    /// The settings of the next start, changed so that it asks for huge pages of a size that the
+    /// kernel has.
+    pub fn next_start_on_huge_pages(&self) -> Server {
         let facts = &self.facts;
-        let next = facts.next_start();
+        let next = self.next_start();
         let has_size = facts.target_pool().is_some() || facts.pools.is_err();
         Server {
             huge_pages: match next.huge_pages {
                 HugePages::Off => HugePages::Try,
-                as_it_is => as_it_is,
+                on_or_try => on_or_try,
             },
             shared_memory_type: SharedMemoryType::Mmap,
             huge_page_size_bytes: next.huge_page_size_bytes.filter(|_| has_size),
-            shared_memory_bytes: facts.needed_bytes(),
+            ..next
         }
     }
 
-    /// The page size that such a start asks for. `None`: the kernel names none.
-    pub fn aimed_page_bytes(&self) -> Option<u64> {
-        self.facts.huge_page_of(&self.aim())
+    /// The huge page size that a start with these settings asks for. `None`: the kernel names none.
+    pub fn size_asked_for(&self, server: &Server) -> Option<PageSize> {
+        self.facts.huge_page_of(server).map(PageSize)
     }
 
     /// The pool of that page size.
-    pub fn pool(&self, page_bytes: u64) -> Option<&Pool> {
-        let mut pools = self.facts.pools.iter().flatten();
-        pools.find(|pool| pool.page_bytes == page_bytes)
+    pub fn pool(&self, size: PageSize) -> Option<&Pool> {
+        self.pools().find(|pool| pool.page_bytes == size.0)
     }
 
-    /// The NUMA nodes: none where the kernel knows none. `None`: not read.
-    pub fn nodes(&self) -> Option<Result<&[Node], &Absent>> {
-        let around = self.around.as_ref()?;
-        Some(match &around.nodes {
-            Ok(nodes) => Ok(nodes),
-            Err(absent) if *absent == Absent::not_looked_at() => Err(absent),
-            Err(absent) if absent.why == Absence::Missing => Ok(&[]),
-            Err(absent) => Err(absent),
+    pub(super) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {
+        let mut pools = self.facts.pools.iter_mut().flatten();
+        pools.find(|pool| pool.page_bytes == size.0)
+    }
+
+    /// All pools that can be seen, smallest page first.
+    pub fn pools(&self) -> impl Iterator<Item = &Pool> {
+        self.facts.pools.iter().flatten()
+    }
+
+    /// The size that the kernel uses where none is named.
+    pub fn default_size(&self) -> Option<PageSize> {
+        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        meminfo.default_huge_page_bytes.map(PageSize)
+    }
+
+    /// The size of a base page.
+    pub fn base_size(&self) -> PageSize {
+        PageSize(self.facts.base_page_bytes)
+    }
+
+    /// The pages that back the segment.
+    pub fn backing(&self) -> Backing {
+        match self.facts.page_bytes() {
+            Some(bytes) if bytes > self.facts.base_page_bytes => {
+                Backing::HugePages(PageSize(bytes))
+            }
+            Some(_) => Backing::SmallPages,
+            None => Backing::Unknown,
+        }
+    }
+
+    /// Whether the segment is on huge pages. `None`: unknown.
+    pub fn is_on_huge_pages(&self) -> Option<bool> {
+        match self.backing() {
+            Backing::HugePages(_) => Some(true),
+            Backing::SmallPages => Some(false),
+            Backing::Unknown => None,
+        }
+    }
+
+    /// The segment. `None`: it cannot be seen.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.facts.segment.as_ref().ok()
+    }
+
+    /// Pages of that size that the running server has, faulted in or reserved. `None`: unknown.
+    pub fn pages_held(&self, size: PageSize) -> Option<Pages> {
+        let segment = self.segment()?;
+        let is_on = segment.page_bytes? == size.0;
+        Some(if is_on {
+            Bytes(segment.bytes).whole_pages(size)
+        } else {
+            Pages(0)
         })
     }
 
-    /// `MemTotal`.
-    pub fn ram_bytes(&self) -> Option<u64> {
-        self.facts.meminfo.as_ref().ok()?.total_bytes
-    }
-
-    /// `MemAvailable`.
-    pub fn available_bytes(&self) -> Option<u64> {
-        let around = self.around.as_ref()?;
-        around.host.usage.as_ref().ok()?.available
-    }
-
-    /// Bytes in the pools of all sizes, used or not.
-    pub fn pools_bytes(&self) -> u64 {
-        let pools = self.facts.pools.iter().flatten();
-        pools
-            .map(|pool| pool.total.saturating_mul(pool.page_bytes))
-            .fold(0, u64::saturating_add)
-    }
-
-    /// The size that the kernel takes where none is named.
-    pub(crate) fn default_page_bytes(&self) -> Option<u64> {
-        self.facts.meminfo.as_ref().ok()?.default_huge_page_bytes
-    }
-
-    /// Whether the main segment is on huge pages. `None`: unknown.
-    pub fn is_on_huge_pages(&self) -> Option<bool> {
-        self.facts.lies_on().is_huge()
-    }
-}
-
-/// A container can have a `/proc/meminfo` of its own (lxcfs), which has less than the pools hold or
-/// the nodes have, as these are the host's.
-fn sees_memory_of_host(machine: &Machine) -> bool {
-    let nodes = machine.around.iter().flat_map(|around| &around.nodes);
-    let nodes = nodes.flatten().map(|node| node.memory);
-    let (of_nodes, free) = nodes.fold((0_u64, 0_u64), |(total, free), node| {
-        (
-            total.saturating_add(node.total.unwrap_or(0)),
-            free.saturating_add(node.free.unwrap_or(0)),
-        )
-    });
-    // What is free is available but for watermarks and reserves, which the kernel keeps.
-    let is_less = |bytes: Option<u64>, least: u64| bytes.is_some_and(|bytes| bytes < least);
-    !is_less(
-        machine.ram_bytes(),
-        machine.pools_bytes().max(of_nodes / 5 * 4),
-    ) && !is_less(
-        machine.available_bytes(),
-        (free / 2).saturating_sub(of_nodes / 20),
-    )
-}
-
-fn sum_up(processes: &[ProcessFigures]) -> Vec<ProcessFigures> {
-    let (mut some, others): (Vec<_>, Vec<_>) = processes
-        .iter()
-        .copied()
-        .partition(|process| process.is_postmaster);
-    // A fork counts what its parent has swapped out once more.
-    let of_postmaster = some.first().and_then(|first| first.swap).unwrap_or(0);
-    let together = others.into_iter().reduce(|sum, one| {
-        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
-            (a, b) => a.or(b),
-        };
-        let own = one.swap.map(|swap| swap.saturating_sub(of_postmaster));
-        let so_far = sum.swap.map(|swap| swap.max(of_postmaster));
-        ProcessFigures {
-            page_tables: add(sum.page_tables, one.page_tables),
-            rss_anon: add(sum.rss_anon, one.rss_anon),
-            rss_shmem: sum.rss_shmem.max(one.rss_shmem),
-            swap: match (so_far, own) {
-                (Some(so_far), Some(own)) => Some(so_far.saturating_add(own)),
-                (None, Some(own)) => Some(own.saturating_add(of_postmaster)),
-                (so_far, None) => so_far,
-            },
-            major_faults: sum.major_faults.saturating_add(one.major_faults),
-            age_seconds: sum.age_seconds.max(one.age_seconds),
-            oom_score_adj: match (sum.oom_score_adj, one.oom_score_adj) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
-            is_postmaster: false,
+    /// Pages of that size that a start with these settings maps.
+    ///
+    /// PostgreSQL states its need in whole MB. Where that is rounded up to a `huge_page_size` that
+    /// is not a power of two, it can be a page more than the running server has.
+    pub fn pages_mapped(&self, next: &Server, size: PageSize) -> Pages {
+        let pages = Pages(next.pages(size.0));
+        let is_unchanged = self.facts.planned.is_none()
+            && next.huge_page_size_bytes == self.facts.server.huge_page_size_bytes;
+        match self.pages_held(size) {
+            Some(held) if is_unchanged && held > Pages(0) && held + Pages(1) == pages => held,
+            _ => pages,
         }
-    });
-    some.extend(together);
-    some
+    }
+
+    /// Memory of the host by use. `None`: not read, or unknown.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.env.as_ref()?.host.usage.as_ref().ok()
+    }
+
+    /// `MemTotal`.
+    pub fn ram(&self) -> Option<Bytes> {
+        let meminfo = self.facts.meminfo.as_ref().ok()?;
+        meminfo.total_bytes.map(Bytes)
+    }
+
+    /// The NUMA nodes; empty where the kernel knows none. `None`: not read, or unknown.
+    pub fn nodes(&self) -> Option<&[Node]> {
+        use crate::linux::error::Absence;
+        match &self.env.as_ref()?.nodes {
+            Ok(nodes) => Some(nodes),
+            Err(absent) if *absent == Absent::not_looked_at() => None,
+            Err(absent) if absent.why == Absence::Missing => Some(&[]),
+            Err(_) => None,
+        }
+    }
+
+    /// Whether the server is restricted to some of the NUMA nodes.
+    pub fn is_bound_to_nodes(&self) -> bool {
+        matches!(self.facts.allowed_nodes, AllowedNodes::Only(_))
+    }
+
+    /// Whether a check is muted.
+    pub fn is_muted(&self, check: &str) -> bool {
+        self.muted.contains(check)
+    }
+
+    /// Whether the settings of the next start differ from the running ones, or could.
+    pub fn has_pending_settings(&self) -> bool {
+        let waits = |env: &Environment| {
+            env.settings_wait_for_restart || !matches!(env.files, Files::NothingWaits)
+        };
+        self.env.as_ref().is_none_or(waits)
+    }
+
+    /// Whether an administrator turned huge pages off: the default is `try`.
+    pub fn is_turned_off(&self) -> bool {
+        self.facts.next_start().huge_pages == HugePages::Off
+    }
 }

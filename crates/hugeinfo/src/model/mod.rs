@@ -1,28 +1,24 @@
-//! What the kernel and PostgreSQL will do. Nothing here reads a file or changes a machine: a step
-//! is tried on a copy.
+//! A server and its machine, the steps that change them, and what a start of PostgreSQL gets.
+//!
+//! Pure: everything is computed from [`Facts`](crate::server::facts::Facts) and
+//! [`Environment`](crate::server::environment::Environment). Where an exact answer would need a
+//! simulation of the kernel, the answer is on the safe side or unknown.
 
-pub mod another_host;
-pub mod boot;
-pub mod cgroup;
-pub mod commit;
+mod apply;
+pub mod demand;
 pub mod forecast;
-pub(crate) mod headroom;
-pub(crate) mod landing;
 pub mod limits;
 pub mod machine;
-pub mod mapping;
-pub mod memory_limit;
-pub mod need;
-pub mod next_boot;
-mod node_memory;
-pub mod nodes;
-pub(crate) mod obstacle;
+pub mod memory;
+pub mod numa;
+pub mod other_host;
 pub mod page_tables;
-pub mod pools;
-pub mod refusal;
-pub mod restored;
-pub mod shares;
+pub mod pool_change;
+pub mod recovery;
 pub mod start;
 pub mod step;
-pub mod take;
 pub mod touched;
+pub mod units;
+
+pub use apply::Blocked;
+pub(crate) use apply::ready_pages;

@@ -1,7 +1,11 @@
 //! What page tables cost for a segment of shared memory: each process that has touched a page keeps
 //! an entry for it.
 
-use crate::{linux::pages::pages_required, server::facts::Facts};
+use super::units::{Bytes, PageSize};
+use crate::{
+    linux::pages::pages_required,
+    server::{environment::ProcessFigures, facts::Facts},
+};
 
 /// Bytes of one entry of the lowest level used: the same on x86-64 and arm64. The levels above add
 /// less than 1 %.
@@ -26,12 +30,11 @@ pub struct Cost {
     pub then: Option<u64>,
 }
 
-/// For small pages and each huge page size, smallest first. `each` are the page tables of each
-/// process of the server; `None`: the kernel doesn't tell.
-pub fn on_each_size(facts: &Facts, each: &[Option<u64>], max_connections: u64) -> Vec<Cost> {
-    let processes = u64::try_from(each.len()).unwrap_or(u64::MAX);
-    let told: Vec<u64> = each.iter().copied().flatten().collect();
-    let now = told.iter().copied().reduce(u64::saturating_add);
+/// For small pages and each huge page size, smallest first. `all` are the processes of the server.
+pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64) -> Vec<Cost> {
+    let processes = u64::try_from(all.len()).unwrap_or(u64::MAX);
+    let each = all.iter().filter_map(|process| process.page_tables);
+    let now = each.reduce(u64::saturating_add);
     let lies_on = facts.page_bytes();
     let segment = facts.needed_bytes();
     let huge = facts.pools.iter().flatten().map(|pool| pool.page_bytes);
@@ -48,7 +51,7 @@ pub fn on_each_size(facts: &Facts, each: &[Option<u64>], max_connections: u64) -
             // Smaller pages would make much of what is only near to nothing.
             then: lies_on
                 .filter(|&lies_on| lies_on <= page_bytes)
-                .map(|lies_on| on_other_pages(&told, segment, lies_on, page_bytes)),
+                .map(|lies_on| on_other_pages(all, segment, lies_on, page_bytes)),
         }
     };
     sizes.map(cost).collect()
@@ -68,31 +71,79 @@ pub fn bytes_of_one(segment_bytes: u64, page_bytes: u64) -> u64 {
     pages_required(segment_bytes, page_bytes).saturating_mul(ENTRY_BYTES)
 }
 
-/// Bytes of page tables that these processes would have if the segment lay on pages of another
-/// size: an estimate, from those that each has now.
+/// Page tables that a typical process has for private memory: those of the median client backend,
+/// or of the median process if none is known, without the entries for the shared memory on small
+/// pages that it has faulted in.
+fn private_part(all: &[ProcessFigures], base_bytes: u64) -> u64 {
+    let has_clients = all.iter().any(|process| process.is_client_backend);
+    let typical = all
+        .iter()
+        .filter(|process| process.is_client_backend || !has_clients);
+    let mut private: Vec<u64> = typical
+        .filter_map(|process| {
+            let shared = bytes_of_one(process.rss_shmem?, base_bytes);
+            Some(process.page_tables?.saturating_sub(shared))
+        })
+        .collect();
+    private.sort_unstable();
+    let least = all.iter().filter_map(|process| process.page_tables).min();
+    let median = private.get(private.len() / 2).copied();
+    median.or(least).unwrap_or(0)
+}
+
+/// Bytes of page tables that these processes would have if the segment were on pages of another
+/// size: an estimate.
 ///
-/// The process with the fewest has them for memory of its own, and none of the others needs less
-/// for that. What is beyond, up to the whole segment, is for the segment, and grows and shrinks
-/// with the number of its pages.
+/// A process needs the private part in any case. The rest, up to the whole segment, is for the
+/// segment, and is proportional to the number of its pages.
 ///
 /// ```
-/// use hugeinfo::model::page_tables::on_other_pages;
+/// use hugeinfo::{model::page_tables::on_other_pages, server::environment::ProcessFigures};
 ///
 /// const MB: u64 = 1 << 20;
-/// // 64 GB in small pages: a process that has touched half of it, and one that has touched nothing.
-/// let now = [65 * MB, MB];
-/// assert_eq!(on_other_pages(&now, 64 << 30, 4 << 10, 2 << 20), 2 * MB + MB / 8);
-/// assert_eq!(on_other_pages(&now, 64 << 30, 4 << 10, 4 << 10), 66 * MB);
+/// // Three processes with 1 MB of their own have faulted in half of 64 GB of small pages.
+/// let process = ProcessFigures {
+///     page_tables: Some(65 * MB),
+///     rss_shmem: Some(32 << 30),
+///     ..ProcessFigures::default()
+/// };
+/// let then = on_other_pages(&[process; 3], 64 << 30, 4 << 10, 2 << 20);
+/// assert_eq!(then, 3 * (MB + MB / 8));
 /// ```
-pub fn on_other_pages(now: &[u64], segment_bytes: u64, page_bytes: u64, other_bytes: u64) -> u64 {
-    let own = now.iter().copied().min().unwrap_or(0);
+pub fn on_other_pages(
+    all: &[ProcessFigures],
+    segment_bytes: u64,
+    page_bytes: u64,
+    other_bytes: u64,
+) -> u64 {
+    let private = private_part(all, page_bytes);
     let most = bytes_of_one(segment_bytes, page_bytes);
     let most_then = bytes_of_one(segment_bytes, other_bytes);
-    let then = now.iter().map(|&now| {
-        let of_segment = (now - own).min(most);
+    let then = all.iter().filter_map(|process| {
+        let now = process.page_tables?;
+        let of_segment = now.saturating_sub(private).min(most);
         let scaled = u128::from(of_segment) * u128::from(most_then);
         let scaled = scaled.div_ceil(u128::from(most.max(1)));
-        (now - of_segment).saturating_add(u64::try_from(scaled).unwrap_or(u64::MAX))
+        Some((now - of_segment).saturating_add(u64::try_from(scaled).unwrap_or(u64::MAX)))
     });
     then.fold(0, u64::saturating_add)
+}
+
+/// Estimates the page tables of the same processes after a move of the segment to other pages.
+pub(super) fn move_to(
+    processes: &mut [ProcessFigures],
+    segment: Bytes,
+    from: PageSize,
+    to: PageSize,
+) {
+    let own = private_part(processes, from.0);
+    let most = bytes_of_one(segment.0, to.0);
+    let most_before = bytes_of_one(segment.0, from.0);
+    for process in processes {
+        process.page_tables = process.page_tables.map(|now| {
+            let of_segment = now.saturating_sub(own).min(most_before);
+            now.saturating_sub(of_segment)
+                .saturating_add(most.min(of_segment))
+        });
+    }
 }

@@ -1,48 +1,49 @@
-//! What of the main segment has been touched so far, and counts in the server's control groups.
+//! The part of the segment that has been faulted in.
 
-use crate::server::{facts::Facts, surroundings::Surroundings};
+use super::units::{Bytes, PageSize, Pages};
+use crate::server::{environment::Environment, facts::Facts};
 
-/// Bytes, between what is certain and what is not exceeded for certain.
+/// Bytes of the segment that have been faulted in, as bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct Touched {
     /// At least.
-    pub least: u64,
+    pub least: Bytes,
     /// At most.
-    pub most: u64,
+    pub most: Bytes,
 }
 
-impl Bounds {
-    /// Of the present segment. Nothing of one on huge pages, unless the mount says so.
-    pub fn of(facts: &Facts, around: &Surroundings) -> Self {
-        let up_to = |most| Self { least: 0, most };
+impl Touched {
+    /// Of the present segment. Each process shows only what it has touched itself.
+    pub(super) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
         let Ok(segment) = &facts.segment else {
-            return up_to(facts.server.shared_memory_bytes);
+            return Self {
+                least: Bytes(0),
+                most: Bytes(facts.server.shared_memory_bytes),
+            };
         };
         let page_bytes = segment.page_bytes.unwrap_or(facts.base_page_bytes);
         if page_bytes <= facts.base_page_bytes {
-            // Each process shows what it has touched itself.
-            let processes = around.processes.iter();
-            let most = processes.filter_map(|process| process.rss_shmem).max();
+            let processes = env.into_iter().flat_map(|env| &env.processes);
+            let seen = processes.filter_map(|process| process.rss_shmem).max();
             return Self {
-                least: most.unwrap_or(0).min(segment.bytes),
-                most: segment.bytes,
+                least: Bytes(seen.unwrap_or(0).min(segment.bytes)),
+                most: Bytes(segment.bytes),
             };
         }
-        let mut limits = around.memory_limits.iter().flatten();
-        let mut pools = facts.pools.iter().flatten();
-        let pool = pools.find(|pool| pool.page_bytes == page_bytes);
-        if !limits.any(|limit| limit.counts_hugetlb) {
-            return Self::default();
-        }
+        let pool = facts.pools.iter().flatten();
+        let pool = pool.clone().find(|pool| pool.page_bytes == page_bytes);
         let Some(pool) = pool else {
-            return up_to(segment.bytes);
+            return Self {
+                least: Bytes(0),
+                most: Bytes(segment.bytes),
+            };
         };
-        // What is no longer reserved has been touched; what is free has not.
-        let used = pool.total.saturating_sub(pool.free);
-        let promised = pool.reserved.saturating_mul(page_bytes);
+        // Pages that are no longer reserved have been faulted in; free ones have not.
+        let in_use = Pages(pool.total) - Pages(pool.free);
+        let size = PageSize(page_bytes);
         Self {
-            least: segment.bytes.saturating_sub(promised),
-            most: segment.bytes.min(used.saturating_mul(page_bytes)),
+            least: Bytes(segment.bytes) - Pages(pool.reserved) * size,
+            most: Bytes(segment.bytes).min(in_use * size),
         }
     }
 }

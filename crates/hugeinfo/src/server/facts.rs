@@ -1,5 +1,7 @@
 //! All that the reasoning needs to know about one server and its machine.
 
+use serde::{Deserialize, Serialize};
+
 use crate::linux::{
     cgroup::{self, Hugetlb},
     error::{Absence, Absent, ReadError, fact},
@@ -19,7 +21,7 @@ use crate::linux::{
 };
 
 /// The setting `huge_pages`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HugePages {
     /// Never.
     Off,
@@ -41,7 +43,7 @@ impl HugePages {
 }
 
 /// The setting `shared_memory_type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SharedMemoryType {
     /// Anonymous shared memory, the only type that can use huge pages.
     Mmap,
@@ -74,6 +76,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// Whether a start with these settings asks for huge pages.
+    pub fn asks_for_huge_pages(&self) -> bool {
+        self.huge_pages != HugePages::Off && self.shared_memory_type == SharedMemoryType::Mmap
+    }
+
     /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds its need up
     /// to the size that it was told, the kernel to pages that it has (port/sysv_shmem.c
     /// `CreateAnonymousSegment`).
@@ -229,7 +236,11 @@ impl Facts {
     /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
         let pools = fact(hugepages::read(root))?;
-        let page_sizes: Vec<u64> = pools.iter().flatten().map(|pool| pool.page_bytes).collect();
+        let page_sizes: Vec<u64> = match &pools {
+            Ok(pools) => pools.iter().map(|pool| pool.page_bytes).collect(),
+            // The limits of cgroups are known even if a counter of a pool is not.
+            Err(_) => fact(hugepages::page_sizes(root))?.unwrap_or_default(),
+        };
         let (process, segment) = find_segment(root, subject)?;
         Ok(Self {
             server,
@@ -288,8 +299,7 @@ impl Facts {
 
     /// Whether the next start asks for huge pages at all.
     pub fn asks_for_huge_pages(&self) -> bool {
-        let next = self.next_start();
-        next.huge_pages != HugePages::Off && next.shared_memory_type == SharedMemoryType::Mmap
+        self.next_start().asks_for_huge_pages()
     }
 
     /// Whether the next start asks for huge pages of that size. `None`: unknown.

@@ -1,49 +1,49 @@
-//! What a server costs its host, without a walk of page tables.
+//! Memory that a server costs its host, without walking page tables.
 
 use crate::{
     linux::process::status::Memory,
     server::facts::{Facts, LiesOn, SharedMemoryType},
 };
 
-/// Bytes of RAM or swap. Nothing is in two of them. `None`: the kernel does not report it.
+/// Bytes of RAM or swap. The parts do not overlap. `None`: not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// How many processes there are.
+    /// Number of processes.
     pub processes: u64,
-    /// Private memory: the sum of `RssAnon`. An upper bound: what a process has from the postmaster
-    /// and hasn't written to since is the same memory, and counts for both.
+    /// Private memory: the sum of `RssAnon`. An upper bound, because unmodified memory inherited
+    /// from the postmaster is counted once for each process.
     pub private: Option<u64>,
     /// The whole main segment.
     pub segment: Option<u64>,
-    /// What of it has memory.
+    /// The part of the main segment that uses memory.
     ///
-    /// On huge pages exactly all of it: what nobody has touched is reserved, and of no use to
-    /// others. As System V memory exact, too, as the kernel counts it. Else a lower bound: what the
-    /// process that has touched most has touched.
+    /// On huge pages the whole segment, because pages that are not faulted in are reserved. As
+    /// System V memory exact, as counted by the kernel. Else a lower bound: the part that one
+    /// process has faulted in, the largest of all.
     pub segment_backed: Option<u64>,
     /// Dynamic shared memory, and the small segment that guards the data directory.
     pub other_shared: Option<u64>,
-    /// The sum of `VmPTE`. An upper bound: processes can share tables of huge pages, which count
-    /// for each.
+    /// The sum of `VmPTE`. An upper bound, because page tables of huge pages that processes share
+    /// are counted once for each.
     pub page_tables: Option<u64>,
-    /// The sum of `VmSwap`, an upper bound as `private`; and what of a System V main segment is
-    /// swapped out. Of other shared memory that isn't told, or is counted where it is counted.
+    /// The sum of `VmSwap`, an upper bound like `private`, plus the swapped-out part of a System V
+    /// main segment. Swapped-out parts of other shared memory are unknown, or in `other_shared`.
     pub swap: Option<u64>,
     segment_swapped: u64,
 }
 
-/// Shared memory beside the main segment's mapping.
+/// Shared memory other than the mapping of the main segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shared {
     /// Dynamic shared memory.
     pub dynamic: Option<u64>,
-    /// The server's System V segment: the main one with `shared_memory_type = sysv`, else that
-    /// which guards the data directory. In memory, and swapped out.
+    /// Bytes in memory and bytes swapped out of the server's System V segment: the main one with
+    /// `shared_memory_type = sysv`, else the one that guards the data directory.
     pub system_v: Option<(u64, u64)>,
 }
 
 impl Footprint {
-    /// Of the processes of a server. A zombie process has no memory.
+    /// Sums over the processes of a server. A zombie has no memory.
     pub fn new(facts: &Facts, processes: &[Memory], shared: &Shared) -> Self {
         let living = || processes.iter().filter(|one| one.virtual_size.is_some());
         let sum = |figure: fn(&Memory) -> Option<u64>| {
@@ -68,7 +68,7 @@ impl Footprint {
             (LiesOn::SmallPages, Some((resident, _))) => Some(resident),
             (LiesOn::SmallPages, None) => {
                 let most = living().filter_map(|one| one.rss_shmem).max();
-                // That process may have touched all that is shared, too.
+                // That process might have faulted in all other shared memory, too.
                 let most = most.map(|most| most.saturating_sub(other_shared.unwrap_or(0)));
                 most.zip(segment).map(|(most, segment)| most.min(segment))
             }
@@ -86,13 +86,13 @@ impl Footprint {
         }
     }
 
-    /// All of it, now.
+    /// The sum of all parts, now.
     pub fn total(&self) -> Option<u64> {
         self.total_with(self.segment_backed?, self.swap?)
     }
 
-    /// All of it, once the whole main segment has been touched: the same on pages of any size, but
-    /// for the page tables.
+    /// The sum of all parts, once the whole main segment has been faulted in. Apart from the page
+    /// tables, it does not depend on the page size.
     pub fn total_when_full(&self) -> Option<u64> {
         let swap = self.swap?.saturating_sub(self.segment_swapped);
         self.total_with(self.segment?, swap)

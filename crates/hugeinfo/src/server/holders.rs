@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     linux::{
         error::{ReadError, absent_or},
@@ -64,10 +66,60 @@ impl HolderKind {
     }
 }
 
+/// A mapping of huge pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HugeMapping {
+    page_bytes: u64,
+    extent: Extent,
+    is_shared: bool,
+}
+
+/// Reads the mappings of huge pages of the processes that are not in `own`, and reports each
+/// process that can be looked into. Such a read takes the lock of the process's memory, which the
+/// process can hold for long.
+///
+/// Errors: a file that is malformed or fails to be read.
+pub fn huge_mappings(
+    root: &Root,
+    pools: &[Pool],
+    own: &HashSet<u32>,
+    mut report: impl FnMut(u32, Vec<HugeMapping>),
+) -> Result<(), ReadError> {
+    let mut buffer = Vec::with_capacity(4096);
+    for pid in Process::numbers(root)? {
+        if own.contains(&pid) {
+            continue;
+        }
+        let Ok(Some((process, _))) = absent_or(with_huge_pages(root, pid, &mut buffer))? else {
+            continue;
+        };
+        let Ok(entries) = absent_or(smaps::read(&process, || ()))? else {
+            continue;
+        };
+        let mut mappings = Vec::new();
+        for entry in entries {
+            let Ok(entry) = absent_or(entry)? else { break };
+            let size = entry.figures.page_size;
+            if let Some(page_bytes) =
+                size.filter(|size| pools.iter().any(|p| p.page_bytes == *size))
+            {
+                mappings.try_push(HugeMapping {
+                    page_bytes,
+                    extent: entry.mapping.extent,
+                    is_shared: entry.mapping.is_shared(),
+                })?;
+            }
+        }
+        report(pid, mappings);
+    }
+    Ok(())
+}
+
 /// Each process with huge pages, each mount for them, and the rest of each pool.
 ///
-/// `own` are the processes of this server. `check_for_interrupts` is called for each process of the
-/// host and each of its mappings, so that a caller can stop.
+/// `own` are the processes of this server. `mappings` are those of other processes, by PID, as far
+/// as they are known. `check_for_interrupts` is called for each process of the
+/// host, so that a caller can stop.
 ///
 /// Errors: a file that is malformed or fails to be read; never one that is absent. A process that
 /// ends meanwhile is left out.
@@ -75,6 +127,7 @@ pub fn read(
     root: &Root,
     facts: &Facts,
     own: &HashSet<u32>,
+    mappings: &HashMap<u32, Vec<HugeMapping>>,
     mut check_for_interrupts: impl FnMut(),
 ) -> Result<Vec<Holder>, ReadError> {
     let pools = facts.pools.as_deref().unwrap_or_default();
@@ -97,7 +150,7 @@ pub fn read(
         let page_bytes = if is_own {
             own_page
         } else {
-            explained.process(&process, bytes, pools, &mut check_for_interrupts)?
+            explained.process(mappings.get(&pid).map_or(&[], Vec::as_slice), bytes)?
         };
         let identity = absent_or(status::read_identity(&process, &mut buffer))?;
         holders.try_push(Holder {
@@ -174,24 +227,15 @@ impl Explained {
     /// whole. Gives the size of its pages, if it is one.
     fn process(
         &mut self,
-        process: &Process,
+        mappings: &[HugeMapping],
         touched: u64,
-        pools: &[Pool],
-        check_for_interrupts: impl FnMut(),
     ) -> Result<Option<u64>, ReadError> {
         let mut sizes = Vec::new();
-        if let Ok(entries) = absent_or(smaps::read(process, check_for_interrupts))? {
-            for entry in entries {
-                let Ok(entry) = absent_or(entry)? else { break };
-                let size = entry.figures.page_size;
-                let Some(size) = size.filter(|size| pools.iter().any(|p| p.page_bytes == *size))
-                else {
-                    continue;
-                };
-                self.mapping(size, &entry.mapping.extent, entry.mapping.is_shared())?;
-                if !sizes.contains(&size) {
-                    sizes.push(size);
-                }
+        for mapping in mappings {
+            let size = mapping.page_bytes;
+            self.mapping(size, &mapping.extent, mapping.is_shared)?;
+            if !sizes.contains(&size) {
+                sizes.push(size);
             }
         }
         if sizes.is_empty() {

@@ -11,7 +11,7 @@ use crate::linux::{
     transparent_hugepage::{self, Modes},
 };
 
-/// What the kernel doesn't tell is [`Absent`] or `None`, never a default.
+/// Unknown facts are [`Absent`] or `None`, never a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// `uname -r`.
@@ -20,14 +20,13 @@ pub struct Host {
     pub machine: String,
     /// Size of a small page.
     pub base_page_bytes: u64,
-    /// Size of a huge page where none is asked for. `None`: the kernel has no huge pages, or
-    /// doesn't tell.
+    /// Default size of huge pages. `None`: the kernel has no huge pages, or unknown.
     pub default_huge_page_bytes: Option<u64>,
     /// Memory by use.
     pub usage: Result<Usage, Absent>,
     /// Settings.
     pub vm: Vm,
-    /// When ordinary memory gets huge pages.
+    /// When memory gets transparent huge pages.
     pub thp: Result<Modes, Absent>,
     /// NUMA nodes that are online.
     pub nodes: Result<Vec<u32>, Absent>,
@@ -36,7 +35,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads what decides over a pool: memory and its settings. The rest counts as missing.
+    /// Major and minor version of the kernel, from `kernel_release`. `None`: unknown form.
+    pub fn kernel_version(&self) -> Option<(u32, u32)> {
+        let mut numbers = self.kernel_release.split(|c: char| !c.is_ascii_digit());
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+
+    /// Reads the facts that affect a pool: memory and its settings. The rest counts as missing.
     ///
     /// Errors: as [`Self::read`].
     pub fn read_memory(root: &Root) -> Result<Self, ReadError> {
@@ -45,10 +50,7 @@ impl Host {
             kernel_release: String::new(),
             machine: String::new(),
             base_page_bytes: pages::base_page_bytes(),
-            default_huge_page_bytes: meminfo
-                .as_ref()
-                .ok()
-                .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
+            default_huge_page_bytes: meminfo.as_ref().map_or(None, |(bytes, _)| *bytes),
             usage: meminfo.map(|(_, usage)| usage),
             vm: sysctl::read_overcommit(root)?,
             thp: Err(Absent::not_looked_at()),
@@ -67,10 +69,7 @@ impl Host {
             kernel_release: name.release().to_string_lossy().into_owned(),
             machine: name.machine().to_string_lossy().into_owned(),
             base_page_bytes: pages::base_page_bytes(),
-            default_huge_page_bytes: meminfo
-                .as_ref()
-                .ok()
-                .and_then(|(meminfo, _)| meminfo.default_huge_page_bytes),
+            default_huge_page_bytes: meminfo.as_ref().map_or(None, |(bytes, _)| *bytes),
             usage: meminfo.map(|(_, usage)| usage),
             vm: sysctl::read(root)?,
             thp: fact(transparent_hugepage::read(root))?,

@@ -1,26 +1,34 @@
 //! Every PostgreSQL server on the host, also of other users, as `/proc` shows them.
 
-use std::collections::{HashMap, HashSet, TryReserveError};
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     linux::{
-        error::{ReadError, absent_or},
-        growth::{TryPush, try_collect},
-        passwd,
+        error::{Absence, ReadError, absent_or},
+        growth::TryPush,
+        passwd::{self, Users},
         process::{
-            Process,
+            Process, children,
             maps::{self, Mapping},
             segment::{self, Segment},
             stat, status,
         },
         root::Root,
-        text::lines,
+        sysvipc,
+        text::{lines, parse_number},
     },
-    server::{facts::SharedMemoryType, postmaster_pid},
+    server::{
+        facts::SharedMemoryType,
+        postmaster_arguments::{directory_argument, looks_like_server},
+        postmaster_pid,
+        wish::{self, Wish},
+    },
 };
 
-/// One server. What may not be read, as most of another user's, is `None`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One server. Facts that cannot be read, such as most facts of another user's server, are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
     /// Its postmaster.
     pub pid: u32,
@@ -30,8 +38,8 @@ pub struct Instance {
     pub owner: Option<String>,
     /// Where its postmaster works, which is its data directory.
     pub data_directory: Option<Vec<u8>>,
-    /// The absolute path behind `-D`, which everybody may see. It can be that of the configuration
-    /// files alone.
+    /// The absolute path behind `-D`, which every user can read. It can be that of the
+    /// configuration files alone.
     pub directory_argument: Option<Vec<u8>>,
     /// From `postmaster.pid`.
     pub port: Option<u16>,
@@ -39,226 +47,263 @@ pub struct Instance {
     pub segment: Option<Segment>,
     /// What that was made by, as the segment shows it.
     pub shared_memory_type: Option<SharedMemoryType>,
+    /// `huge_pages` at the server's next start.
+    pub huge_pages: Wish,
+    /// `RssShmem` of the postmaster or of the child with the most, in bytes. A lower bound of how
+    /// much of a segment on small pages has been faulted in.
+    pub rss_shmem_bytes: Option<u64>,
+    /// The major version, from `PG_VERSION`.
+    pub major_version: Option<u32>,
 }
 
-/// A process that may be a server's, as it shows itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its number.
-    pub pid: u32,
-    /// Its parent.
-    pub parent: u32,
-    /// The name of its program, as in parentheses in `stat`.
-    pub name: Vec<u8>,
-    /// Its arguments, each ended by a NUL, or the title that it has given itself.
-    pub command_line: Vec<u8>,
-    /// Where it works. `None`: that may not be seen.
-    pub directory: Option<Vec<u8>>,
+/// A step of the search for servers. Details can take long, because a process can hold the lock of
+/// its memory. A caller that stops waiting keeps the servers without details.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Progress {
+    /// A server without the facts that take that lock.
+    Found(Instance),
+    /// All servers were found.
+    AllFound,
+    /// A server with all facts.
+    Detailed(Instance),
+    /// The server with this PID ended meanwhile.
+    Ended(u32),
 }
 
-/// What the program of a server is called.
-const PROGRAMS: [&[u8]; 3] = [b"postgres", b"postmaster", b"edb-postgres"];
+/// The servers of a search, in the order of their PIDs. `None`: it ended before all were found.
+pub fn collect(steps: impl IntoIterator<Item = Progress>) -> Option<Vec<Instance>> {
+    let mut servers = BTreeMap::new();
+    let mut is_complete = false;
+    for step in steps {
+        match step {
+            Progress::Found(server) | Progress::Detailed(server) => {
+                servers.insert(server.pid, server);
+            }
+            Progress::AllFound => is_complete = true,
+            Progress::Ended(pid) => {
+                servers.remove(&pid);
+            }
+        }
+    }
+    is_complete.then(|| servers.into_values().collect())
+}
 
-/// All servers, by number. `own` is one for certain, whatever it is called; `children` are for
-/// certain none, and are not opened.
+/// PIDs of processes that created a System V segment that is in use, without duplicates.
 ///
-/// Where `/proc` is mounted with `hidepid`, other users' are not seen. `check_for_interrupts`
-/// is called for each process of the host, so that a caller can stop.
+/// Every server has such a segment, whatever its `shared_memory_type` (port/sysv_shmem.c
+/// `PGSharedMemoryCreate`). Servers in other IPC or PID namespaces, as in containers, are missing.
+/// Reads one file and no process.
 ///
-/// Errors: a file that is malformed or fails to be read; never one that is absent. A process that
-/// ends meanwhile is left out.
+/// Errors: absent if the kernel has no System V shared memory.
+pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
+    let segments = sysvipc::read(root)?;
+    let used = segments.iter().filter(|segment| segment.attached > 0);
+    let mut creators: Vec<u32> = used
+        .filter_map(|segment| u32::try_from(segment.creator).ok())
+        .filter(|&creator| creator != 0)
+        .collect();
+    creators.sort_unstable();
+    creators.dedup();
+    Ok(creators)
+}
+
+/// Finds all servers of the host, and reports each step.
+///
+/// `own` is a server for certain. `children` are certainly none and are not opened.
+///
+/// A server is a process whose working directory has a `postmaster.pid` that names the process and
+/// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and
+/// `postgres -C` do not write such a file, and backends are not named in it.
+///
+/// The working directory of another user's process cannot be read. Such a process is a server if
+/// its arguments look like a server's, and if it created a System V segment or runs in a PID
+/// namespace of its own. This misses servers of other users whose program has neither `postgres`
+/// nor `postmaster` in its name, and servers of other users that share our PID namespace but not
+/// our IPC namespace. Processes of other users that `hidepid` hides are missing, too.
+///
+/// Errors: a kernel file that is malformed or fails to be read. A process that ends meanwhile is
+/// skipped.
 pub fn read(
     root: &Root,
     own: Option<u32>,
     children: &HashSet<u32>,
-    mut check_for_interrupts: impl FnMut(),
-) -> Result<Vec<Instance>, ReadError> {
-    let mut buffer = Vec::with_capacity(4096);
-    let mut candidates = Vec::new();
-    for pid in Process::numbers(root)? {
-        if children.contains(&pid) && own != Some(pid) {
-            continue;
-        }
-        check_for_interrupts();
-        let found = absent_or(candidate(root, pid, own, &mut buffer))?;
-        if let Ok(Some(found)) = found {
-            candidates.try_push(found)?;
-        }
-    }
-    let mut pids = postmasters(&candidates)?;
-    pids.extend(own.filter(|own| candidates.iter().any(|c| c.pid == *own)));
+    report: impl FnMut(Progress),
+) -> Result<(), ReadError> {
+    let mut pids = Process::numbers(root)?;
+    pids.retain(|pid| !children.contains(pid));
+    read_each(root, own, pids, report)
+}
+
+/// The same for `own` and the [`candidates`] only, so that the cost does not depend on the number
+/// of processes of the host.
+pub fn read_candidates(
+    root: &Root,
+    own: Option<u32>,
+    report: impl FnMut(Progress),
+) -> Result<(), ReadError> {
+    read_each(root, own, candidates(root)?, report)
+}
+
+fn read_each(
+    root: &Root,
+    own: Option<u32>,
+    mut pids: Vec<u32>,
+    mut report: impl FnMut(Progress),
+) -> Result<(), ReadError> {
+    pids.extend(own);
     pids.sort_unstable();
     pids.dedup();
-
-    let users = absent_or(passwd::read(root))?.unwrap_or_default();
-    let of = |pid| candidates.iter().find(|candidate| candidate.pid == pid);
-    let mut instances = Vec::new();
-    for candidate in pids.into_iter().filter_map(of) {
-        check_for_interrupts();
-        if let Ok(mut instance) = absent_or(instance(root, candidate, &mut buffer))? {
-            let name = instance.owner_uid.and_then(|uid| users.name(uid));
-            instance.owner = name.map(str::to_owned);
-            instances.push(instance);
+    let search = Search {
+        root,
+        own,
+        creators: absent_or(candidates(root))?.unwrap_or_default(),
+        users: absent_or(passwd::read(root))?.unwrap_or_default(),
+    };
+    let mut buffer = Vec::with_capacity(4096);
+    let mut servers = Vec::new();
+    for pid in pids {
+        let process = absent_or(Process::open(root, pid))?;
+        let Ok(process) = process else { continue };
+        if let Ok(Some(instance)) = absent_or(search.server(&process, &mut buffer))? {
+            report(Progress::Found(instance.clone()));
+            servers.try_push((process, instance))?;
         }
     }
-    Ok(instances)
+    report(Progress::AllFound);
+    for (process, mut instance) in servers {
+        look_inside(&process, &mut instance, &mut buffer)?;
+        // The kernel shows no working directory of a process that has ended.
+        report(match absent_or(process.link("cwd"))? {
+            Err(absent) if absent.why == Absence::Missing => Progress::Ended(instance.pid),
+            _ => Progress::Detailed(instance),
+        });
+    }
+    Ok(())
 }
 
-/// The process, if its program is called as a server's, or it is `own`.
-fn candidate(
-    root: &Root,
-    pid: u32,
+/// What tells servers from other processes.
+struct Search<'r> {
+    root: &'r Root,
     own: Option<u32>,
-    buffer: &mut Vec<u8>,
-) -> Result<Option<Candidate>, ReadError> {
-    let process = Process::open(root, pid)?;
-    let (stat, name) = stat::read_with_name(&process, buffer)?;
-    if !PROGRAMS.contains(&name.as_slice()) && own != Some(pid) {
-        return Ok(None);
-    }
-    Ok(Some(Candidate {
-        pid,
-        parent: stat.parent,
-        name,
-        command_line: process.raw_command_line(buffer)?.to_vec(),
-        directory: absent_or(process.link("cwd"))?.ok(),
-    }))
+    creators: Vec<u32>,
+    users: Users,
 }
 
-/// The numbers of those that are postmasters.
-///
-/// Not: children, which have given themselves a title or, just forked, still look like their
-/// parent; the program run for something else than to be a server; a script of that name. A second
-/// server whose parent is another's postmaster, as in a container where that is process 1, is one.
-///
-/// Errors: not enough memory.
-pub fn postmasters(candidates: &[Candidate]) -> Result<Vec<u32>, TryReserveError> {
-    let mut by_pid = HashMap::new();
-    for candidate in candidates {
-        by_pid.try_reserve(1)?;
-        by_pid.insert(candidate.pid, candidate);
-    }
-    let looks_like_its_parent = |child: &Candidate| {
-        by_pid.get(&child.parent).is_some_and(|parent| {
-            child.command_line == parent.command_line
-                && (child.directory == parent.directory
-                    || child.directory.is_none()
-                    || parent.directory.is_none())
-        })
-    };
-    let postmasters = candidates
-        .iter()
-        .filter(|candidate| PROGRAMS.contains(&candidate.name.as_slice()))
-        .filter(|candidate| serves(&candidate.command_line) && !looks_like_its_parent(candidate));
-    try_collect(postmasters.map(|candidate| Ok(candidate.pid)))
-}
-
-/// Whether these are the arguments of a server: of one of its programs, and not those that make it
-/// do something else and end.
-fn serves(command_line: &[u8]) -> bool {
-    let mut arguments = arguments(command_line);
-    let program = arguments.next().unwrap_or_default();
-    let name = program.rsplit(|&b| b == b'/').next().unwrap_or_default();
-    // A title such as `postgres: checkpointer`, under which the rest of the arguments may still be
-    // seen.
-    let is_title = PROGRAMS.iter().any(|name| {
-        let rest = program.strip_prefix(*name);
-        rest.is_some_and(|rest| rest.starts_with(b":"))
-    });
-    // A script's interpreter, or nothing: it has ended.
-    if is_title || !PROGRAMS.contains(&name) {
-        return false;
-    }
-    let mut arguments = arguments.peekable();
-    // Those that PostgreSQL knows in the first place only (main/main.c).
-    let first = arguments.peek().copied().unwrap_or_default();
-    let does_something_else = [
-        &b"--single"[..],
-        b"--boot",
-        b"--check",
-        b"--describe-config",
-        b"--help",
-        b"-?",
-        b"--version",
-        b"-V",
-    ];
-    if does_something_else.contains(&first) || first.starts_with(b"--fork") {
-        return false;
-    }
-    let mut is_value = false;
-    for argument in arguments {
-        if is_value {
-            is_value = false;
-        } else if argument.starts_with(b"-C") {
-            return false;
-        } else {
-            is_value = takes_next(argument);
+impl Search<'_> {
+    /// The process as a server. `None`: it is another program. Except for the arguments of another
+    /// user's process, reads only files that do not need the lock of its memory.
+    fn server(
+        &self,
+        process: &Process,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Instance>, ReadError> {
+        let pid = process.pid();
+        let directory = absent_or(process.link("cwd"))?;
+        let is_own = self.own == Some(pid);
+        let mut lock_file = None;
+        if directory.is_ok() {
+            // Not a kernel file: any error means that there is no such file.
+            let file = process.read_regular("cwd/postmaster.pid").ok();
+            lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
+            if lock_file.is_none() && !is_own {
+                return Ok(None);
+            }
         }
-    }
-    true
-}
-
-/// Whether the value of an option is the next argument: `-D DIR`, unlike `-DDIR`, `-F`, `--port=1`.
-fn takes_next(argument: &[u8]) -> bool {
-    // postmaster/postmaster.c
-    matches!(argument, [b'-', letter] if b"BcdDfhkNprStWo".contains(letter))
-}
-
-fn arguments(command_line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let end = command_line.strip_suffix(b"\0").unwrap_or(command_line);
-    end.split(|&b| b == 0)
-}
-
-/// The absolute path behind `-D`. It can be that of the configuration files alone, where these say
-/// where the data is.
-pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
-    let mut arguments = arguments(command_line).skip(1);
-    let mut directory = None;
-    while let Some(argument) = arguments.next() {
-        if argument == b"-D" {
-            directory = arguments.next();
-        } else if let Some(value) = argument.strip_prefix(b"-D") {
-            directory = Some(value);
-        } else if takes_next(argument) {
-            arguments.next();
+        let identity = status::read_identity(process, buffer)?;
+        let own_number = identity.numbers.last().copied().unwrap_or(pid);
+        let lock_file = lock_file.filter(|file| file.pid == own_number);
+        let is_server = match &directory {
+            _ if is_own => true,
+            Ok(_) => lock_file.is_some_and(|file| file.has_shared_memory),
+            Err(absent) if absent.why == Absence::Denied => {
+                let may_be = self.creators.contains(&pid) || identity.numbers.len() > 1;
+                may_be && self.looks_like_server(process, buffer)?
+            }
+            Err(_) => false,
+        };
+        if !is_server {
+            return Ok(None);
         }
+        let name = identity.uid.and_then(|uid| self.users.name(uid));
+        Ok(Some(Instance {
+            pid,
+            owner_uid: identity.uid,
+            owner: name.map(str::to_owned),
+            data_directory: directory.ok(),
+            port: lock_file.map(|file| file.port),
+            rss_shmem_bytes: rss_shmem_bytes(self.root, pid, buffer)?,
+            ..Instance::default()
+        }))
     }
-    directory.filter(|path| path.starts_with(b"/"))
+
+    /// By the arguments. A child that was just forked has those of its parent.
+    fn looks_like_server(
+        &self,
+        process: &Process,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        let own = process.raw_command_line(buffer)?.to_vec();
+        if !looks_like_server(&own) {
+            return Ok(false);
+        }
+        let parent = stat::read(process, buffer)?.parent;
+        let parent = absent_or(Process::open(self.root, parent))?;
+        Ok(
+            match parent.map(|parent| parent.raw_command_line(buffer).map(<[u8]>::to_vec)) {
+                Ok(parents) => absent_or(parents)?.map_or(true, |parents| parents != own),
+                Err(_) => true,
+            },
+        )
+    }
 }
 
-fn instance(
+/// The largest `RssShmem` of the postmaster and its oldest children.
+fn rss_shmem_bytes(
     root: &Root,
-    candidate: &Candidate,
+    postmaster: u32,
     buffer: &mut Vec<u8>,
-) -> Result<Instance, ReadError> {
-    let pid = candidate.pid;
-    let process = Process::open(root, pid)?;
-    let identity = status::read_identity(&process, buffer)?;
-    let own_number = identity.numbers.last().copied().unwrap_or(pid);
-    // No kernel's file: whatever is wrong with it, the server is there.
-    let lock_file = process.read_regular("cwd/postmaster.pid").ok();
-    let port = lock_file
-        .and_then(|bytes| postmaster_pid::parse(&bytes))
-        .filter(|file| file.pid == own_number)
-        .map(|file| file.port);
+) -> Result<Option<u64>, ReadError> {
+    /// The checkpointer, which writes all of shared buffers, is one of the first.
+    const MOST: usize = 32;
+    let path = format!("proc/{postmaster}/task/{postmaster}/children");
+    let bytes = absent_or(root.read(&path))?.unwrap_or_default();
+    let children = children::parse_children(&bytes).take(MOST);
+    let mut largest = None;
+    for pid in std::iter::once(postmaster).chain(children) {
+        if let Some((process, _)) = children::member(root, postmaster, pid, buffer)?
+            && let Ok(memory) = absent_or(status::read_memory(&process, buffer))?
+        {
+            largest = largest.max(memory.rss_shmem);
+        }
+    }
+    Ok(largest)
+}
+
+/// Adds the facts that are read with the lock of the process's memory, which the process can hold
+/// for long, or from files in its data directory, which can be on a file system that hangs.
+fn look_inside(
+    process: &Process,
+    instance: &mut Instance,
+    buffer: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    let command_line = absent_or(process.raw_command_line(buffer).map(<[u8]>::to_vec))?.ok();
+    let command_line = command_line.as_deref().filter(|bytes| !bytes.is_empty());
+    let directory = command_line.and_then(directory_argument);
+    instance.directory_argument = directory.map(<[u8]>::to_vec);
+    if instance.data_directory.is_some() {
+        let version = process.read_regular("cwd/PG_VERSION").ok();
+        let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
+        instance.major_version = version.and_then(|version| u32::try_from(version).ok());
+    }
+    let is_own_user = instance.owner_uid == Some(rustix::process::geteuid().as_raw());
+    instance.huge_pages = wish::read(process, is_own_user, command_line);
+
     let main = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
-    let main = absent_or(main)?.ok().flatten();
-    let segment = match main {
-        Some((address, _)) => absent_or(segment::read(&process, address))?.ok(),
-        None => None,
-    };
-    // One that has ended meanwhile is left out.
-    stat::read(&process, buffer)?;
-    Ok(Instance {
-        pid,
-        owner_uid: identity.uid,
-        owner: None,
-        data_directory: candidate.directory.clone(),
-        directory_argument: directory_argument(&candidate.command_line).map(<[u8]>::to_vec),
-        port,
-        segment,
-        shared_memory_type: main.map(|(_, made_by)| made_by),
-    })
+    if let Ok(Some((address, made_by))) = absent_or(main)? {
+        instance.segment = absent_or(segment::read(process, address))?.ok();
+        instance.shared_memory_type = Some(made_by);
+    }
+    Ok(())
 }
 
 /// An address in the main segment of a postmaster, by `maps`, and what that was made by: the
@@ -305,118 +350,6 @@ fn is_shared_memory(mapping: &Mapping) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn process(pid: u32, parent: u32, name: &str, command_line: &str) -> Candidate {
-        let mut command_line = command_line.replace(' ', "\0").into_bytes();
-        command_line.push(0);
-        Candidate {
-            pid,
-            parent,
-            name: name.as_bytes().to_vec(),
-            command_line,
-            directory: None,
-        }
-    }
-
-    fn titled(pid: u32, parent: u32, title: &str) -> Candidate {
-        Candidate {
-            command_line: format!("{title}\0\0\0").into_bytes(),
-            ..process(pid, parent, "postgres", "")
-        }
-    }
-
-    #[test]
-    fn servers_and_their_children() {
-        const MAIN: &str = "/usr/lib/postgresql/15/bin/postgres -D /var/lib/postgresql/15/main -c config_file=/etc/x";
-        let all = [
-            process(700, 1, "postgres", MAIN),
-            titled(701, 700, "postgres: 15/main: checkpointer "),
-            titled(702, 700, "postgres: 15/main: app app [local] idle"),
-            // Just giving itself a title.
-            process(
-                704,
-                1,
-                "postgres",
-                "postgres:/15/bin/postgres -D /var/lib/postgresql/15/main",
-            ),
-            // Just forked.
-            process(703, 700, "postgres", MAIN),
-            process(800, 1, "postmaster", "/usr/bin/postmaster -D /srv/data"),
-            process(801, 1, "edb-postgres", "/opt/edb-postgres -D/srv/edb"),
-            process(802, 1, "postgres", "postgres"),
-            // What the planned configuration of 700 would need, asked for by one of its backends.
-            process(
-                900,
-                702,
-                "postgres",
-                "/usr/lib/postgresql/15/bin/postgres -D /tmp/x -C shared_memory_size",
-            ),
-            process(901, 1, "postgres", "postgres -Cport -D /srv/data"),
-            process(
-                902,
-                1,
-                "postgres",
-                "postgres --single -D /srv/data postgres",
-            ),
-            process(903, 1, "postgres", "postgres --boot -x 1"),
-            process(904, 1, "postgres", "postgres --describe-config"),
-            process(905, 1, "postgres", "postgres --version"),
-            process(
-                906,
-                1,
-                "postgres",
-                "/bin/sh /usr/local/bin/postgres -D /srv/data",
-            ),
-            process(907, 1, "postgres_export", "postgres_exporter"),
-            // It has ended.
-            titled(908, 1, ""),
-        ];
-        assert_eq!(postmasters(&all), Ok(vec![700, 800, 801, 802]));
-    }
-
-    #[test]
-    fn what_looks_like_an_option_can_be_a_value() {
-        let all = [
-            process(1, 0, "postgres", "postgres -D -C -p 5433"),
-            process(2, 0, "postgres", "postgres -c -C --port=1"),
-            process(3, 0, "postgres", "postgres -F -C port"),
-        ];
-        assert_eq!(postmasters(&all), Ok(vec![1, 2]));
-    }
-
-    #[test]
-    fn a_server_that_another_has_inherited() {
-        let in_directory = |pid, parent, directory: &str| Candidate {
-            directory: Some(directory.as_bytes().to_vec()),
-            ..process(pid, parent, "postgres", "postgres")
-        };
-        let all = [
-            in_directory(1, 0, "/srv/a"),
-            in_directory(20, 1, "/srv/a"),
-            in_directory(30, 1, "/srv/b"),
-            process(40, 1, "postgres", "postgres -D /srv/c"),
-        ];
-        assert_eq!(postmasters(&all), Ok(vec![1, 30, 40]));
-    }
-
-    #[test]
-    fn the_directory_on_the_command_line() {
-        for (command_line, directory) in [
-            ("postgres\0-D\0/srv/pg data\0", Some("/srv/pg data")),
-            ("postgres\0-D/srv/a\0-D\0/srv/b\0", Some("/srv/b")),
-            ("postgres\0-c\0-D/srv/a\0", None),
-            ("postgres\0-D\0data\0", None),
-            ("postgres\0-D", None),
-            ("postgres", None),
-            ("", None),
-        ] {
-            assert_eq!(
-                directory_argument(command_line.as_bytes()),
-                directory.map(str::as_bytes),
-                "{command_line:?}"
-            );
-        }
-    }
 
     #[test]
     fn the_largest_shared_object_is_the_main_segment() {

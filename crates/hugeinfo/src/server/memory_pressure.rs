@@ -1,38 +1,38 @@
-//! Where memory ran short: on the host, and in the control groups that the server is in.
+//! Where memory ran short: on the host, and in the cgroups of the server.
 
 use std::path::PathBuf;
 
 use crate::linux::{
     cgroup::memory_events::{self, Shortage},
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     pressure,
     process::Process,
     root::Root,
     vmstat,
 };
 
-/// What happened at one level.
+/// Memory shortage of the host or of one cgroup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Level {
-    /// The control group; `None`: the host.
+    /// Directory of the cgroup; `None`: the host.
     pub group: Option<PathBuf>,
-    /// Of the host without what only a group has: a limit, and what counts towards it.
+    /// For the host, without limit, use and hits, which only cgroups have.
     pub shortage: Shortage,
 }
 
-/// The host, then the groups of the process, nearest first. Groups that can't be seen are left out.
+/// Reads the host, then the cgroups of the process, nearest first. Hidden cgroups are left out.
 ///
-/// Errors: a source that is malformed or fails to be read; never one that is absent.
+/// Errors: only out of memory.
 pub fn read(root: &Root, process: u32) -> Result<Vec<Level>, ReadError> {
-    let vmstat = absent_or(vmstat::read(root))?.unwrap_or_default();
+    let vmstat = fact(vmstat::read(root))?.unwrap_or_default();
     let host = Shortage {
         oom_kills: vmstat.get("oom_kill"),
-        pressure: absent_or(pressure::read(root, pressure::OF_HOST))?.ok(),
+        pressure: fact(pressure::read(root, pressure::OF_HOST))?.ok(),
         ..Shortage::default()
     };
     let groups =
         Process::open(root, process).and_then(|process| memory_events::read(root, &process));
-    let groups = absent_or(groups)?.unwrap_or_default();
+    let groups = fact(groups)?.unwrap_or_default();
     let levels = groups
         .into_iter()
         .map(|(group, shortage)| (Some(group), shortage));

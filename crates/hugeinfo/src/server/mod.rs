@@ -2,6 +2,7 @@
 //! default.
 
 pub mod dynamic_shared_memory;
+pub mod environment;
 pub mod facts;
 pub mod failed_start;
 pub mod footprint;
@@ -11,9 +12,11 @@ pub mod instances;
 pub mod mapping_kind;
 pub mod memory_pressure;
 pub mod pod_limits;
+pub mod postmaster_arguments;
 pub mod postmaster_pid;
 pub mod restored;
+pub mod rights;
 pub mod setting;
 pub mod sight;
 pub mod sources;
-pub mod surroundings;
+pub mod wish;

@@ -11,6 +11,8 @@ pub struct PostmasterPid {
     pub pid: u32,
     /// Line 4: the TCP port, which also names the socket.
     pub port: u16,
+    /// Whether line 7, the System V segment, is filled in. `postgres -C` ends before that.
+    pub has_shared_memory: bool,
 }
 
 /// `None`: it is not of this form, or not written to its end yet.
@@ -20,7 +22,12 @@ pub fn parse(bytes: &[u8]) -> Option<PostmasterPid> {
     let port = u16::try_from(parse_number(lines.nth(2)?.trim_ascii())?).ok()?;
     // Each line ends in a line feed.
     lines.next()?;
-    Some(PostmasterPid { pid, port })
+    let segment = lines.nth(1).unwrap_or_default();
+    Some(PostmasterPid {
+        pid,
+        port,
+        has_shared_memory: !segment.trim_ascii().is_empty(),
+    })
 }
 
 #[cfg(test)]
@@ -34,8 +41,19 @@ mod tests {
         let expected = PostmasterPid {
             pid: 4711,
             port: 5433,
+            has_shared_memory: true,
         };
         assert_eq!(parse(text), Some(expected));
+        let expected = PostmasterPid {
+            has_shared_memory: false,
+            ..expected
+        };
+        for text in [
+            &b"4711\n/srv/pg data\n1795243200\n5433\n/run/postgresql\n"[..],
+            b"4711\n/srv/pg data\n1795243200\n5433\n/run/postgresql\n*\n\nstarting\n",
+        ] {
+            assert_eq!(parse(text), Some(expected));
+        }
     }
 
     #[test]

@@ -75,7 +75,10 @@ impl Availability {
             ReadError::Absent(absent) => match absent.why {
                 Absence::Missing | Absence::NotMounted | Absence::OfAnotherRoot => Self::Missing,
                 Absence::Denied => Self::Denied,
-                Absence::Failed(_) | Absence::TooLarge | Absence::Malformed { .. } => Self::Failed,
+                Absence::Failed(_)
+                | Absence::TooLarge
+                | Absence::BelowZero
+                | Absence::Malformed { .. } => Self::Failed,
             },
             ReadError::Io { .. }
             | ReadError::TooLarge { .. }
@@ -108,7 +111,7 @@ const INSIDE: [Entry; 5] = [
     ("smaps_rollup", "smaps_rollup", Way::Open),
     ("numa_maps", "numa_maps", Way::Byte),
 ];
-const OUTSIDE: [Entry; 10] = [
+const OUTSIDE: [Entry; 11] = [
     ("status", "status", Way::Byte),
     ("stat", "stat", Way::Byte),
     ("children", "children", Way::ByteOrNone),
@@ -119,12 +122,13 @@ const OUTSIDE: [Entry; 10] = [
     ("cwd", "cwd", Way::Link),
     ("cgroup", "cgroup", Way::Byte),
     ("limits", "limits", Way::Byte),
+    ("uid_map", "uid_map", Way::Byte),
 ];
 
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 10] = [
+const OF_HOST: [(&str, &str); 9] = [
     ("mountinfo", "proc/self/mountinfo"),
     ("mountinfo of process 1", "proc/1/mountinfo"),
     ("meminfo", "proc/meminfo"),
@@ -132,7 +136,6 @@ const OF_HOST: [(&str, &str); 10] = [
     ("memory pressure", pressure::OF_HOST),
     ("buddyinfo", "proc/buddyinfo"),
     ("kernel command line", "proc/cmdline"),
-    ("uptime", "proc/uptime"),
     ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),
     ("processors", "sys/devices/system/cpu/online"),
 ];
@@ -156,7 +159,7 @@ pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
     for (name, path) in OF_HOST {
         sources.push(of_host(root, name, path, first_byte(root, path)));
     }
-    let page_sizes = page_sizes(root);
+    let page_sizes = hugepages::page_sizes(root);
     let sizes = page_sizes.as_deref().unwrap_or_default().to_vec();
     let first_byte_in = |directory, file| first_byte(root, format!("{directory}/{file}"));
     for (name, path, result) in [
@@ -240,14 +243,6 @@ fn first_byte(root: &Root, path: impl AsRef<Path>) -> Result<bool, ReadError> {
     let read = root.open(path)?.read(&mut [0]);
     read.map(|bytes| bytes > 0)
         .map_err(|error| ReadError::from_io(root.path(path), error))
-}
-
-fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
-    let names = root.names(hugepages::DIRECTORY)?;
-    Ok(names
-        .iter()
-        .filter_map(|name| hugepages::parse_name(name))
-        .collect())
 }
 
 /// The limits on huge pages of the control group that the process is in, or of the nearest above it

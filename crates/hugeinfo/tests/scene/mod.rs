@@ -1,4 +1,4 @@
-//! Servers and machines for the tests of the reasoning.
+//! A healthy server and its machine, to be changed before they are judged.
 
 #![allow(clippy::expect_used, dead_code)]
 
@@ -10,15 +10,11 @@ use std::{
 };
 
 use hugeinfo::{
-    advice::{
-        check::Check,
-        diagnosis::{self, Verdict},
-        words,
-    },
+    advice::muted::Muted,
     linux::{
         boot::NextBoot,
         buddyinfo::{self, FreeBlocks},
-        cgroup::{Group, Hugetlb, Limits, Version},
+        cgroup::{Group, Hugetlb, Limits, Version, memory::MemoryLimit},
         error::{Absence, Absent, absent_or},
         hugepages::Pool,
         meminfo::Meminfo,
@@ -29,18 +25,25 @@ use hugeinfo::{
     },
     model::machine::Machine,
     server::{
+        environment::{Environment, Files, ProcessFigures},
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
+        instances::Instance,
         sight::Sight,
-        surroundings::{Files, ProcessFigures, Surroundings},
+        wish::{Wish, WishSource},
     },
 };
+
+/// A server that asks for huge pages by default.
+pub const TRY: Wish = Wish::Known(HugePages::Try, WishSource::Default);
+/// A server that was turned off.
+pub const OFF: Wish = Wish::Known(HugePages::Off, WishSource::AutoConf);
 
 pub const MB: u64 = 1 << 20;
 pub const GB: u64 = 1 << 30;
 
-/// A server of 1074 MB on 537 huge pages of 2 MB, 25 of them touched, on a host of 64 GB that has
-/// no page too many.
+/// A server of 1074 MB on 537 huge pages of 2 MB, 25 of them faulted in, on a host of 64 GB without
+/// idle pages.
 pub fn healthy() -> Facts {
     Facts {
         server: Server {
@@ -68,6 +71,7 @@ pub fn healthy() -> Facts {
                 reserved: 512,
                 surplus: 0,
                 overcommit: 0,
+                demote_bytes: None,
             },
             Pool {
                 page_bytes: GB,
@@ -76,6 +80,7 @@ pub fn healthy() -> Facts {
                 reserved: 0,
                 surplus: 0,
                 overcommit: 0,
+                demote_bytes: None,
             },
         ]),
         misread_limits: Vec::new(),
@@ -87,14 +92,17 @@ pub fn healthy() -> Facts {
     }
 }
 
-/// A server and its machine, to be changed before they are looked at.
+/// A server and its machine.
 pub struct Scene {
     pub facts: Facts,
-    pub around: Surroundings,
-    /// `MemAvailable`. `None`: what pools, segment and an eighth for all others leave.
+    pub env: Environment,
+    /// `MemAvailable`. `None`: RAM without the pools, the segment and an eighth for everything
+    /// else.
     pub available: Option<u64>,
-    /// `Committed_AS`. `None`: 3 GB, and the segment where it is on small pages.
+    /// `Committed_AS`. `None`: 3 GB, and the segment if it is on small pages.
     pub committed: Option<u64>,
+    /// Names of muted checks.
+    pub muted: &'static str,
     files: Vec<(String, Option<String>)>,
 }
 
@@ -108,14 +116,15 @@ impl Scene {
     pub fn of(facts: Facts) -> Self {
         Self {
             facts,
-            around: quiet(),
+            env: quiet(),
             available: None,
             committed: None,
+            muted: "",
             files: Vec::new(),
         }
     }
 
-    /// The server is on small pages, beside a pool of so many free pages.
+    /// Puts the server on small pages, and the given number of free pages into the pool.
     pub fn fall_back(&mut self, pages: u64) {
         let fallen_back = fallen_back(pages);
         self.facts.segment = fallen_back.segment;
@@ -136,7 +145,7 @@ impl Scene {
         pool(&mut self.facts, index)
     }
 
-    /// A file of the kernel, or of its configuration; `None`: it isn't there.
+    /// Sets a file of the kernel or of its configuration. `None` removes it.
     pub fn file<'t>(&mut self, path: &str, text: impl Into<Option<&'t str>>) {
         let text = text.into().map(str::to_owned);
         self.files.push((path.to_owned(), text));
@@ -144,26 +153,166 @@ impl Scene {
         let files: Vec<_> = files
             .map(|(path, text)| (path.as_str(), text.as_deref()))
             .collect();
-        let read = surroundings(&files);
-        self.around.host = read.host;
-        self.around.vmstat = read.vmstat;
-        self.around.free_blocks = read.free_blocks;
-        self.around.asked_at_boot = read.asked_at_boot;
+        let read = environment(&files);
+        self.env.host = read.host;
+        self.env.vmstat = read.vmstat;
+        self.env.free_blocks = read.free_blocks;
+        self.env.next_boot = read.next_boot;
     }
 
-    /// The pool of the next boot.
+    /// Sets the pool at boot, for this boot and the next.
     pub fn asked(&mut self, pages: u64) {
         let text = format!("vm.nr_hugepages = {pages}\n");
         self.file("etc/sysctl.d/hugepages.conf", text.as_str());
     }
 
-    /// What waits in the files.
+    /// Makes a change that is pending a restart.
     pub fn waits(&mut self, change: impl FnOnce(&mut Server)) {
         let mut next = self.facts.server.clone();
         change(&mut next);
-        self.around.files = Files::Planned(next);
-        self.around.settings_wait_for_restart = true;
-        self.around.waiting_settings = vec!["shared_buffers".to_owned()];
+        self.env.files = Files::Planned(next);
+        self.env.settings_wait_for_restart = true;
+        self.env.waiting_settings = vec!["shared_buffers".to_owned()];
+    }
+
+    /// Puts the server on huge pages of the first pool, with no idle page, a boot file that asks
+    /// for them, and this many bytes faulted in.
+    pub fn on_huge_pages(&mut self, bytes: u64, touched: u64) {
+        let pages = bytes / (2 * MB);
+        self.asked(pages);
+        self.facts.server.shared_memory_bytes = bytes;
+        self.facts.segment = Ok(Segment {
+            bytes,
+            page_bytes: Some(2 * MB),
+            mappings: 1,
+        });
+        let free = pages - touched / (2 * MB);
+        *self.pool(0) = Pool {
+            total: pages,
+            free,
+            reserved: free,
+            ..self.pool(0).clone()
+        };
+        self.env.shared_buffers_bytes = bytes / 100 * 95;
+        self.env.nodes = Ok(vec![on_node(0, pages)]);
+    }
+
+    /// Puts a server of this size on small pages, and the given number of free pages into the pool.
+    pub fn on_small_pages(&mut self, bytes: u64, pages: u64) {
+        self.fall_back(pages);
+        self.needs(bytes);
+        self.env.shared_buffers_bytes = bytes / 100 * 95;
+        self.env.nodes = Ok(vec![on_node(0, pages)]);
+    }
+
+    /// Adds free pages to the first pool.
+    pub fn more(&mut self, pages: u64) {
+        self.pool(0).total += pages;
+        self.pool(0).free += pages;
+        let total = self.pool(0).total;
+        self.env.nodes = Ok(vec![on_node(0, total)]);
+    }
+
+    /// Lowers `vm.nr_hugepages` under the running server.
+    pub fn lowered(&mut self, pages: u64) {
+        self.pool(0).surplus = self.pool(0).total - pages;
+    }
+
+    /// Sets the part of a segment on small pages that a process has faulted in.
+    pub fn touched(&mut self, bytes: u64) {
+        for process in &mut self.env.processes {
+            process.rss_shmem = Some(bytes);
+        }
+    }
+
+    /// Turns huge pages off in the configuration of the server.
+    pub fn off(&mut self) {
+        self.facts.server.huge_pages = HugePages::Off;
+    }
+
+    /// Adds another server, all of whose segment is in use. Its port is 5433, or the next one.
+    pub fn other(&mut self, bytes: u64, page_bytes: u64, wish: Wish) -> &mut Instance {
+        let servers = self.env.neighbours.as_mut().expect("servers");
+        let nth = u16::try_from(servers.len()).expect("few servers");
+        servers.push(Instance {
+            pid: 815 + u32::from(nth),
+            owner_uid: Some(1001),
+            port: Some(5433 + nth),
+            segment: Some(Segment {
+                bytes,
+                page_bytes: Some(page_bytes),
+                mappings: 1,
+            }),
+            shared_memory_type: Some(SharedMemoryType::Mmap),
+            rss_shmem_bytes: (page_bytes == 4096).then_some(bytes),
+            huge_pages: wish,
+            ..Instance::default()
+        });
+        servers.last_mut().expect("a server")
+    }
+
+    /// Turns strict overcommit on.
+    pub fn strict(&mut self, committed: u64) {
+        self.file("proc/sys/vm/overcommit_memory", "2\n");
+        self.committed = Some(committed);
+    }
+
+    /// Adds a memory limit of the server's cgroup, without swap.
+    pub fn memory_limit(&mut self, limit: u64, used: u64, files: u64) -> &mut MemoryLimit {
+        let limits = self.env.memory_limits.as_mut().expect("limits");
+        limits.push(MemoryLimit {
+            directory: PathBuf::from("/sys/fs/cgroup/pg"),
+            limit_bytes: limit,
+            use_bytes: used,
+            file_bytes: Some(files),
+            swap_room_bytes: Some(0),
+            counts_hugetlb: false,
+        });
+        limits.last_mut().expect("a limit")
+    }
+
+    /// Restricts the server to these nodes.
+    pub fn bound(&mut self, nodes: &[usize]) {
+        let all = self.env.nodes.clone().expect("nodes");
+        let allowed = nodes.iter().map(|&node| all[node].clone()).collect();
+        self.facts.allowed_nodes = AllowedNodes::Only(allowed);
+    }
+
+    /// Sets the OOM scores of the postmaster and of all other processes.
+    pub fn oom_scores(&mut self, postmaster: i32, others: i32) {
+        self.env.oom_score_adj = Ok(postmaster);
+        for process in &mut self.env.processes {
+            process.oom_score_adj = Some(if process.is_postmaster {
+                postmaster
+            } else {
+                others
+            });
+        }
+    }
+
+    /// Puts the server into a container, whose boot files and systemd cannot be seen.
+    pub fn container(&mut self) {
+        self.env.is_container = Some(true);
+        self.env.has_systemd = Some(false);
+        self.env.can_lower_oom_score = Some(false);
+        self.env.sight = Sight::Namespace;
+        self.env.next_boot = Err(Absent {
+            path: PathBuf::from("/etc"),
+            why: Absence::OfAnotherRoot,
+        });
+    }
+
+    /// Sets the page tables of the postmaster and of 80 client backends.
+    pub fn page_tables(&mut self, postmaster: u64, backend: u64) {
+        let page_tables = Some(backend);
+        self.env.processes = processes(
+            80,
+            ProcessFigures {
+                page_tables,
+                ..ProcessFigures::default()
+            },
+        );
+        self.env.processes[0].page_tables = Some(postmaster);
     }
 
     /// The NUMA nodes: pages of 2 MB and memory of each.
@@ -173,9 +322,9 @@ impl Scene {
             node.memory.total = Some(memory);
             node
         };
-        self.around.nodes = Ok((0..).zip(nodes).map(node).collect());
-        // Free memory of each looks as that of the first.
-        if let Ok(FreeBlocks(free)) = &mut self.around.free_blocks {
+        self.env.nodes = Ok((0..).zip(nodes).map(node).collect());
+        // Each node has free blocks like the first.
+        if let Ok(FreeBlocks(free)) = &mut self.env.free_blocks {
             let of_first = free.get(&0).cloned().unwrap_or_default();
             *free = (0..)
                 .zip(nodes)
@@ -184,21 +333,31 @@ impl Scene {
         }
     }
 
-    /// All counters as one kernel would have them.
-    pub fn machine(mut self) -> Machine {
+    /// The machine, with all counters as one kernel would have them.
+    pub fn machine(self) -> Machine {
+        let names = Muted::of(self.muted).names;
+        let (facts, env) = self.settled();
+        Machine {
+            muted: names,
+            ..Machine::new(facts, Some(env))
+        }
+    }
+
+    /// The facts and the environment of [`Scene::machine`].
+    pub fn settled(mut self) -> (Facts, Environment) {
         self.settle();
-        Machine::new(self.facts, Some(self.around))
+        (self.facts, self.env)
     }
 
     fn settle(&mut self) {
-        let (facts, around) = (&self.facts, &mut self.around);
+        let (facts, env) = (&self.facts, &mut self.env);
         let (Ok(meminfo), Ok(pools)) = (&facts.meminfo, &facts.pools) else {
             return;
         };
         let Some(ram) = meminfo.total_bytes else {
             return;
         };
-        if let Ok([node]) = around.nodes.as_deref_mut() {
+        if let Ok([node]) = env.nodes.as_deref_mut() {
             node.memory.total = Some(ram);
             let part = |pool: &Pool| node::NodePool {
                 page_bytes: pool.page_bytes,
@@ -211,18 +370,18 @@ impl Scene {
             node.pools = pools.iter().map(part).collect();
         }
         for pool in pools {
-            share_out(pool, around.nodes.as_deref_mut().unwrap_or_default());
+            share_out(pool, env.nodes.as_deref_mut().unwrap_or_default());
         }
         let on_small_pages = match &facts.segment {
             Ok(segment) if segment.page_bytes == Some(facts.base_page_bytes) => segment.bytes,
             _ => 0,
         };
-        for process in &mut around.processes {
+        for process in &mut env.processes {
             process.rss_shmem = process.rss_shmem.or(Some(on_small_pages));
         }
         let in_pools = pools.iter().map(|pool| pool.total * pool.page_bytes);
         let in_pools = in_pools.fold(0, u64::saturating_add);
-        let Ok(usage) = &mut around.host.usage else {
+        let Ok(usage) = &mut env.host.usage else {
             return;
         };
         let taken = in_pools
@@ -234,30 +393,18 @@ impl Scene {
         usage.free = usage.available;
         usage.committed = self.committed.or(Some(3 * GB + on_small_pages));
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-        let of_ram = match number(around.host.vm.overcommit_bytes) {
+        let of_ram = match number(env.host.vm.overcommit_bytes) {
             Some(bytes) if bytes > 0 => bytes,
             _ => {
-                let ratio = number(around.host.vm.overcommit_ratio).unwrap_or(50);
+                let ratio = number(env.host.vm.overcommit_ratio).unwrap_or(50);
                 (ram.saturating_sub(in_pools) / 100).saturating_mul(ratio)
             }
         };
         usage.commit_limit = usage.swap_total.map(|swap| of_ram.saturating_add(swap));
     }
-
-    /// All checks.
-    pub fn checks(self) -> Vec<Check> {
-        diagnosis::checks(&self.machine())
-    }
-
-    /// The check of that name.
-    pub fn check(self, name: &str) -> Check {
-        let mut all = self.checks().into_iter();
-        all.find(|check| check.name == name)
-            .expect("a check of that name")
-    }
 }
 
-/// Free and surplus pages of the pool lie on the first nodes that have any.
+/// Puts free and surplus pages of the pool on the first nodes that have pages.
 fn share_out(pool: &Pool, nodes: &mut [Node]) {
     let parts = nodes.iter_mut().flat_map(|node| &mut node.pools);
     let parts = parts.filter(|part| part.page_bytes == pool.page_bytes);
@@ -270,19 +417,7 @@ fn share_out(pool: &Pool, nodes: &mut [Node]) {
     }
 }
 
-/// A server on a quiet host.
-pub fn machine(facts: &Facts) -> Machine {
-    Scene::of(facts.clone()).machine()
-}
-
-/// The answer for it, and what to type.
-pub fn answer(facts: &Facts) -> (Verdict, Option<String>) {
-    let machine = machine(facts);
-    let remedy = words::remedy(&machine, &diagnosis::remedy(&machine));
-    (diagnosis::verdict(&machine), remedy)
-}
-
-/// The same server on small pages, with a pool of so many free pages.
+/// The same server on small pages, with this many free pages in the pool.
 pub fn fallen_back(pool_pages: u64) -> Facts {
     let mut facts = healthy();
     facts.segment = Ok(Segment {
@@ -321,23 +456,6 @@ pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<
     });
 }
 
-/// How the pool of the next boot is typed: a line of sysctl's in place of another one.
-pub fn typed_instead(file: &str, old: u64, pages: u64) -> String {
-    let line = r"vm\.nr_hugepages = ";
-    format!("sed -i 's/^{line}{old}$/vm.nr_hugepages = {pages}/' /etc/{file}")
-}
-
-/// The same in a file that is not there.
-pub fn typed_anew(pages: u64) -> String {
-    let file = "/etc/sysctl.d/hugepages.conf";
-    format!("(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = {pages}' >> {file})")
-}
-
-/// The same where the directory is.
-pub fn typed_into(file: &str, pages: u64) -> String {
-    format!("(umask 022 && echo 'vm.nr_hugepages = {pages}' >> /etc/sysctl.d/{file})")
-}
-
 pub fn missing(path: &str) -> Absent {
     Absent {
         path: PathBuf::from(path),
@@ -354,7 +472,7 @@ pub fn denied(path: &str) -> Absent {
 
 pub const THP: &str = "sys/kernel/mm/transparent_hugepage";
 
-/// A quiet host of 64 GB, all of whose pages were asked for at boot.
+/// Files of a quiet host of 64 GB whose boot asked for all of its huge pages.
 pub const CAPTURED: [(&str, &str); 12] = [
     (
         "proc/meminfo",
@@ -392,7 +510,7 @@ pub const CAPTURED: [(&str, &str); 12] = [
     ),
 ];
 
-pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
+pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
     let mut files: BTreeMap<&str, Option<&str>> = CAPTURED
         .iter()
         .map(|&(path, text)| (path, Some(text)))
@@ -408,14 +526,15 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
     let root = Root::at(tree.path());
     let mut host = Host::read(&root).expect("a host");
     host.kernel_release = "6.18.5".to_owned();
-    Surroundings {
+    Environment {
         host,
         vmstat: absent_or(vmstat::read(&root)).expect("vmstat"),
         free_blocks: absent_or(buddyinfo::read(&root)).expect("buddyinfo"),
-        asked_at_boot: NextBoot::read(&root).expect("boot"),
+        next_boot: NextBoot::read(&root).expect("boot"),
         nodes: Ok(vec![on_node(0, 537)]),
         segment_nodes: None,
         segment_thp_bytes: None,
+        is_segment_aligned: Some(true),
         processes: processes(
             20,
             ProcessFigures {
@@ -427,6 +546,12 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
         ),
         oom_score_adj: Ok(-900),
         locked_memory: Ok(Some(64 << 10)),
+        has_ipc_lock: Some(false),
+        can_lower_oom_score: Some(true),
+        memory_oom_group: None,
+        cgroup_oom_kills: Some(0),
+        is_container: Some(false),
+        has_systemd: Some(true),
         memory_limits: Ok(Vec::new()),
         refused_by_limits: Vec::new(),
         neighbours: Ok(Vec::new()),
@@ -442,7 +567,7 @@ pub fn surroundings(changes: &[(&str, Option<&str>)]) -> Surroundings {
     }
 }
 
-/// The tree is that of process 1.
+/// Makes the tree look like that of process 1.
 pub fn as_the_host(tree: &Path) {
     const MOUNTS: &str = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
     for process in ["self", "1"] {
@@ -474,7 +599,7 @@ pub fn on_node(number: u32, total: u64) -> Node {
     }
 }
 
-/// The postmaster and so many others, a day old.
+/// The postmaster, a day old, and this many other processes.
 pub fn processes(others: usize, each: ProcessFigures) -> Vec<ProcessFigures> {
     let postmaster = ProcessFigures {
         is_postmaster: true,
@@ -485,6 +610,7 @@ pub fn processes(others: usize, each: ProcessFigures) -> Vec<ProcessFigures> {
     let other = ProcessFigures {
         oom_score_adj: Some(0),
         age_seconds: Some(3600),
+        is_client_backend: true,
         ..each
     };
     std::iter::once(postmaster)
@@ -492,6 +618,6 @@ pub fn processes(others: usize, each: ProcessFigures) -> Vec<ProcessFigures> {
         .collect()
 }
 
-pub fn quiet() -> Surroundings {
-    surroundings(&[])
+pub fn quiet() -> Environment {
+    environment(&[])
 }

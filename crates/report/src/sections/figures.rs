@@ -1,9 +1,8 @@
-//! All figures, for programs.
+//! All figures as JSON, for programs.
 
 use maud::{Markup, html};
 
-use super::section as part;
-use crate::{figures, page::Context};
+use crate::{context::Context, figures, parts::section as part};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let json = figures::json(context);

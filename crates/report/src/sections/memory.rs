@@ -1,18 +1,16 @@
-//! What the server costs, and its processes by type.
+//! Memory of the server, and of its processes by type.
 
 use std::collections::BTreeMap;
 
-use hugeinfo::advice::words::human;
+use hugeinfo::model::units::Bytes;
 use maud::{Markup, Render, html};
 
-use super::{
-    more, section as part, size,
-    table::{Column, drawn, name, number, table},
-};
 use crate::{
     chart::{Colour, bar, swatch},
-    page::Context,
+    context::Context,
+    parts::{more, section as part, size},
     subject::Process,
+    table::{Column, drawn, name, number, table},
     text::count,
 };
 
@@ -23,11 +21,13 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let largest = types.iter().map(|group| group.total).max().unwrap_or(0);
     let content = html! {
         p {
-            (count(footprint.processes, "process has", "processes have")) " "
-            (size(footprint.private)) " of private memory and " (size(footprint.page_tables))
-            " of page tables. The main segment takes " (size(footprint.segment_backed)) " of "
-            (size(footprint.segment)) ", other shared memory " (size(footprint.other_shared))
-            ". Swapped out: " (size(footprint.swap)) ". All together: " (size(footprint.total())) "."
+            (count(footprint.processes, "process", "processes"))
+            ". Private memory: " (size(footprint.private))
+            ". Page tables: " (size(footprint.page_tables))
+            ". Swapped out: " (size(footprint.swap))
+            ". Main shared memory segment: " (size(footprint.segment_backed)) " in use of "
+            (size(footprint.segment)) ". Other shared memory: " (size(footprint.other_shared))
+            ". In total: " (size(footprint.total())) "."
         }
         ul class="key" {
             li { (swatch(Colour::Private)) "private" }
@@ -36,7 +36,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         }
         (table(
             Some("chart"),
-            "Memory that each type of process has for itself",
+            "Private memory of each type of process",
             &COLUMNS,
             first.iter().map(|group| row(context, group, largest)),
         ))
@@ -61,14 +61,14 @@ fn row(context: &Context<'_>, group: &Group, largest: u64) -> Vec<Markup> {
         (Colour::PageTables, group.page_tables),
         (Colour::Swap, group.swap),
     ];
-    let label = format!("{name}: {}", human(group.total));
+    let label = format!("{name}: {}", Bytes(group.total));
     vec![
         html! { bdi { (name) } },
         bar(&label, &parts, largest, None),
         group.processes.render(),
-        human(group.private).render(),
-        human(group.page_tables).render(),
-        human(group.swap).render(),
+        html! { (Bytes(group.private)) },
+        html! { (Bytes(group.page_tables)) },
+        html! { (Bytes(group.swap)) },
     ]
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Group {
     total: u64,
 }
 
-/// The largest first.
+/// Groups the processes by type, the largest group first.
 pub(crate) fn by_type(processes: &[Process]) -> Vec<Group> {
     let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
     for process in processes {

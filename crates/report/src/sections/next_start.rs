@@ -1,17 +1,20 @@
-//! What the next start will use.
+//! The settings of the next start.
 
 use hugeinfo::{
-    advice::words::{human, too_low},
-    model::forecast::Forecast,
-    server::{facts::Server, surroundings::Files},
+    advice::render::too_low,
+    model::{
+        forecast::Forecast,
+        units::{Bytes, PageSize, huge_pages},
+    },
+    server::{environment::Files, facts::Server},
 };
 use maud::{Markup, Render, html};
 
-use super::{
-    missing, section as part, size,
+use crate::{
+    context::Context,
+    parts::{missing, not_read, section as part, size},
     table::{name, table, text},
 };
-use crate::page::Context;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let machine = &context.subject.machine;
@@ -20,51 +23,55 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         (settings(&machine.facts.server, machine.facts.next_start()))
         @if let Some(target) = Forecast::of_target(machine) {
             p {
-                @if machine.facts.asks_for_huge_pages() { "The next start needs " } @else { "On huge pages it would need " }
-                (target.required) " pages of " (human(target.pool.page_bytes)) " for "
-                (human(machine.facts.needed_bytes())) " of shared memory."
+                @if machine.facts.asks_for_huge_pages() {
+                    "The next start needs "
+                } @else {
+                    "On huge pages, it would need "
+                }
+                (huge_pages(target.required, PageSize(target.pool.page_bytes))) " for "
+                (Bytes(machine.facts.needed_bytes())) " of shared memory."
             }
         }
     };
-    part("next-start", "The next start", &content)
+    part("next-start", "Next start", &content)
 }
 
 fn files(context: &Context<'_>) -> Markup {
-    let Some(around) = &context.subject.machine.around else {
-        return missing("Nobody has looked.");
+    let Some(env) = &context.subject.machine.env else {
+        return not_read();
     };
-    match &around.files {
-        Files::NothingWaits if context.subject.may_plan => {
-            html! { p { "The next start takes what the server runs with: nothing else waits in the configuration files." } }
-        }
+    match &env.files {
+        Files::NothingWaits if context.subject.may_plan => html! {
+            p { "The next start uses the same settings: none are pending a restart." }
+        },
         Files::NothingWaits => missing(
-            "The server knows of no setting that waits for a restart. The configuration files themselves were not \
-             read: that takes the right to execute hugeinfo_plan(jsonb).",
+            "No loaded setting is pending a restart. The configuration files were not read, \
+             because your role cannot execute hugeinfo_plan(jsonb).",
         ),
         Files::Planned(_) => html! {
             p {
-                "Settings wait for a restart"
-                @if !around.waiting_settings.is_empty() { ": " (around.waiting_settings.join(", ")) }
+                "Settings are pending a restart"
+                @if !env.waiting_settings.is_empty() { ": " (env.waiting_settings.join(", ")) }
                 "."
             }
         },
-        Files::Refused(words) => {
-            html! { p { strong { "The next start would fail: " } (context.shown(words)) } }
-        }
-        Files::TooLow(settings) => {
-            html! { p { strong { "The next start would fail: " } (context.shown(&too_low(settings))) } }
-        }
+        Files::Refused(message) => would_fail(&context.shown(message)),
+        Files::TooLow(settings) => would_fail(&context.shown(&too_low(settings))),
         Files::Unseen(why) => missing(&format!(
-            "What waits in the configuration files cannot be seen: {}",
+            "Pending settings are unknown: {}.",
             context.shown(why)
         )),
     }
 }
 
+fn would_fail(why: &str) -> Markup {
+    html! { p { strong { "The next start would fail: " } (why) } }
+}
+
 fn settings(now: &Server, next: &Server) -> Markup {
     let page = |server: &Server| match server.huge_page_size_bytes {
-        Some(bytes) => human(bytes),
-        None => "the kernel\u{2019}s default".to_owned(),
+        Some(bytes) => PageSize(bytes).to_string(),
+        None => "default of the kernel".to_owned(),
     };
     let rows = [
         (
@@ -94,7 +101,7 @@ fn settings(now: &Server, next: &Server) -> Markup {
     });
     table(
         None,
-        "What the server runs with, and what it will start with",
+        "Settings now and at the next start",
         &[
             name("setting"),
             text("now").plain(),

@@ -1,24 +1,22 @@
-//! Each NUMA node: its memory, its part of the pools and of the main segment.
+//! Each NUMA node: its memory, and its part of the pools and of the segment.
 
-use hugeinfo::{advice::words::human, linux::numa::node::Node};
+use hugeinfo::{linux::numa::node::Node, model::units::Bytes};
 use maud::{Markup, Render, html};
 
-use super::{
-    missing, more, section as part, size,
-    table::{Column, drawn, name, number, table},
-};
 use crate::{
     chart::{Colour, bar, swatch},
-    page::Context,
+    context::Context,
+    parts::{missing, more, not_read, section as part, size},
+    table::{Column, drawn, name, number, table},
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let around = context.subject.machine.around.as_ref();
-    let content = match around.map(|around| &around.nodes) {
+    let env = context.subject.machine.env.as_ref();
+    let content = match env.map(|env| &env.nodes) {
         Some(Ok(nodes)) if nodes.len() > 1 => chart(context, nodes),
         Some(Ok(_)) => missing("This machine has one NUMA node."),
         Some(Err(absent)) => missing(&format!("{}.", context.shown(&absent.to_string()))),
-        None => missing("Nobody has looked."),
+        None => not_read(),
     };
     part("numa", "NUMA nodes", &content)
 }
@@ -29,7 +27,7 @@ const COLUMNS: [Column; 6] = [
     number("memory"),
     number("free"),
     number("huge pages"),
-    number("main segment"),
+    number("segment"),
 ];
 
 fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
@@ -38,10 +36,10 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
     let largest = rows.iter().filter_map(|row| row.total).max().unwrap_or(0);
     html! {
         ul class="key" {
-            li { (swatch(Colour::Own)) "our main segment" }
+            li { (swatch(Colour::Own)) "segment of this server" }
             li { (swatch(Colour::Others)) "other huge pages in use" }
             li { (swatch(Colour::Idle)) "free huge pages" }
-            li { (swatch(Colour::Rest)) "the rest" }
+            li { (swatch(Colour::Rest)) "other use" }
             li { (swatch(Colour::Free)) "free" }
         }
         (table(
@@ -52,12 +50,13 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
         ))
         (more(rest, "hugeinfo_numa_nodes"))
         p class="note" {
-            "The main segment is counted as far as the process that has touched most of it has touched it."
+            "Pages of the segment are those that one process has touched: the one that has touched "
+            "the most."
         }
     }
 }
 
-/// A node in bytes.
+/// Memory of a node, in bytes.
 pub(crate) struct Part {
     pub(crate) number: u32,
     is_allowed: Option<bool>,
@@ -79,8 +78,8 @@ impl Part {
             pools = pools.saturating_add(counts.total.saturating_mul(page_bytes));
             free_in_pools = free_in_pools.saturating_add(counts.free.saturating_mul(page_bytes));
         }
-        let around = machine.around.as_ref();
-        let by_node = around.and_then(|around| around.segment_nodes.as_ref());
+        let env = machine.env.as_ref();
+        let by_node = env.and_then(|env| env.segment_nodes.as_ref());
         let segment = by_node
             .zip(machine.facts.page_bytes())
             .map(|(pages, bytes)| {
@@ -119,11 +118,11 @@ impl Part {
         ];
         let label = format!("Node {}: {}", self.number, size(self.total));
         vec![
-            html! { "node " (self.number) @if self.is_allowed == Some(false) { " (not ours)" } },
+            html! { "node " (self.number) @if self.is_allowed == Some(false) { " (not allowed)" } },
             bar(&label, &parts, largest.max(total), None),
             size(self.total).render(),
             size(self.free).render(),
-            human(self.pools).render(),
+            html! { (Bytes(self.pools)) },
             size(self.segment).render(),
         ]
     }

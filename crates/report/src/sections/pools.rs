@@ -1,15 +1,16 @@
-//! Each pool of huge pages, with the line of need.
+//! Each pool of huge pages as a bar, with a mark at the number of pages needed.
 
-use hugeinfo::{
-    advice::words::{huge_pages, human},
-    model::forecast::Forecast,
+use hugeinfo::model::{
+    demand::PoolTarget,
+    forecast::Forecast,
+    units::{PageSize, Pages, huge_pages},
 };
 use maud::{Markup, html};
 
-use super::{missing, section as part};
 use crate::{
     chart::{Colour, Mark, bar, swatch},
-    page::Context,
+    context::Context,
+    parts::{missing, section as part},
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -17,10 +18,10 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         Ok(pools) if pools.is_empty() => missing("This kernel has no huge pages."),
         Ok(pools) => html! {
             ul class="key" {
-                li { (swatch(Colour::Own)) "ours" }
+                li { (swatch(Colour::Own)) "this server" }
                 li { (swatch(Colour::Others)) "others" }
                 li { (swatch(Colour::Idle)) "idle" }
-                li { "| the line of need" }
+                li { "| pages needed" }
             }
             @for pool in pools { (shown_pool(context, pool)) }
         },
@@ -30,81 +31,86 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 }
 
 fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
-    let facts = &context.subject.machine.facts;
+    let machine = &context.subject.machine;
     let pool = &forecast.pool;
-    let page_bytes = pool.page_bytes;
-    let is_asked_for = context.subject.machine.aimed_page_bytes() == Some(page_bytes);
-    let title = format!("Pages of {}", human(page_bytes));
-    let need = forecast.recommended.filter(|_| is_asked_for);
-    if pool.total == 0 && need.is_none_or(|need| need == 0) {
+    let size = PageSize(pool.page_bytes);
+    let total = Pages(pool.total);
+    let is_target = machine.size_asked_for(&machine.next_start_on_huge_pages()) == Some(size);
+    let target = forecast.target.as_ref().filter(|_| is_target);
+    let needed = target.map(|target| target.after.total());
+    let title = format!("{size} pages");
+    if total == Pages(0) && needed.unwrap_or_default() == Pages(0) {
         return html! {
             h3 { (title) }
             p class="note" { "This pool is empty. " (would_need(forecast)) }
         };
     }
-    let own = forecast.own.unwrap_or(0);
-    let others = pool.committed().saturating_sub(own);
-    let idle = pool.total.saturating_sub(pool.committed());
-    let full = pool.total.max(need.unwrap_or(0));
-    // Room for the line.
+    let held = forecast.held.unwrap_or_default();
+    let others = Pages(pool.committed()) - held;
+    let idle = total - Pages(pool.committed());
+    let full = total.max(needed.unwrap_or_default()).0;
+    // Room for the mark.
     let full = full.saturating_add(full / 30);
-    let mark = need.map(|need| Mark {
-        at: need,
-        label: format!("need: {need} ({})", human(need.saturating_mul(page_bytes))),
+    let mark = needed.map(|needed| Mark {
+        at: needed.0,
+        label: format!("needed: {needed} ({})", needed * size),
     });
     let parts = [
-        (Colour::Own, own),
-        (Colour::Others, others),
-        (Colour::Idle, idle),
+        (Colour::Own, held.0),
+        (Colour::Others, others.0),
+        (Colour::Idle, idle.0),
     ];
-    let label = format!("{title}: {own} ours, {others} of others, {idle} idle");
-    let asks = if facts.asks_for_huge_pages() {
+    let uses = format!("{held} of this server, {others} of others, {idle} idle");
+    let asks = if machine.facts.asks_for_huge_pages() {
         "asks for these"
     } else {
         "would use these"
     };
     html! {
-        h3 { (title) @if is_asked_for { ": this server " (asks) } }
-        (bar(&label, &parts, full, mark.as_ref()))
+        h3 { (title) @if is_target { ": this server " (asks) } }
+        (bar(&format!("{title}: {uses}"), &parts, full, mark.as_ref()))
         p class="figures" {
-            @if pool.total == 0 {
+            @if total == Pages(0) {
                 "The pool is empty. "
             } @else {
-                (huge_pages(pool.total, page_bytes)) " (" (human(pool.total.saturating_mul(page_bytes))) "): "
-                (own) " ours, " (others) " of others, " (idle) " idle. "
+                (huge_pages(total, size)) " (" (total * size) "): " (uses) ". "
             }
-            @if is_asked_for {
-                (needed(forecast))
-            } @else {
-                (would_need(forecast))
-            }
+            @if is_target { (need(forecast, target)) } @else { (would_need(forecast)) }
         }
     }
 }
 
-fn needed(forecast: &Forecast) -> Markup {
+fn need(forecast: &Forecast, target: Option<&PoolTarget>) -> Markup {
     let fits = match forecast.fits_after_restart {
-        Some(true) => "A restart gets them.",
-        Some(false) => "A restart would not get them.",
-        None => "Whether a restart gets them, only a start tells.",
+        Some(true) => "A restart gets huge pages.",
+        Some(false) => "A restart would not get huge pages.",
+        None => "Only a start shows whether it gets huge pages.",
     };
     html! {
-        "This server needs " (forecast.required) "; "
-        @if let Some(recommended) = forecast.recommended {
-            "with all others the pool needs " (recommended) ". "
-        } @else {
-            "what others need cannot be seen. "
+        @match target {
+            Some(target) => { (capitalized(&target.after.to_string())) ". " },
+            None => {
+                "Pages needed by this server: " (forecast.required) "; by others: unknown. "
+            },
         }
-        @if let Some(missing) = forecast.shortfall.filter(|&pages| pages > 0) {
+        @if let Some(missing) = forecast.shortfall.filter(|&pages| pages > Pages(0)) {
             strong { (missing) " too few" } ". "
         }
         (fits)
     }
 }
 
+/// `537 are needed` has no letter to change, `needed: 609 = …` begins a sentence.
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
+}
+
 fn would_need(forecast: &Forecast) -> String {
     format!(
-        "On pages of this size the server would need {}.",
-        huge_pages(forecast.required, forecast.pool.page_bytes)
+        "On pages of this size, the server would need {}.",
+        forecast.required
     )
 }

@@ -1,16 +1,23 @@
-//! The processes that have most.
+//! The largest processes. Similar ones share a row.
+
+use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, Render, html};
 
-use super::{
-    more, section as part, size,
+use crate::{
+    context::Context,
+    parts::{more, section as part, size},
+    subject::Process,
     table::{number, table, text},
 };
-use crate::{page::Context, subject::Process};
+
+/// Processes of the same type, role and database whose memory differs by less than this share of
+/// that of the largest of them.
+const SIMILAR_PERCENT: u64 = 10;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let largest = largest(&context.subject.processes);
-    let (first, rest) = context.first(&largest);
+    let groups = groups(&context.subject.processes);
+    let (first, rest) = context.first(&groups);
     let mut columns = vec![number("pid").naming(), text("type")];
     if !context.is_redacted {
         columns.extend([text("role"), text("database"), text("application")]);
@@ -25,26 +32,37 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         @if context.is_redacted {
             p { "Roles, databases and application names are left out." }
         }
+        @if groups.iter().any(|group| group.processes > 1) {
+            p { "Similar processes share a row, which has the figures of the largest." }
+        }
         (table(
             Some("stacked processes"),
-            "Processes with most private memory, page tables and swap",
+            "Processes with the most private memory, page tables and swap",
             &columns,
-            first.iter().map(|process| row(context, process)),
+            first.iter().map(|group| row(context, group)),
         ))
         (more(rest, "hugeinfo_backends"))
     };
     part("processes", "Top processes", &content)
 }
 
-fn row(context: &Context<'_>, process: &Process) -> Vec<Markup> {
+fn row(context: &Context<'_>, group: &Similar<'_>) -> Vec<Markup> {
+    let process = group.largest;
     let memory = &process.memory;
+    let name = |name: &Option<String>| or_dash(context, name.as_deref());
     let mut cells = vec![
         process.pid.render(),
-        or_dash(context, process.backend_type.as_deref()),
+        html! {
+            @if group.processes > 1 { (group.processes) " \u{d7} " }
+            (name(&process.backend_type))
+        },
     ];
     if !context.is_redacted {
-        let names = [&process.role, &process.database, &process.application];
-        cells.extend(names.map(|name| or_dash(context, name.as_deref())));
+        cells.extend([name(&process.role), name(&process.database)]);
+        cells.push(match group.applications.len() {
+            0 | 1 => name(&process.application),
+            count => html! { (count) " different" },
+        });
     }
     cells.extend(
         [memory.rss_anon, memory.page_tables, memory.swap].map(|bytes| size(bytes).render()),
@@ -62,9 +80,55 @@ fn or_dash(context: &Context<'_>, name: Option<&str>) -> Markup {
     }
 }
 
-/// The largest first.
-pub(crate) fn largest(processes: &[Process]) -> Vec<&Process> {
-    let mut largest: Vec<_> = processes.iter().collect();
-    largest.sort_by_key(|process| std::cmp::Reverse(process.own_bytes()));
-    largest
+/// Similar processes.
+pub(crate) struct Similar<'p> {
+    pub(crate) largest: &'p Process,
+    pub(crate) processes: u64,
+    applications: BTreeSet<Option<&'p str>>,
+}
+
+impl Similar<'_> {
+    fn contains(&self, process: &Process) -> bool {
+        let most = u128::from(self.largest.own_bytes()) * u128::from(SIMILAR_PERCENT);
+        let figures = |process: &Process| {
+            let memory = &process.memory;
+            [memory.rss_anon, memory.page_tables, memory.swap]
+        };
+        figures(self.largest)
+            .iter()
+            .zip(figures(process))
+            .all(|pair| match pair {
+                (Some(one), Some(other)) => u128::from(one.abs_diff(other)) * 100 <= most,
+                (one, other) => *one == other,
+            })
+    }
+}
+
+/// Groups similar processes, the largest process first.
+pub(crate) fn groups(processes: &[Process]) -> Vec<Similar<'_>> {
+    let mut largest_first: Vec<_> = processes.iter().collect();
+    largest_first.sort_by_key(|process| std::cmp::Reverse(process.own_bytes()));
+    let mut groups: Vec<Similar<'_>> = Vec::new();
+    // The last group of each kind. Only that one is compared: there can be thousands of groups.
+    let mut last = HashMap::new();
+    for process in largest_first {
+        let kind = (&process.backend_type, &process.role, &process.database);
+        let application = process.application.as_deref();
+        if let Some(&index) = last.get(&kind)
+            && let Some(group) = groups
+                .get_mut(index)
+                .filter(|group: &&mut Similar<'_>| group.contains(process))
+        {
+            group.processes += 1;
+            group.applications.insert(application);
+            continue;
+        }
+        last.insert(kind, groups.len());
+        groups.push(Similar {
+            largest: process,
+            processes: 1,
+            applications: BTreeSet::from([application]),
+        });
+    }
+    groups
 }

@@ -1,47 +1,55 @@
 //! RAM of the host as one bar.
 
-use hugeinfo::{linux::meminfo::Usage, model::machine::Machine, server::facts::LiesOn};
+use hugeinfo::{
+    linux::meminfo::Usage,
+    model::{
+        forecast::Forecast,
+        machine::Backing,
+        memory,
+        units::{Bytes, PageSize, Pages},
+    },
+};
 use maud::{Markup, html};
 
-use super::{legend, missing, section as part, size};
 use crate::{
     chart::{Colour, bar},
-    page::Context,
+    context::Context,
+    parts::{legend, missing, not_read, section as part, size},
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let around = context.subject.machine.around.as_ref();
-    let usage = around.map(|around| &around.host.usage);
+    let env = context.subject.machine.env.as_ref();
+    let usage = env.map(|env| &env.host.usage);
     let content = match (usage, Ram::of(context)) {
         (Some(Ok(usage)), Some(ram)) => ram.shown(usage),
         (Some(Ok(usage)), None) => missing(&format!(
-            "The memory that is seen here ({}) is a container's own, the pools are the host's: no picture has both.",
+            "/proc/meminfo shows the memory of a container ({}), but the pools are those of the host.",
             size(usage.total)
         )),
         (Some(Err(absent)), _) => missing(&format!("{}.", context.shown(&absent.to_string()))),
-        (None, _) => missing("Nobody has looked."),
+        (None, _) => not_read(),
     };
     part("ram", "Memory of the host", &content)
 }
 
-/// Parts of RAM. Nothing is in two of them.
+/// Disjoint parts of RAM.
 pub(crate) struct Ram {
     pub(crate) total: u64,
     pub(crate) parts: Vec<(Colour, String, u64)>,
 }
 
 impl Ram {
-    /// `None`: the kernel doesn't tell, or of something else than the host.
+    /// `None`: unknown, or not that of the host.
     pub(crate) fn of(context: &Context<'_>) -> Option<Self> {
         let machine = &context.subject.machine;
-        let around = machine.around.as_ref()?;
-        let usage = around.host.usage.as_ref().ok()?;
-        let total = usage.total.filter(|_| machine.sees_memory_of_host)?;
+        let usage = machine.usage()?;
+        memory::host_ram(machine)?;
+        let total = usage.total?;
         let pools = Pools::of(context);
-        let own = match machine.facts.lies_on() {
-            LiesOn::HugePages(_) => ("our main segment, on huge pages", pools.own),
-            LiesOn::SmallPages | LiesOn::Unseen => (
-                "our main segment, as far as one process has touched it",
+        let own = match machine.backing() {
+            Backing::HugePages(_) => ("segment of this server, on huge pages", pools.own),
+            Backing::SmallPages | Backing::Unknown => (
+                "segment of this server, as far as one process has touched it",
                 context.subject.footprint.segment_backed.unwrap_or(0),
             ),
         };
@@ -53,27 +61,23 @@ impl Ram {
         let parts = [
             (Colour::Own, own.0, own.1),
             (Colour::Others, "huge pages of others", pools.others),
-            (
-                Colour::Idle,
-                "idle in the pools: reserved for huge pages, used by nobody",
-                pools.idle,
-            ),
+            (Colour::Idle, "idle huge pages", pools.idle),
             (Colour::PageTables, "page tables of all processes", tables),
             (
                 Colour::Rest,
-                "programs, the kernel, and all the rest",
+                "programs, the kernel and other use",
                 total.saturating_sub(known),
             ),
             (
                 Colour::Cached,
-                "cached files and the like: given away on demand",
+                "cached files and other reclaimable memory",
                 cached,
             ),
             (Colour::Free, "free", free),
         ];
         let parts = parts.map(|(colour, name, bytes)| (colour, name.to_owned(), bytes));
         Some(Self {
-            // Counters of one moment and of the next can add up to more.
+            // Counters that were read one after the other can add up to more.
             total: total.max(known),
             parts: parts.into(),
         })
@@ -83,10 +87,10 @@ impl Ram {
         let parts: Vec<_> = self.parts.iter().map(|part| (part.0, part.2)).collect();
         html! {
             p {
-                (size(usage.total)) " of RAM. New programs could have " (size(usage.available))
-                " without swapping."
+                (size(usage.total)) " of RAM. " (size(usage.available))
+                " are available to new programs without swapping."
             }
-            (bar("Memory of the host by what it is used for, as in the table below", &parts, self.total, None))
+            (bar("Memory of the host by use, as in the table below", &parts, self.total, None))
             (legend("Memory of the host", &self.parts, self.total))
         }
     }
@@ -101,21 +105,20 @@ struct Pools {
 
 impl Pools {
     fn of(context: &Context<'_>) -> Self {
-        let machine: &Machine = &context.subject.machine;
         let pools = context.findings.pools.as_deref().unwrap_or_default();
-        let sum = |pages: fn(&hugeinfo::model::forecast::Forecast) -> Option<u64>| {
-            let bytes = pools.iter().map(|one| {
-                let pages = pages(one).unwrap_or(0);
-                pages.saturating_mul(one.pool.page_bytes)
-            });
-            bytes.fold(0, u64::saturating_add)
+        let sum = |pages: fn(&Forecast) -> Pages| -> Bytes {
+            let bytes = pools
+                .iter()
+                .map(|forecast| pages(forecast) * PageSize(forecast.pool.page_bytes));
+            bytes.sum()
         };
-        let own = sum(|one| one.own);
-        let committed = sum(|one| Some(one.pool.committed()));
+        let own = sum(|forecast| forecast.held.unwrap_or_default());
+        let committed = sum(|forecast| Pages(forecast.pool.committed()));
+        let total = memory::in_pools(&context.subject.machine);
         Self {
-            own,
-            others: committed.saturating_sub(own),
-            idle: machine.pools_bytes().saturating_sub(committed),
+            own: own.0,
+            others: (committed - own).0,
+            idle: (total - committed).0,
         }
     }
 }

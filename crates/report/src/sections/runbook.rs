@@ -3,38 +3,46 @@
 use hugeinfo::advice::runbook::Row;
 use maud::{Markup, html};
 
-use super::{command, missing, more, section as part};
-use crate::page::Context;
+use crate::{
+    context::Context,
+    parts::{command, instruction, missing, more, section as part},
+};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let steps = &context.findings.runbook;
     let (first, rest) = context.first(steps);
     let content = html! {
         @if steps.is_empty() {
-            (missing("There is nothing to do."))
+            (missing("Nothing has to be done."))
         } @else {
-            p {
-                "In this order. Each step has been tried on a model of this machine: none does harm, "
-                "and none can be left out."
-            }
+            p { "In this order. Each step was first applied to a model of this machine." }
             ol class="steps" { @for row in first { (step(context, row)) } }
             (more(rest, "hugeinfo_runbook"))
         }
     };
-    part("runbook", "Steps to copy", &content)
+    part("runbook", "Runbook", &content)
 }
 
 fn step(context: &Context<'_>, row: &Row) -> Markup {
     html! {
         li {
             p class="where" {
-                b { (row.place.as_str()) }
+                b { (row.place.map_or("decision", |place| place.as_str())) }
                 @if row.is_disruptive { " \u{b7} " b class="ends" { "ends all sessions" } }
             }
-            (command(context, &row.command, "hugeinfo_runbook"))
-            p { "Why: " (context.shown(&row.why)) }
-            @if let Some(expected) = &row.expected {
-                p class="note" { "Then " code { "hugeinfo_status" } " says: " (context.shown(expected)) }
+            @if let Some(line) = &row.command { (command(context, line, "hugeinfo_runbook")) }
+            @if let Some(text) = &row.instruction {
+                (instruction(context, text, "hugeinfo_runbook"))
+            }
+            @if row.step.is_some() {
+                p { "Why: " (context.shown(&row.why)) }
+                p class="note" {
+                    code { "hugeinfo_status" } " after this step: "
+                    @match &row.expected {
+                        Some(expected) => (context.shown(expected)),
+                        None => "no change",
+                    }
+                }
             }
         }
     }

@@ -1,17 +1,18 @@
-//! What could not be read.
+//! Kernel sources that could not be read, and checks with an unknown result.
 
 use hugeinfo::{
-    advice::check::Status,
+    advice::check::{Check, Status},
     escape,
     server::sources::{Availability, Source},
 };
 use maud::{Markup, Render, html};
 
-use super::{
-    missing, more, section as part,
+use crate::{
+    context::Context,
+    parts::{missing, more, section as part},
     table::{name, table, text},
+    text::count,
 };
-use crate::{page::Context, text::count};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let sources = &context.subject.sources;
@@ -20,33 +21,49 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let (first, rest) = context.first(&unread);
     let unknown = context.findings.checks.iter();
     let unknown: Vec<_> = unknown
-        .filter(|check| check.status == Status::Unknown)
+        .map(|judged| &judged.check)
+        .filter(|check| check.finding.status == Status::Unknown)
         .collect();
     let content = html! {
         @if unread.is_empty() {
-            p { "Each of the " (sources.len()) " sources could be read." }
+            p { "All " (sources.len()) " kernel sources could be read." }
         } @else {
-            p { (count(unread.len() as u64, "source", "sources")) " of " (sources.len()) " gave nothing." }
+            p {
+                (unread.len()) " of "
+                (count(sources.len() as u64, "kernel source", "kernel sources"))
+                " could not be read."
+            }
             (table(
                 Some("stacked"),
-                "Sources of the kernel that gave nothing",
-                &[name("source"), text("status").plain(), text("where").plain()],
+                "Kernel sources that could not be read",
+                &[name("source"), text("status").plain(), text("path").plain()],
                 first.iter().map(|source| row(context, source)),
             ))
             (more(rest, "hugeinfo_sources"))
         }
         @if !unknown.is_empty() {
-            p { "Checks that cannot tell, and why:" }
-            ul { @for check in unknown { li { code { (check.name) } ": " (context.shown(&check.finding)) } } }
+            p { "Checks with an unknown result:" }
+            ul {
+                @for check in unknown {
+                    li { code { (check.name) } ": " (context.shown(why(check))) }
+                }
+            }
         }
         @if !context.subject.may_plan {
             (missing(
-                "Your role may not plan: settings that nobody has reloaded yet are not in this report. A superuser \
-                 can grant EXECUTE on hugeinfo_plan(jsonb)."
+                "Settings that have not been reloaded are not in this report, because your role \
+                 cannot execute hugeinfo_plan(jsonb). A superuser can grant EXECUTE."
             ))
         }
     };
-    part("unread", "What could not be read", &content)
+    part("unread", "Could not be read", &content)
+}
+
+/// The reason without the name of the check, which the list shows in front of it.
+fn why(check: &Check) -> &str {
+    let text = &check.finding.text;
+    let prefix = format!("Cannot judge {}: ", check.name);
+    text.strip_prefix(&prefix).unwrap_or(text)
 }
 
 fn row(context: &Context<'_>, source: &Source) -> Vec<Markup> {

@@ -1,32 +1,32 @@
-//! The answer, and what to type.
+//! The summary: status, reason and remedy.
 
-use hugeinfo::{
-    advice::{check::Status, words::human},
-    server::facts::LiesOn,
-};
+use hugeinfo::{advice::check::Status, model::machine::Backing};
 use maud::{Markup, html};
 
-use super::{badge, command, section as part};
-use crate::{page::Context, text::count};
+use crate::{
+    context::Context,
+    parts::{badge, command, section as part},
+    text::count,
+};
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let findings = context.findings;
     let verdict = &findings.verdict;
-    let answer = match context.subject.machine.facts.lies_on() {
-        LiesOn::HugePages(bytes) => format!("This server runs on huge pages of {}.", human(bytes)),
-        LiesOn::SmallPages => "This server does not run on huge pages.".to_owned(),
-        LiesOn::Unseen => "Whether this server runs on huge pages cannot be seen.".to_owned(),
+    let answer = match context.subject.machine.backing() {
+        Backing::HugePages(size) => format!("This server runs on huge pages of {size}."),
+        Backing::SmallPages => "This server does not run on huge pages.".to_owned(),
+        Backing::Unknown => "Whether this server runs on huge pages is unknown.".to_owned(),
     };
-    let ill = findings.ill();
+    let checks = findings.need_attention();
     let content = html! {
         div class=(format!("verdict {}", verdict.status.as_str())) {
             p class="answer" { (badge(verdict.status)) " " strong { (answer) } }
-            p { (context.shown(&verdict.reason)) "." }
-            (what_to_type(context))
-            @if !ill.is_empty() {
+            p { (context.shown(&verdict.reason)) }
+            (remedy(context))
+            @if !checks.is_empty() {
                 p {
-                    (count(ill.len() as u64, "check is", "checks are")) " not well: "
-                    @for (index, check) in ill.iter().enumerate() {
+                    (count(checks.len() as u64, "check needs", "checks need")) " attention: "
+                    @for (index, check) in checks.iter().enumerate() {
                         @if index > 0 { ", " }
                         a href=(format!("#check-{}", check.name)) { (check.name) }
                     }
@@ -35,21 +35,21 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             }
         }
     };
-    part("verdict", "The answer", &content)
+    part("verdict", "Summary", &content)
 }
 
-fn what_to_type(context: &Context<'_>) -> Markup {
+fn remedy(context: &Context<'_>) -> Markup {
     let findings = context.findings;
     let steps = findings.runbook.len() as u64;
     html! {
         @if let Some(remedy) = &findings.remedy {
-            h3 { "What to type" }
+            h3 { "Remedy" }
             (command(context, remedy, "hugeinfo_status"))
         }
         @if steps > 0 {
-            p { a href="#runbook" { "All of it as " (count(steps, "step", "steps")) " to copy" } "." }
+            p { a href="#runbook" { "Runbook with " (count(steps, "step", "steps")) } "." }
         } @else if findings.remedy.is_none() && findings.verdict.status == Status::Ok {
-            p { "Nothing to type." }
+            p { "Nothing has to be done." }
         }
     }
 }

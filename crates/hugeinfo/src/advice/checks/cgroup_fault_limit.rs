@@ -1,129 +1,122 @@
-//! A control group that limits the huge pages that may be touched, but not those that may be
-//! reserved: `mmap` succeeds, the server looks healthy, and breaks once enough of its memory is
-//! used, by SIGBUS or by reads that come back short.
+//! A cgroup that limits pages faulted in, but not reservations: `mmap` succeeds, and the server
+//! crashes by SIGBUS, or reads come back short, once enough of its memory is in use.
 
 use serde_json::{Value, json};
 
+use super::capitalized;
 use crate::{
-    advice::{
-        check::{Answer, Finding, Untold},
-        words::human,
-    },
+    advice::check::{Finding, Judgment, Unknown},
     escape,
     model::{
-        landing::{self, Landing},
-        limits::{LowLimit, fault_refusals},
-        machine::Machine,
-        touched::Bounds,
+        demand,
+        limits::{Breach, breaches},
+        machine::{Backing, Machine},
+        start::{self, StartOutcome},
+        step::Counts,
+        units::PageSize,
     },
-    server::facts::Facts,
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    if let Some(page_bytes) = facts.lies_on().huge_page_bytes() {
-        // What waits in the files is not mapped yet.
-        let running = facts.planned.is_some().then(|| Facts {
-            planned: None,
-            ..facts.clone()
-        });
-        let running = running.as_ref().unwrap_or(facts);
-        if let Some(nearest) = refusals(running, page_bytes)?.first() {
-            let finding = Finding::critical(format!(
-                "{} are mapped: the server crashes (SIGBUS, or short reads) when it touches that memory",
-                allows(nearest, page_bytes)
-            ));
-            return Ok(finding.with(evidence(nearest, page_bytes)));
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    if let Backing::HugePages(size) = machine.backing() {
+        let held = machine.pages_held(size).unwrap_or_default();
+        if let Some(breach) = nearest(machine, size, held)? {
+            let text = format!(
+                "{}, and {} are mapped. The server crashes (SIGBUS, or short reads) when it uses them.",
+                capitalized(&allows(&breach, size)),
+                breach.least,
+            );
+            return Ok(Finding::critical("cgroup_bomb", text).with(evidence(&breach, size)));
         }
     }
     of_next_start(machine)
 }
 
-/// Whether the next start would be on huge pages that it may map, and not touch.
-pub(super) fn of_next_start(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    let Some(page_bytes) = facts.huge_page_asked_for() else {
-        facts.meminfo.as_ref()?;
+/// Judges the pages that the next start would map.
+pub(super) fn of_next_start(machine: &Machine) -> Judgment {
+    let next = machine.next_start();
+    let Some(size) = machine.size_asked_for(&next) else {
+        machine.facts.meminfo.as_ref()?;
         return Ok(Finding::ok(
-            "this kernel has no huge pages that a control group could limit",
+            "no_huge_pages",
+            "This kernel has no huge pages to limit.",
         ));
     };
-    let refusals = refusals(facts, page_bytes)?;
-    let Some(nearest) = refusals.first() else {
-        return Ok(Finding::ok(format!(
-            "no control group keeps the server from huge pages of {}",
-            human(page_bytes)
-        ))
-        .with(json!({ "page_size_bytes": page_bytes })));
+    machine.facts.hugetlb.as_ref()?;
+    let pages = demand::of_next_start(machine, size, &next);
+    let Some(breach) = nearest(machine, size, pages)? else {
+        let text = format!("No cgroup limits {size} pages for this server.");
+        return Ok(Finding::ok("not_limited", text).with(json!({ "page_size_bytes": size.0 })));
     };
-    let allows = allows(nearest, page_bytes);
-    let finding = if landing::of_next_start(machine) == Landing::HugePages {
-        Finding::warning(format!(
-            "{allows} would be mapped: after a restart the server would crash (SIGBUS, or short reads) when it touches that memory"
-        ))
+    let allows = capitalized(&allows(&breach, size));
+    let finding = if let StartOutcome::HugePages(_) = start::outcome(machine) {
+        Finding::warning(
+            "cgroup_bomb_at_restart",
+            format!(
+                "{allows}, and {} would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.",
+                breach.least
+            ),
+        )
     } else {
-        Finding::ok(format!(
-            "{allows} would be mapped; a restart would not get huge pages anyway"
-        ))
+        Finding::ok(
+            "limited",
+            format!(
+                "{allows}, and {} would be mapped. A restart would not get huge pages.",
+                breach.least
+            ),
+        )
     };
-    Ok(finding.with(evidence(nearest, page_bytes)))
+    Ok(finding.with(evidence(&breach, size)))
 }
 
-fn refusals(facts: &Facts, page_bytes: u64) -> Result<Vec<LowLimit<'_>>, Untold> {
-    facts.hugetlb.as_ref()?;
-    let refusals =
-        fault_refusals(facts, page_bytes).ok_or(Untold::from("the main segment cannot be seen"))?;
-    // Nearest first.
-    let (certain, perhaps): (Vec<_>, Vec<_>) = refusals.into_iter().partition(LowLimit::is_certain);
-    if let (None, Some(nearest)) = (certain.first(), perhaps.first()) {
-        return Err(Untold(format!(
-            "{}, and up to {} may be needed: this kernel does not tell how much others have there",
-            group_allows(nearest, page_bytes),
-            human(nearest.wanted.most)
+/// The nearest limit that is too low for certain.
+fn nearest(
+    machine: &Machine,
+    size: PageSize,
+    pages: crate::model::units::Pages,
+) -> Result<Option<Breach<'_>>, Unknown> {
+    machine.facts.hugetlb.as_ref()?;
+    let breaches = breaches(machine, size, pages, Counts::Faults);
+    let breaches = breaches.ok_or(Unknown::from("the segment cannot be seen"))?;
+    let (certain, possible): (Vec<_>, Vec<_>) = breaches.into_iter().partition(Breach::is_certain);
+    if let Some(nearest) = certain.into_iter().next() {
+        return Ok(Some(nearest));
+    }
+    if let Some(nearest) = possible.first() {
+        return Err(Unknown(format!(
+            "{}, and up to {} might be needed: this kernel does not report the use by others",
+            allows(nearest, size),
+            nearest.most
         )));
     }
-    let mut misread = facts.misread_limits.iter();
-    match misread.find(|misread| misread.page_bytes == page_bytes) {
-        Some(misread) if certain.is_empty() => Err(Untold(format!(
+    let mut misread = machine.facts.misread_limits.iter();
+    match misread.find(|misread| misread.page_bytes == size.0) {
+        Some(misread) => Err(Unknown(format!(
             "the server's environment variable {} is not a number of bytes: \"{}\"",
             misread.variable, misread.value
         ))),
-        _ => Ok(certain),
+        None => Ok(None),
     }
 }
 
-fn allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
-    let Bounds { least, most } = nearest.wanted;
-    let at_least = if least < most { "at least " } else { "" };
-    format!(
-        "{}, and {at_least}{}",
-        group_allows(nearest, page_bytes),
-        human(least)
-    )
-}
-
-fn group_allows(nearest: &LowLimit<'_>, page_bytes: u64) -> String {
-    let name = escape::name(&nearest.group.directory);
-    let group = if nearest.group.is_told {
+fn allows(breach: &Breach<'_>, size: PageSize) -> String {
+    let name = escape::name(&breach.group.directory);
+    let whose = if breach.group.is_told {
         format!("the pod's limit (environment variable {name})")
     } else {
-        format!("control group {name}")
+        format!("cgroup {name}")
     };
-    format!(
-        "{group} allows {} of {} pages",
-        human(nearest.limit),
-        human(page_bytes)
-    )
+    format!("{whose} allows {} of {size} pages", breach.limit)
 }
 
-fn evidence(nearest: &LowLimit<'_>, page_bytes: u64) -> Value {
-    let name = escape::name(&nearest.group.directory);
-    let is_told = nearest.group.is_told;
+fn evidence(breach: &Breach<'_>, size: PageSize) -> Value {
+    let name = escape::name(&breach.group.directory);
+    let is_told = breach.group.is_told;
     json!({
-        "page_size_bytes": page_bytes,
+        "page_size_bytes": size.0,
         "cgroup": (!is_told).then_some(&name),
         "environment_variable": is_told.then_some(&name),
-        "cgroup_limit_bytes": nearest.limit,
-        "wanted_bytes": nearest.wanted.least,
+        "cgroup_limit_bytes": breach.limit.0,
+        "wanted_bytes": breach.least.0,
     })
 }

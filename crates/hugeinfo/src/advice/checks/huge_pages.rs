@@ -1,49 +1,29 @@
-//! Whether huge pages back the main segment, and why not.
+//! Which pages back the segment, and why it is not on huge pages.
 
 use serde_json::json;
 
 use crate::{
-    advice::{
-        check::{Answer, Finding},
-        words::{explain, huge_pages, human},
+    advice::check::{Finding, Judgment, Status},
+    model::{
+        machine::{Backing, Machine},
+        numa,
+        start::{self, Reason, StartOutcome},
+        units::{Bytes, PageSize, huge_pages},
     },
-    model::{machine::Machine, nodes, obstacle},
-    server::facts::{Facts, HugePages, LiesOn, SharedMemoryType},
+    server::facts::{HugePages, SharedMemoryType},
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
+pub(super) fn judge(machine: &Machine) -> Judgment {
     let facts = &machine.facts;
     let segment = facts.segment.as_ref()?;
-    let size = human(segment.bytes);
-    let finding = match facts.lies_on() {
-        LiesOn::Unseen => {
-            let why = "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the main segment";
+    let finding = match machine.backing() {
+        Backing::Unknown => {
+            let why =
+                "the kernel offers neither PROCMAP_QUERY nor smaps nor numa_maps for the segment";
             return Err(why.into());
         }
-        LiesOn::HugePages(page_bytes) => {
-            let pages = huge_pages(segment.bytes / page_bytes, page_bytes);
-            let is_on = format!("main segment of {size} is on {pages}");
-            match nodes::most_for_mapped(machine, page_bytes) {
-                None => Finding::ok(is_on),
-                Some(most) => Finding::critical(format!(
-                    "{is_on}, and the NUMA nodes that the server may use have {most}: it crashes (SIGBUS, or short reads) when it touches the rest"
-                )),
-            }
-        }
-        LiesOn::SmallPages => {
-            let fell_back = match facts.server.huge_pages {
-                HugePages::Try => "huge_pages = try fell back: ",
-                HugePages::On | HugePages::Off => "",
-            };
-            let why = obstacle::find(machine).map_or_else(
-                || format!("{}; a restart would get huge pages", at_start(facts)),
-                |obstacle| explain(machine, &obstacle),
-            );
-            Finding::warning(format!(
-                "{fell_back}main segment of {size} is on {} pages: {why}",
-                human(facts.base_page_bytes)
-            ))
-        }
+        Backing::HugePages(size) => on_huge_pages(machine, Bytes(segment.bytes), size),
+        Backing::SmallPages => on_small_pages(machine),
     };
     Ok(finding.with(json!({
         "huge_pages": facts.server.huge_pages.as_str(),
@@ -52,16 +32,68 @@ pub(super) fn judge(machine: &Machine) -> Answer {
     })))
 }
 
-/// Why a server has none whose next start would get them.
-fn at_start(facts: &Facts) -> String {
-    let then = &facts.server;
-    if then.huge_pages == HugePages::Off {
-        "the server was started with huge_pages = off".to_owned()
-    } else if then.shared_memory_type != SharedMemoryType::Mmap {
-        "the server was started with shared_memory_type = sysv".to_owned()
-    } else if then.huge_page_size_bytes != facts.next_start().huge_page_size_bytes {
-        "huge_page_size has changed since the server started".to_owned()
-    } else {
-        "too few huge pages were free when the server started".to_owned()
+fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
+    let pages = huge_pages(segment.whole_pages(size), size);
+    match numa::most_for_mapped(machine, size) {
+        None => Finding::ok("on_huge_pages", format!("On {pages}.")),
+        Some(most) => Finding::critical(
+            "nodes_short",
+            format!(
+                "On {pages}, but the NUMA nodes that the server is allowed to use have {most}. It crashes (SIGBUS, or short reads) when it uses the rest."
+            ),
+        ),
     }
+}
+
+fn on_small_pages(machine: &Machine) -> Finding {
+    let facts = &machine.facts;
+    let (running, next) = (&facts.server, facts.next_start());
+    // thp_shared judges transparent huge pages: hugeinfo_status does not look for them.
+    let base = format!("{} pages", machine.base_size());
+    if next.huge_pages == HugePages::Off {
+        let pending = match running.huge_pages {
+            HugePages::Off => "",
+            HugePages::On | HugePages::Try => " is pending a restart",
+        };
+        return Finding::ok(
+            "turned_off",
+            format!("On {base}: huge_pages = off{pending}."),
+        );
+    }
+    let (code, cause) = if running.huge_pages == HugePages::Off {
+        (
+            "started_off",
+            "the server was started with huge_pages = off",
+        )
+    } else if running.shared_memory_type != SharedMemoryType::Mmap {
+        ("sysv", "shared_memory_type = sysv cannot use huge pages")
+    } else {
+        ("fell_back", "huge_pages = try fell back")
+    };
+    let outcome = start::outcome(machine);
+    let (status, code, next) = match outcome {
+        StartOutcome::HugePages(_) => (
+            Status::Warning,
+            code,
+            "A restart would get huge pages.".to_owned(),
+        ),
+        StartOutcome::SmallPages(reason, _)
+        | StartOutcome::Fails(reason, _)
+        | StartOutcome::Unknown(reason) => {
+            if reason == Reason::NoHugePages {
+                return Finding::ok("no_huge_pages", format!("On {base}. {reason}"));
+            }
+            let code = match &reason {
+                Reason::NoSuchSize { .. } => "no_such_size",
+                _ => code,
+            };
+            let next = match reason {
+                Reason::Sysv if code == "sysv" => String::new(),
+                reason => reason.to_string(),
+            };
+            (Status::Warning, code, next)
+        }
+    };
+    let text = format!("On {base}: {cause}. {next}");
+    Finding::new(status, code, text.trim_end())
 }

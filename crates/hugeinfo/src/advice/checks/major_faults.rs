@@ -1,37 +1,32 @@
-//! Page faults of this server that had to read from disk: swapped memory, or program and library
-//! pages that were dropped.
+//! Page faults of this server that read from disk: swapped memory, or program and library pages
+//! that were dropped.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding, Status},
+        check::{Finding, Judgment, env},
         thresholds::{MAJOR_FAULTS_AFTER_SECONDS, MAJOR_FAULTS_PER_SECOND},
     },
     model::machine::Machine,
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let processes = &machine.around()?.processes;
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let processes = &env(machine)?.processes;
     let ages = processes.iter().filter_map(|process| process.age_seconds);
-    // The eldest is the postmaster: over its life, those that are there had these.
+    // The postmaster is the oldest: over its life, the present processes had these faults.
     let seconds = ages
         .max()
-        .ok_or("/proc/uptime or the server's processes cannot be read")?;
-    let faults = processes
-        .iter()
-        .map(|process| process.major_faults)
-        .fold(0, u64::saturating_add);
-    let is_often =
+        .ok_or("/proc/uptime or the processes of the server cannot be read")?;
+    let faults = processes.iter().map(|process| process.major_faults);
+    let faults = faults.fold(0, u64::saturating_add);
+    let text = format!("{faults} major faults in {seconds} s, by the present processes.");
+    let is_frequent =
         seconds >= MAJOR_FAULTS_AFTER_SECONDS && faults / seconds >= MAJOR_FAULTS_PER_SECOND;
-    let status = if is_often {
-        Status::Warning
+    let finding = if is_frequent {
+        Finding::warning("many_major_faults", text)
     } else {
-        Status::Ok
+        Finding::ok("few_major_faults", text)
     };
-    Ok(Finding::new(
-        status,
-        format!("{faults} major faults in {seconds} s, by the processes that run now"),
-    )
-    .with(json!({ "major_faults": faults, "seconds": seconds })))
+    Ok(finding.with(json!({ "major_faults": faults, "seconds": seconds })))
 }

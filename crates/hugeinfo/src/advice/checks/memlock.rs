@@ -1,55 +1,70 @@
-//! The limit on locked memory, which much advice names, but which does not affect PostgreSQL's huge
-//! pages.
+//! The limit on locked memory. Huge pages do not need it, but the rings of io_uring can.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
-        thresholds::{IO_URING_LOCKED_BYTES, IO_URING_LOCKS_BEFORE},
-        words::human,
+        check::{Finding, Judgment, env},
+        decision::Decision,
+        thresholds::{IO_URING_LOCKS_BEFORE, IO_URING_LOCKS_SINCE, IO_URING_RING_BYTES},
     },
-    model::machine::Machine,
+    model::{
+        machine::Machine,
+        step::{ServiceChange, Step},
+        units::{Bytes, PageSize, Pages},
+    },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let around = machine.around()?;
-    let limit = *around.locked_memory.as_ref()?;
-    let kernel = &around.host.kernel_release;
-    let shown = limit.map_or_else(|| "unlimited".to_owned(), human);
-    let is_old = version(kernel).is_some_and(|version| version < IO_URING_LOCKS_BEFORE);
-    let is_low = limit.is_some_and(|bytes| bytes < IO_URING_LOCKED_BYTES);
-    let finding = if around.uses_io_uring && is_old && is_low {
-        Finding::warning(format!(
-            "io_method = io_uring locks memory for its rings on Linux {kernel}, and the limit is {shown}; huge pages do not need it"
-        ))
-    } else {
-        Finding::ok(format!(
-            "memlock ({shown}) does not affect PostgreSQL's huge pages: nothing to set"
-        ))
+/// Auxiliary processes that have a ring, apart from `max_connections`, at most.
+const OTHER_PROCESSES: u64 = 64;
+
+/// Locked memory that the server's rings need. `None`: they need none.
+///
+/// Before Linux 5.12 each process is charged for its own ring; since 6.14 all rings are charged to
+/// the user (io_uring/memmap.c `io_create_region`).
+fn needed(machine: &Machine) -> Option<Bytes> {
+    let env = machine.env.as_ref()?;
+    if !env.uses_io_uring || env.has_ipc_lock == Some(true) {
+        return None;
+    }
+    let version = env.host.kernel_version()?;
+    let rings = env.max_connections.saturating_add(OTHER_PROCESSES);
+    let all = Pages(rings) * PageSize(IO_URING_RING_BYTES);
+    (version < IO_URING_LOCKS_BEFORE || version >= IO_URING_LOCKS_SINCE).then_some(all)
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let limit = env.locked_memory.as_ref()?.map(Bytes);
+    let shown = limit.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string());
+    let needed = needed(machine);
+    let finding = match (needed, limit) {
+        (Some(needed), Some(limit)) if limit < needed => Finding::warning(
+            "memlock_too_low",
+            format!(
+                "The rings of io_method = io_uring need {needed} of locked memory at max_connections = {}; the limit is {shown}, and other servers of the same user share it.",
+                env.max_connections
+            ),
+        ),
+        _ => Finding::ok(
+            "memlock_not_needed",
+            format!("Huge pages do not need locked memory (memlock: {shown})."),
+        ),
     };
     Ok(finding.with(json!({
-        "memlock_bytes": limit,
-        "kernel_release": kernel,
-        "io_uring": around.uses_io_uring,
+        "memlock_bytes": limit.map(|limit| limit.0),
+        "needed_bytes": needed.map(|needed| needed.0),
+        "kernel_release": env.host.kernel_release,
+        "io_uring": env.uses_io_uring,
     })))
 }
 
-/// The first two numbers of `uname -r`.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::version;
-
-    #[test]
-    fn versions_of_kernels() {
-        assert_eq!(version("6.18.5"), Some((6, 18)));
-        assert_eq!(version("4.18.0-553.el8_10.x86_64"), Some((4, 18)));
-        assert_eq!(version("5.15-generic"), Some((5, 15)));
-        assert_eq!(version("next"), None);
-    }
+/// Raises the limit of the service. Takes effect at the next restart.
+pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
+    // Room for a second server of the same user.
+    let needed = needed(machine).unwrap_or_default();
+    let bytes = Bytes((needed + needed).0.next_multiple_of(1 << 20));
+    Ok(vec![Step::ChangeService(ServiceChange::LockedMemory(
+        bytes,
+    ))])
 }

@@ -1,149 +1,197 @@
-//! What the pools leave of RAM: enough huge pages, and not too many.
+//! What the pools leave of RAM, and whether the segment fits into the rest and into its cgroups.
 
 use serde_json::json;
 
+use super::pool_size;
 use crate::{
     advice::{
-        check::{Answer, Finding, Status},
-        words::human,
+        check::{Finding, Judgment, Status, env},
+        decision::{self, Decision, Lacks, Lower},
     },
     escape,
-    linux::cgroup::memory::MemoryLimit,
     model::{
-        headroom::Headroom,
-        landing::{self, Fit, Landing},
-        machine::Machine,
-        memory_limit::{self, Holds},
-        need::Need,
+        machine::{Backing, Machine},
+        memory::{self, CgroupMemory, LEFT_PERCENT},
+        start::{self, Fit, StartOutcome},
+        units::Bytes,
     },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let of_pools = of_pools(machine);
-    match (of_pools, of_limits(machine)) {
-        (Ok(of_pools), Some(of_limits)) if of_limits.status > of_pools.status => {
-            Ok(of_limits.with(of_pools.evidence))
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    match (of_pools(machine), of_cgroups(machine)) {
+        (Ok(of_pools), Some(of_cgroups)) if of_cgroups.status > of_pools.status => {
+            Ok(of_cgroups.with(of_pools.evidence))
         }
-        (Err(_), Some(of_limits)) if of_limits.status >= Status::Warning => Ok(of_limits),
+        (Err(_), Some(of_cgroups)) if of_cgroups.status.needs_attention() => Ok(of_cgroups),
         (of_pools, _) => of_pools,
     }
 }
 
-/// What the control groups of the server say to its main segment, now and after a restart, once all
-/// of it has been used. `None`: they hold it.
-fn of_limits(machine: &Machine) -> Option<Finding> {
-    if let Some(Err(absent)) = machine.around.as_ref().map(|around| &around.memory_limits) {
-        let text = format!("cannot determine the memory limits of the control groups: {absent}");
-        return Some(Finding::new(Status::Unknown, text));
+fn of_pools(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let unknown = "/proc/meminfo or the pools are unknown, or not those of the host";
+    let left = memory::left(machine).ok_or(unknown)?;
+    let ram = memory::host_ram(machine).ok_or(unknown)?;
+    let pools = memory::in_pools(machine);
+    let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
+    let small = on_small_pages(machine);
+    let finding = if let Some(fit) = misfit_at_restart(machine) {
+        Finding::critical(
+            "would_run_out_of_memory",
+            format!("After a restart memory would run out. {fit}"),
+        )
+    } else if small > left {
+        Finding::critical(
+            "will_run_out_of_memory",
+            format!("{text} The segment takes {small} on small pages once all of it is in use."),
+        )
+    } else if left < ram.percent(LEFT_PERCENT) {
+        Finding::warning("little_left", text)
+    } else {
+        Finding::ok("enough_left", text)
+    };
+    let private = env.processes.iter().filter_map(|process| process.rss_anon);
+    Ok(finding.with(json!({
+        "memory_total_bytes": ram.0,
+        "memory_available_bytes": machine.usage().and_then(|usage| usage.available),
+        "pools_bytes": pools.0,
+        "left_bytes": left.0,
+        "private_bytes_of_server": private.reduce(u64::saturating_add),
+    })))
+}
+
+/// The present segment, if it is on small pages.
+fn on_small_pages(machine: &Machine) -> Bytes {
+    match (machine.segment(), machine.backing()) {
+        (Some(segment), Backing::SmallPages) => Bytes(segment.bytes),
+        _ => Bytes(0),
     }
-    let is_next_huge = match landing::of_next_start(machine) {
-        Landing::HugePages => Some(true),
-        Landing::SmallPages(..) => Some(false),
-        Landing::Fails(..) | Landing::Untold(_) => None,
+}
+
+fn misfit_at_restart(machine: &Machine) -> Option<Fit> {
+    match start::outcome(machine) {
+        StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => Some(fit),
+        StartOutcome::Fails(_, Some(fit)) => Some(fit),
+        _ => None,
+    }
+}
+
+/// Judges the memory limits of the server's cgroups, now and after a restart. `None`: they hold the
+/// segment.
+fn of_cgroups(machine: &Machine) -> Option<Finding> {
+    if let Some(Err(absent)) = machine.env.as_ref().map(|env| &env.memory_limits) {
+        return Some(Finding::unknown(format!(
+            "The memory limits of the cgroups are unknown: {absent}."
+        )));
+    }
+    let is_next_huge = match start::outcome(machine) {
+        StartOutcome::HugePages(_) => Some(true),
+        StartOutcome::SmallPages(..) => Some(false),
+        StartOutcome::Fails(..) | StartOutcome::Unknown(_) => None,
     };
     let next = is_next_huge.and_then(|is_huge| {
-        let holds = memory_limit::hold(machine, machine.facts.needed_bytes(), is_huge);
-        of_limit(holds, "after a restart ", is_huge)
+        let needed = Bytes(machine.facts.needed_bytes());
+        of_cgroup(
+            memory::in_cgroups(machine, needed, is_huge),
+            "After a restart: cgroup",
+            is_huge,
+        )
     });
-    let segment = machine.facts.segment.as_ref().ok();
-    let now = segment.zip(machine.is_on_huge_pages());
+    let now = machine.segment().zip(machine.is_on_huge_pages());
     let now = now.and_then(|(segment, is_huge)| {
-        let holds = memory_limit::hold(machine, segment.bytes, is_huge);
-        of_limit(holds, "", is_huge)
+        let held = memory::in_cgroups(machine, Bytes(segment.bytes), is_huge);
+        of_cgroup(held, "Cgroup", is_huge)
     });
-    // Of two alike that of now.
+    // Of two that are equally bad, the present one.
     [next, now]
         .into_iter()
         .flatten()
         .max_by_key(|finding| finding.status)
 }
 
-fn of_limit(holds: Holds<'_>, when: &str, is_huge: bool) -> Option<Finding> {
-    let group = |limit: &MemoryLimit| {
-        format!(
-            "{when}control group {} has a memory limit of {}",
-            escape::name(&limit.directory),
-            human(limit.limit_bytes)
-        )
+fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Finding> {
+    let (limit, excess) = match fits {
+        CgroupMemory::Fits => return None,
+        CgroupMemory::Unknown(limit) => (limit, None),
+        CgroupMemory::Exceeds(excess) => (excess.limit, Some(excess)),
     };
-    let excess = match holds {
-        Holds::All => return None,
-        Holds::Untold(limit) => {
-            let text = format!(
-                "{}, and the whole main segment may not fit: how much of it is in use now is known only within bounds",
-                group(limit)
-            );
-            return Some(Finding::new(Status::Unknown, text));
-        }
-        Holds::Beyond(excess) => excess,
+    let name = escape::name(&limit.directory);
+    let allows = format!(
+        "{which} {name} has a memory limit of {}",
+        Bytes(limit.limit_bytes)
+    );
+    let Some(excess) = excess else {
+        return Some(Finding::unknown(format!(
+            "{allows}. Whether the segment fits is unknown, because its use is only known within bounds."
+        )));
     };
     let text = format!(
-        "{}, and needs {} once the whole main segment is in use",
-        group(excess.limit),
-        human(excess.wanted_bytes)
+        "{allows} and needs {} once the whole segment is in use.",
+        excess.needed
     );
     Some(match (excess.can_swap, is_huge) {
-        (true, _) => Finding::warning(format!("{text}: it will swap")),
-        (false, false) => Finding::critical(format!("{text}: the OOM killer will end a process")),
-        (false, true) => Finding::critical(format!(
-            "{text}; huge pages count towards it, and a process that touches more is killed"
-        )),
+        (true, _) => Finding::warning("will_swap", format!("{text} It will swap.")),
+        (false, false) => Finding::critical(
+            "cgroup_out_of_memory",
+            format!("{text} The OOM killer will end a process."),
+        ),
+        (false, true) => Finding::critical(
+            "cgroup_out_of_memory",
+            format!("{text} Huge pages count, and a process that uses more is killed."),
+        ),
     })
 }
 
-fn of_pools(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    let around = machine.around()?;
-    let now = Headroom::now(machine)
-        .ok_or("/proc/meminfo or the pools cannot be seen, or are not of one host")?;
-    // Setting the number that is needed would take more only where the pool has less.
-    let then = facts
-        .target_pool()
-        .filter(|_| facts.asks_for_huge_pages())
-        .and_then(|pool| {
-            let pages = Need::of(machine, pool)?.now();
-            let is_more = pages > pool.total;
-            is_more.then(|| Headroom::with(machine, pool.page_bytes, pages))?
-        });
-    let describe = |headroom: &Headroom, hold: &str| {
-        format!(
-            "the pools {hold} {} and leave {} of {} RAM for processes and the file cache",
-            human(headroom.pools_bytes),
-            human(headroom.left_bytes()),
-            human(headroom.ram_bytes),
-        )
-    };
-    let finding = match then {
-        _ if !now.is_enough() => Finding::warning(describe(&now, "hold")),
-        Some(then) if !then.is_enough() => Finding::warning(format!(
-            "{}: the segment is too large for this host",
-            describe(&then, "would hold")
-        )),
-        Some(then) => Finding::ok(describe(&then, "would hold")),
-        None => Finding::ok(describe(&now, "hold")),
-    };
-    // Beside a full pool, a segment that falls back has to fit into the rest.
-    let finding = match landing::of_next_start(machine) {
-        Landing::SmallPages(
-            _,
-            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondMemoryLimit { .. }),
-        )
-        | Landing::Fails(_, Some(fit @ Fit::BeyondCommitLimit { .. })) => {
-            Finding::critical(format!("after a restart {fit}"))
+/// What a person has to decide.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    if of_cgroups(machine).is_some_and(|finding| finding.status > Status::Unknown) {
+        let segment = Bytes(machine.facts.needed_bytes());
+        let is_huge = matches!(start::outcome(machine), StartOutcome::HugePages(_));
+        let present = machine
+            .segment()
+            .map_or(segment, |segment| Bytes(segment.bytes));
+        let is_huge_now = machine.is_on_huge_pages().unwrap_or(is_huge);
+        let to_raise = [(segment, is_huge), (present, is_huge_now)]
+            .into_iter()
+            .filter_map(
+                |(bytes, is_huge)| match memory::in_cgroups(machine, bytes, is_huge) {
+                    CgroupMemory::Exceeds(excess) => Some(excess.to_raise),
+                    CgroupMemory::Fits | CgroupMemory::Unknown(_) => None,
+                },
+            );
+        if let Some(by) = to_raise.max() {
+            return Some(Decision::RaiseMemoryLimit { by });
         }
-        _ => finding,
+    }
+    if let Some(fit) = misfit_at_restart(machine) {
+        return Some(decision::of_fit(machine, fit));
+    }
+    let idle = pool_size::decision(machine);
+    let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
+    let least = ram.percent(LEFT_PERCENT);
+    let small = on_small_pages(machine) - left;
+    let (missing, lacks) = if small > least - left {
+        (small, Lacks::SmallPages)
+    } else {
+        (least - left, Lacks::Reserve)
     };
-    let private: Option<u64> = around
-        .processes
-        .iter()
-        .filter_map(|process| process.rss_anon)
-        .reduce(u64::saturating_add);
-    Ok(finding.with(json!({
-        "memory_total_bytes": now.ram_bytes,
-        "memory_available_bytes": machine.available_bytes(),
-        "pools_bytes": now.pools_bytes,
-        "left_bytes": now.left_bytes(),
-        "left_with_recommended_bytes": then.map(|then| then.left_bytes()),
-        "private_bytes_of_server": private,
-    })))
+    let next = machine.next_start();
+    let size = machine
+        .size_asked_for(&next)
+        .filter(|_| next.asks_for_huge_pages());
+    let lower = match size {
+        Some(size) => {
+            let required = machine.pages_mapped(&next, size);
+            Lower::by_pages(machine, size, required, missing.in_pages(size))
+        }
+        None => Lower::by_bytes(machine, missing),
+    };
+    let size = size.or(machine.default_size());
+    let lower = Decision::LowerSharedBuffers {
+        lower,
+        missing,
+        lacks,
+        others: size.and_then(|size| decision::held_by_others(machine, size)),
+    };
+    (missing > Bytes(0)).then(|| idle.unwrap_or(lower))
 }

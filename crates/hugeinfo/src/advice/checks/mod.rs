@@ -1,272 +1,251 @@
-//! The checks, a file each and named as in SQL: what each looks at, and what it says.
+//! The checks, a file each and named as in SQL.
 //!
-//! Findings are clauses in the style of PostgreSQL's messages: no capital letter, no full stop. The
-//! figures that a finding rests on are its evidence, named as the SQL columns are: bytes end in
-//! `_bytes`, counts of pages in `_pages`. What to type is not their business: see `remedy`.
+//! A finding is one statement, one number, one cause, in sentences. Its figures are its evidence,
+//! named like SQL columns: bytes end in `_bytes`, counts of pages in `_pages`.
 
 mod cgroup_fault_limit;
 mod huge_page_size;
 mod huge_pages;
 mod hugetlb_shm_group;
+mod initdb;
 mod major_faults;
 mod memlock;
 mod memory_left;
-mod neighbours;
 mod numa_pool;
 mod numa_segment;
 mod oom_protection;
+mod other_servers;
 mod overcommit;
 mod page_tables;
+mod pending_settings;
 mod pool_filled;
 mod pool_growth;
 mod pool_size;
 mod reboot;
 mod restart;
-mod restart_with_files;
 mod swap;
 mod thp;
 mod thp_private;
 mod thp_shared;
 
+use super::{
+    check::{Finding, Judgment},
+    decision::Decision,
+};
+use crate::model::{machine::Machine, step::Step};
+
+pub(crate) use page_tables::are_large as are_page_tables_large;
+pub(crate) use pool_size::{is_much_idle, largest_idle_size};
+pub(crate) use reboot::{boots_too_much, lower_boot_pools};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
-use crate::{
-    advice::{
-        check::{Answer, Finding, Status},
-        decisions::About,
-    },
-    model::{
-        machine::Machine,
-        step::{Decision, Service, Step},
-    },
-};
-
-/// A check: its name, and how it judges a machine.
-pub(crate) struct Entry {
-    /// Stable.
-    pub(crate) name: &'static str,
-    /// What it tells, for when it can't.
-    tells: &'static str,
-    judge: fn(&Machine) -> Answer,
-    /// Where its remedy comes from.
-    pub(crate) cure: Cure,
-    /// What a person decides about where no remedy is safe.
-    pub(crate) decides: About,
+/// A check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CheckId {
+    /// A cgroup lets the server map huge pages that it cannot fault in.
+    CgroupFaultLimit,
+    /// Which pages back the segment.
+    HugePages,
+    /// Whether a restart would get huge pages.
+    Restart,
+    /// What the configuration files mean for the next start.
+    PendingSettings,
+    /// Whether the pools hold idle pages.
+    PoolSize,
+    /// What the next boot sets up.
+    Reboot,
+    /// Whether the kernel has the page size that is set.
+    HugePageSize,
+    /// Whether the pools hold what this boot asked for.
+    PoolFilled,
+    /// Whether the pool can grow.
+    PoolGrowth,
+    /// What the pools leave of RAM.
+    MemoryLeft,
+    /// Whether the pool is enough for all servers of the host.
+    OtherServers,
+    /// The distribution of the pool over NUMA nodes.
+    NumaPool,
+    /// The distribution of the segment over NUMA nodes.
+    NumaSegment,
+    /// The size of page tables.
+    PageTables,
+    /// Whether the server is swapped out.
+    Swap,
+    /// The rate of major faults.
+    MajorFaults,
+    /// Transparent huge pages for private memory.
+    ThpPrivate,
+    /// Transparent huge pages for shared memory.
+    ThpShared,
+    /// Strict overcommit.
+    Overcommit,
+    /// Whether the OOM killer spares the postmaster.
+    OomProtection,
+    /// The limit on locked memory.
+    Memlock,
+    /// Settings that `initdb` chooses after crashes.
+    Initdb,
+    /// `vm.hugetlb_shm_group`.
+    HugetlbShmGroup,
 }
 
-/// Where a remedy comes from.
+/// All checks. Where two are equally bad, the earlier one matters more.
+pub(crate) const ALL: [CheckId; 23] = [
+    CheckId::CgroupFaultLimit,
+    CheckId::HugePages,
+    CheckId::Restart,
+    CheckId::PendingSettings,
+    CheckId::PoolSize,
+    CheckId::Reboot,
+    CheckId::HugePageSize,
+    CheckId::PoolFilled,
+    CheckId::PoolGrowth,
+    CheckId::MemoryLeft,
+    CheckId::OtherServers,
+    CheckId::NumaPool,
+    CheckId::NumaSegment,
+    CheckId::PageTables,
+    CheckId::Swap,
+    CheckId::MajorFaults,
+    CheckId::ThpPrivate,
+    CheckId::ThpShared,
+    CheckId::Overcommit,
+    CheckId::OomProtection,
+    CheckId::Memlock,
+    CheckId::Initdb,
+    CheckId::HugetlbShmGroup,
+];
+
+/// Where the remedy of a check comes from.
 pub(crate) enum Cure {
     /// There is none.
     None,
-    /// What sets up the pool and gets the server onto it.
-    Pools,
-    /// The same, and nothing once the server is on it.
-    HugePages,
+    /// Pools, limits, settings and a restart. If these do not fix it, a decision.
+    Core(fn(&Machine) -> Option<Decision>),
+    /// The boot configuration.
+    Boot,
     /// Steps of its own.
-    Own(fn(&Machine) -> Vec<Step>),
+    Steps(fn(&Machine) -> Result<Vec<Step>, Decision>),
+    /// A person decides.
+    Decision(fn(&Machine) -> Decision),
 }
 
-impl Entry {
-    /// What it says of a machine.
-    pub(crate) fn judge(&self, machine: &Machine) -> Finding {
-        (self.judge)(machine).unwrap_or_else(|untold| {
-            Finding::new(
-                Status::Unknown,
-                format!("cannot determine {}: {}", self.tells, untold.0),
-            )
+impl CheckId {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CgroupFaultLimit => "cgroup_fault_limit",
+            Self::HugePages => "huge_pages",
+            Self::Restart => "restart",
+            Self::PendingSettings => "pending_settings",
+            Self::PoolSize => "pool_size",
+            Self::Reboot => "reboot",
+            Self::HugePageSize => "huge_page_size",
+            Self::PoolFilled => "pool_filled",
+            Self::PoolGrowth => "pool_growth",
+            Self::MemoryLeft => "memory_left",
+            Self::OtherServers => "other_servers",
+            Self::NumaPool => "numa_pool",
+            Self::NumaSegment => "numa_segment",
+            Self::PageTables => "page_tables",
+            Self::Swap => "swap",
+            Self::MajorFaults => "major_faults",
+            Self::ThpPrivate => "thp_private",
+            Self::ThpShared => "thp_shared",
+            Self::Overcommit => "overcommit",
+            Self::OomProtection => "oom_protection",
+            Self::Memlock => "memlock",
+            Self::Initdb => "initdb",
+            Self::HugetlbShmGroup => "hugetlb_shm_group",
+        }
+    }
+
+    /// Judges a machine. What cannot be judged is unknown, with the reason.
+    pub(crate) fn judge(self, machine: &Machine) -> Finding {
+        let judge: fn(&Machine) -> Judgment = match self {
+            Self::CgroupFaultLimit => cgroup_fault_limit::judge,
+            Self::HugePages => huge_pages::judge,
+            Self::Restart => restart::judge,
+            Self::PendingSettings => pending_settings::judge,
+            Self::PoolSize => pool_size::judge,
+            Self::Reboot => reboot::judge,
+            Self::HugePageSize => huge_page_size::judge,
+            Self::PoolFilled => pool_filled::judge,
+            Self::PoolGrowth => pool_growth::judge,
+            Self::MemoryLeft => memory_left::judge,
+            Self::OtherServers => other_servers::judge,
+            Self::NumaPool => numa_pool::judge,
+            Self::NumaSegment => numa_segment::judge,
+            Self::PageTables => page_tables::judge,
+            Self::Swap => swap::judge,
+            Self::MajorFaults => major_faults::judge,
+            Self::ThpPrivate => thp_private::judge,
+            Self::ThpShared => thp_shared::judge,
+            Self::Overcommit => overcommit::judge,
+            Self::OomProtection => oom_protection::judge,
+            Self::Memlock => memlock::judge,
+            Self::Initdb => initdb::judge,
+            Self::HugetlbShmGroup => hugetlb_shm_group::judge,
+        };
+        judge(machine).unwrap_or_else(|why| {
+            let why = why.0.trim_end_matches('.');
+            Finding::unknown(format!("Cannot judge {}: {why}.", self.name()))
         })
     }
-}
 
-const fn entry(
-    name: &'static str,
-    tells: &'static str,
-    judge: fn(&Machine) -> Answer,
-    cure: Cure,
-) -> Entry {
-    Entry {
-        name,
-        tells,
-        judge,
-        cure,
-        decides: About::Pool,
+    /// Where its remedy comes from.
+    pub(crate) fn cure(self) -> Cure {
+        match self {
+            Self::CgroupFaultLimit | Self::HugePages | Self::HugePageSize => Cure::Core(|_| None),
+            Self::Restart => Cure::Core(restart::decision),
+            Self::PendingSettings => Cure::Core(|machine| {
+                pending_settings::decision(machine).or(restart::decision(machine))
+            }),
+            Self::PoolSize => Cure::Core(pool_size::decision),
+            Self::Reboot => Cure::Boot,
+            Self::PoolFilled | Self::PoolGrowth | Self::ThpShared => Cure::Core(|_| None),
+            Self::MemoryLeft => Cure::Core(memory_left::decision),
+            Self::OtherServers => Cure::Core(other_servers::decision),
+            Self::NumaSegment => Cure::Steps(numa_segment::steps),
+            Self::PageTables => Cure::Core(page_tables::decision),
+            Self::Swap => Cure::Decision(|_| Decision::LookForSwap),
+            Self::MajorFaults => Cure::Decision(|_| Decision::LookForFaults),
+            Self::ThpPrivate => Cure::Steps(thp_private::steps),
+            Self::Overcommit => Cure::Core(overcommit::decision),
+            Self::OomProtection => Cure::Steps(oom_protection::steps),
+            Self::Memlock => Cure::Steps(memlock::steps),
+            Self::Initdb => Cure::Decision(|_| initdb::decision()),
+            Self::NumaPool | Self::HugetlbShmGroup => Cure::None,
+        }
+    }
+
+    /// Whether its warnings count for the whole server. They cost no more than a few small files.
+    pub(crate) fn is_about_server(self, machine: &Machine) -> bool {
+        match self {
+            Self::CgroupFaultLimit | Self::HugePages | Self::Restart | Self::PoolSize => true,
+            Self::PendingSettings => {
+                let files = machine.env.as_ref().map(|env| &env.files);
+                files.is_some_and(crate::server::environment::Files::stop_a_start)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is about the next start.
+    pub(crate) fn is_about_start(self) -> bool {
+        matches!(
+            self,
+            Self::Restart | Self::PendingSettings | Self::HugePageSize
+        )
     }
 }
 
-impl Entry {
-    const fn deciding(self, decides: About) -> Self {
-        Self { decides, ..self }
+/// The text with a capital first letter, as at the beginning of a sentence.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
     }
-}
-
-/// How many of them cost no more than reading a few small files: the first ones.
-pub(crate) const CHEAP: usize = 4;
-
-/// All checks: the cheap ones first, then by weight. Where two are equally bad, the earlier one
-/// matters more.
-pub(crate) static ALL: [Entry; 22] = [
-    entry(
-        "cgroup_fault_limit",
-        "whether a control group limits the huge pages of the server",
-        cgroup_fault_limit::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "huge_pages",
-        "whether the main segment is on huge pages",
-        huge_pages::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "restart",
-        "whether a restart would get huge pages",
-        restart::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "pool_size",
-        "whether the pools hold unused pages",
-        pool_size::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "restart_with_files",
-        "what the configuration files mean for the next start",
-        restart_with_files::judge,
-        Cure::Pools,
-    )
-    .deciding(About::Files),
-    entry(
-        "reboot",
-        "what the next boot sets up",
-        reboot::judge,
-        Cure::Pools,
-    )
-    .deciding(About::NextBoot),
-    entry(
-        "huge_page_size",
-        "which huge pages the kernel has",
-        huge_page_size::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "pool_filled",
-        "whether the pools hold what was asked for",
-        pool_filled::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "pool_growth",
-        "whether the pool can grow",
-        pool_growth::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "memory_left",
-        "what the pools leave of RAM",
-        memory_left::judge,
-        Cure::Pools,
-    )
-    .deciding(About::Memory),
-    entry(
-        "neighbours",
-        "whether other servers share the pools",
-        neighbours::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "numa_pool",
-        "how the pool lies on the nodes",
-        numa_pool::judge,
-        Cure::Own(crate::advice::plans::on_nodes),
-    ),
-    entry(
-        "numa_segment",
-        "on which nodes the main segment lies",
-        numa_segment::judge,
-        Cure::Own(|_| vec![Step::ChangeService(Service::Interleave), Step::Restart]),
-    ),
-    entry(
-        "page_tables",
-        "what page tables cost",
-        page_tables::judge,
-        Cure::HugePages,
-    )
-    .deciding(About::PageTables),
-    entry(
-        "swap",
-        "whether the server is swapped out",
-        swap::judge,
-        Cure::Own(|_| vec![Step::Decide(Decision::LookForSwap)]),
-    ),
-    entry(
-        "major_faults",
-        "how often this server waits for its own pages",
-        major_faults::judge,
-        Cure::Own(|_| vec![Step::Decide(Decision::LookForFaults)]),
-    ),
-    entry(
-        "thp_private",
-        "the mode of transparent huge pages for private memory",
-        thp_private::judge,
-        Cure::Own(|machine| quiet(machine, thp_private::unasked, "madvise")),
-    ),
-    entry(
-        "thp_shared",
-        "the mode of transparent huge pages for shared memory",
-        thp_shared::judge,
-        Cure::Pools,
-    ),
-    entry(
-        "overcommit",
-        "what the pools take from CommitLimit",
-        overcommit::judge,
-        Cure::Own(crate::advice::plans::commit_limit),
-    )
-    .deciding(About::CommitLimit),
-    entry(
-        "oom_protection",
-        "whether the OOM killer spares the postmaster",
-        oom_protection::judge,
-        Cure::Own(|machine| {
-            let spared = |around: &crate::server::surroundings::Surroundings| {
-                around.oom_score_adj.as_ref().is_ok_and(|&adj| adj < 0)
-            };
-            let service = if machine.around.as_ref().is_some_and(spared) {
-                Service::ExposeBackends
-            } else {
-                Service::ProtectPostmaster
-            };
-            vec![Step::ChangeService(service), Step::Restart]
-        }),
-    ),
-    entry(
-        "memlock",
-        "the limit on locked memory, which does not affect huge pages",
-        memlock::judge,
-        Cure::Own(|_| {
-            vec![
-                Step::ChangeService(Service::UnlimitedLockedMemory),
-                Step::Restart,
-            ]
-        }),
-    ),
-    entry(
-        "hugetlb_shm_group",
-        "vm.hugetlb_shm_group, which does not affect huge pages",
-        hugetlb_shm_group::judge,
-        Cure::None,
-    ),
-];
-
-/// Sets each of these files to a mode that gives nothing unasked.
-fn quiet(
-    machine: &Machine,
-    unasked: fn(&crate::linux::transparent_hugepage::Modes) -> Vec<thp::File>,
-    mode: &'static str,
-) -> Vec<Step> {
-    let modes = thp::modes(machine).ok().flatten();
-    let files = modes.map(unasked).unwrap_or_default();
-    let set = |(file, _): thp::File| Step::SetThp { file, mode };
-    files.into_iter().map(set).collect()
 }

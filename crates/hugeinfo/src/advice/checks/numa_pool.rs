@@ -1,71 +1,89 @@
-//! Whether each NUMA node has its share of the pool.
+//! The distribution of the pool over NUMA nodes. Never a warning: an uneven pool breaks nothing,
+//! and `numa_segment` warns if the segment is on few nodes.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
+        check::{Finding, Judgment, env},
         thresholds::NODE_OF_FAIR_SHARE_PERCENT,
-        words::huge_pages,
     },
-    model::{machine::Machine, shares},
+    model::{
+        machine::{Backing, Machine},
+        numa::{self, Part},
+        units::{PageSize, Pages, huge_pages},
+    },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    machine.around()?;
-    let nodes = machine.nodes().transpose()?.unwrap_or_default();
-    let in_use = facts.lies_on().huge_page_bytes();
-    let page_bytes = in_use
-        .or_else(|| facts.huge_page_asked_for())
-        .ok_or("the pool of the server cannot be seen")?;
-    if in_use.is_none() && !facts.asks_for_huge_pages() {
-        return Ok(Finding::ok("the server asks for no huge pages"));
+/// A node with much less than its share, although it has room for more.
+fn poorest(machine: &Machine, size: PageSize) -> Option<(Part, Pages)> {
+    let shares = numa::fair_parts(machine, size)?;
+    if shares.len() < 2 {
+        return None;
     }
+    let short = shares.into_iter().filter(|(part, share)| {
+        let has = Pages(part.counters.total);
+        has.0.saturating_mul(100) < share.0.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT)
+    });
+    short.max_by_key(|(part, share)| *share - Pages(part.counters.total))
+}
+
+fn size(machine: &Machine) -> Option<PageSize> {
+    match machine.backing() {
+        Backing::HugePages(size) => Some(size),
+        Backing::SmallPages | Backing::Unknown => {
+            machine.size_asked_for(machine.facts.next_start())
+        }
+    }
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    env(machine)?;
+    let nodes = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
     if nodes.len() < 2 {
-        return Ok(Finding::ok("there is one node"));
+        return Ok(Finding::ok("one_node", "There is one NUMA node."));
     }
-    let shares = shares::of_existing(machine, page_bytes).unwrap_or_default();
-    let total: u64 = shares.iter().map(|share| share.has).sum();
+    let is_on = machine.is_on_huge_pages() == Some(true);
+    if !is_on && !machine.facts.asks_for_huge_pages() {
+        return Ok(Finding::ok(
+            "does_not_ask",
+            "This server does not ask for huge pages.",
+        ));
+    }
+    let size = size(machine).ok_or("the huge page size is unknown")?;
+    let shares = numa::fair_parts(machine, size).ok_or("the pages of the nodes are unknown")?;
+    let total: Pages = shares
+        .iter()
+        .map(|(part, _)| Pages(part.counters.total))
+        .sum();
     let evidence: Vec<_> = shares
         .iter()
-        .map(|share| json!({ "node": share.node, "total_pages": share.has }))
+        .map(|(part, _)| json!({ "node": part.node, "total_pages": part.counters.total }))
         .collect();
-    let is_short = |share: &&shares::Share| {
-        let least = share.fair.saturating_mul(NODE_OF_FAIR_SHARE_PERCENT);
-        share.has.saturating_mul(100) < least
+    let finding = match poorest(machine, size) {
+        Some((part, share)) => Finding::ok(
+            "uneven",
+            format!(
+                "NUMA node {} has {}; its share of {total} is {share}.",
+                part.node,
+                huge_pages(Pages(part.counters.total), size)
+            ),
+        ),
+        None if shares.len() < 2 => Finding::ok(
+            "one_node",
+            "The server is allowed to use huge pages of one NUMA node.",
+        ),
+        None if total == Pages(0) => {
+            Finding::ok("even", format!("The pool of {size} pages is empty."))
+        }
+        None => Finding::ok(
+            "even",
+            format!(
+                "{} NUMA nodes hold their shares of {}, as far as they have room.",
+                shares.len(),
+                huge_pages(total, size)
+            ),
+        ),
     };
-    let count = shares.len();
-    let lies = if in_use.is_some() {
-        "the segment lies"
-    } else {
-        "on huge pages the segment would lie"
-    };
-    let finding = if count < 2 {
-        Finding::ok("the server can use huge pages of one node only")
-    } else if total == 0 {
-        Finding::ok("the pool is empty on all nodes")
-    } else if let Some(least) = shares
-        .iter()
-        .filter(is_short)
-        .max_by_key(|share| share.fair - share.has)
-    {
-        Finding::warning(format!(
-            "node {} has {}, and its share of {total} would be {}: {lies} mostly on other nodes",
-            least.node,
-            huge_pages(least.has, page_bytes),
-            least.fair
-        ))
-    } else {
-        let room = if shares.iter().any(|share| share.is_full) {
-            ", as far as it has room"
-        } else {
-            ""
-        };
-        Finding::ok(format!(
-            "{count} nodes hold {} in proportion to their memory{room}",
-            huge_pages(total, page_bytes)
-        ))
-    };
-    Ok(finding.with(json!({ "page_size_bytes": page_bytes, "nodes": evidence })))
+    Ok(finding.with(json!({ "page_size_bytes": size.0, "nodes": evidence })))
 }

@@ -1,55 +1,88 @@
-//! Whether the main segment is on one NUMA node, whose processors then have it near and all
-//! others far.
+//! The distribution of the segment over NUMA nodes.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
+        check::{Finding, Judgment, env},
+        decision::Decision,
         thresholds::{SEGMENT_ON_ONE_NODE_PERCENT, SEGMENT_TOUCHED_BYTES},
-        words::human,
     },
-    model::machine::Machine,
+    model::{
+        machine::Machine,
+        step::{ServiceChange, Step},
+        units::{Bytes, PageSize, Pages},
+    },
     server::facts::AllowedNodes,
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let around = machine.around()?;
-    let nodes = machine.nodes().transpose()?.unwrap_or_default();
-    if nodes.len() < 2 {
-        return Ok(Finding::ok("there is one node"));
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let all = machine.nodes().ok_or("the NUMA nodes cannot be read")?;
+    let with_memory = all
+        .iter()
+        .filter(|node| node.memory.total != Some(0))
+        .count();
+    let usable = match &machine.facts.allowed_nodes {
+        AllowedNodes::Only(nodes) => nodes.len(),
+        AllowedNodes::All | AllowedNodes::Untold(_) => with_memory,
+    };
+    if usable < 2 {
+        return Ok(Finding::ok(
+            "one_node",
+            "There is one NUMA node that the server can use.",
+        ));
     }
-    if let AllowedNodes::Only(nodes) = &machine.facts.allowed_nodes
-        && nodes.len() == 1
-    {
-        return Ok(Finding::ok("the server may use one node only"));
-    }
-    let (nodes, page_bytes) = around
+    let (nodes, page_bytes) = env
         .segment_nodes
         .as_ref()
         .zip(machine.facts.page_bytes())
         .ok_or("numa_maps cannot be read for any process")?;
-    let touched = nodes.values().copied().fold(0, u64::saturating_add);
-    let bytes = |pages: u64| human(pages.saturating_mul(page_bytes));
-    let is_enough = touched.saturating_mul(page_bytes) >= SEGMENT_TOUCHED_BYTES;
-    let is_most = |pages: u64| {
-        pages.saturating_mul(100) > touched.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT)
-    };
-    let finding = match nodes.iter().max_by_key(|&(_, pages)| pages) {
-        Some((node, &pages)) if is_enough && is_most(pages) => Finding::warning(format!(
-            "node {node} holds {} of the main segment, of {} in use: its memory bus carries the load of all nodes",
-            bytes(pages),
-            bytes(touched)
-        )),
-        _ if is_enough => Finding::ok("the main segment is on several nodes"),
-        _ => Finding::ok(format!(
-            "too little of the main segment is in use to judge: {}",
-            bytes(touched)
-        )),
-    };
+    let size = PageSize(page_bytes);
+    let touched: Pages = nodes.values().map(|pages| Pages(*pages)).sum();
     let evidence: Vec<_> = nodes
         .iter()
         .map(|(node, pages)| json!({ "node": node, "segment_pages": pages }))
         .collect();
-    Ok(finding.with(json!({ "page_size_bytes": page_bytes, "nodes": evidence })))
+    let evidence = json!({ "page_size_bytes": page_bytes, "nodes": evidence });
+    if touched * size < Bytes(SEGMENT_TOUCHED_BYTES) {
+        let text = format!(
+            "Too little of the segment is in use to judge: {}.",
+            touched * size
+        );
+        return Ok(Finding::ok("little_in_use", text).with(evidence));
+    }
+    // The fewest nodes that hold nearly all of it, against the nodes that it could use.
+    let mut largest: Vec<(u32, u64)> = nodes.iter().map(|(node, pages)| (*node, *pages)).collect();
+    largest.sort_by_key(|(_, pages)| std::cmp::Reverse(*pages));
+    let mut so_far = 0_u64;
+    let few: Vec<_> = largest
+        .iter()
+        .take_while(|(_, pages)| {
+            let is_enough =
+                so_far.saturating_mul(100) > touched.0.saturating_mul(SEGMENT_ON_ONE_NODE_PERCENT);
+            so_far = so_far.saturating_add(*pages);
+            !is_enough
+        })
+        .map(|(node, _)| node.to_string())
+        .collect();
+    let finding = if few.len().saturating_mul(2) <= usable {
+        let noun = if few.len() == 1 { "node" } else { "nodes" };
+        Finding::warning(
+            "on_few_nodes",
+            format!(
+                "More than {SEGMENT_ON_ONE_NODE_PERCENT} % of the {} of the segment that are in use are on NUMA {noun} {}, out of {usable} nodes.",
+                touched * size,
+                few.join(", ")
+            ),
+        )
+    } else {
+        Finding::ok("on_several_nodes", "The segment is on most NUMA nodes.")
+    };
+    Ok(finding.with(evidence))
+}
+
+/// Starts the server with interleaved memory. Takes effect at the next restart.
+pub(super) fn steps(_: &Machine) -> Result<Vec<Step>, Decision> {
+    Ok(vec![Step::ChangeService(ServiceChange::Interleave)])
 }

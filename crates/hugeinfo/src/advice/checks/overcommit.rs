@@ -1,63 +1,71 @@
-//! Strict overcommit (`vm.overcommit_memory = 2`), and what the pools take from its limit.
+//! Strict overcommit (`vm.overcommit_memory = 2`): the pools lower the commit limit.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
+        check::{Finding, Judgment, env},
+        decision::Decision,
         thresholds::COMMITTED_PERCENT,
-        words::human,
     },
-    model::{headroom::Headroom, machine::Machine},
+    model::{
+        machine::Machine,
+        memory::{self, CommitLimit},
+        units::Bytes,
+    },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let host = &machine.around()?.host;
-    let vm = &host.vm;
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let vm = &env(machine)?.host.vm;
     let mode = vm
         .overcommit_memory
         .ok_or("vm.overcommit_memory cannot be read")?;
-    let usage = host.usage.as_ref().ok();
-    let limit = usage.and_then(|usage| usage.commit_limit);
-    let committed = usage.and_then(|usage| usage.committed);
-    let pools = Headroom::now(machine).map(|headroom| headroom.pools_bytes);
+    let usage = machine.usage();
+    let pools = memory::left(machine).map(|_| memory::in_pools(machine));
+    let limit = CommitLimit::of(machine);
     // CommitLimit = (RAM - pools) * ratio / 100 + swap, unless overcommit_kbytes replaces the first
     // part (mm/util.c vm_commit_limit).
-    let ratio = vm
-        .overcommit_ratio
-        .and_then(|ratio| u64::try_from(ratio).ok());
-    let is_by_ratio = vm.overcommit_bytes.is_none_or(|bytes| bytes == 0);
-    let taken = pools
-        .zip(ratio.filter(|_| is_by_ratio))
-        .map(|(pools, ratio)| (pools / 100).saturating_mul(ratio));
+    let ratio = limit.and_then(|limit| limit.ratio);
+    let taken = pools.zip(ratio).map(|(pools, ratio)| pools.percent(ratio));
     let finding = if mode == 2 {
-        let (limit, committed) = limit
-            .zip(committed)
-            .ok_or("/proc/meminfo shows no CommitLimit")?;
-        let pool = taken.map_or_else(String::new, |bytes| {
-            format!("; the pools take {} from the limit", human(bytes))
+        let limit = limit.ok_or("/proc/meminfo has no CommitLimit")?;
+        let taken = taken.filter(|bytes| *bytes > Bytes(0));
+        let by_pools = taken.map_or_else(String::new, |bytes| {
+            format!(" The pools take {bytes} from the limit.")
         });
-        let finding = format!(
-            "strict overcommit: {} of {} are committed{pool}",
-            human(committed),
-            human(limit)
+        let text = format!(
+            "Strict overcommit: {} of {} are committed.{by_pools}",
+            limit.committed, limit.limit
         );
-        if committed / COMMITTED_PERCENT > limit / 100 {
-            Finding::warning(finding)
+        if limit.committed > limit.limit.percent(COMMITTED_PERCENT) {
+            Finding::warning("near_commit_limit", text)
         } else {
-            Finding::ok(finding)
+            Finding::ok("within_commit_limit", text)
         }
     } else {
-        Finding::ok(format!(
-            "no strict overcommit (vm.overcommit_memory = {mode}): the pools lower no commit limit"
-        ))
+        Finding::ok(
+            "not_strict",
+            format!(
+                "No strict overcommit (vm.overcommit_memory = {mode}): the pools do not lower a commit limit."
+            ),
+        )
     };
     Ok(finding.with(json!({
         "overcommit_memory": mode,
         "overcommit_ratio": vm.overcommit_ratio,
-        "commit_limit_bytes": limit,
-        "committed_as_bytes": committed,
-        "pools_bytes": pools,
-        "taken_by_pools_bytes": taken,
+        "commit_limit_bytes": usage.and_then(|usage| usage.commit_limit),
+        "committed_as_bytes": usage.and_then(|usage| usage.committed),
+        "pools_bytes": pools.map(|pools| pools.0),
+        "taken_by_pools_bytes": taken.map(|taken| taken.0),
     })))
+}
+
+/// Where no ratio helps, swap or fewer commitments do.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let limit = CommitLimit::of(machine)?;
+    let wanted = Bytes(limit.committed.0 / COMMITTED_PERCENT * 100 + 100);
+    (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {
+        missing: wanted - limit.limit,
+        ratio: None,
+    })
 }

@@ -1,82 +1,95 @@
-//! Whether page tables are large, against RAM and against the segment that they map.
+//! Whether page tables are large.
 
 use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding},
+        check::{Finding, Judgment, env},
+        decision::Decision,
         thresholds::{
             PAGE_TABLES_AT_LEAST_BYTES, PAGE_TABLES_OF_RAM_PERCENT, PAGE_TABLES_OF_SEGMENT_PERCENT,
         },
-        words::human,
     },
     model::{
-        machine::Machine,
+        machine::{Backing, Machine},
         page_tables::{bytes_of_one, on_other_pages},
+        units::{Bytes, PageSize},
     },
-    server::facts::LiesOn,
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    let around = machine.around()?;
-    let each: Vec<u64> = around
-        .processes
-        .iter()
-        .filter_map(|process| process.page_tables)
-        .collect();
-    let total = each
-        .iter()
-        .copied()
-        .reduce(u64::saturating_add)
-        .ok_or("the kernel shows page tables for no process")?;
-    let ram = machine
-        .ram_bytes()
-        .ok_or("/proc/meminfo shows no MemTotal")?;
-    let segment = facts.needed_bytes();
-    let more_than = |percent: u64, of: u64| total / percent > of / 100;
-    let is_large = total >= PAGE_TABLES_AT_LEAST_BYTES
-        && (more_than(PAGE_TABLES_OF_RAM_PERCENT, ram)
-            || more_than(PAGE_TABLES_OF_SEGMENT_PERCENT, segment));
-    let count = around.processes.len();
-    let asked = facts.huge_page_asked_for();
-    let on_huge_pages = match facts.lies_on() {
-        LiesOn::SmallPages => {
-            asked.map(|huge| on_other_pages(&each, segment, facts.base_page_bytes, huge))
-        }
-        LiesOn::HugePages(_) | LiesOn::Unseen => None,
+/// Page tables of all processes. `None`: unknown.
+fn total(machine: &Machine) -> Option<Bytes> {
+    let processes = &machine.env.as_ref()?.processes;
+    let each = processes.iter().filter_map(|process| process.page_tables);
+    each.map(Bytes).reduce(|all, one| all + one)
+}
+
+/// Whether they are large, against RAM, and on small pages against the segment that they map.
+pub(crate) fn are_large(machine: &Machine) -> bool {
+    let (Some(total), Some(ram)) = (total(machine), machine.ram()) else {
+        return false;
     };
-    let then = on_huge_pages
-        .zip(asked)
-        .map_or_else(String::new, |(bytes, huge)| {
-            format!(
-                ", on huge pages of {} they would take {}",
-                human(huge),
-                human(bytes)
-            )
-        });
-    let finding = format!(
-        "page tables of {count} processes take {}{then}; the main segment has {}, the host {} RAM",
-        human(total),
-        human(segment),
-        human(ram)
-    );
-    let finding = if is_large {
-        Finding::warning(finding)
+    let segment = Bytes(machine.facts.needed_bytes());
+    let is_beyond = |percent: u64, of: Bytes| total > of.percent(percent);
+    total >= Bytes(PAGE_TABLES_AT_LEAST_BYTES)
+        && (is_beyond(PAGE_TABLES_OF_RAM_PERCENT, ram)
+            || machine.backing() == Backing::SmallPages
+                && is_beyond(PAGE_TABLES_OF_SEGMENT_PERCENT, segment))
+}
+
+/// Estimates them on huge pages. `None`: the segment is on huge pages, or something is unknown.
+fn on_huge_pages(machine: &Machine) -> Option<(Bytes, PageSize)> {
+    if machine.backing() != Backing::SmallPages {
+        return None;
+    }
+    let size = machine.size_asked_for(&machine.next_start_on_huge_pages())?;
+    let processes = &machine.env.as_ref()?.processes;
+    let segment = machine.facts.needed_bytes();
+    let bytes = on_other_pages(processes, segment, machine.facts.base_page_bytes, size.0);
+    Some((Bytes(bytes), size))
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let total = total(machine).ok_or("the kernel reports page tables for no process")?;
+    let ram = machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
+    let segment = Bytes(machine.facts.needed_bytes());
+    let count = env.processes.len();
+    let then = on_huge_pages(machine).filter(|(bytes, _)| *bytes < total);
+    let saving = then.map_or_else(String::new, |(bytes, size)| {
+        format!("; on {size} pages they would take about {bytes}")
+    });
+    let text = format!("Page tables of {count} processes take {total}{saving}.");
+    let finding = if are_large(machine) {
+        Finding::warning("large_page_tables", text)
     } else {
-        Finding::ok(finding)
+        Finding::ok("small_page_tables", text)
     };
-    let in_use = facts.lies_on().huge_page_bytes();
-    let huge = in_use.or(asked);
+    let size = match machine.backing() {
+        Backing::HugePages(size) => Some(size),
+        Backing::SmallPages | Backing::Unknown => {
+            machine.size_asked_for(machine.facts.next_start())
+        }
+    };
     let of_all =
-        |page_bytes| bytes_of_one(segment, page_bytes).saturating_mul(around.max_connections);
+        |page_bytes| bytes_of_one(segment.0, page_bytes).saturating_mul(env.max_connections);
     Ok(finding.with(json!({
-        "page_table_bytes": total,
-        "on_huge_pages_bytes": on_huge_pages,
+        "page_table_bytes": total.0,
+        "on_huge_pages_bytes": then.map(|(bytes, _)| bytes.0),
         "processes": count,
-        "memory_total_bytes": ram,
-        "needed_bytes": segment,
-        "at_max_connections_bytes": facts.page_bytes().map(of_all),
-        "at_max_connections_on_huge_pages_bytes": huge.map(of_all),
+        "memory_total_bytes": ram.0,
+        "needed_bytes": segment.0,
+        "at_max_connections_bytes": machine.facts.page_bytes().map(of_all),
+        "at_max_connections_on_huge_pages_bytes": size.map(|size| of_all(size.0)),
     })))
+}
+
+/// Where huge pages do not help, fewer processes do.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let helps = on_huge_pages(machine).is_some_and(|(bytes, _)| {
+        machine
+            .ram()
+            .is_some_and(|ram| bytes <= ram.percent(PAGE_TABLES_OF_RAM_PERCENT))
+    });
+    (!helps).then_some(Decision::FewerConnections)
 }

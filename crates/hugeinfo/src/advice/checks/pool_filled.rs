@@ -1,58 +1,60 @@
-//! Whether the pools hold what was asked for when the machine started, as far as it is needed. The
-//! kernel gives what it finds, and says nothing where that is less.
+//! Whether the pools hold what this boot asked for, as far as it is needed. The kernel allocates
+//! the pages that it finds and reports no error.
 
 use serde_json::json;
 
 use crate::{
-    advice::{
-        check::{Answer, Finding},
-        words::huge_pages,
+    advice::check::{Finding, Judgment, env},
+    model::{
+        demand::PoolTarget,
+        machine::Machine,
+        units::{PageSize, Pages, huge_pages},
     },
-    model::{machine::Machine, need::Need, next_boot},
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let at_boot = next_boot::pools(machine)?;
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    env(machine)?.next_boot.as_ref()?;
+    let boot = machine.this_boot.as_ref().ok_or("it was not read")?;
     let pools = machine.facts.pools.as_ref()?;
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let next = machine.next_start();
     let mut evidence = Vec::new();
-    let mut worst: Option<(u64, String)> = None;
+    let mut worst = None;
     for pool in pools {
-        let Some(request) = at_boot
-            .get(&pool.page_bytes)
-            .filter(|pool| !pool.by.is_empty())
-        else {
+        let size = PageSize(pool.page_bytes);
+        let Some(request) = boot.pages(size.0, default) else {
             continue;
         };
-        let (asked, has) = (request.asked, pool.persistent());
+        let (asked, has) = (Pages(request.pages), Pages(pool.persistent()));
         evidence.push(json!({
-            "page_size_bytes": pool.page_bytes,
-            "asked_pages": asked,
-            "persistent_pages": has,
-            "source": request.source(),
+            "page_size_bytes": size.0,
+            "asked_pages": asked.0,
+            "persistent_pages": has.0,
+            "source": request.place.to_string(),
         }));
-        let need = Need::of(machine, pool).ok_or("the main segment cannot be seen")?;
-        let missing = asked.min(need.now()).saturating_sub(has);
-        let missing_bytes = missing.saturating_mul(pool.page_bytes);
-        if missing > 0
-            && worst
-                .as_ref()
-                .is_none_or(|(bytes, _)| *bytes < missing_bytes)
-        {
+        let target = PoolTarget::of(machine, size, &next).ok_or("the segment cannot be seen")?;
+        // The running server keeps the pages that it has.
+        let missing = asked.min(target.after.total()) - has;
+        if missing > Pages(0) {
             let text = format!(
-                "{} asked for {}; needed: {}; in the pool: {has}: memory was fragmented, a node had too little, or the pool was made smaller since",
-                request.source(),
-                huge_pages(asked, pool.page_bytes),
-                need.now(),
+                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little, or the pool was made smaller since.",
+                request.place,
+                huge_pages(asked, size),
+                target.after,
             );
-            worst = Some((missing_bytes, text));
+            worst = worst.max(Some((missing * size, text)));
         }
     }
     let finding = match worst {
-        Some((_, text)) => Finding::warning(text),
-        None if evidence.is_empty() => {
-            Finding::ok("neither the kernel command line nor sysctl's files ask for huge pages")
-        }
-        None => Finding::ok("the pools hold what was asked for at boot, as far as needed"),
+        Some((_, text)) => Finding::warning("not_filled", text),
+        None if evidence.is_empty() => Finding::ok(
+            "not_asked",
+            "The boot configuration asks for no huge pages.",
+        ),
+        None => Finding::ok(
+            "filled",
+            "The pools hold the pages that are needed of those that this boot asked for.",
+        ),
     };
     Ok(finding.with(json!({ "pools": evidence })))
 }

@@ -1,123 +1,143 @@
-//! Unused huge pages: memory that the kernel can give to nothing else.
-
-use std::fmt;
+//! Idle huge pages: memory that the kernel can use for nothing else.
 
 use serde_json::{Value, json};
 
 use crate::{
     advice::{
-        check::{Answer, Finding, Untold},
+        check::{Finding, Judgment},
+        decision::{self, Decision},
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
-        words::{huge_pages, human, too_low},
     },
-    linux::hugepages::Pool,
     model::{
+        demand::{IdleFor, PoolTarget},
         machine::Machine,
-        need::{Need, unseen},
+        memory,
+        start::{self, Reason, StartOutcome},
+        units::{Bytes, PageSize, Pages, huge_pages},
     },
-    server::surroundings::Files,
 };
 
-/// Persistent pages of one pool beyond what is needed.
-pub(super) struct Excess {
-    pub(super) page_bytes: u64,
-    persistent: u64,
-    needed: u64,
-    pages: u64,
-    /// Those that the running server gives back at its next start.
-    later: u64,
+/// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more
+/// than a hundredth of RAM, or the pools leave too little RAM.
+pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: PageSize) -> bool {
+    let idle = idle * size;
+    let of_ram = machine
+        .ram()
+        .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
+    // Any page counts if the pools leave too little.
+    let is_short = memory::missing_in_ram(machine, Bytes(0)).unwrap_or_default() > Bytes(0);
+    if is_short && idle > Bytes(0) {
+        return true;
+    }
+    idle > (needed * size).percent(IDLE_OF_NEED_PERCENT) && idle > of_ram
 }
 
-impl Excess {
-    pub(super) fn of(machine: &Machine, pool: &Pool) -> Option<Self> {
-        let need = Need::of(machine, pool)?;
-        let needed = need.now();
-        Some(Self {
-            later: needed.saturating_sub(need.after_restart()),
-            page_bytes: pool.page_bytes,
-            persistent: pool.persistent(),
-            needed,
-            pages: pool.persistent().saturating_sub(needed),
-        })
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pages.saturating_mul(self.page_bytes)
-    }
-
-    fn evidence(&self) -> Value {
-        json!({
-            "page_size_bytes": self.page_bytes,
-            "persistent_pages": self.persistent,
-            "needed_pages": self.needed,
-            "idle_bytes": self.bytes(),
-        })
-    }
-
-    pub(super) fn is_large(&self, ram_bytes: u64) -> bool {
-        let more_than = |percent: u64, of: u64| self.bytes() / percent > of / 100;
-        let needed_bytes = self.needed.saturating_mul(self.page_bytes);
-        more_than(IDLE_OF_NEED_PERCENT, needed_bytes) && more_than(IDLE_OF_RAM_PERCENT, ram_bytes)
-    }
+/// The target of each pool.
+fn targets(machine: &Machine) -> Option<Vec<PoolTarget>> {
+    let next = machine.next_start();
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    sizes
+        .map(|size| PoolTarget::of(machine, size, &next))
+        .collect()
 }
 
-impl fmt::Display for Excess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the pool holds {} ({}) that nobody uses",
-            huge_pages(self.pages, self.page_bytes),
-            human(self.bytes())
-        )
-    }
+fn is_large(machine: &Machine, target: &PoolTarget) -> bool {
+    is_much_idle(machine, target.idle(), target.now.total(), target.now.size)
 }
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    let pools = facts.pools.as_ref()?;
-    facts.segment.as_ref()?;
-    let page_size_untold = || Untold::from("the page size of the main segment cannot be seen");
-    let excesses: Vec<_> = pools
-        .iter()
-        .map(|pool| Excess::of(machine, pool))
-        .collect::<Option<_>>()
-        .ok_or_else(page_size_untold)?;
-    // Of several alike, the one that the server asks for.
-    let largest = excesses
-        .iter()
-        .max_by_key(|excess| {
-            let is_requested = facts.asks_for(excess.page_bytes) == Some(true);
-            (excess.bytes(), is_requested)
-        })
-        .ok_or("the kernel has no pools")?;
-    if largest.pages == 0 {
-        return Ok(Finding::ok("no pool holds unused pages").with(largest.evidence()));
+/// The page size of the pool with the most idle memory that is worth releasing.
+pub(crate) fn largest_idle_size(machine: &Machine) -> Option<PageSize> {
+    Some(largest_idle(machine)?.now.size)
+}
+
+/// The pool with the most idle memory that is worth releasing.
+fn largest_idle(machine: &Machine) -> Option<PoolTarget> {
+    let targets = targets(machine)?.into_iter();
+    let large = targets.filter(|target| is_large(machine, target));
+    large.max_by_key(|target| (target.idle_for.is_none(), target.idle() * target.now.size))
+}
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    if let StartOutcome::SmallPages(Reason::NoHugePages, _) = start::outcome(machine) {
+        return Ok(Finding::ok(
+            "no_huge_pages",
+            Reason::NoHugePages.to_string(),
+        ));
     }
-    let ram_bytes = facts.meminfo.as_ref()?.total_bytes;
-    let ram_bytes = ram_bytes.ok_or("/proc/meminfo has no line MemTotal")?;
-    let large = excesses.iter().filter(|excess| excess.is_large(ram_bytes));
-    let Some(large) = large.max_by_key(|excess| excess.bytes()) else {
-        return Ok(Finding::ok(largest.to_string()).with(largest.evidence()));
+    machine.facts.pools.as_ref()?;
+    machine.facts.segment.as_ref()?;
+    let targets = targets(machine).ok_or("the page size of the segment is unknown")?;
+    machine.ram().ok_or("/proc/meminfo has no MemTotal")?;
+    let Some(large) = largest_idle(machine) else {
+        let unused =
+            |target: &&PoolTarget| (target.idle() + target.unused_at_boot()) * target.now.size;
+        let most = targets.iter().max_by_key(unused);
+        let most = most.filter(|target| unused(target) > Bytes(0));
+        return Ok(match most {
+            None => Finding::ok("no_idle_pages", "No pool holds idle pages."),
+            Some(target) => {
+                let code = match target.unused_at_boot() {
+                    Pages(0) => "few_idle_pages",
+                    _ => "idle_by_configuration",
+                };
+                Finding::ok(code, sentence(target)).with(evidence(target))
+            }
+        });
     };
-    // A pool may have been set up for servers, or for settings, that nobody may see here.
-    if let Some(unseen) = unseen(machine) {
-        return Err(Untold(format!("{large} as far as can be seen; {unseen}")));
-    }
-    let why = match machine.around.as_ref().map(|around| &around.files) {
-        Some(Files::Unseen(why)) if machine.may_wait() => Some(why.clone()),
-        Some(Files::TooLow(settings)) if machine.may_wait() => Some(too_low(settings)),
-        Some(Files::Refused(why)) => Some(why.clone()),
-        _ => None,
+    let text = sentence(&large);
+    let finding = match &large.idle_for {
+        Some(IdleFor::Hidden(hidden)) => {
+            Finding::unknown(format!("{text} They could be for others: {hidden}."))
+        }
+        Some(IdleFor::PendingSettings(why)) => {
+            let why = why.trim_end_matches('.');
+            Finding::unknown(format!("{text} Pending settings could need them ({why})."))
+        }
+        // Idle pages alone are no reason for a restart, and two numbers in a row confuse.
+        None if large.now.total() > large.after.total() => {
+            let later = large.now.total() - large.after.total();
+            Finding::ok(
+                "idle_after_restart",
+                format!("{text} {later} more will be idle after the next restart."),
+            )
+        }
+        None => Finding::warning("unused_pages", text),
     };
-    if let Some(why) = why {
-        return Err(Untold(format!(
-            "{large} now; settings wait for a restart: {why}"
-        )));
+    Ok(finding.with(evidence(&large)))
+}
+
+fn sentence(target: &PoolTarget) -> String {
+    let size = target.now.size;
+    let count = |pages: Pages| {
+        let verb = if pages == Pages(1) { "is" } else { "are" };
+        format!("{} ({}) {verb}", huge_pages(pages, size), pages * size)
+    };
+    match (&target.at_boot, target.unused_at_boot()) {
+        (Some((asked, place)), unused) if unused > Pages(0) && target.idle() > Pages(0) => format!(
+            "{} idle, although {place} asks for {asked} at boot; {}.",
+            count(target.idle()),
+            target.now
+        ),
+        (Some((_, place)), unused) if unused > Pages(0) => format!(
+            "{} not used now, but {place} asks for them at boot; {}.",
+            count(unused),
+            target.now
+        ),
+        _ => format!("{} idle; {}.", count(target.idle()), target.now),
     }
-    // No restart for idle pages alone: one number, once the server takes fewer.
-    if large.later > 0 {
-        let after = format!("{large}, and {} more after the next restart", large.later);
-        return Ok(Finding::ok(after).with(large.evidence()));
-    }
-    Ok(Finding::warning(large.to_string()).with(large.evidence()))
+}
+
+fn evidence(target: &PoolTarget) -> Value {
+    let size = target.now.size;
+    json!({
+        "page_size_bytes": size.0,
+        "persistent_pages": target.persistent.0,
+        "needed_pages": target.now.total().0,
+        "idle_bytes": (target.idle() * size).0,
+    })
+}
+
+/// What a person has to decide about idle pages.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    decision::about_idle(&largest_idle(machine)?)
 }

@@ -1,127 +1,199 @@
-//! Whether the next boot of the machine sets up the pool that the servers of this host need.
-
-use std::collections::BTreeMap;
+//! Whether the next boot sets up the pool that the servers of this host need.
 
 use serde_json::json;
 
+use crate::linux::{boot::WhyIgnored, hugepages::Pool};
 use crate::{
     advice::{
-        check::{Answer, Finding, Status, Untold},
-        words::{huge_pages, human},
+        check::{Finding, Judgment, env},
+        decision::Decision,
     },
-    linux::boot::{Doubt, Doubtful, Why},
-    model::{boot::PoolAtBoot, headroom::Headroom, machine::Machine, need::Need, next_boot},
-    server::facts::AllowedNodes,
+    model::{
+        demand::Demands,
+        machine::Machine,
+        memory, numa,
+        units::{Bytes, PageSize, Pages, huge_pages},
+    },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let facts = &machine.facts;
-    machine.around()?;
-    let at_boot = next_boot::pools(machine);
-    let too_much = at_boot
-        .as_ref()
-        .ok()
-        .and_then(|pools| too_much(machine, pools));
-    if !facts.asks_for_huge_pages() {
-        return Ok(too_much.unwrap_or_else(|| Finding::ok("the server asks for no huge pages")));
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let boot = env.next_boot.as_ref();
+    if let Some(too_much) = boot.ok().and_then(|_| too_much(machine)) {
+        return Ok(too_much);
     }
-    let pool = facts
-        .target_pool()
-        .ok_or("the pool that the server needs cannot be seen")?;
-    let at_boot = at_boot?;
-    let at_boot = at_boot.get(&pool.page_bytes);
-    if let Some(doubt) = at_boot.and_then(PoolAtBoot::doubt_of_pages) {
-        return Err(Untold(said(doubt)));
+    let next = machine.next_start();
+    if !next.asks_for_huge_pages() {
+        return Ok(Finding::ok(
+            "does_not_ask",
+            "This server does not ask for huge pages.",
+        ));
     }
-    let asked = at_boot.map_or(0, |at_boot| at_boot.pages);
-    let request = at_boot.filter(|at_boot| !at_boot.by.is_empty());
-    let need = Need::of(machine, pool)
-        .ok_or("the main segment cannot be seen")?
-        .without_neighbours();
-    let required = need.after_restart();
-    let size = human(pool.page_bytes);
-    let of_others = match need.others {
-        0 => String::new(),
-        pages => format!(", {pages} of them by others"),
-    };
-    let needed = format!("needed: {required}{of_others}");
-    let on_allowed = on_allowed(machine, at_boot).filter(|&pages| pages < need.own);
-    let status = if asked >= required && on_allowed.is_none() {
-        Status::Ok
-    } else {
-        Status::Warning
-    };
-    let is_dropped = |asked: &PoolAtBoot| asked.dropped.iter().any(|word| word.why == Why::Cma);
+    let boot = boot?;
+    let size = machine
+        .size_asked_for(&next)
+        .ok_or("the huge page size is unknown")?;
+    if machine.facts.pools.is_ok() && machine.pool(size).is_none() {
+        let text = format!("The kernel has no {size} pages to set at boot.");
+        return Ok(Finding::ok("no_such_size", text));
+    }
+    let demands = Demands::at_boot(machine, size, &next);
+    let demands = demands.ok_or("the segment cannot be seen")?;
+    let default = machine.default_size().map_or(0, |size| size.0);
+    if let Some(unknown) = boot.unknown_of(size.0, default).next() {
+        return Ok(Finding::unknown(format!(
+            "{unknown}, so the number of {size} pages at boot is unknown; {demands}."
+        )));
+    }
+    let request = boot.pages(size.0, default);
+    let asked = request.map_or(Pages(0), |request| Pages(request.pages));
+    let required = demands.total();
+    let not_read = boot
+        .ignored
+        .iter()
+        .find(|ignored| ignored.why == WhyIgnored::NotReadBySystemd);
+    let fell_short = fell_short(machine, size, asked, required);
+    let on_nodes = numa::of_even_boot(machine, asked);
     let finding = match request {
-        None if at_boot.is_some_and(is_dropped) => format!(
-            "with hugetlb_cma= the kernel ignores hugepages= for pages of {size} at the next boot; {needed}"
-        ),
-        Some(request) => {
-            let source = request.source();
-            let there = on_allowed.map_or_else(String::new, |pages| {
-                format!(
-                    "; the NUMA nodes that the server may use get {pages} of them, and it needs {}",
-                    need.own
-                )
-            });
+        Some(request) if asked < required => Finding::warning(
+            "too_few_at_boot",
             format!(
-                "{source} sets up {} at the next boot; {needed}{there}",
-                huge_pages(asked, pool.page_bytes)
-            )
-        }
-        None => format!(
-            "neither the kernel command line nor sysctl's files set up huge pages of {size} at the next boot; {needed}"
+                "{} sets {} at boot; {demands}.",
+                request.place,
+                huge_pages(asked, size)
+            ),
         ),
+        Some(request) if on_nodes < demands.of_this_server() => Finding::warning(
+            "spread_at_boot",
+            format!(
+                "{} sets {} at boot, spread over all NUMA nodes; the server needs {} on the nodes that it is allowed to use ({}), which get about {on_nodes}.",
+                request.place,
+                huge_pages(asked, size),
+                demands.of_this_server(),
+                numa::allowed_numbers(machine)
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        ),
+        Some(request) if fell_short => Finding::warning(
+            "boot_fell_short",
+            format!(
+                "{} sets {} at boot, but the pool has {}. If this boot allocated no more, the next one might not, either; {demands}.",
+                request.place,
+                huge_pages(asked, size),
+                machine.pool(size).map_or(0, Pool::persistent)
+            ),
+        ),
+        Some(request) => Finding::ok(
+            "set_at_boot",
+            format!(
+                "{} sets {} at boot.",
+                request.place,
+                huge_pages(asked, size)
+            ),
+        ),
+        None => match not_read {
+            Some(ignored) => Finding::warning(
+                "not_read_at_boot",
+                format!(
+                    "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; {demands}.",
+                    ignored.place, ignored.place.text
+                ),
+            ),
+            None => Finding::warning(
+                "not_set_at_boot",
+                format!("Nothing sets {size} pages at boot; {demands}."),
+            ),
+        },
     };
-    let finding = too_much.unwrap_or_else(|| Finding::new(status, finding));
     Ok(finding.with(json!({
-        "page_size_bytes": pool.page_bytes,
-        "asked_pages": asked,
-        "required_pages": required,
-        "source": request.map(PoolAtBoot::source),
+        "page_size_bytes": size.0,
+        "asked_pages": asked.0,
+        "required_pages": required.0,
+        "source": request.map(|request| request.place.to_string()),
     })))
 }
 
-/// Pages that the next boot sets up on the nodes that the server may use. `None`: it may use all,
-/// or nobody can tell.
-fn on_allowed(machine: &Machine, at_boot: Option<&PoolAtBoot>) -> Option<u64> {
-    let AllowedNodes::Only(nodes) = &machine.facts.allowed_nodes else {
-        return None;
-    };
-    let by_node = &at_boot?.by_node;
-    let numbers = nodes.iter().map(|node| node.number);
-    let pages = numbers.filter_map(|number| by_node.get(&number));
-    (!by_node.is_empty()).then(|| pages.sum())
+/// Whether this boot was asked for the same number and the pool has fewer pages than are needed.
+fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) -> bool {
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let this_boot = machine.this_boot.as_ref();
+    let before = this_boot.and_then(|boot| boot.pages(size.0, default));
+    let pool = machine.pool(size);
+    before.is_some_and(|before| Pages(before.pages) == asked)
+        && pool.is_some_and(|pool| Pages(pool.persistent()) < required)
 }
 
-/// What the pools of the next boot leave of RAM, where that is not enough to work with.
-fn too_much(machine: &Machine, pools: &BTreeMap<u64, PoolAtBoot>) -> Option<Finding> {
-    let bytes = |pool: &PoolAtBoot| pool.pages.saturating_mul(pool.page_bytes);
-    let largest = pools.values().max_by_key(|pool| bytes(pool))?;
-    let all = pools.values().map(bytes).fold(0, u64::saturating_add);
-    let headroom = Headroom::beside(machine, all)?;
-    let is_sure = pools.values().all(|pool| pool.doubt_of_pages().is_none());
-    (is_sure && !headroom.is_enough()).then(|| {
-        Finding::warning(format!(
-            "{} sets up {} at the next boot, and the pools then leave {} of {} RAM for processes and the file cache",
-            largest.source(),
-            huge_pages(largest.pages, largest.page_bytes),
-            human(headroom.left_bytes()),
-            human(headroom.ram_bytes),
-        ))
+/// Pools of the next boot that leave too little RAM.
+fn too_much(machine: &Machine) -> Option<Finding> {
+    let (all, ram) = at_boot(machine)?;
+    let left = ram - all;
+    (left < ram.percent(memory::LEFT_PERCENT)).then(|| {
+        Finding::warning(
+            "too_many_at_boot",
+            format!("The next boot sets up {all} in huge pages and leaves {left} of {ram} RAM."),
+        )
     })
 }
 
-fn said(doubt: &Doubt) -> String {
-    let file = &doubt.file;
-    match doubt.what {
-        Doubtful::Unread => format!("{file} might set another number, and cannot be read"),
-        Doubtful::TooLarge => format!(
-            "{file} might set another number, and is too large to read: the limits are 256 kB, 256 lines about pools, and 1 MB in all such files"
-        ),
-        Doubtful::Line(line) => format!("{file}:{line} might set another number"),
-        Doubtful::Unordered => format!(
-            "{file} sets another number than sysctl's files, and which is applied last is not defined"
+/// Whether the pools of the next boot leave too little RAM.
+pub(crate) fn boots_too_much(machine: &Machine) -> bool {
+    too_much(machine).is_some()
+}
+
+/// Bytes in all pools of the next boot, and RAM.
+fn at_boot(machine: &Machine) -> Option<(Bytes, Bytes)> {
+    let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let sizes: Vec<_> = machine
+        .pools()
+        .map(|pool| PageSize(pool.page_bytes))
+        .collect();
+    if sizes.iter().any(|size| boot.is_unknown(size.0, default)) {
+        return None;
+    }
+    let all = sizes.into_iter().filter_map(|size| {
+        let request = boot.pages(size.0, default)?;
+        Some(Pages(request.pages) * size)
+    });
+    Some((all.sum(), memory::host_ram(machine)?))
+}
+
+/// The lines that set pools at the next boot.
+fn places(machine: &Machine) -> Vec<String> {
+    let boot = machine
+        .env
+        .as_ref()
+        .and_then(|env| env.next_boot.as_ref().ok());
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let set = machine.pools().filter_map(|pool| {
+        let request = boot?.pages(pool.page_bytes, default)?;
+        (request.pages > 0).then(|| {
+            let size = PageSize(pool.page_bytes);
+            format!(
+                "{} sets {}",
+                request.place,
+                huge_pages(Pages(request.pages), size)
+            )
+        })
+    });
+    set.collect()
+}
+
+/// The decision about pools of the next boot that are too large.
+pub(crate) fn lower_boot_pools(machine: &Machine) -> Decision {
+    match at_boot(machine) {
+        Some((all, ram)) if all > ram - ram.percent(memory::LEFT_PERCENT) => {
+            Decision::Text(format!(
+                "lower the pools of the next boot by {} MB at least ({})",
+                (all - (ram - ram.percent(memory::LEFT_PERCENT))).megabytes_at_least(),
+                places(machine).join(", ")
+            ))
+        }
+        _ => Decision::Text(
+            "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned(),
         ),
     }
 }

@@ -1,80 +1,96 @@
-//! Whether the next start of the server would get huge pages, with the settings that it will have
-//! as far as these are known.
+//! Whether the next start would get huge pages, with the settings that it will use.
 
 use serde_json::{Value, json};
 
 use crate::{
     advice::{
-        check::{Answer, Finding, Status, Untold},
-        words::explain,
+        check::{Finding, Judgment, Unknown},
+        decision::Decision,
     },
     model::{
         forecast::Forecast,
-        landing::{self, Fit, Landing},
         machine::Machine,
-        obstacle::Obstacle,
+        start::{self, Fit, Reason, StartOutcome},
     },
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let is_in_use = machine.is_on_huge_pages() == Some(true);
-    let (status, text) = match landing::of_next_start(machine) {
-        Landing::HugePages if is_in_use => {
-            (Status::Ok, "a restart would get them again".to_owned())
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let has_them = machine.is_on_huge_pages() == Some(true);
+    let finding = match start::outcome(machine) {
+        StartOutcome::HugePages(_) => {
+            let text = if has_them {
+                "A restart would get them again."
+            } else {
+                "A restart would get huge pages."
+            };
+            Finding::ok("fits", text)
         }
-        Landing::HugePages => (Status::Ok, "a restart would get huge pages".to_owned()),
-        Landing::Untold(obstacle) => return Err(Untold(obstacle.to_string())),
-        Landing::Fails(obstacle, Some(fit)) => (
-            Status::Critical,
-            format!("a restart would fail: {obstacle}; {fit}"),
+        StartOutcome::Unknown(reason @ Reason::Overcommit { .. }) => Finding::warning(
+            "only_a_start_shows",
+            format!("Only a start shows whether the server gets huge pages. {reason}"),
         ),
-        Landing::Fails(obstacle, None) => (
-            Status::Critical,
-            format!("a restart would fail, since huge_pages = on: {obstacle}"),
+        StartOutcome::Unknown(reason) => return Err(Unknown(reason.to_string())),
+        StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
+            "would_not_start",
+            format!("A restart would fail. {reason} {fit}"),
         ),
-        Landing::SmallPages(
-            obstacle,
-            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondMemoryLimit { .. }),
-        ) => (
-            Status::Critical,
-            format!("a restart would need more memory than there is: {obstacle}; {fit}"),
+        StartOutcome::Fails(reason, None) => Finding::critical(
+            "would_not_start",
+            format!("A restart would fail, because huge_pages = on. {reason}"),
         ),
-        Landing::SmallPages(obstacle @ (Obstacle::Off | Obstacle::Sysv), _) if !is_in_use => (
-            Status::Ok,
-            format!("a restart would not ask for huge pages: {obstacle}"),
+        StartOutcome::SmallPages(
+            reason,
+            fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
+        ) => Finding::critical(
+            "would_run_out_of_memory",
+            format!("After a restart memory would run out. {reason} {fit}"),
         ),
-        Landing::SmallPages(obstacle @ Obstacle::Overcommit { .. }, _) => (
-            Status::Warning,
-            format!("a restart may not get huge pages: {obstacle}"),
+        StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
+            Finding::ok("does_not_ask", reason.to_string())
+        }
+        StartOutcome::SmallPages(reason @ Reason::NoHugePages, _) => {
+            Finding::ok("no_huge_pages", reason.to_string())
+        }
+        StartOutcome::SmallPages(reason, _) if has_them => Finding::warning(
+            "would_lose_at_restart",
+            format!("A restart would lose huge pages. {reason}"),
         ),
-        Landing::SmallPages(obstacle, _) if is_in_use => (
-            Status::Warning,
-            format!(
-                "a restart would lose huge pages: {}",
-                explain(machine, &obstacle)
-            ),
-        ),
-        Landing::SmallPages(obstacle, _) => (
-            Status::Warning,
-            format!("a restart would not get huge pages: {obstacle}"),
+        StartOutcome::SmallPages(reason, _) => Finding::warning(
+            "would_not_get",
+            format!("A restart would not get huge pages. {reason}"),
         ),
     };
-    Ok(Finding::new(status, text).with(evidence(machine)))
+    Ok(finding.with(evidence(machine)))
+}
+
+/// Huge pages that are turned off on purpose stay off.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    let is_off = matches!(
+        start::outcome(machine),
+        StartOutcome::SmallPages(Reason::Off, Fit::Fits)
+    );
+    is_off.then(|| {
+        Decision::Text(
+            "leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
+                .to_owned(),
+        )
+    })
 }
 
 /// The figures of the pool that the next start asks for.
 pub(super) fn evidence(machine: &Machine) -> Value {
+    let next = machine.facts.next_start();
     let target = Forecast::of_target(machine);
     let target = target.as_ref();
     json!({
-        "huge_pages": machine.facts.next_start().huge_pages.as_str(),
+        "huge_pages": next.huge_pages.as_str(),
         "needed_bytes": machine.facts.needed_bytes(),
-        "page_size_bytes": machine.facts.huge_page_asked_for(),
-        "required_pages": target.map(|target| target.required),
+        "page_size_bytes": machine.size_asked_for(next).map(|size| size.0),
+        "required_pages": target.map(|target| target.required.0),
         "pool_total_pages": target.map(|target| target.pool.total),
-        "own_pages": target.and_then(|target| target.own),
-        "others_pages": target.and_then(|target| target.others),
-        "shortfall_pages": target.and_then(|target| target.shortfall),
-        "recommended_nr_hugepages": target.and_then(|target| target.recommended_for_all),
+        "own_pages": target.and_then(|target| target.held).map(|pages| pages.0),
+        "others_pages": target.and_then(|target| target.others).map(|pages| pages.0),
+        "shortfall_pages": target.and_then(|target| target.shortfall).map(|pages| pages.0),
+        "recommended_nr_hugepages": target.and_then(Forecast::recommended).map(|pages| pages.0),
     })
 }

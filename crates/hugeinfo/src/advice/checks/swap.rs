@@ -4,44 +4,37 @@ use serde_json::json;
 
 use crate::{
     advice::{
-        check::{Answer, Finding, Status},
+        check::{Finding, Judgment, env},
         thresholds::SWAP_BYTES,
-        words::human,
     },
-    model::machine::Machine,
+    model::{machine::Machine, units::Bytes},
 };
 
-pub(super) fn judge(machine: &Machine) -> Answer {
-    let around = machine.around()?;
-    let figures = around.processes.iter().filter_map(|process| process.swap);
-    // A fork counts what its parent has swapped out once more (mm/memory.c copy_nonpresent_pte).
-    let of_postmaster = around
-        .processes
-        .iter()
-        .find(|process| process.is_postmaster)
-        .and_then(|process| process.swap)
-        .unwrap_or(0);
-    let swapped = figures
-        .map(|bytes| bytes.saturating_sub(of_postmaster))
-        .reduce(u64::saturating_add)
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    let each = env.processes.iter().filter_map(|process| process.swap);
+    // A fork counts the pages that its parent has swapped out once more
+    // (mm/memory.c copy_nonpresent_pte).
+    let postmaster = env.processes.iter().find(|process| process.is_postmaster);
+    let of_postmaster = Bytes(postmaster.and_then(|process| process.swap).unwrap_or(0));
+    let swapped = each
+        .map(|bytes| Bytes(bytes) - of_postmaster)
+        .reduce(|all, one| all + one)
         .ok_or("the kernel reports it for no process")?
-        .saturating_add(of_postmaster);
-    let usage = around.host.usage.as_ref().ok();
-    let of_host = usage.and_then(|usage| usage.swap_total?.checked_sub(usage.swap_free?));
-    let swapped = of_host.map_or(swapped, |of_host| swapped.min(of_host));
-    let mut text = format!(
-        "{} of private memory of this server are swapped out",
-        human(swapped)
-    );
-    let status = if swapped > SWAP_BYTES {
-        text.push_str(", and come back by major faults");
-        Status::Warning
+        + of_postmaster;
+    let of_host = machine
+        .usage()
+        .and_then(|usage| usage.swap_total?.checked_sub(usage.swap_free?));
+    let swapped = of_host.map_or(swapped, |of_host| swapped.min(Bytes(of_host)));
+    let text = format!("{swapped} of private memory of this server are swapped out.");
+    let finding = if swapped > Bytes(SWAP_BYTES) {
+        Finding::warning("swapped_out", text)
     } else {
-        Status::Ok
+        Finding::ok("not_swapped_out", text)
     };
-    Ok(Finding::new(status, text).with(json!({
-        "swap_bytes": swapped,
+    Ok(finding.with(json!({
+        "swap_bytes": swapped.0,
         "swap_of_host_bytes": of_host,
-        "swappiness": around.host.vm.swappiness,
+        "swappiness": env.host.vm.swappiness,
     })))
 }

@@ -1,106 +1,104 @@
-//! Transparent huge pages for shared memory (`shmem_enabled`), and what the main segment really got
-//! of them.
+//! Transparent huge pages for shared memory (`shmem_enabled`), and the part of the segment that is
+//! on them.
 
 use serde_json::json;
 
 use super::thp::{self, File};
 use crate::{
-    advice::{
-        check::{Answer, Finding},
-        words::human,
-    },
+    advice::check::{Finding, Judgment, env},
     linux::transparent_hugepage::Modes,
-    model::machine::Machine,
+    model::{machine::Machine, units::Bytes},
 };
 
-/// Whether the kernel may put anonymous shared memory on transparent huge pages without being asked
-/// by the program.
+/// Whether the kernel can put anonymous shared memory on transparent huge pages without a request.
 pub fn may_be_used(modes: &Modes) -> bool {
     !unasked(modes).is_empty()
 }
 
-/// The files that say so. `deny` and `force` hold for all sizes (mm/shmem.c
-/// `shmem_allowable_huge_orders`); since Linux 6.11 each size has its own word, and the general one
-/// counts only where that says `inherit`.
-pub(super) fn unasked(modes: &Modes) -> Vec<File> {
+/// The files that allow it. `deny` and `force` hold for all sizes (mm/shmem.c
+/// `shmem_allowable_huge_orders`). Since Linux 6.11 each size has its own mode, and the general one
+/// counts only for sizes with `inherit`.
+fn unasked(modes: &Modes) -> Vec<File> {
     let general = modes.shmem_enabled.as_deref();
-    let file = |mode: &str| vec![("shmem_enabled".to_owned(), mode.to_owned())];
     match general {
         Some("deny") => return Vec::new(),
-        Some("force") => return file("force"),
+        Some("force") => return vec![("shmem_enabled".to_owned(), "force".to_owned())],
         _ => {}
     }
     let gives = |mode: Option<&str>| matches!(mode, Some("always" | "within_size"));
-    let own = modes
+    let own: Vec<_> = modes
         .sizes
         .iter()
-        .filter(|size| size.shmem_enabled.is_some());
-    let has_own = own.clone().next().is_some();
-    let mut files: Vec<File> = own
-        .clone()
-        .filter(|size| gives(size.shmem_enabled.as_deref()))
-        .map(|size| {
-            let file = format!("hugepages-{}kB/shmem_enabled", size.page_bytes >> 10);
-            (file, size.shmem_enabled.clone().unwrap_or_default())
+        .filter_map(|size| Some((size.page_bytes, size.shmem_enabled.as_deref()?)))
+        .collect();
+    let giving = own.iter().filter(|(_, mode)| gives(Some(mode)));
+    let mut files: Vec<File> = giving
+        .map(|(page_bytes, mode)| {
+            let file = format!("hugepages-{}kB/shmem_enabled", page_bytes >> 10);
+            (file, (*mode).to_owned())
         })
         .collect();
-    let inherits = |mode: Option<&str>| mode == Some("inherit");
-    let is_inherited = !has_own
-        || own
-            .clone()
-            .any(|size| inherits(size.shmem_enabled.as_deref()));
+    let is_inherited = own.is_empty() || own.iter().any(|(_, mode)| *mode == "inherit");
     if gives(general) && is_inherited {
-        files.extend(file(general.unwrap_or_default()));
+        files.push((
+            "shmem_enabled".to_owned(),
+            general.unwrap_or_default().to_owned(),
+        ));
     }
     files
 }
 
-pub(super) fn judge(machine: &Machine) -> Answer {
+pub(super) fn judge(machine: &Machine) -> Judgment {
     let Some(modes) = thp::modes(machine)? else {
-        return Ok(Finding::ok(thp::NONE));
+        return Ok(Finding::ok("no_thp", thp::NONE));
     };
-    let around = machine.around()?;
-    let got = around
-        .segment_thp_bytes
-        .as_ref()
-        .and_then(|got| got.as_ref().ok().copied());
-    let mode = modes.shmem_enabled.as_deref().unwrap_or("not there");
-    let is_on_huge_pages = machine
-        .is_on_huge_pages()
-        .ok_or("what backs the main segment cannot be seen")?;
-    let unasked: Vec<_> = unasked(modes)
-        .iter()
-        .map(|(file, mode)| format!("{file} = {mode}"))
-        .collect();
+    let env = env(machine)?;
+    let got = env.segment_thp_bytes.as_ref();
+    let bytes = got.and_then(|got| got.as_ref().ok().copied());
+    let mode = modes.shmem_enabled.as_deref().unwrap_or("missing");
+    let is_on_huge_pages = machine.is_on_huge_pages();
+    let is_on_huge_pages = is_on_huge_pages.ok_or("the pages of the segment are unknown")?;
+    let unasked = unasked(modes);
     let finding = if is_on_huge_pages {
-        Finding::ok(format!(
-            "the main segment is on huge pages of the pool; transparent huge pages do not affect it (shmem_enabled = {mode})"
-        ))
+        Finding::ok(
+            "on_huge_pages",
+            format!(
+                "The segment is on huge pages of a pool; transparent huge pages do not affect it (shmem_enabled = {mode})."
+            ),
+        )
     } else if unasked.is_empty() {
-        Finding::ok(format!(
-            "shared memory gets transparent huge pages only on request (shmem_enabled = {mode})"
-        ))
+        Finding::ok(
+            "thp_on_request",
+            format!(
+                "Shared memory gets no transparent huge pages without a request (shmem_enabled = {mode})."
+            ),
+        )
     } else {
-        let share = match (&around.segment_thp_bytes, got) {
+        let part = match (got, bytes) {
             (_, Some(bytes)) => {
-                format!(
-                    "{} of the main segment, as one process maps it,",
-                    human(bytes)
-                )
+                format!("One process has {} of the segment on them.", Bytes(bytes))
             }
             (Some(Err(absent)), None) => {
-                format!("an unknown part of the main segment ({absent})")
+                format!("The part of the segment on them is unknown ({absent}).")
             }
-            (_, None) => "an unknown part of the main segment".to_owned(),
+            (_, None) => "The part of the segment on them is unknown.".to_owned(),
         };
-        Finding::warning(format!(
-            "{share} lie on transparent huge pages ({}): the kernel gives what it happens to have, and no pool holds them ready",
-            unasked.join(", ")
-        ))
+        let aligned = match env.is_segment_aligned {
+            Some(false) => " The segment is not aligned to them.",
+            Some(true) | None => "",
+        };
+        Finding::warning(
+            "transparent",
+            format!(
+                "Shared memory gets transparent huge pages without a request ({}), as far as the kernel finds blocks. {part}{aligned}",
+                thp::named(&unasked)
+            ),
+        )
     };
     Ok(finding.with(json!({
         "shmem_enabled": modes.shmem_enabled,
-        "segment_thp_bytes": got,
-        "segment_bytes": machine.facts.segment.as_ref().ok().map(|segment| segment.bytes),
+        "segment_thp_bytes": bytes,
+        "segment_bytes": machine.segment().map(|segment| segment.bytes),
+        "is_aligned": env.is_segment_aligned,
     })))
 }

@@ -1,192 +1,186 @@
-//! The kernel's command line, as the kernel takes it apart (lib/cmdline.c `next_arg`,
-//! kernel/params.c `parse_args`).
+//! Words about huge pages on the kernel command line (mm/hugetlb.c `hugepages_setup`,
+//! `hugepagesz_setup`, `default_hugepagesz_setup`; lib/cmdline.c `next_arg`).
 
-use super::number::is_blank;
+use super::{
+    NextBoot,
+    entry::{COMMAND_LINE, Ignored, Place, Request, Scope, Unknown, What, WhyIgnored, WhyUnknown},
+    number,
+};
+
+/// Page sizes of the running kernel, which is assumed to boot next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Sizes of its huge pages in bytes. `None`: unknown, any power of two is accepted.
+    pub sizes: Option<Vec<u64>>,
+    /// Default size in bytes. `None`: unknown.
+    pub default_bytes: Option<u64>,
+}
+
+impl Kernel {
+    /// Parses a page size that the kernel has, or returns the number without it.
+    fn size(&self, text: &str) -> Result<u64, Option<u64>> {
+        let bytes = number::size(text).ok_or(None)?;
+        let is_known = match &self.sizes {
+            Some(sizes) => sizes.contains(&bytes) || self.default_bytes == Some(bytes),
+            None => bytes.is_power_of_two() && bytes > 4096,
+        };
+        if is_known {
+            Ok(bytes)
+        } else {
+            Err(Some(bytes))
+        }
+    }
+
+    /// The pools that `hugetlb_cma=` affects: those of the largest size.
+    fn largest(&self) -> Scope {
+        let largest = self.sizes.iter().flatten().max();
+        largest.map_or(Scope::AnySize, |&bytes| Scope::Size(bytes))
+    }
+
+    /// Maximum number of words about pools (`HUGE_MAX_CMDLINE_ARGS`, Linux 6.15).
+    fn most_words(&self) -> usize {
+        2 * self.sizes.as_ref().map_or(2, Vec::len).max(2) + 1
+    }
+}
+
+/// Splits a line into words. A blank within quotes does not separate words.
+pub(super) fn split(line: &str) -> Vec<&str> {
+    let mut in_quotes = false;
+    let is_end = |c: char| {
+        in_quotes ^= c == '"';
+        c.is_ascii_whitespace() && !in_quotes
+    };
+    line.split(is_end).filter(|word| !word.is_empty()).collect()
+}
 
 /// One parameter of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameter<'a> {
-    /// Which word it is, from 1.
-    pub number: usize,
-    /// What stands before the `=`.
-    pub name: &'a [u8],
-    /// What stands after it, without its quotes. `None`: there is no `=`.
-    pub value: Option<&'a [u8]>,
+struct Parameter<'l> {
+    number: usize,
+    word: &'l str,
+    /// Name and value without quotes. The kernel does not distinguish dashes and underscores.
+    name: String,
+    value: String,
 }
 
-impl Parameter<'_> {
-    /// Dashes and underscores are the same to the kernel (kernel/params.c `parameqn`).
-    pub fn is(&self, name: &str) -> bool {
-        let same = |(a, b): (&u8, u8)| *a == b || (*a == b'-' && b == b'_');
-        self.name.len() == name.len() && self.name.iter().zip(name.bytes()).all(same)
-    }
-
-    /// Without quotes: `name=value`.
-    pub(super) fn text(&self) -> Vec<u8> {
-        match self.value {
-            Some(value) => [self.name, b"=", value].concat(),
-            None => self.name.to_vec(),
-        }
-    }
-
-    fn is_end(&self) -> bool {
-        self.value.is_none() && self.name == b"--"
-    }
-}
-
-/// The parameters up to `--`, behind which they are those of the first process.
-pub(crate) fn parameters(line: &[u8]) -> impl Iterator<Item = Parameter<'_>> {
-    words(line)
+/// Returns the parameters before `--`. All others are arguments of the first process.
+fn parameters(line: &str) -> impl Iterator<Item = Parameter<'_>> {
+    let own = split(line)
+        .into_iter()
         .zip(1..)
-        .map(|(word, number)| parameter(word, number))
-        .take_while(|p| !p.is_end())
-}
-
-/// The line with one word in place of the first of those, or at the end of what is the kernel's.
-/// The words are named as [`Parameter`]s: without quotes.
-pub(super) fn edited(line: &[u8], old: &[String], new: &str) -> Vec<u8> {
-    let mut old: Vec<&str> = old.iter().map(String::as_str).collect();
-    let mut new = Some(new.as_bytes());
-    let is_in_place = !old.is_empty();
-    let mut all: Vec<&[u8]> = Vec::new();
-    let mut is_ours = true;
-    for word in words(line) {
-        let parameter = parameter(word, 0);
-        if is_ours && parameter.is_end() {
-            is_ours = false;
-            all.extend(new.take_if(|_| !is_in_place));
+        .take_while(|(word, _)| *word != "--");
+    own.map(|(word, number)| {
+        let plain = word.replace('"', "");
+        let (name, value) = plain.split_once('=').unwrap_or((&plain, ""));
+        Parameter {
+            number,
+            word,
+            name: name.replace('-', "_"),
+            value: value.to_owned(),
         }
-        let named = old
-            .iter()
-            .position(|old| is_ours && parameter.text() == old.as_bytes());
-        match named {
-            Some(at) => {
-                old.remove(at);
-                all.extend(new.take());
-            }
-            None => all.push(word),
-        }
-    }
-    all.extend(new);
-    all.join(&b' ')
-}
-
-/// Words end at a blank that stands outside quotes.
-fn words(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let start = rest.iter().position(|&b| !is_blank(b))?;
-        rest = &rest[start..];
-        let mut in_quotes = false;
-        let end = rest.iter().position(|&b| {
-            in_quotes ^= b == b'"';
-            is_blank(b) && !in_quotes
-        });
-        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(word)
     })
 }
 
-fn parameter(word: &[u8], number: usize) -> Parameter<'_> {
-    let (word, is_quoted) = match word.strip_prefix(b"\"") {
-        Some(word) => (word, true),
-        None => (word, false),
-    };
-    let without_end = |text: &'_ [u8]| text.len() - usize::from(text.ends_with(b"\""));
-    // An equals sign in the first place starts no value.
-    let equals = word
-        .iter()
-        .skip(1)
-        .position(|&b| b == b'=')
-        .map(|at| at + 1);
-    let Some(equals) = equals else {
-        let end = if is_quoted {
-            without_end(word)
-        } else {
-            word.len()
-        };
-        return Parameter {
-            number,
-            name: &word[..end],
-            value: None,
-        };
-    };
-    let value = &word[equals + 1..];
-    let value = match value.strip_prefix(b"\"") {
-        Some(value) => &value[..without_end(value)],
-        None if is_quoted => &value[..without_end(value)],
-        None => value,
-    };
-    Parameter {
-        number,
-        name: &word[..equals],
-        value: Some(value),
+/// Returns the value of the last word with this name.
+pub(super) fn value(line: &str, name: &str) -> Option<(String, Place)> {
+    let last = parameters(line).filter(|p| p.name == name).last()?;
+    Some((last.value, Place::new(COMMAND_LINE, last.number, last.word)))
+}
+
+/// Evaluates a line. If words contradict each other, kernel versions differ and the result is
+/// unknown.
+pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
+    let default = parameters(line)
+        .filter(|p| p.name == "default_hugepagesz")
+        .find_map(|p| kernel.size(&p.value).ok());
+    let resolved = |page_bytes: Option<u64>| page_bytes.or(default).or(kernel.default_bytes);
+    // The size that the next `hugepages=` sets: none if unknown, `Some(None)` for the default size.
+    let mut current = Some(None);
+    let mut rejected = None;
+    let mut size_word = None;
+    let mut named = Vec::new();
+    let mut pool_words = 0;
+    for p in parameters(line) {
+        let is_default = p.name == "default_hugepagesz";
+        let is_count = p.name == "hugepages";
+        let is_pool_word = is_default || is_count || p.name == "hugepagesz";
+        pool_words += usize::from(is_pool_word);
+        let unknown = |scope, why| Unknown::new(COMMAND_LINE, Some(p.number), scope, why);
+        let size = size_word.filter(|_| is_count).into_iter();
+        let words: Vec<&str> = size.chain([p.word]).collect();
+        let place = Place::new(COMMAND_LINE, p.number, &words.join(" "));
+        if p.name == "hugetlb_cma" {
+            next.unknown
+                .push(unknown(kernel.largest(), WhyUnknown::Cma));
+        } else if is_pool_sysctl(&p.name) {
+            next.unknown
+                .push(unknown(Scope::DefaultSize, WhyUnknown::SetsPool));
+        } else if is_pool_word && pool_words > kernel.most_words() {
+            next.unknown
+                .push(unknown(Scope::AnySize, WhyUnknown::Repeated));
+        } else if is_count {
+            let is_equal = next.requests.iter().any(|r| r.place.text == place.text);
+            let is_same = |r: &Request| resolved(r.page_bytes) == resolved(current.flatten());
+            let is_repeated = current.is_none() || next.requests.iter().any(is_same);
+            let page_bytes = current.flatten();
+            match number::decimal(&p.value) {
+                _ if rejected.is_some() => {
+                    let bytes = rejected.take().flatten();
+                    next.ignored
+                        .push(Ignored::new(place, bytes, WhyIgnored::NoSuchSize));
+                    // A second `hugepages=` would set an earlier size.
+                    current = None;
+                }
+                _ if is_equal => {
+                    next.ignored
+                        .push(Ignored::new(place, page_bytes, WhyIgnored::Repeated))
+                }
+                _ if is_repeated => next
+                    .unknown
+                    .push(unknown(Scope::AnySize, WhyUnknown::Repeated)),
+                None => {
+                    next.ignored
+                        .push(Ignored::new(place, page_bytes, WhyIgnored::Malformed));
+                    current = None;
+                }
+                Some((_, rest)) if rest.starts_with([':', ',']) => {
+                    let scope = page_bytes.map_or(Scope::DefaultSize, Scope::Size);
+                    next.unknown.push(unknown(scope, WhyUnknown::PerNode));
+                }
+                // The kernel ignores other text after the number.
+                Some((pages, _)) => next.requests.push(Request {
+                    page_bytes,
+                    what: What::Pages,
+                    pages,
+                    place,
+                }),
+            }
+        } else if is_pool_word {
+            size_word = Some(p.word);
+            let size = kernel.size(&p.value);
+            rejected = size.err();
+            match size {
+                Err(bytes) if is_default => {
+                    next.ignored
+                        .push(Ignored::new(place, bytes, WhyIgnored::NoSuchSize));
+                }
+                Err(_) => {}
+                Ok(bytes) => {
+                    let is_second = is_default && next.default_page_bytes.is_some();
+                    let is_new = !is_second && !named.contains(&bytes);
+                    current = is_new.then_some(Some(bytes));
+                    if is_default {
+                        next.default_page_bytes.get_or_insert(bytes);
+                    } else {
+                        named.push(bytes);
+                    }
+                }
+            }
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_and_quotes() {
-        for (line, expected) in [
-            ("", vec![]),
-            (" quiet  a=b\n", vec![("quiet", None), ("a", Some("b"))]),
-            (
-                "foo=\"a hugepages=9 b\" c",
-                vec![("foo", Some("a hugepages=9 b")), ("c", None)],
-            ),
-            (
-                "\"hugepages=6\" q",
-                vec![("hugepages", Some("6")), ("q", None)],
-            ),
-            ("\"a b\" c", vec![("a b", None), ("c", None)]),
-            ("a=\"6\" b=\"", vec![("a", Some("6")), ("b", Some(""))]),
-            ("a -- b=1", vec![("a", None)]),
-            ("--=1 b", vec![("--", Some("1")), ("b", None)]),
-            ("=a b==c", vec![("=a", None), ("b", Some("=c"))]),
-        ] {
-            let seen: Vec<_> = parameters(line.as_bytes())
-                .map(|p| (p.name, p.value))
-                .collect();
-            let expected: Vec<_> = expected
-                .into_iter()
-                .map(|(name, value)| (name.as_bytes(), value.map(str::as_bytes)))
-                .collect();
-            assert_eq!(seen, expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn words_are_put_in() {
-        for (line, old, expected) in [
-            ("", &[][..], "new"),
-            ("quiet \n", &[], "quiet new"),
-            ("a -- b", &[], "a new -- b"),
-            (
-                "a \"x=1\"  b=\"2 3\" x=1\n",
-                &["x=1"],
-                "a new b=\"2 3\" x=1",
-            ),
-            ("x=1 a x=2 -- x=2", &["x=1", "x=2"], "new a -- x=2"),
-        ] {
-            let old: Vec<String> = old.iter().map(|&word| word.to_owned()).collect();
-            let seen = edited(line.as_bytes(), &old, "new");
-            assert_eq!(str::from_utf8(&seen), Ok(expected), "{line}");
-        }
-    }
-
-    #[test]
-    fn dashes_are_underscores() {
-        let name = |name| Parameter {
-            number: 1,
-            name,
-            value: None,
-        };
-        assert!(name(b"default-hugepagesz").is("default_hugepagesz"));
-        assert!(name(b"hugetlb_cma").is("hugetlb_cma"));
-        assert!(!name(b"huge-pages").is("hugepages"));
-        assert!(!name(b"HUGEPAGES").is("hugepages"));
-    }
+/// True for `sysctl.vm.nr_hugepages` and the like (fs/proc/proc_sysctl.c `process_sysctl_arg`).
+fn is_pool_sysctl(name: &str) -> bool {
+    let key = name.strip_prefix("sysctl").unwrap_or_default();
+    key.starts_with(['.', '/']) && key.contains("hugepages")
 }

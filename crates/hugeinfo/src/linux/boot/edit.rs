@@ -1,280 +1,231 @@
-//! What people can change so that the next boot sets up another number, and what it then reads.
+//! Changes to the files and words that the next boot reads.
 
-use std::collections::TryReserveError;
+use std::path::Path;
 
 use super::{
-    NextBoot, SYSCTL_CONF, Sources,
-    command_line::{Parameter, edited, parameters},
-    drop_ins::{Content, DropIn, DropIns, Openness},
-    glob,
-    hugetlb::WORDS,
-    request::{Asked, Phase, Place, What},
+    Inputs, NextBoot, command_line,
+    entry::{Edit, File, Kind, Place},
+    files::Budget,
 };
-use crate::linux::{hugepages, text::lines};
+use crate::{linux::transparent_hugepage, shell};
 
-/// One change. Below `/etc` alone: what lies elsewhere belongs to packages, or is gone after a
-/// boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
-    /// A line in place of each line of a file that reads exactly so.
-    Replace {
-        /// The file, where all links are followed.
-        file: String,
-        /// What a line has to read: printable ASCII and tabs.
-        old: String,
-        /// What it then reads.
-        new: String,
-    },
-    /// A line at the end of a file, which may be missing.
-    Append {
-        /// The file.
-        file: String,
-        /// The line.
-        line: String,
-        /// Whether its directory is missing, too.
-        makes_directory: bool,
-    },
-    /// Words of the kernel's command line.
-    Words {
-        /// In place of these. None: at the end.
-        old: Vec<String>,
-        /// Those that are written.
-        new: String,
-        /// Whether they would say something else elsewhere on the line.
-        position_matters: bool,
-    },
-}
+/// Pages of this size and larger are better set on the kernel command line, because a running
+/// kernel rarely finds contiguous memory for them.
+const GIGANTIC: u64 = 1 << 30;
+
+/// The directory for sysctl files of the administrator.
+pub(super) const SYSCTL: &str = "/etc/sysctl.d";
+/// The directory for tmpfiles.d files of the administrator.
+pub(super) const TMPFILES: &str = "/etc/tmpfiles.d";
 
 impl NextBoot {
-    /// The next boot after that change.
-    pub fn with(&self, edit: &Edit) -> Result<Self, TryReserveError> {
-        let mut sources = Sources::clone(&self.sources);
-        for files in std::iter::once(&mut sources.sysctl).chain(&mut sources.tmpfiles) {
-            match edit {
-                Edit::Replace { file, old, new } => files.replace(file, old, new),
-                Edit::Append { file, line, .. } => files.append(file, line),
-                Edit::Words { .. } => {}
+    /// Returns the change after which the next boot sets up this number of pages.
+    ///
+    /// `None`: the number is set already; `/etc` does not survive a reboot; the kernel has no such
+    /// size; or something unknown might override the change.
+    pub fn set_pages(&self, page_bytes: u64, default: u64, pages: u64) -> Option<Edit> {
+        let is_set = |next: &Self| {
+            let set = next
+                .pages(page_bytes, default)
+                .map_or(0, |request| request.pages);
+            set == pages && !next.is_unknown(page_bytes, default)
+        };
+        let now = self
+            .pages(page_bytes, default)
+            .map(|request| &request.place);
+        let on_line = now.filter(|place| place.file == super::entry::COMMAND_LINE);
+        let is_default = page_bytes == self.default_size(default);
+        let candidates = if is_default && !(on_line.is_some() && page_bytes >= GIGANTIC) {
+            self.edits(SYSCTL, now, &format!("vm.nr_hugepages = {pages}"))
+        } else {
+            let old = on_line.map_or("", |place| &place.text);
+            let size = match old.rsplit_once(' ') {
+                Some((size, _)) => format!("{size} "),
+                None if old.is_empty() => format!("hugepagesz={} ", as_word(page_bytes)),
+                None => String::new(),
+            };
+            let line = self.inputs.command_line.as_deref()?;
+            vec![Edit::CommandLine {
+                new: format!("{size}hugepages={pages}"),
+                instead_of: old.split_whitespace().map(str::to_owned).collect(),
+                at_end: old.is_empty() && line.contains("hugepages"),
+            }]
+        };
+        self.first(candidates, is_set)
+    }
+
+    /// Returns the change that keeps `vm.KEY = value` over a reboot, for the keys of
+    /// [`NextBoot::vm`]. `None`: as for [`NextBoot::set_pages`].
+    pub fn set_vm(&self, key: &str, value: u64) -> Option<Edit> {
+        let is_set = |next: &Self| next.vm(key).is_some_and(|set| set.0 == value);
+        let now = self.vm.iter().rfind(|set| set.0 == key).map(|set| &set.2);
+        self.first(
+            self.edits(SYSCTL, now, &format!("vm.{key} = {value}")),
+            is_set,
+        )
+    }
+
+    /// Returns the change that keeps the mode of a file below
+    /// `/sys/kernel/mm/transparent_hugepage`, such as `enabled` or `hugepages-64kB/enabled`, over a
+    /// reboot: a line of tmpfiles.d, or a word on the command line of a machine without systemd.
+    /// `None`: as for [`NextBoot::set_pages`].
+    pub fn set_thp(&self, file: &str, mode: &str) -> Option<Edit> {
+        let is_set = |next: &Self| next.thp(file).is_some_and(|set| set.0 == mode);
+        let now = self.thp(file).map(|set| set.1);
+        let candidates = if self.inputs.has_systemd {
+            let path = format!("{}/{file}", transparent_hugepage::DIRECTORY);
+            self.edits(TMPFILES, now.as_ref(), &format!("w {path} - - - - {mode}"))
+        } else {
+            vec![Edit::CommandLine {
+                new: format!("{}={mode}", thp_word(file)?),
+                instead_of: now.into_iter().map(|place| place.text).collect(),
+                at_end: false,
+            }]
+        };
+        self.first(candidates, is_set)
+    }
+
+    /// Returns the settings after a change.
+    pub fn after(&self, edit: &Edit) -> Self {
+        let mut inputs = Inputs::clone(&self.inputs);
+        match edit {
+            Edit::Replace { file, old, new } => {
+                let is_it = |other: &&mut File| other.local.as_ref() == Some(file);
+                for file in inputs.files.iter_mut().filter(is_it) {
+                    let lines = file.lines.iter_mut().flatten();
+                    for (_, line) in lines.filter(|(_, line)| line == old) {
+                        new.clone_into(line);
+                    }
+                }
+            }
+            Edit::Append { file, line, .. } => inputs.append(file, line),
+            Edit::CommandLine {
+                new, instead_of, ..
+            } => {
+                if let Some(line) = &mut inputs.command_line {
+                    *line = edited(line, instead_of, new);
+                }
             }
         }
-        if let (Edit::Words { old, new, .. }, Ok(line)) = (edit, &mut sources.command_line) {
-            *line = edited(line, old, new);
+        Self::evaluate(inputs, self.is_kept)
+    }
+
+    fn first(&self, candidates: Vec<Edit>, is_set: impl Fn(&Self) -> bool) -> Option<Edit> {
+        if !self.is_kept || is_set(self) {
+            return None;
         }
-        Self::of(sources)
+        candidates
+            .into_iter()
+            .find(|edit| is_set(&self.after(edit)))
     }
 
-    /// Lines of sysctl's for `vm.NAME = value`, most welcome first. Not each of them has the last
-    /// word. `now` are the lines that set it, or something that it competes with, in their order.
-    pub(crate) fn edits_of_sysctl<'p>(
-        &self,
-        name: &str,
-        value: u64,
-        now: impl DoubleEndedIterator<Item = &'p Place>,
-    ) -> Vec<Edit> {
-        let line = format!("vm.{name} = {value}");
-        self.sources.sysctl.edits(&line, now)
-    }
-
-    /// The same for the pool of the default size.
-    pub(crate) fn edits_of_default_pool(&self, pages: u64) -> Vec<Edit> {
-        let now = self.asked.iter().filter(|a| {
-            a.phase == Phase::Sysctl && a.what == What::Pages && a.page_bytes.is_none()
+    /// Returns candidates for a line: in place of the line that counts now, and in files that are
+    /// read at different times.
+    fn edits(&self, directory: &str, now: Option<&Place>, line: &str) -> Vec<Edit> {
+        let files = self.inputs.files.iter();
+        let files = files.filter(|file| file.directory() == Some(directory));
+        let mut names = files.clone().rev().map(|file| str::from_utf8(&file.name));
+        let last = names.find_map(Result::ok).unwrap_or_default();
+        // An underscore sorts after the dot of `.conf`.
+        let after_last = format!("{}_hugepages.conf", last.trim_end_matches(".conf"));
+        let names = [
+            "60-hugepages.conf",
+            "zz-hugepages.conf",
+            &after_last,
+            "00-hugepages.conf",
+        ];
+        let appended = names.into_iter().filter_map(|name| {
+            let file = format!("{directory}/{name}");
+            // A new file would hide files with its name in other directories.
+            let mut others = files.clone().filter(|other| other.name == name.as_bytes());
+            let is_ours = |other: &File| other.local.as_ref() == Some(&file) && other.is_complete;
+            let is_open = others.all(is_ours) && shell::quoted(name).is_some();
+            is_open.then(|| Edit::Append {
+                file,
+                line: line.to_owned(),
+                makes_directory: !self.inputs.directories.iter().any(|d| d == directory),
+            })
         });
-        self.edits_of_sysctl("nr_hugepages", pages, now.map(|asked| &asked.place))
+        let in_place = now.and_then(|place| self.in_place_of(place, line));
+        in_place.into_iter().chain(appended).collect()
     }
 
-    /// The same in systemd's tmpfiles.d. None where systemd does not start this machine.
-    pub(crate) fn edits_of_tmpfiles(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
-        let Some(files) = &self.sources.tmpfiles else {
-            return Vec::new();
-        };
-        let now = self.asked.iter().filter(|a| {
-            a.phase == Phase::Tmpfiles && a.what == What::Pages && self.is_of(a, page_bytes)
-        });
-        let pool = hugepages::directory(page_bytes);
-        let line = format!("w {pool}/nr_hugepages - - - - {pages}");
-        files.edits(&line, now.map(|asked| &asked.place))
-    }
-
-    /// The same on the kernel's command line.
-    pub(crate) fn edits_of_command_line(&self, page_bytes: u64, pages: u64) -> Vec<Edit> {
-        let now = self.asked.iter().filter(|a| {
-            let is_word = a.phase == Phase::CommandLine && a.what != What::Overcommit;
-            is_word && self.is_of(a, page_bytes)
-        });
-        let mut old: Vec<String> = now.map(|asked| asked.place.text.clone()).collect();
-        old.dedup();
-        if !old.is_empty() {
-            return vec![Edit::Words {
-                old,
-                new: format!("hugepages={pages}"),
-                position_matters: false,
-            }];
-        }
-        let new = format!("hugepagesz={} hugepages={pages}", as_parameter(page_bytes));
-        let is_about_pools = |p: Parameter<'_>| WORDS.iter().any(|name| p.is(name));
-        vec![Edit::Words {
-            old,
-            new,
-            position_matters: parameters(self.sources.line()).any(is_about_pools),
-        }]
-    }
-
-    fn is_of(&self, asked: &Asked, page_bytes: u64) -> bool {
-        asked.page_bytes.unwrap_or(self.default_size()) == page_bytes
-    }
-}
-
-impl DropIns {
-    /// Only the last lines that set the pool are candidates, because a later line overrides earlier
-    /// ones.
-    fn edits<'p>(&self, line: &str, now: impl DoubleEndedIterator<Item = &'p Place>) -> Vec<Edit> {
-        /// Maximum number of candidates, because each is simulated.
-        const MOST: usize = 4;
-        let last = now.rev().take(MOST);
-        let in_place = last.filter_map(|place| self.in_place_of(place, line));
-        let names = match self.is_open {
-            Openness::Closed => Vec::new(),
-            Openness::There | Openness::Missing => self.names(),
-        };
-        let appended = names.into_iter().map(|name| Edit::Append {
-            file: format!("{}/{name}", self.directory),
-            line: line.to_owned(),
-            makes_directory: self.is_open == Openness::Missing,
-        });
-        in_place.chain(appended).collect()
-    }
-
-    /// A pattern may set more than pools.
     fn in_place_of(&self, place: &Place, line: &str) -> Option<Edit> {
-        let drop_in = self.files.iter().find(|file| file.path == place.file)?;
-        let old = lines(drop_in.text()).find(|(number, _)| *number == place.line)?;
-        let old = str::from_utf8(old.1).ok()?;
+        let mut files = self.inputs.files.iter();
+        let file = files.find(|file| file.path == place.file)?;
+        let mut lines = file.lines.iter().flatten();
+        let (_, old) = lines.find(|(number, _)| *number == place.line)?;
         let is_plain = old.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'));
-        (is_plain && !glob::is_pattern(old.as_bytes())).then_some(Edit::Replace {
-            file: drop_in.local.clone()?,
-            old: old.to_owned(),
+        is_plain.then_some(Edit::Replace {
+            file: file.local.clone()?,
+            old: old.clone(),
             new: line.to_owned(),
         })
     }
+}
 
-    /// Of files that a line can be appended to: before all others, where it usually is, and after
-    /// all others.
-    fn names(&self) -> Vec<String> {
-        let last = self.files.iter().filter(|file| file.path != SYSCTL_CONF);
-        let last = last.map(DropIn::name).max().unwrap_or_default();
-        // An underscore comes after the dot of `.conf`.
-        let after = last.strip_suffix(".conf").unwrap_or(last);
-        let names = [
-            "hugepages.conf".to_owned(),
-            "zz-hugepages.conf".to_owned(),
-            format!("{after}_hugepages.conf"),
-            "00-hugepages.conf".to_owned(),
-        ];
-        let is_open = |name: &String| {
-            let mut others = self.files.iter().filter(|file| file.name() == name);
-            others.all(DropIn::takes_lines)
-        };
-        names.into_iter().filter(is_open).collect()
-    }
-
-    fn replace(&mut self, file: &str, old: &str, new: &str) {
-        for drop_in in &mut self.files {
-            if drop_in.local.as_deref() != Some(file) {
-                continue;
-            }
-            if let Content::Text(text) = &mut drop_in.content {
-                let lines = text.split(|&b| b == b'\n').map(|line| {
-                    let is_it = line == old.as_bytes();
-                    if is_it { new.as_bytes() } else { line }
-                });
-                *text = lines.collect::<Vec<_>>().join(&b'\n');
-            }
+impl File {
+    /// The directory of the administrator for files of this kind.
+    fn directory(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Sysctl => Some(SYSCTL),
+            Kind::Tmpfiles => Some(TMPFILES),
+            Kind::SysctlConf | Kind::Other => None,
         }
-    }
-
-    fn append(&mut self, file: &str, line: &str) {
-        let Some((directory, name)) = file.rsplit_once('/') else {
-            return;
-        };
-        if directory != self.directory {
-            return;
-        }
-        let line = format!("{line}\n").into_bytes();
-        self.is_open = Openness::There;
-        let there = self.files.iter_mut().find(|drop_in| drop_in.path == file);
-        if let Some(drop_in) = there {
-            if let Content::Text(text) = &mut drop_in.content {
-                text.extend_from_slice(&line);
-            }
-            return;
-        }
-        let comes_later = |other: &DropIn| other.path == SYSCTL_CONF || other.name() > name;
-        let at = self.files.iter().position(comes_later);
-        let at = at.unwrap_or(self.files.len());
-        let new = DropIn {
-            path: file.to_owned(),
-            local: Some(file.to_owned()),
-            content: Content::Text(line),
-        };
-        self.files.insert(at, new);
     }
 }
 
-impl DropIn {
-    /// One of ours: what is kept of a file that says nothing about huge pages may have no end of
-    /// its last line.
-    fn takes_lines(&self) -> bool {
-        self.local.as_ref() == Some(&self.path) && self.text().ends_with(b"\n")
+impl Inputs {
+    fn append(&mut self, path: &str, line: &str) {
+        let is_it = |file: &File| file.local.as_deref() == Some(path);
+        let at = self.files.iter().position(is_it).unwrap_or_else(|| {
+            let new = Budget::default().file(Path::new(path), Some(path.to_owned()), Ok(b""));
+            self.directories.extend(new.directory().map(str::to_owned));
+            let is_before = |file: &File| (file.kind, &file.name) < (new.kind, &new.name);
+            let at = self.files.iter().take_while(|file| is_before(file)).count();
+            self.files.insert(at, new);
+            at
+        });
+        let file = &mut self.files[at];
+        file.line_count += 1;
+        if let Ok(lines) = &mut file.lines {
+            lines.push((file.line_count, line.to_owned()));
+        }
     }
 }
 
-/// A size as the kernel's command line takes it (`memparse`).
-fn as_parameter(page_bytes: u64) -> String {
-    if page_bytes.is_multiple_of(1 << 30) {
-        format!("{}G", page_bytes >> 30)
-    } else if page_bytes.is_multiple_of(1 << 20) {
-        format!("{}M", page_bytes >> 20)
-    } else {
-        format!("{}K", page_bytes >> 10)
+/// The word for a file below `/sys/kernel/mm/transparent_hugepage`
+/// (Documentation/admin-guide/mm/transhuge.rst).
+pub(super) fn thp_word(file: &str) -> Option<&'static str> {
+    match file {
+        "enabled" => Some("transparent_hugepage"),
+        "shmem_enabled" => Some("transparent_hugepage_shmem"),
+        _ => None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::{drop_ins::DropIn, kernel::Kernel};
-    use super::*;
+/// Returns the command line after [`Edit::CommandLine`].
+fn edited(line: &str, instead_of: &[String], new: &str) -> String {
+    let mut words = command_line::split(line);
+    let end = words.iter().position(|word| *word == "--");
+    let mut at = end.unwrap_or(words.len());
+    let mut from = 0;
+    for old in instead_of {
+        if let Some(found) = words[from..].iter().position(|word| word == old) {
+            from += found;
+            words.remove(from);
+            at = at.min(from);
+        }
+    }
+    words.insert(at, new);
+    words.join(" ")
+}
 
-    /// Each candidate is simulated with all files. With `w+` every line counts, not only the last.
-    #[test]
-    fn candidates_are_few_however_many_lines_set_a_pool() -> Result<(), TryReserveError> {
-        let pool = hugepages::directory(2 << 20);
-        let line = |pages: u32| format!("w+ {pool}/nr_hugepages - - - - {pages}\n");
-        let text: String = (1..=256).map(line).collect();
-        let file = DropIn {
-            path: "/etc/tmpfiles.d/a.conf".to_owned(),
-            local: Some("/etc/tmpfiles.d/a.conf".to_owned()),
-            content: Content::Text(text.into_bytes()),
-        };
-        let next = NextBoot::of(Sources {
-            kernel: Kernel {
-                version: (6, 1),
-                sizes: Some(vec![2 << 20]),
-                hpage_bytes: 2 << 20,
-                nodes: None,
-                most_sizes: 1,
-                has_cma: true,
-            },
-            command_line: Ok(Vec::new()),
-            sysctl: DropIns::default(),
-            tmpfiles: Some(DropIns {
-                directory: "/etc/tmpfiles.d".to_owned(),
-                files: vec![file],
-                ..DropIns::default()
-            }),
-        })?;
-        assert_eq!(next.asked.len(), 256);
-        let edits = next.edits_of_tmpfiles(2 << 20, 9);
-        assert!(edits.len() <= 8, "{}", edits.len());
-        Ok(())
+/// Formats a page size for the kernel command line.
+fn as_word(page_bytes: u64) -> String {
+    match page_bytes {
+        bytes if bytes.is_multiple_of(1 << 30) => format!("{}G", bytes >> 30),
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        bytes => format!("{}K", bytes >> 10),
     }
 }

@@ -1,241 +1,220 @@
-//! Huge pages that the next boot asks for: on the kernel's command line, in sysctl's files after
-//! it, and in systemd's tmpfiles.d (Documentation/admin-guide/mm/hugetlbpage.rst; sysctl.d(5);
-//! tmpfiles.d(5)).
+//! Huge pages that the next boot sets up: by the kernel command line and by sysctl.d(5)
+//! (Documentation/admin-guide/mm/hugetlbpage.rst).
 //!
-//! The next command line is taken to be the one that runs. What an initrd sets, credentials of
-//! systemd, services such as tuned, and scripts are not looked at.
+//! The next boot is assumed to use the kernel command line of the running kernel. Other mechanisms
+//! such as tmpfiles.d, tuned and `hugetlb_cma=` are not simulated: each file or word that might set
+//! a pool is [`Unknown`]. Units, an initrd and the credentials of systemd are not examined.
 
-mod arguments;
-mod cma;
 mod command_line;
-mod drop_ins;
 mod edit;
-mod glob;
-mod hugetlb;
-mod kernel;
+mod entry;
+mod files;
+mod host;
 mod number;
-mod of_host;
-mod request;
-mod sysctl_conf;
+mod sysctl;
 mod tmpfiles;
 
-use std::{collections::TryReserveError, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use crate::linux::{
     error::{Absent, ReadError, fact},
-    growth::TryPush,
+    hugepages, meminfo,
     root::Root,
 };
 
-pub use drop_ins::{Content, DropIn, DropIns, Openness};
-pub use edit::Edit;
-pub use hugetlb::{CommandLine, parse_command_line};
-pub use kernel::Kernel;
-pub use request::{Asked, Doubt, Doubtful, Dropped, Phase, Place, Requests, What, Why};
-pub use sysctl_conf::combine as combine_sysctl;
-pub use tmpfiles::combine as combine_tmpfiles;
+pub use command_line::Kernel;
+pub use entry::{Edit, Ignored, Place, Request, Scope, Unknown, What, WhyIgnored, WhyUnknown};
+use entry::{File, Kind};
 
-const COMMAND_LINE: &str = "/proc/cmdline";
-/// What `sysctl --system` reads last, and systemd not at all: distributions link to it from a
-/// directory, or do without it (Debian 13).
-const SYSCTL_CONF: &str = "/etc/sysctl.conf";
-/// There where systemd starts the machine (sd_booted(3)).
+/// This directory exists if systemd started the machine (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
 
-/// What the next boot reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sources {
-    /// What reads the command line.
-    pub kernel: Kernel,
-    /// The kernel's command line.
-    pub command_line: Result<Vec<u8>, Absent>,
-    /// The files of sysctl.
-    pub sysctl: DropIns,
-    /// The files of systemd-tmpfiles. `None`: systemd does not start this machine.
-    pub tmpfiles: Option<DropIns>,
-}
-
-/// All that asks for huge pages at the next boot.
+/// Settings of huge pages at the next boot. All sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextBoot {
-    /// Where it stands. Machines are copied for each step that is tried.
-    pub sources: Arc<Sources>,
-    /// `default_hugepagesz=`, where it is valid. Else the default size is the kernel's own.
-    pub default_bytes: Option<u64>,
-    /// What is carried out, in its order. Of two requests for one pool the later one counts.
-    pub asked: Vec<Asked>,
-    /// What is not, and why.
-    pub dropped: Vec<Dropped>,
-    /// Unknown things that may change it.
-    pub doubts: Vec<Doubt>,
+    /// Default page size that `default_hugepagesz=` sets. `None`: that of the running kernel.
+    pub default_page_bytes: Option<u64>,
+    /// In the order in which they are applied. The last one for a pool and counter determines it.
+    pub requests: Vec<Request>,
+    /// Lines and words without effect.
+    pub ignored: Vec<Ignored>,
+    /// Files, lines and words that might change the number of persistent pages, except those that a
+    /// later sysctl line overrides. See [`NextBoot::unknown_of`] for a single pool.
+    pub unknown: Vec<Unknown>,
+    /// False if changes in `/etc` do not survive a reboot, or if `/etc` is read-only.
+    pub is_kept: bool,
+    /// Other keys of sysctl.d that are understood, in the order in which they are written. Those
+    /// that a later unreadable file might set are left out.
+    vm: Vec<(&'static str, u64, Place)>,
+    /// Shared, because the model copies machines for each step that it tries.
+    inputs: Arc<Inputs>,
 }
 
-impl Sources {
-    /// Errors: absent if neither the kernel's command line nor any file of sysctl's is to be
-    /// had, or these are not the host's.
-    pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
-        let etc = match of_host::look(root)? {
-            Ok(etc) => etc,
-            Err(absent) => return Ok(Err(absent)),
-        };
-        let kernel = Kernel::read(root)?;
-        let command_line = fact(root.read_filled(COMMAND_LINE))?;
-        let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
-        let mut sysctl = drop_ins::read(root, "sysctl.d")?;
-        if !has_systemd {
-            let conf = drop_ins::read_file(root, SYSCTL_CONF.as_ref(), u64::MAX)?;
-            // One that is not there is read as an empty one.
-            if conf.text() != b"" || !conf.is_read() {
-                sysctl.files.try_push(conf)?;
-            }
-        }
-        let nothing_seen = sysctl.files.is_empty() && sysctl.unread.is_empty();
-        if let (Err(absent), true) = (&command_line, nothing_seen) {
-            return Ok(Err(absent.clone()));
-        }
-        sysctl.keep(|line| Ok(sysctl_conf::bears(line)))?;
-        sysctl.respect_names();
-        let mut tmpfiles = None;
-        if has_systemd {
-            let mut files = drop_ins::read(root, "tmpfiles.d")?;
-            files.keep(|line| tmpfiles::bears(line, &kernel))?;
-            files.respect_names();
-            tmpfiles = Some(files);
-        }
-        if !etc.is_kept {
-            sysctl.close();
-            tmpfiles.iter_mut().for_each(DropIns::close);
-        }
-        Ok(Ok(Self {
-            kernel,
-            command_line,
-            sysctl,
-            tmpfiles,
-        }))
-    }
-
-    fn line(&self) -> &[u8] {
-        self.command_line.as_deref().unwrap_or_default()
-    }
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inputs {
+    kernel: Kernel,
+    /// `None`: unknown.
+    command_line: Option<String>,
+    has_systemd: bool,
+    /// By kind and name.
+    files: Vec<File>,
+    /// The directories for drop-in files in `/etc` that exist.
+    directories: Vec<String>,
 }
 
 impl NextBoot {
-    /// Errors: as [`Sources::read`].
+    /// Reads all sources of the running system.
+    ///
+    /// Errors: absent if `/etc` is not that of the host, as in a container, or if that is unknown;
+    /// also if there is neither a kernel command line nor a configuration file.
     pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
-        match Sources::read(root)? {
-            Ok(sources) => Ok(Ok(Self::of(sources)?)),
-            Err(absent) => Ok(Err(absent)),
+        let is_kept = match host::is_etc_kept(root)? {
+            Ok(is_kept) => is_kept,
+            Err(absent) => return Ok(Err(absent)),
+        };
+        let names = fact(root.names(hugepages::DIRECTORY))?.ok();
+        let size = |name: &String| hugepages::parse_name(name);
+        let memory = fact(root.read_filled("proc/meminfo"))?.unwrap_or_default();
+        let memory = meminfo::parse(&memory).ok();
+        // Containers and sandboxes hide the command line with an empty file.
+        let command_line = fact(root.read_filled(entry::COMMAND_LINE))?;
+        let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
+        let files = files::read(root, has_systemd)?;
+        if let (Err(absent), true) = (&command_line, files.is_empty()) {
+            return Ok(Err(absent.clone()));
         }
+        let exists = |path: &&str| root.path(path).is_dir();
+        let line = command_line.map(|line| String::from_utf8_lossy(&line).into_owned());
+        let inputs = Inputs {
+            kernel: Kernel {
+                sizes: names.map(|names| names.iter().filter_map(size).collect()),
+                default_bytes: memory.and_then(|memory| memory.default_huge_page_bytes),
+            },
+            command_line: line.ok(),
+            has_systemd,
+            files,
+            directories: existing(exists),
+        };
+        Ok(Ok(Self::evaluate(inputs, is_kept)))
     }
 
-    /// What these come to.
-    pub fn of(sources: Sources) -> Result<Self, TryReserveError> {
-        let mut doubts = Vec::new();
-        // The kernel always has it: one that is missing or empty is hidden.
-        if sources.command_line.is_err() {
-            let (phase, of) = (Phase::CommandLine, What::Pages);
-            doubt(&mut doubts, phase, of, COMMAND_LINE, Doubtful::Unread)?;
+    /// Evaluates the texts of files, which are given with their absolute paths. The caller leaves
+    /// hidden files out. `/etc/sysctl.conf` stands for a file without a link to it.
+    pub fn parse(
+        command_line: &str,
+        texts: &[(&str, &str)],
+        has_systemd: bool,
+        kernel: Kernel,
+    ) -> Self {
+        let mut budget = files::Budget::default();
+        let file = |(path, text): &(&str, &str)| {
+            let local = path.starts_with("/etc/").then(|| (*path).to_owned());
+            budget.file(Path::new(path), local, Ok(text.as_bytes()))
+        };
+        let mut files: Vec<File> = texts.iter().map(file).collect();
+        files.retain(|file| has_systemd || file.kind != Kind::Tmpfiles);
+        files.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        let exists = |directory: &&str| texts.iter().any(|(path, _)| path.starts_with(directory));
+        let inputs = Inputs {
+            kernel,
+            command_line: Some(command_line.to_owned()),
+            has_systemd,
+            files,
+            directories: existing(exists),
+        };
+        Self::evaluate(inputs, true)
+    }
+
+    fn evaluate(inputs: Inputs, is_kept: bool) -> Self {
+        let inputs = Arc::new(inputs);
+        let mut next = Self {
+            default_page_bytes: None,
+            requests: Vec::new(),
+            ignored: Vec::new(),
+            unknown: Vec::new(),
+            is_kept,
+            vm: Vec::new(),
+            inputs: Arc::clone(&inputs),
+        };
+        match &inputs.command_line {
+            Some(line) => command_line::evaluate(&mut next, line, &inputs.kernel),
+            None => next.unknown.push(Unknown::new(
+                entry::COMMAND_LINE,
+                None,
+                Scope::AnySize,
+                WhyUnknown::Unreadable,
+            )),
         }
-        let of_line = parse_command_line(sources.line(), COMMAND_LINE, &sources.kernel)?;
-        let (mut asked, mut dropped) = (of_line.asked, of_line.dropped);
-        let arguments = arguments::parse(sources.line(), COMMAND_LINE, &sources.kernel)?;
-        append(&mut asked, arguments.asked)?;
-        append(&mut dropped, arguments.dropped)?;
-        let by_sysctl = sysctl_conf::combine(&sources.sysctl)?;
-        doubts_of_sysctl(&sources.sysctl, &by_sysctl.asked, &mut doubts)?;
-        append(&mut asked, by_sysctl.asked)?;
-        append(&mut dropped, by_sysctl.dropped)?;
-        if let Some(files) = &sources.tmpfiles {
-            let by_tmpfiles = tmpfiles::combine(files, &sources.kernel)?;
-            append(&mut asked, by_tmpfiles.asked)?;
-            append(&mut dropped, by_tmpfiles.dropped)?;
-            append(&mut doubts, by_tmpfiles.doubts)?;
-            // The first line of a path counts, and the last path of a file: any may change it.
-            for (file, what) in unread(files) {
-                for of in [What::Pages, What::Overcommit] {
-                    doubt(&mut doubts, Phase::Tmpfiles, of, file, what)?;
-                }
-            }
-        }
-        Ok(Self {
-            sources: Arc::new(sources),
-            default_bytes: of_line.default_bytes,
-            asked,
-            dropped,
-            doubts,
+        sysctl::evaluate(&mut next, &inputs);
+        tmpfiles::evaluate(&mut next, &inputs);
+        next
+    }
+
+    /// Returns the request that determines the number of persistent pages of this size.
+    /// `default` is the default size of the running kernel.
+    pub fn pages(&self, page_bytes: u64, default: u64) -> Option<&Request> {
+        self.last(What::Pages, page_bytes, default)
+    }
+
+    /// Returns the request that determines `nr_overcommit_hugepages`, as [`NextBoot::pages`].
+    pub fn overcommit(&self, page_bytes: u64, default: u64) -> Option<&Request> {
+        self.last(What::Overcommit, page_bytes, default)
+    }
+
+    fn last(&self, what: What, page_bytes: u64, default: u64) -> Option<&Request> {
+        let default = self.default_size(default);
+        let is_it = |r: &&Request| r.what == what && r.page_bytes.unwrap_or(default) == page_bytes;
+        self.requests.iter().rfind(is_it)
+    }
+
+    /// Returns the default page size of the next boot.
+    pub fn default_size(&self, default: u64) -> u64 {
+        self.default_page_bytes.unwrap_or(default)
+    }
+
+    /// True if something unknown might change the number of persistent pages of this size.
+    pub fn is_unknown(&self, page_bytes: u64, default: u64) -> bool {
+        self.unknown_of(page_bytes, default).next().is_some()
+    }
+
+    /// Returns everything unknown that might change the number of persistent pages of this size.
+    pub fn unknown_of(&self, page_bytes: u64, default: u64) -> impl Iterator<Item = &Unknown> {
+        let is_default = page_bytes == self.default_size(default);
+        let request = self.pages(page_bytes, default);
+        // sysctl.d is read after the kernel command line.
+        let overrides_line = request.is_some_and(|r| r.place.file != entry::COMMAND_LINE);
+        self.unknown.iter().filter(move |unknown| {
+            let is_affected = match unknown.scope {
+                Scope::AnySize => true,
+                Scope::DefaultSize => is_default,
+                Scope::Size(bytes) => bytes == page_bytes,
+            };
+            is_affected && !(overrides_line && unknown.file == entry::COMMAND_LINE)
         })
     }
 
-    /// What of `CommitLimit` sysctl's files set: the name below `/proc/sys/vm`, the value, where,
-    /// in the order in which it is written.
-    pub fn commit_limit(&self) -> Result<Vec<(&'static str, u64, Place)>, TryReserveError> {
-        sysctl_conf::commit_limit(&self.sources.sysctl)
+    /// Returns the value of `vm.KEY` for `overcommit_memory`, `overcommit_ratio` and
+    /// `overcommit_kbytes`. Setting one of the last two resets the other to 0. `None`: sysctl.d
+    /// does not set it, or that is unknown because a file cannot be read.
+    pub fn vm(&self, key: &str) -> Option<(u64, &Place)> {
+        let is_limit = |key: &str| matches!(key, "overcommit_ratio" | "overcommit_kbytes");
+        let is_same = |set: &&(&str, u64, Place)| set.0 == key || is_limit(set.0) && is_limit(key);
+        let (last, value, place) = self.vm.iter().rfind(is_same)?;
+        Some((if *last == key { *value } else { 0 }, place))
     }
 
-    /// Whether each of sysctl's files that come after that one could be read.
-    pub(crate) fn is_read_to_the_end_after(&self, path: &str) -> bool {
-        let DropIns { files, unread, .. } = &self.sources.sysctl;
-        let mut after = files.iter().rev().take_while(|file| file.path != path);
-        unread.is_empty() && after.all(DropIn::is_read)
-    }
-
-    /// The default size of the next boot.
-    pub fn default_size(&self) -> u64 {
-        self.default_bytes
-            .unwrap_or(self.sources.kernel.hpage_bytes)
-    }
-}
-
-fn append<T>(all: &mut Vec<T>, more: Vec<T>) -> Result<(), TryReserveError> {
-    all.try_reserve(more.len())?;
-    all.extend(more);
-    Ok(())
-}
-
-/// Returns the files and directories whose contents are unknown, with the reason.
-fn unread(files: &DropIns) -> impl Iterator<Item = (&str, Doubtful)> {
-    let of_files = files.files.iter().filter_map(|file| match file.content {
-        Content::Text(_) => None,
-        Content::Unread => Some((file.path.as_str(), Doubtful::Unread)),
-        Content::TooLarge => Some((file.path.as_str(), Doubtful::TooLarge)),
-    });
-    let directories = files.unread.iter();
-    of_files.chain(directories.map(|path| (path.as_str(), Doubtful::Unread)))
-}
-
-/// A file that cannot be read counts for nothing where a readable one after it sets the same key; a
-/// pattern gives way to it wherever it lies.
-fn doubts_of_sysctl(
-    files: &DropIns,
-    asked: &[Asked],
-    doubts: &mut Vec<Doubt>,
-) -> Result<(), TryReserveError> {
-    let position = |path: &str| files.files.iter().position(|file| file.path == path);
-    for of in [What::Pages, What::Overcommit] {
-        let last = asked.iter().rev().find(|request| request.what == of);
-        let last = last.filter(|request| !request.place.text.contains(['*', '?', '[']));
-        let settled = last.and_then(|request| position(&request.place.file));
-        for (file, what) in unread(files) {
-            let is_settled = settled.zip(position(file)).is_some_and(|(by, at)| at < by);
-            if !is_settled {
-                doubt(doubts, Phase::Sysctl, of, file, what)?;
-            }
+    /// Returns the mode that is set for a file below `/sys/kernel/mm/transparent_hugepage`, such as
+    /// `enabled`: by tmpfiles.d, or else by the kernel command line. `None`: it is not set, or that
+    /// is unknown.
+    pub fn thp(&self, file: &str) -> Option<(String, Place)> {
+        if let Some(set) = tmpfiles::mode(&self.inputs.files, file).ok()? {
+            return Some(set);
         }
+        command_line::value(self.inputs.command_line.as_deref()?, edit::thp_word(file)?)
     }
-    Ok(())
 }
 
-fn doubt(
-    doubts: &mut Vec<Doubt>,
-    phase: Phase,
-    of: What,
-    file: &str,
-    what: Doubtful,
-) -> Result<(), TryReserveError> {
-    doubts.try_push(Doubt {
-        phase,
-        of,
-        file: file.to_owned(),
-        what,
-    })
+fn existing(exists: impl Fn(&&str) -> bool) -> Vec<String> {
+    let all = [edit::SYSCTL, edit::TMPFILES].into_iter();
+    all.filter(exists).map(str::to_owned).collect()
 }

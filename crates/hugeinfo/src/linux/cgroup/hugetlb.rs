@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, read_counter, read_limit, shown};
+use super::{Version, read_keyed, read_limit, shown};
 use crate::linux::{
     error::{ReadError, fact},
     growth::TryPush,
@@ -161,7 +161,7 @@ pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError
                         read_limit(root, &file("rsvd.failcnt"), page_bytes),
                     ),
                 ],
-                Version::V2 => vec![(None, read_counter(root, &file("events"), "max"))],
+                Version::V2 => vec![(None, read_keyed(root, &file("events"), "max"))],
             };
             for (is_reservation, count) in counts {
                 let count = fact(count)?.unwrap_or_default().unwrap_or_default();
@@ -194,6 +194,8 @@ fn limits(
                 other => other.map(Some),
             }
         };
+        // Without a valid value, only the usage is unknown.
+        let used = |name| Ok::<_, ReadError>(fact(read(name))?.ok().flatten().flatten());
         let [limit, usage, reservation_limit, reservation_use] = version.files();
         let Some(fault_limit) = read(limit)? else {
             // All sizes or none: the controller isn't enabled here, as in the root of v2.
@@ -202,9 +204,9 @@ fn limits(
         all.push(Limits {
             page_bytes,
             fault_limit,
-            fault_use: read(usage)?.flatten(),
+            fault_use: used(usage)?,
             reservation_limit: read(reservation_limit)?.flatten(),
-            reservation_use: read(reservation_use)?.flatten(),
+            reservation_use: used(reservation_use)?,
         });
     }
     Ok(all)

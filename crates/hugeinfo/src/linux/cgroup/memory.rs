@@ -3,35 +3,35 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, parse_counter, read_limit, shown};
+use super::{Version, parse_keyed, read_limit, shown};
 use crate::linux::{
-    error::{Absence, ReadError, absent_or},
+    error::{Absence, ReadError, absent_or, fact},
     process::Process,
     root::Root,
 };
 
-/// A limit on the memory of a group and those below it.
+/// A limit on the memory of a cgroup and those below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// The group that has it.
+    /// Directory of the cgroup that has the limit.
     pub directory: PathBuf,
     /// The limit: v1 `memory.limit_in_bytes`, v2 `memory.max`.
     pub limit_bytes: u64,
-    /// What the group and those below it have, of files as well.
+    /// Use of the cgroup and those below, cached files included. `u64::MAX`: unknown.
     pub use_bytes: u64,
-    /// What of that is files and what the kernel remembers of them, which make way for anything
-    /// else (`active_file`, `inactive_file` and `slab_reclaimable`; shared memory is in none).
-    /// `None`: not reported.
+    /// The part that the kernel can drop: cached files and reclaimable kernel caches
+    /// (`active_file`, `inactive_file` and `slab_reclaimable`, without shared memory). `None`: not
+    /// reported.
     pub file_bytes: Option<u64>,
-    /// What of it could be swapped out yet, as far as this group and those above it have a limit on
-    /// that. `None`: they have none.
+    /// How much can still be swapped out, by the swap limits of this cgroup and its ancestors.
+    /// `None`: they have none.
     pub swap_room_bytes: Option<u64>,
-    /// Whether huge pages count (`memory_hugetlb_accounting`, since Linux 6.7).
+    /// Whether huge pages count (`memory_hugetlb_accounting`, Linux 6.7).
     pub counts_hugetlb: bool,
 }
 
 impl MemoryLimit {
-    /// What cannot be dropped.
+    /// Use that the kernel cannot drop.
     pub fn kept_bytes(&self) -> u64 {
         self.use_bytes.saturating_sub(self.file_bytes.unwrap_or(0))
     }
@@ -118,16 +118,15 @@ fn level(
     let limit_bytes = read(limit)?;
     let (use_bytes, file_bytes) = match limit_bytes {
         Some(_) => {
-            let expected = "a name and a number were expected";
-            let files = root.parse(directory.join("memory.stat"), expected, |text| {
-                let active = parse_counter(text, active_file)?;
-                let inactive = parse_counter(text, inactive_file)?;
-                // Of v1 in no line.
-                let slab = parse_counter(text, "slab_reclaimable")?.unwrap_or(0);
-                let files = active.zip(inactive);
-                Ok(files.map(|(a, b)| a.saturating_add(b).saturating_add(slab)))
+            let stat = fact(root.read_filled(directory.join("memory.stat")))?;
+            let file_bytes = stat.ok().and_then(|text| {
+                let active = parse_keyed(&text, active_file)?;
+                let inactive = parse_keyed(&text, inactive_file)?;
+                // v1 has no such line.
+                let slab = parse_keyed(&text, "slab_reclaimable").unwrap_or(0);
+                Some(active.saturating_add(inactive).saturating_add(slab))
             });
-            (read(usage)?, absent_or(files)?.unwrap_or_default())
+            (read(usage)?, file_bytes)
         }
         None => (None, None),
     };

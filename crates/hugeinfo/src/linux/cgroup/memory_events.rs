@@ -1,43 +1,41 @@
-//! What happened to the memory of control groups: how often a limit was hit, what the OOM killer
-//! ended, how long processes waited (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst;
+//! Memory events of cgroups: how often a limit was hit, how many processes the OOM killer killed,
+//! and how long processes waited (Documentation/admin-guide/cgroup-v1/memory.rst, cgroup-v2.rst;
 //! mm/memcontrol.c, mm/memcontrol-v1.c).
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, memory::UNLIMITED_FROM, read_counter, read_limit, shown};
+use super::{Version, memory::UNLIMITED_FROM, read_keyed, read_limit, shown};
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, fact},
     pressure::{self, Pressure},
     process::Process,
     root::Root,
-    text::parse_number,
+    text::parse_counter,
 };
 
-/// How short the memory of a group is, and was. `None`: the kernel doesn't tell, as of most in the
-/// root of all groups.
+/// Memory shortage of a cgroup, now and so far. `None`: not reported, as most values of the root
+/// cgroup.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Shortage {
     /// v1 `memory.limit_in_bytes`, v2 `memory.max`. `None`: unlimited, too.
     pub limit_bytes: Option<u64>,
-    /// What the group and those below it have: v1 `memory.usage_in_bytes`, v2 `memory.current`.
+    /// Use of the cgroup and those below: v1 `memory.usage_in_bytes`, v2 `memory.current`.
     pub used_bytes: Option<u64>,
-    /// How often the limit was hit: v1 `memory.failcnt` and, of the limit on memory and swap
-    /// together, `memory.memsw.failcnt`, of this very group; v2 `max` in `memory.events`, of groups
-    /// below it, too.
+    /// How often the limit was hit. v1: `memory.failcnt` plus `memory.memsw.failcnt` (memory and
+    /// swap) of this cgroup only. v2: `max` in `memory.events`, which includes the cgroups below.
     pub limit_hits: Option<u64>,
-    /// How often processes were slowed down for being above `memory.high` (v2), of this group and
-    /// those below it.
+    /// How often processes of the cgroup and those below were throttled above `memory.high` (v2).
     pub high_hits: Option<u64>,
-    /// Processes that the OOM killer ended, whatever was short: v1 (since Linux 4.13) of this very
-    /// group, v2 of those below it, too.
+    /// Processes that the OOM killer killed, for any reason: v1 (Linux 4.13) of this cgroup only,
+    /// v2 also of those below.
     pub oom_kills: Option<u64>,
-    /// How long processes of the group and those below it waited for memory (v2, Linux 4.20).
+    /// How long processes of the cgroup and those below waited for memory (v2, Linux 4.20).
     pub pressure: Option<Pressure>,
 }
 
-/// The group of the process and those above it, nearest first. Empty: there are none.
+/// Reads the cgroup of the process and its ancestors, nearest first. Empty: there are none.
 ///
-/// Errors: absent if the group can't be seen.
+/// Errors: absent if the cgroup is not visible.
 pub fn read(root: &Root, process: &Process) -> Result<Vec<(PathBuf, Shortage)>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
@@ -51,15 +49,54 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<(PathBuf, Shortage)>, 
         .collect()
 }
 
-/// The files in which these groups count, there or not.
+/// The files with the events of these cgroups, whether they exist or not.
 ///
-/// Errors: absent if the group can't be seen.
+/// Errors: absent if the cgroup is not visible.
 pub fn files(root: &Root, process: &Process) -> Result<Vec<PathBuf>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
     };
     let groups = shown.directories();
     Ok(groups.map(|group| group.join(events_of(version))).collect())
+}
+
+/// How the OOM killer treats the cgroup of a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OomKiller {
+    /// The nearest cgroup, own or ancestor, with `memory.oom.group` = 1 (v2, Linux 4.19). If the
+    /// OOM killer acts for that cgroup or one above it, it kills all processes of this cgroup.
+    pub group: Option<PathBuf>,
+    /// Processes of the own cgroup that the OOM killer has killed: v1 `memory.oom_control`, Linux
+    /// 4.13; v2 `memory.events`, which includes the cgroups below.
+    pub kills: Option<u64>,
+}
+
+/// Reads [`OomKiller`] for a process.
+///
+/// Errors: absent if the cgroup is not visible.
+pub fn oom_killer(root: &Root, process: &Process) -> Result<OomKiller, ReadError> {
+    let Some((version, shown)) = shown(root, process, "memory")? else {
+        return Ok(OomKiller::default());
+    };
+    let is_group = |directory: &PathBuf| {
+        let file = directory.join("memory.oom.group");
+        Ok::<_, ReadError>(fact(number(root, &file))? == Ok(Some(1)))
+    };
+    let mut group = None;
+    if version == Version::V2 {
+        for directory in shown.directories() {
+            if is_group(&directory)? {
+                group = Some(directory);
+                break;
+            }
+        }
+    }
+    let own = shown.directories().next();
+    let kills = own.map(|own| read_keyed(root, &own.join(events_of(version)), "oom_kill"));
+    Ok(OomKiller {
+        group,
+        kills: fact(kills.unwrap_or(Ok(None)))?.unwrap_or_default(),
+    })
 }
 
 fn events_of(version: Version) -> &'static str {
@@ -71,7 +108,7 @@ fn events_of(version: Version) -> &'static str {
 
 fn shortage(root: &Root, version: Version, group: &Path) -> Result<Shortage, ReadError> {
     let events = group.join(events_of(version));
-    let event = |name| told(read_counter(root, &events, name));
+    let event = |name| value_of(read_keyed(root, &events, name));
     let [limit, used] = match version {
         Version::V1 => ["memory.limit_in_bytes", "memory.usage_in_bytes"],
         Version::V2 => ["memory.max", "memory.current"],
@@ -80,29 +117,27 @@ fn shortage(root: &Root, version: Version, group: &Path) -> Result<Shortage, Rea
         // A charge beyond both limits counts for the second alone (`try_charge_memcg`). Kernels
         // with `track_failcnt`, as 6.18, don't count that any more.
         Version::V1 => {
-            let hits = told(number(root, &group.join("memory.failcnt")))?;
-            let with_swap = told(number(root, &group.join("memory.memsw.failcnt")))?;
+            let hits = value_of(number(root, &group.join("memory.failcnt")))?;
+            let with_swap = value_of(number(root, &group.join("memory.memsw.failcnt")))?;
             hits.map(|hits| hits.saturating_add(with_swap.unwrap_or(0)))
         }
         Version::V2 => event("max")?,
     };
     let pressure = pressure::read(root, group.join("memory.pressure"));
     Ok(Shortage {
-        limit_bytes: told(read_limit(root, &group.join(limit), UNLIMITED_FROM))?,
-        used_bytes: told(number(root, &group.join(used)))?,
+        limit_bytes: value_of(read_limit(root, &group.join(limit), UNLIMITED_FROM))?,
+        used_bytes: value_of(number(root, &group.join(used)))?,
         limit_hits,
         high_hits: event("high")?,
         oom_kills: event("oom_kill")?,
-        pressure: absent_or(pressure)?.ok(),
+        pressure: fact(pressure)?.ok(),
     })
 }
 
-fn told<T>(read: Result<Option<T>, ReadError>) -> Result<Option<T>, ReadError> {
-    Ok(absent_or(read)?.unwrap_or_default())
+fn value_of<T>(read: Result<Option<T>, ReadError>) -> Result<Option<T>, ReadError> {
+    Ok(fact(read)?.unwrap_or_default())
 }
 
 fn number(root: &Root, file: &Path) -> Result<Option<u64>, ReadError> {
-    root.parse(file, "a number was expected", |text| {
-        parse_number(text.trim_ascii()).map(Some).ok_or(1)
-    })
+    Ok(parse_counter(root.read_filled(file)?.trim_ascii()))
 }

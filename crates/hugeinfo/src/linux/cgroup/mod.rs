@@ -15,7 +15,7 @@ use crate::linux::{
     namespace::{self, Kind},
     process::Process,
     root::Root,
-    text::{lines, parse_number, split_once},
+    text::{lines, parse_counter, parse_number, split_once},
 };
 
 /// Control groups have two interfaces; a hybrid host offers each controller through one of them.
@@ -103,21 +103,42 @@ pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Limit> {
     })
 }
 
-/// Reads one of the counters in a file. `None`: it isn't among them.
-fn read_counter(root: &Root, file: &Path, name: &str) -> Result<Option<u64>, ReadError> {
-    let expected = "a name and a number were expected";
-    root.parse(file, expected, |text| parse_counter(text, name))
+/// Reads a counter of a flat keyed file. `None`: no such key, or no valid value.
+fn read_keyed(root: &Root, file: &Path, key: &str) -> Result<Option<u64>, ReadError> {
+    Ok(parse_keyed(&root.read_filled(file)?, key))
 }
 
-/// `inactive_file 123` in a line of its own, as in `memory.stat` and `hugetlb.SIZE.events`. Errors:
-/// the number of that line, if that is not a number.
-pub fn parse_counter(text: &[u8], name: &str) -> Result<Option<u64>, usize> {
-    for (number, line) in lines(text) {
-        if let Some((key, value)) = split_once(line, b' ')
-            && key == name.as_bytes()
-        {
-            return parse_number(value).map(Some).ok_or(number);
+/// Finds a counter in a flat keyed file, such as `inactive_file 123` in `memory.stat` or
+/// `hugetlb.SIZE.events`. `None`: no such key, or no valid value.
+pub fn parse_keyed(text: &[u8], key: &str) -> Option<u64> {
+    lines(text)
+        .filter_map(|(_, line)| split_once(line, b' '))
+        .find(|(name, _)| *name == key.as_bytes())
+        .and_then(|(_, value)| parse_counter(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_by_key() {
+        let text = b"low 0\nmax 7\nmax_swap 1\noom -1\noom_kill 18446744073709551615\nhigh";
+        for (key, value) in [
+            ("low", Some(0)),
+            ("max", Some(7)),
+            ("ma", None),
+            ("oom", None),
+            ("oom_kill", None),
+            ("high", None),
+        ] {
+            assert_eq!(parse_keyed(text, key), value, "{key}");
         }
     }
-    Ok(None)
+
+    #[test]
+    fn use_below_zero_is_no_number() {
+        let limit = parse_limit(b"18446744073709551615\n", 2 << 20);
+        assert_eq!(limit, Some(Limit::Unlimited));
+    }
 }

@@ -1,10 +1,10 @@
 //! Each NUMA node: its memory and its part of the pools (mm/hugetlb.c `hugetlb_register_node`,
 //! drivers/base/node.c).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use crate::linux::{
-    error::{ReadError, absent_or},
+    error::{ReadError, absent_or, fact},
     hugepages,
     list::{self, List},
     numa::nodes,
@@ -19,37 +19,36 @@ pub struct Node {
     pub number: u32,
     /// Its memory.
     pub memory: NodeMemory,
-    /// Its part of each pool that the kernel has, smallest page first. A node without memory has no
-    /// part.
+    /// The node's part of each pool of the kernel, smallest page first. A node without memory has
+    /// no part.
     pub pools: Vec<NodePool>,
 }
 
 impl Node {
-    /// Its part of the pool of that size.
+    /// The node's part of the pool of that size.
     pub fn part(&self, page_bytes: u64) -> Option<&NodePool> {
         self.pools.iter().find(|part| part.page_bytes == page_bytes)
     }
 }
 
-/// Bytes. `None`: the kernel has no such line.
+/// Memory in bytes. `None`: no such line, or below zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeMemory {
     /// `MemTotal` of the node.
     pub total: Option<u64>,
     /// `MemFree` of the node: unused, not even for cached files.
     pub free: Option<u64>,
-    /// With cached files and what caches of the kernel give back: about what `MemAvailable` is for
-    /// the host, which a node does not have, but without what the kernel keeps.
+    /// Free memory, cached files and reclaimable kernel caches. Nodes have no `MemAvailable`, which
+    /// is lower, because it leaves out the kernel's reserves.
     pub available: Option<u64>,
 }
 
-/// A node's part of a pool. A node has no counters of what is reserved, nor of overcommit: these
-/// are the host's.
+/// A node's part of a pool. Only the host counts reserved pages and overcommit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodePool {
     /// Size of one page.
     pub page_bytes: u64,
-    /// `None`: the node has no part of this pool, or it may not be read.
+    /// `None`: the node has no part of this pool, or a counter cannot be read or is below zero.
     pub counters: Option<NodeCounters>,
 }
 
@@ -58,9 +57,9 @@ pub struct NodePool {
 pub struct NodeCounters {
     /// `nr_hugepages`: persistent and surplus pages that exist.
     pub total: u64,
-    /// `free_hugepages`: not touched yet, reserved or not.
+    /// `free_hugepages`: not faulted in yet, reserved or not.
     pub free: u64,
-    /// `surplus_hugepages`: existing beyond the persistent ones.
+    /// `surplus_hugepages`: pages beyond the persistent ones.
     pub surplus: u64,
 }
 
@@ -78,7 +77,7 @@ pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>
     read_among(root, |_| true, check_for_interrupts)
 }
 
-/// Those that `is_wanted` picks by their numbers.
+/// Reads the nodes whose numbers `is_wanted` accepts.
 pub(crate) fn read_among(
     root: &Root,
     is_wanted: impl Fn(u32) -> bool,
@@ -86,7 +85,10 @@ pub(crate) fn read_among(
 ) -> Result<Vec<Node>, ReadError> {
     let mut numbers = nodes::read(root)?;
     numbers.retain(|&number| is_wanted(number));
-    let page_sizes = page_sizes(root)?;
+    let page_sizes: BTreeSet<_> = absent_or(hugepages::page_sizes(root))?
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
     let node = |number| {
         check_for_interrupts();
         let pools = page_sizes
@@ -94,37 +96,24 @@ pub(crate) fn read_among(
             .map(|&page_bytes| {
                 Ok(NodePool {
                     page_bytes,
-                    counters: absent_or(read_counters(root, number, page_bytes))?.ok(),
+                    counters: fact(read_counters(root, number, page_bytes))?.ok(),
                 })
             })
             .collect::<Result<_, ReadError>>()?;
         Ok(Node {
             number,
-            memory: absent_or(read_memory(root, number))?.unwrap_or_default(),
+            memory: fact(read_memory(root, number))?.unwrap_or_default(),
             pools,
         })
     };
     numbers.into_iter().map(node).collect()
 }
 
-fn page_sizes(root: &Root) -> Result<BTreeSet<u64>, ReadError> {
-    let names = absent_or(root.names(hugepages::DIRECTORY))?.unwrap_or_default();
-    Ok(names
-        .iter()
-        .filter_map(|name| hugepages::parse_name(name))
-        .collect())
-}
-
 fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<NodeCounters, ReadError> {
     let pool = hugepages::directory(page_bytes);
     let name = pool.rsplit('/').next().unwrap_or_default();
     let directory = format!("{}/hugepages/{name}", nodes::directory(node));
-    let counter = |file| {
-        let path = format!("{directory}/{file}");
-        root.parse(&path, "a number was expected", |bytes| {
-            hugepages::parse_counter(bytes).ok_or(1)
-        })
-    };
+    let counter = |file| hugepages::read_counter(root, &Path::new(&directory).join(file));
     Ok(NodeCounters {
         total: counter("nr_hugepages")?,
         free: counter("free_hugepages")?,
@@ -132,7 +121,7 @@ fn read_counters(root: &Root, node: u32, page_bytes: u64) -> Result<NodeCounters
     })
 }
 
-/// Its processors that are online; none: it has only memory or devices.
+/// Reads which processors of a node are online. None: the node has only memory or devices.
 ///
 /// Errors: absent if there is no such node.
 pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
@@ -142,22 +131,18 @@ pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
     })
 }
 
-/// Its memory. Errors: absent if there is no such node.
+/// Reads the memory of a node. Errors: absent if there is no such node.
 pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     let path = format!("{}/meminfo", nodes::directory(node));
-    root.parse(
-        &path,
-        "a name and a number of kB were expected",
-        parse_meminfo,
-    )
+    Ok(parse_meminfo(&root.read_filled(&path)?))
 }
 
-/// `Node 0 MemTotal:       24684092 kB` in each line. Lines with other names are ignored. Errors:
-/// the number of a line that has no number of kB.
-pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
+/// `Node 0 MemTotal:       24684092 kB` in each line. Lines with other names are ignored, and those
+/// without a valid number of kB have no value.
+pub fn parse_meminfo(bytes: &[u8]) -> NodeMemory {
     let mut memory = NodeMemory::default();
     let (mut active_files, mut inactive_files, mut slab) = (None, None, None);
-    for (number, line) in lines(bytes) {
+    for (_, line) in lines(bytes) {
         let Some((name, value)) = split_once(line, b':') else {
             continue;
         };
@@ -169,12 +154,12 @@ pub fn parse_meminfo(bytes: &[u8]) -> Result<NodeMemory, usize> {
             Some(b"SReclaimable") => &mut slab,
             _ => continue,
         };
-        *field = Some(parse_kilobytes(value).ok_or(number)?);
+        *field = parse_kilobytes(value);
     }
     let parts = [memory.free, active_files, inactive_files, slab];
     let sum = |all: u64, part: Option<u64>| Some(all.saturating_add(part?));
     memory.available = parts.into_iter().try_fold(0, sum);
-    Ok(memory)
+    memory
 }
 
 #[cfg(test)]
@@ -189,7 +174,7 @@ mod tests {
             free: Some(0),
             available: None,
         };
-        assert_eq!(parse_meminfo(text), Ok(expected));
+        assert_eq!(parse_meminfo(text), expected);
         let text = b"Node 0 MemTotal: 900 kB\nNode 0 MemFree: 100 kB\nNode 0 Active: 77 kB\n\
             Node 0 Active(anon): 70 kB\nNode 0 Active(file): 7 kB\nNode 0 Inactive(file): 30 kB\n\
             Node 0 FilePages: 90 kB\nNode 0 Slab: 50 kB\nNode 0 SReclaimable: 4 kB\n";
@@ -198,12 +183,16 @@ mod tests {
             free: Some(100 << 10),
             available: Some((100 + 7 + 30 + 4) << 10),
         };
-        assert_eq!(parse_meminfo(text), Ok(expected));
-        assert_eq!(parse_meminfo(b""), Ok(NodeMemory::default()));
-        assert_eq!(
-            parse_meminfo(b"MemTotal: 1 kB\n"),
-            Ok(NodeMemory::default())
-        );
-        assert_eq!(parse_meminfo(b"\nNode 0 MemFree: 1 MB\n"), Err(2));
+        assert_eq!(parse_meminfo(text), expected);
+        assert_eq!(parse_meminfo(b""), NodeMemory::default());
+        assert_eq!(parse_meminfo(b"MemTotal: 1 kB\n"), NodeMemory::default());
+        let text = b"Node 0 MemTotal: 9 kB\nNode 0 MemFree: 18446744073709551615 kB\n\
+            Node 0 Active(file): 7 kB\nNode 0 Inactive(file): 30 kB\nNode 0 SReclaimable: 4 MB\n";
+        let expected = NodeMemory {
+            total: Some(9 << 10),
+            free: None,
+            available: None,
+        };
+        assert_eq!(parse_meminfo(text), expected);
     }
 }

@@ -26,13 +26,7 @@ pub fn pids(
 ) -> Result<Vec<u32>, ReadError> {
     let path = format!("proc/{parent}/task/{parent}/children");
     let mut pids = match absent_or(root.read(&path))? {
-        Ok(bytes) => try_collect(parse_children(&bytes).map(|child| {
-            child.ok_or_else(|| ReadError::Malformed {
-                path: root.path(&path),
-                line: 1,
-                problem: "numbers of processes were expected",
-            })
-        }))?,
+        Ok(bytes) => try_collect(parse_children(&bytes).map(Ok::<_, ReadError>))?,
         Err(_) => pids_by_parent(root, parent, check_for_interrupts)?,
     };
     pids.try_push(parent)?;
@@ -58,9 +52,9 @@ pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
     Ok(numbered.is_ok_and(|(_, stat)| born(&stat) == born(&this)))
 }
 
-/// `children`: numbers with a blank behind each; `None` for what is none.
-pub fn parse_children(bytes: &[u8]) -> impl Iterator<Item = Option<u32>> {
-    words(bytes).map(|word| u32::try_from(parse_number(word)?).ok())
+/// PIDs, each followed by a blank. Words that are not a PID are skipped.
+pub fn parse_children(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    words(bytes).filter_map(|word| u32::try_from(parse_number(word)?).ok())
 }
 
 fn pids_by_parent(

@@ -1,13 +1,16 @@
 //! `/proc/PID/maps`: the mappings of a process (fs/proc/task_mmu.c, `show_map_vma`).
 
+use std::collections::TryReserveError;
+
+use serde::{Deserialize, Serialize};
+
 use crate::linux::{
-    error::ParseError,
     growth::try_collect,
     text::{lines, parse_hex, parse_number, split_once},
 };
 
 /// A device number, as in the `major:minor` of `maps`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Device {
     /// Which driver.
     pub major: u32,
@@ -16,7 +19,7 @@ pub struct Device {
 }
 
 /// Where a mapping lies and which object it maps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// First address.
     pub start: u64,
@@ -41,6 +44,11 @@ impl Extent {
         (self.start..self.end).contains(&address)
     }
 
+    /// The address at which the mapped object would start.
+    pub fn origin(&self) -> u64 {
+        self.start.wrapping_sub(self.offset)
+    }
+
     /// Whether both are pieces of one mapping of a shared object.
     ///
     /// Device and inode alone don't tell: System V segments and shared anonymous memory lie on one
@@ -49,9 +57,8 @@ impl Extent {
     /// same, which two objects in one place at one time can't have in common. Private anonymous
     /// memory has inode 0, where equal numbers say nothing.
     pub fn is_same_object(&self, other: &Self) -> bool {
-        let origin = |extent: &Self| extent.start.wrapping_sub(extent.offset);
         let is_same_file = self.inode == other.inode && self.device == other.device;
-        self == other || self.inode != 0 && is_same_file && origin(self) == origin(other)
+        self == other || self.inode != 0 && is_same_file && self.origin() == other.origin()
     }
 }
 
@@ -78,15 +85,12 @@ impl Mapping {
 pub(crate) const EXPECTED: &str =
     "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
 
-/// The extents in the text of `maps`. Errors: a line that is not a mapping.
-pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, ParseError> {
-    try_collect(lines(bytes).map(|(line, text)| {
-        let mapping = parse_line(text).ok_or(ParseError::Malformed {
-            line,
-            problem: EXPECTED,
-        })?;
-        Ok(mapping.extent)
-    }))
+/// The extents in the text of `maps`. Lines that are not a mapping are skipped.
+///
+/// Errors: not enough memory.
+pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, TryReserveError> {
+    let mappings = lines(bytes).filter_map(|(_, line)| parse_line(line));
+    try_collect(mappings.map(|mapping| Ok(mapping.extent)))
 }
 
 /// `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`; also the first line of an entry in

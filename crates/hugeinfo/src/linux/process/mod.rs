@@ -11,5 +11,6 @@ pub mod segment;
 pub mod smaps;
 pub mod stat;
 pub mod status;
+pub mod uid_map;
 
 pub use opened::{FileId, Process, parse_arguments, parse_command_line};

@@ -104,6 +104,19 @@ impl Process {
         parse(bytes).map_err(|line| self.malformed(name, line, expected))
     }
 
+    /// Like [`Self::parse`], for parsers that skip what they cannot parse.
+    pub(crate) fn parse_leniently<T>(
+        &self,
+        name: &str,
+        buffer: &mut Vec<u8>,
+        parse: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, ReadError> {
+        match self.read_record(name, buffer)? {
+            [] => Err(self.missing(name)),
+            bytes => Ok(parse(bytes)),
+        }
+    }
+
     /// The same of a file that may be empty, and need not be one record.
     pub(crate) fn parse_whole<T>(
         &self,
@@ -231,6 +244,21 @@ impl Process {
     /// The directory that it works in. Errors: absent if it may not be seen.
     pub fn working_directory(&self) -> Result<FileId, ReadError> {
         self.target("cwd")
+    }
+
+    /// Whether an open directory is the one that it works in. Errors: as
+    /// [`Self::working_directory`].
+    pub(crate) fn is_working_directory(&self, directory: &OwnedFd) -> Result<bool, ReadError> {
+        let own = self.working_directory()?;
+        let other = rustix::fs::fstat(directory);
+        Ok(other.is_ok_and(|other| own.device == other.st_dev && own.inode == other.st_ino))
+    }
+
+    /// Opens a directory that one of the kernel's links leads to, to look up names in it.
+    pub(crate) fn open_directory(&self, name: &str) -> Result<OwnedFd, ReadError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+            .map_err(|errno| self.unreadable(name, errno.into()))
     }
 
     /// What one of the kernel's links leads to. They lead to the file itself: no name is looked up.

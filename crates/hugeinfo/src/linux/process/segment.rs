@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::linux::{
     error::{ParseError, ReadError, absent_or},
@@ -21,7 +22,7 @@ use crate::linux::{
 const MAPS: &str = "maps";
 
 /// A shared memory object as one process maps it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// Sum over its mappings. The kernel may split one object (NUMA policy, madvise) into several.
     pub bytes: u64,
@@ -152,8 +153,7 @@ pub fn mappings(
     address: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<Vec<Extent>, ReadError> {
-    let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)
-        .map_err(|error| process.unparsed(MAPS, error))?;
+    let mut mappings = maps::parse_extents(process.read(MAPS, buffer)?)?;
     let Some(first) = mappings.iter().find(|m| m.holds(address)).copied() else {
         return Err(process.missing(MAPS));
     };

@@ -4,7 +4,8 @@
 use std::{
     fs::File,
     io::{BufRead, BufReader},
-    ops::AddAssign,
+    mem,
+    ops::Add,
     path::PathBuf,
 };
 
@@ -32,13 +33,14 @@ macro_rules! figures {
             }
         }
 
-        impl AddAssign for Figures {
-            /// Sums over mappings: what none of them has stays `None`.
-            fn add_assign(&mut self, other: Self) {
-                $(if let Some(bytes) = other.$field {
-                    let sum = self.$field.get_or_insert(0);
-                    *sum = sum.saturating_add(bytes);
-                })*
+        impl Add for Figures {
+            type Output = Self;
+
+            /// Sums over two mappings. A sum without one of its parts would be too low.
+            fn add(self, other: Self) -> Self {
+                Self {
+                    $($field: self.$field.zip(other.$field).map(|(a, b)| a.saturating_add(b)),)*
+                }
             }
         }
     };
@@ -169,13 +171,14 @@ fn sum_of_file(
     name: &str,
     check_for_interrupts: &mut impl FnMut(),
 ) -> Result<Figures, ReadError> {
-    let mut total = Figures::default();
+    let mut total: Option<Figures> = None;
     for entry in parse(BufReader::new(process.file(name)?), check_for_interrupts) {
-        total += entry
+        let figures = entry
             .map_err(|error| process.unparsed(name, error))?
             .figures;
+        total = Some(total.map_or(figures, |total| total + figures));
     }
-    Ok(total)
+    Ok(total.unwrap_or_default())
 }
 
 /// The entries in the text of `smaps`, `smaps_rollup` or `maps`.
@@ -200,24 +203,21 @@ pub struct Entries<R, P> {
 impl<R: BufRead, P: FnMut()> Entries<R, P> {
     /// The entry that ends where the next one starts, or with the text.
     fn read(&mut self) -> Result<Option<Entry>, ParseError> {
-        while let Some((number, line)) = self.lines.next()? {
-            let malformed = |problem| ParseError::Malformed {
-                line: number,
-                problem,
-            };
+        while let Some((_, line)) = self.lines.next()? {
             if is_figure(line) {
-                let entry = self.begun.as_mut();
-                let added = entry.and_then(|entry| add_figure(entry, line));
-                added.ok_or_else(|| malformed("a name and a number of kB were expected"))?;
+                if let Some(entry) = &mut self.begun {
+                    add_figure(entry, line);
+                }
                 continue;
             }
             (self.check_for_interrupts)();
-            let next = Entry {
-                mapping: maps::parse_line(line).ok_or_else(|| malformed(maps::EXPECTED))?,
+            // The figures after a mapping that cannot be parsed belong to no entry.
+            let next = maps::parse_line(line).map(|mapping| Entry {
+                mapping,
                 figures: Figures::default(),
                 vm_flags: None,
-            };
-            if let Some(entry) = self.begun.replace(next) {
+            });
+            if let Some(entry) = mem::replace(&mut self.begun, next) {
                 return Ok(Some(entry));
             }
         }
@@ -243,13 +243,14 @@ fn is_figure(line: &[u8]) -> bool {
     words(line).next().is_some_and(|word| word.ends_with(b":"))
 }
 
-fn add_figure(entry: &mut Entry, line: &[u8]) -> Option<()> {
-    let (name, value) = split_once(line, b':')?;
+fn add_figure(entry: &mut Entry, line: &[u8]) {
+    let Some((name, value)) = split_once(line, b':') else {
+        return;
+    };
     if name == b"VmFlags" {
         let flags = words(value).map(|flag| String::from_utf8_lossy(flag).into_owned());
         entry.vm_flags = Some(flags.collect());
     } else if let Some(figure) = entry.figures.of_name(name) {
-        *figure = Some(parse_kilobytes(value)?);
+        *figure = parse_kilobytes(value);
     }
-    Some(())
 }

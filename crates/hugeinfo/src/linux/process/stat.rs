@@ -1,16 +1,20 @@
 //! `/proc/PID/stat` (fs/proc/array.c `do_task_stat`; proc(5)).
 
-use crate::linux::{error::ReadError, process::Process, text::parse_number};
+use crate::linux::{
+    error::ReadError,
+    process::Process,
+    text::{parse_counter, parse_number},
+};
 
 /// What of the file bears on faults, and on whose child the process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Field 4: the parent.
     pub parent: u32,
-    /// Field 10: faults that read nothing from disk, since the process started.
-    pub minor_faults: u64,
-    /// Field 12: faults that read from disk.
-    pub major_faults: u64,
+    /// Field 10: faults that read nothing from disk, since the process started. `None`: below zero.
+    pub minor_faults: Option<u64>,
+    /// Field 12: faults that read from disk. `None`: below zero.
+    pub major_faults: Option<u64>,
     /// Field 22: when the process started, in clock ticks since boot. With the pid it names a
     /// process forever.
     pub start_ticks: u64,
@@ -42,12 +46,12 @@ pub fn parse(bytes: &[u8]) -> Option<Stat> {
         .trim_ascii()
         .split(|&b| b == b' ')
         .skip(1);
-    let mut next = |skipped| parse_number(fields.nth(skipped)?);
+    let mut next = |skipped| fields.nth(skipped);
     Some(Stat {
-        parent: u32::try_from(next(0)?).ok()?,
-        minor_faults: next(5)?,
-        major_faults: next(1)?,
-        start_ticks: next(9)?,
+        parent: u32::try_from(parse_number(next(0)?)?).ok()?,
+        minor_faults: parse_counter(next(5)?),
+        major_faults: parse_counter(next(1)?),
+        start_ticks: parse_counter(next(9)?)?,
     })
 }
 
@@ -68,8 +72,8 @@ mod tests {
     fn the_fields_of_proc() {
         let expected = Stat {
             parent: 4711,
-            minor_faults: 52152,
-            major_faults: 11,
+            minor_faults: Some(52152),
+            major_faults: Some(11),
             start_ticks: 88123,
         };
         for name in ["postgres", "a b", "x) S 1 (y", ") (", "line\nfeed", ""] {
@@ -77,6 +81,14 @@ mod tests {
             assert_eq!(parse(line.as_bytes()), Some(expected), "{name:?}");
             assert_eq!(parse_name(line.as_bytes()), Some(name.as_bytes()));
         }
+    }
+
+    #[test]
+    fn faults_below_zero_have_no_value() {
+        let tail = TAIL.replace(" 52152 ", " 18446744073709551615 ");
+        let stat = parse(format!("42 (postgres) {tail}\n").as_bytes()).expect("a process");
+        assert_eq!((stat.minor_faults, stat.major_faults), (None, Some(11)));
+        assert_eq!((stat.parent, stat.start_ticks), (4711, 88123));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::linux::{
     error::ReadError,
     list::{self, List},
     process::Process,
-    text::{lines, parse_kilobytes, parse_number, split_once},
+    text::{lines, parse_hex, parse_kilobytes, parse_number, split_once},
 };
 
 const NAME: &str = "status";
@@ -36,16 +36,15 @@ pub struct Memory {
 
 /// Reads the memory of a process. Errors: absent if it has ended.
 pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
-    let expected = "a name and a number of kB were expected";
-    process.parse(NAME, buffer, expected, parse_memory)
+    process.parse_leniently(NAME, buffer, parse_memory)
 }
 
-/// Lines with other names are ignored, and so is what follows once all are known: half of the
-/// file. Errors: the number of a line that has no number of kB.
-pub fn parse_memory(bytes: &[u8]) -> Result<Memory, usize> {
+/// Lines with other names are ignored, and so is the rest of the file once all values are known:
+/// half of it. A line without a valid number of kB has no value.
+pub fn parse_memory(bytes: &[u8]) -> Memory {
     let mut memory = Memory::default();
     let mut unknown = 9;
-    for (number, line) in lines(bytes) {
+    for (_, line) in lines(bytes) {
         let Some((name, value)) = split_once(line, b':') else {
             continue;
         };
@@ -61,7 +60,9 @@ pub fn parse_memory(bytes: &[u8]) -> Result<Memory, usize> {
             b"HugetlbPages" => &mut memory.hugetlb,
             _ => continue,
         };
-        let bytes = parse_kilobytes(value).ok_or(number)?;
+        let Some(bytes) = parse_kilobytes(value) else {
+            continue;
+        };
         if field.replace(bytes).is_none() {
             unknown -= 1;
             if unknown == 0 {
@@ -69,7 +70,7 @@ pub fn parse_memory(bytes: &[u8]) -> Result<Memory, usize> {
             }
         }
     }
-    Ok(memory)
+    memory
 }
 
 /// Who a process is: its user, and its numbers.
@@ -87,23 +88,21 @@ pub(crate) fn read_identity(
     process: &Process,
     buffer: &mut Vec<u8>,
 ) -> Result<Identity, ReadError> {
-    let expected = "a name and numbers were expected";
-    process.parse(NAME, buffer, expected, parse_identity)
+    process.parse_leniently(NAME, buffer, parse_identity)
 }
 
-/// Lines with other names are ignored. Errors: the number of a line that has no numbers.
-pub fn parse_identity(bytes: &[u8]) -> Result<Identity, usize> {
+/// Lines with other names are ignored. A line with anything but numbers has no value.
+pub fn parse_identity(bytes: &[u8]) -> Identity {
     let mut identity = Identity::default();
-    for (number, line) in lines(bytes) {
-        let numbers = |value| numbers(value).filter(|all| !all.is_empty()).ok_or(number);
+    for (_, line) in lines(bytes) {
         match split_once(line, b':') {
             // Real, effective, saved, of the file system.
-            Some((b"Uid", value)) => identity.uid = numbers(value)?.get(1).copied(),
-            Some((b"NSpid", value)) => identity.numbers = numbers(value)?,
+            Some((b"Uid", value)) => identity.uid = numbers(value).get(1).copied(),
+            Some((b"NSpid", value)) => identity.numbers = numbers(value),
             _ => {}
         }
     }
-    Ok(identity)
+    identity
 }
 
 /// `Mems_allowed_list`: the nodes that its control group lets it have memory of
@@ -133,12 +132,57 @@ pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
     Ok(None)
 }
 
-fn numbers(value: &[u8]) -> Option<Vec<u32>> {
+/// Capabilities of a process, as bit masks (include/uapi/linux/capability.h). `None`: no such line,
+/// or an unknown form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// `CapEff`: the capabilities that the kernel checks.
+    pub effective: Option<u64>,
+    /// `CapBnd`: the capabilities that the process and its children can gain.
+    pub bounding: Option<u64>,
+}
+
+impl Capabilities {
+    /// `CAP_IPC_LOCK`: exempt from limits on locked memory.
+    pub const IPC_LOCK: u32 = 14;
+    /// `CAP_SYS_RESOURCE`: can lower `oom_score_adj`, among others.
+    pub const SYS_RESOURCE: u32 = 24;
+
+    /// Whether a mask contains a capability.
+    pub fn contains(mask: u64, capability: u32) -> bool {
+        mask >> capability & 1 == 1
+    }
+}
+
+/// Reads the capabilities of a process. Errors: absent if it has exited.
+pub fn read_capabilities(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Capabilities, ReadError> {
+    process.parse_leniently(NAME, buffer, parse_capabilities)
+}
+
+/// `CapEff:\t000001ffffffffff`. Lines with other names are ignored.
+pub fn parse_capabilities(bytes: &[u8]) -> Capabilities {
+    let mut capabilities = Capabilities::default();
+    for (_, line) in lines(bytes) {
+        match split_once(line, b':') {
+            Some((b"CapEff", mask)) => capabilities.effective = parse_hex(mask.trim_ascii()),
+            Some((b"CapBnd", mask)) => capabilities.bounding = parse_hex(mask.trim_ascii()),
+            _ => {}
+        }
+    }
+    capabilities
+}
+
+/// Numbers between blanks. Empty if one of them is not valid.
+fn numbers(value: &[u8]) -> Vec<u32> {
     value
         .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
         .map(|word| u32::try_from(parse_number(word)?).ok())
-        .collect()
+        .collect::<Option<_>>()
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -159,7 +203,7 @@ mod tests {
             rss_shmem: Some(4 << 40),
             ..Memory::default()
         };
-        assert_eq!(memory, Ok(expected));
+        assert_eq!(memory, expected);
     }
 
     #[test]
@@ -188,11 +232,8 @@ mod tests {
             hugetlb: Some(9 << 10),
         };
         for _ in 0..lines.len() {
-            assert_eq!(
-                parse_memory(lines.concat().as_bytes()),
-                Ok(expected),
-                "{lines:?}"
-            );
+            let memory = parse_memory(lines.concat().as_bytes());
+            assert_eq!(memory, expected, "{lines:?}");
             lines.rotate_left(1);
         }
     }
@@ -201,20 +242,27 @@ mod tests {
     fn a_zombie_has_nothing() {
         assert_eq!(
             parse_memory(b"Name:\tpostgres\nState:\tZ (zombie)\n"),
-            Ok(Memory::default())
+            Memory::default()
         );
-        assert_eq!(parse_memory(b""), Ok(Memory::default()));
+        assert_eq!(parse_memory(b""), Memory::default());
     }
 
     #[test]
-    fn the_line_of_memory_is_named() {
-        assert_eq!(parse_memory(b"Name:\tx\nVmRSS:\t12 MB\n"), Err(2));
-        assert_eq!(parse_memory(b"VmPTE:\t kB\n"), Err(1));
-        assert_eq!(
-            parse_memory(b"VmSwap:\t18014398509481984 kB\n"),
-            Err(1),
-            "2^64 bytes"
-        );
+    fn invalid_line_of_memory_has_no_value() {
+        for line in [
+            "VmSwap:\t12 MB",
+            "VmSwap:\t kB",
+            "VmSwap:\t18014398509481984 kB",
+            "VmSwap:\t18446744073709551612 kB",
+        ] {
+            let text = format!("VmRSS:\t7 kB\n{line}\nVmPTE:\t8 kB\n");
+            let expected = Memory {
+                rss: Some(7 << 10),
+                page_tables: Some(8 << 10),
+                ..Memory::default()
+            };
+            assert_eq!(parse_memory(text.as_bytes()), expected, "{line}");
+        }
     }
 
     #[test]
@@ -224,11 +272,30 @@ mod tests {
             uid: Some(105),
             numbers: vec![4711, 17, 1],
         };
-        assert_eq!(parse_identity(text), Ok(expected));
-        assert_eq!(
-            parse_identity(b"Name:\tpostgres\n"),
-            Ok(Identity::default())
-        );
+        assert_eq!(parse_identity(text), expected);
+        assert_eq!(parse_identity(b"Name:\tpostgres\n"), Identity::default());
+    }
+
+    #[test]
+    fn capabilities_are_masks() {
+        let text = b"Name:\tpostgres\nCapPrm:\t0000000000000000\nCapEff:\t0000000000004000\n\
+            CapBnd:\t000001fffeffffff\nCapAmb:\t0000000000000000\n";
+        let found = parse_capabilities(text);
+        let expected = Capabilities {
+            effective: Some(1 << 14),
+            bounding: Some(0x1ff_feff_ffff),
+        };
+        assert_eq!(found, expected);
+        assert!(Capabilities::contains(1 << 14, Capabilities::IPC_LOCK));
+        assert!(!Capabilities::contains(
+            0x1ff_feff_ffff,
+            Capabilities::SYS_RESOURCE
+        ));
+        let expected = Capabilities {
+            bounding: Some(0),
+            ..Capabilities::default()
+        };
+        assert_eq!(parse_capabilities(b"CapEff:\tx\nCapBnd:\t0\n"), expected);
     }
 
     #[test]
@@ -240,9 +307,16 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_identity_is_named() {
-        assert_eq!(parse_identity(b"Name:\tx\nUid:\t0\t-1\n"), Err(2));
-        assert_eq!(parse_identity(b"NSpid:\t\n"), Err(1));
-        assert_eq!(parse_identity(b"NSpid:\t4294967296\n"), Err(1));
+    fn invalid_line_of_identity_has_no_value() {
+        for text in ["Uid:\t0\t-1\nNSpid:\t7\t1\n", "Uid:\t0\nNSpid:\t7\t1\n"] {
+            let expected = Identity {
+                uid: None,
+                numbers: vec![7, 1],
+            };
+            assert_eq!(parse_identity(text.as_bytes()), expected, "{text}");
+        }
+        for text in ["NSpid:\t\n", "NSpid:\t4294967296\n", "NSpid:\t1 x\n"] {
+            assert_eq!(parse_identity(text.as_bytes()), Identity::default());
+        }
     }
 }

@@ -248,64 +248,68 @@ sub is_exact
 
 sub _runbook { return rows('SELECT * FROM hugeinfo_runbook ORDER BY step') }
 
-# What only a service manager could do.
-sub _is_of_the_unit { my ($row) = @_; return $row->{command} =~ /systemd unit|server's environment/ }
+# The command of a step, or the instruction for a person.
+sub _text { my ($row) = @_; return $row->{command} // $row->{instruction} }
+
+# A change of the service, which takes effect at the next restart.
+sub _is_of_service { my ($row) = @_; return _text($row) =~ /; takes effect at the next restart$/ }
 
 sub _take
 {
 	my ($row) = @_;
-	my $command = $row->{command};
-	told("$row->{where_to_run}: $command");
-	if (_is_of_the_unit($row)) { }
-	elsif ($command eq 'restart PostgreSQL' || $command eq 'start PostgreSQL') { true(restart(), $command, why_not()) }
-	elsif ($command eq 'stop PostgreSQL') { stop() }
-	elsif ($command =~ /^start PostgreSQL by (numactl \S+)$/) { placed(before => [ split / /, $1 ]) }
-	elsif ($row->{where_to_run} eq 'SQL') { my $answer = value($command); true($answer =~ /^t?$/, $command, $answer) }
-	elsif ($row->{where_to_run} eq 'root shell') { my $error = `exec 2>&1; $command`; true(!$?, "typed: $command", $error) }
+	my $text = _text($row);
+	my $where = $row->{where_to_run} // 'decision';
+	told("$where: $text");
+	if ($text =~ /^start PostgreSQL with (numactl \S+);/) { placed(before => [ split / /, $1 ]) }
+	elsif (_is_of_service($row)) { }
+	elsif ($text =~ /^(?:re)?start PostgreSQL/) { true(restart(), $text, why_not()) }
+	elsif ($text =~ /^stop PostgreSQL/) { stop() }
+	elsif ($where eq 'SQL') { my $answer = value($text); true($answer =~ /^t?$/, $text, $answer) }
+	elsif ($where eq 'root shell') { my $error = `exec 2>&1; $text`; true(!$?, "typed: $text", $error) }
 	else { return 0 }
 	return 1;
 }
 
-# Step by step: hugeinfo_status says what the step said it would. At its end the server is well.
-# Decisions of a person that are expected there, by a pattern, are left to that person.
+# After each step, hugeinfo_status has to be what the step expected. At the end the server is
+# healthy. Decisions that match the pattern are left to a person.
 sub follow_runbook
 {
 	my ($decisions) = @_;
-	my $is_left = sub { my ($row) = @_; return $decisions && $row->{where_to_run} eq 'decision' && $row->{command} =~ $decisions };
+	my $is_left = sub { my ($row) = @_; return $decisions && !defined $row->{where_to_run} && _text($row) =~ $decisions };
 	my @rows = _runbook();
 	true(scalar @rows, 'there is something to do');
 	my $said = 0;
 	for my $row (@rows)
 	{
-		if ($is_left->($row)) { told("left: $row->{command}"); next }
-		true(_take($row), "step $row->{step} can be taken", $row->{command}) or return;
+		if ($is_left->($row)) { told("left: " . _text($row)); next }
+		true(_take($row), "step $row->{step} can be taken", _text($row)) or return;
 		next unless is_up() && defined $row->{expected};
 		$said++;
 		my $status = status();
-		same("$status->{status}: $status->{reason}", $row->{expected}, "after step $row->{step}: $row->{command}");
+		same("$status->{status}: $status->{reason}", $row->{expected}, "after step $row->{step}: " . _text($row));
 	}
 	true($said > 0, 'what hugeinfo_status will say is said');
 	my $status = status();
 	same($status->{status}, 'ok', 'well') or diag($status->{reason});
 	true(segment(postmaster())->{page_bytes} > base_page(), 'the segment is on huge pages');
-	my @left = map { $_->{command} }
-	  grep { !_is_of_the_unit($_) && !$is_left->($_) && $_->{command} ne 'restart PostgreSQL' } _runbook();
+	my @left = map { _text($_) } grep { !_is_of_service($_) && !$is_left->($_) } _runbook();
 	is_deeply(\@left, [], "$situation: nothing is left to do");
 	return;
 }
 
-# One line, typed as it stands. If it has no restart, the server goes on: what then happens to it is
-# looked at before the restart.
+# Runs the lines of how_to_set. If they have no restart, the server goes on, and the test looks at
+# it before it restarts the server.
 sub follow_how_to_set
 {
 	my ($kb, $before_restart) = @_;
-	my $line = value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024");
-	told("how_to_set: $line");
-	for my $command (split /; /, $line)
+	my $lines = value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024");
+	told("how_to_set: $lines");
+	for my $line (split /\n/, $lines)
 	{
-		next if $command =~ /^if nr_hugepages reads less/;
-		my $where = $command =~ /^(stop|start|restart) PostgreSQL$/ ? 'service' : 'root shell';
-		true(_take({ where_to_run => $where, command => $command }), "it can be done: $command");
+		my ($comment) = $line =~ /^# (.*)/;
+		next if defined $comment && $comment !~ /^(?:stop|start|restart) PostgreSQL/;
+		my $where = defined $comment ? 'service' : 'root shell';
+		true(_take({ where_to_run => $where, command => $comment // $line }), "it can be done: $line");
 	}
 	$before_restart->() if $before_restart;
 	true(restart(), 'restart', why_not());

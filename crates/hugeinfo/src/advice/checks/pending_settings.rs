@@ -1,0 +1,77 @@
+//! What the configuration files, as they are on disk, mean for the next start.
+
+use serde_json::{Value, json};
+
+use super::{cgroup_fault_limit, restart};
+use crate::{
+    advice::{
+        check::{Finding, Judgment, Status, Unknown, env},
+        decision::Decision,
+        render,
+    },
+    model::machine::Machine,
+    server::environment::Files,
+};
+
+pub(super) fn judge(machine: &Machine) -> Judgment {
+    let env = env(machine)?;
+    Ok(match &env.files {
+        Files::NothingWaits => Finding::ok(
+            "nothing_pending",
+            "No pending setting changes the number or size of huge pages.",
+        )
+        .with(json!({ "waiting": false })),
+        Files::Planned(_) => {
+            let limited = cgroup_fault_limit::of_next_start(machine).ok();
+            let finding = match limited.filter(|found| found.status != Status::Ok) {
+                Some(limited) => limited,
+                None => restart::judge(machine)?,
+            };
+            let names = &env.waiting_settings;
+            let which = match names.as_slice() {
+                [] => String::new(),
+                names => format!(" ({})", names.join(", ")),
+            };
+            let mut evidence = finding.evidence;
+            evidence["waiting_settings"] = json!(names);
+            Finding {
+                text: format!("Settings are pending a restart{which}. {}", finding.text),
+                evidence,
+                ..finding
+            }
+        }
+        Files::Refused(message) => Finding::critical(
+            "would_not_start",
+            format!(
+                "The next start would fail because of the configuration files: {}.",
+                message.trim_end().trim_end_matches('.')
+            ),
+        )
+        .with(json!({ "waiting": true })),
+        Files::TooLow(settings) => Finding::critical(
+            "would_not_start",
+            format!("The next start would fail. {}", render::too_low(settings)),
+        )
+        .with(json!({
+            "waiting": env.settings_wait_for_restart,
+            "too_low": settings
+                .iter()
+                .map(|one| json!({
+                    "setting": one.setting,
+                    "value": one.value.map_or(Value::Null, |value| json!(value.to_string())),
+                    "least": one.least.to_string(),
+                }))
+                .collect::<Vec<_>>(),
+        })),
+        Files::Unseen(why) => return Err(Unknown(why.clone())),
+    })
+}
+
+/// What a person has to correct in the files.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    match &machine.env.as_ref()?.files {
+        Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
+        Files::TooLow(settings) => Some(Decision::RaiseSettings(settings.clone())),
+        Files::NothingWaits | Files::Planned(_) | Files::Unseen(_) => None,
+    }
+}

@@ -1,0 +1,324 @@
+//! What a person has to decide where no command is safe.
+
+use super::super::model::{
+    Blocked,
+    demand::{Hidden, IdleFor, PoolTarget},
+    machine::Machine,
+    start::{self, Fit, Reason, StartOutcome},
+    units::{Bytes, PageSize, Pages},
+};
+use crate::server::restored::TooLow;
+
+/// A decision. Figures are enough when they are followed exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Free memory, or lower `shared_buffers`.
+    FreeMemory {
+        /// Available memory that is missing.
+        missing: Bytes,
+        /// The alternative.
+        lower: Option<Lower>,
+    },
+    /// Lower `shared_buffers`, add RAM, or free huge pages.
+    LowerSharedBuffers {
+        /// By how much.
+        lower: Option<Lower>,
+        /// Bytes that are missing.
+        missing: Bytes,
+        /// Where they are missing.
+        lacks: Lacks,
+        /// Pages that others hold.
+        others: Option<(Pages, PageSize)>,
+    },
+    /// Set a pool on the host if it has the memory, which is unknown here.
+    CheckMemory {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages to set.
+        pages: Pages,
+    },
+    /// Free memory on NUMA nodes, or let the server use more of them.
+    FreeNodeMemory {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that do not fit.
+        missing: Pages,
+        /// The alternative.
+        lower: Option<Lower>,
+    },
+    /// Spread a pool over the NUMA nodes while the server is stopped.
+    SpreadWhenStopped {
+        /// The size of the pages.
+        size: PageSize,
+        /// A node that has too few.
+        node: u32,
+        /// Its share.
+        share: Pages,
+    },
+    /// Set the pool by node on the kernel command line.
+    SetNodesAtBoot {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages that the server needs.
+        pages: Pages,
+        /// The nodes that it is allowed to use.
+        nodes: Vec<u32>,
+    },
+    /// Raise the strict commit limit by swap, or lower what is committed.
+    AddSwap {
+        /// Bytes that are missing.
+        missing: Bytes,
+        /// `vm.overcommit_ratio`, if it decides.
+        ratio: Option<u64>,
+    },
+    /// Wait until reserved pages are in use.
+    WaitForReservedPages,
+    /// Raise a limit from outside of the container.
+    RaiseLimitOutside,
+    /// Raise a memory limit of a cgroup, or lower `shared_buffers`.
+    RaiseMemoryLimit {
+        /// By how much.
+        by: Bytes,
+    },
+    /// The server would not start, for a reason that no step removes.
+    WouldNotStart(String),
+    /// Only a start shows whether the server gets its pages.
+    OnlyAStartShows(String),
+    /// Correct the configuration files.
+    CorrectFiles(String),
+    /// Raise settings that are too low for what the next start recovers.
+    RaiseSettings(Vec<TooLow>),
+    /// Look at boot files that could not be understood.
+    LookAtBootFiles(Vec<String>),
+    /// Change the boot configuration of another system, such as the host of a container.
+    SetAtBootElsewhere {
+        /// The size of the pages.
+        size: PageSize,
+        /// Pages to set.
+        pages: Pages,
+        /// Why it cannot be changed from here.
+        why: String,
+    },
+    /// Ask somebody who sees all servers.
+    HiddenServers {
+        /// Who is hidden.
+        hidden: Hidden,
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+    },
+    /// Restart another server, so that it gets its huge pages.
+    OtherServers {
+        /// The size of the pages.
+        size: PageSize,
+        /// The number that all servers need.
+        pages: Pages,
+        /// Whether RAM can hold them once the other servers have stopped.
+        fits: bool,
+    },
+    /// Ask a role that may plan.
+    AskAsSuperuser(String),
+    /// Lower `max_connections` or use a pooler.
+    FewerConnections,
+    /// Find out what takes the memory.
+    LookForSwap,
+    /// Look at the rate of major faults.
+    LookForFaults,
+    /// Anything else, as a sentence.
+    Text(String),
+}
+
+/// Where memory is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lacks {
+    /// A tenth of RAM stays outside of the pools.
+    Reserve,
+    /// RAM outside of the pools cannot hold the segment.
+    SmallPages,
+}
+
+/// A lower value of `shared_buffers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lower {
+    /// The value, in MB.
+    To(u64),
+    /// The reduction, in MB, where the value that is pending is unknown.
+    By(u64),
+}
+
+impl Lower {
+    /// Lowers `shared_buffers` so that the segment needs this many pages less. `None`: it does not
+    /// need as many.
+    pub(crate) fn by_pages(
+        machine: &Machine,
+        size: PageSize,
+        required: Pages,
+        fewer: Pages,
+    ) -> Option<Self> {
+        let segment = Bytes(machine.facts.needed_bytes());
+        let fits = (required - fewer) * size;
+        (required > fewer)
+            .then(|| Self::by_bytes(machine, segment - fits))
+            .flatten()
+    }
+
+    /// Lowers `shared_buffers` by at least this much. What depends on its size only gets smaller.
+    /// `None`: it is not as large.
+    pub(crate) fn by_bytes(machine: &Machine, bytes: Bytes) -> Option<Self> {
+        let by = bytes.megabytes_at_least().max(1);
+        if by >= machine.facts.needed_bytes() >> 20 {
+            return None;
+        }
+        let env = machine.env.as_ref();
+        let running = env.map(|env| env.shared_buffers_bytes >> 20);
+        // A planned or pending segment belongs to another, unknown value of the setting.
+        let facts = &machine.facts;
+        let stated = facts.server.shared_memory_bytes;
+        let present = facts
+            .segment
+            .as_ref()
+            .map_or(stated, |segment| stated.min(segment.bytes));
+        let is_present = facts.needed_bytes() == present;
+        match running {
+            Some(running) if is_present && !machine.has_pending_settings() => {
+                (running > by).then(|| Self::To(running - by))
+            }
+            _ => Some(Self::By(by)),
+        }
+    }
+}
+
+/// The decision that a blocked step leaves to a person.
+pub(crate) fn of_blocked(
+    machine: &Machine,
+    size: PageSize,
+    required: Pages,
+    blocked: Blocked,
+) -> Decision {
+    // If it is enough.
+    let lower = |missing: Bytes| Lower::by_pages(machine, size, required, missing.in_pages(size));
+    match blocked {
+        Blocked::Memory { missing } => Decision::FreeMemory {
+            missing,
+            lower: lower(missing),
+        },
+        Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
+            lower: lower(missing),
+            missing,
+            lacks: Lacks::Reserve,
+            others: held_by_others(machine, size),
+        },
+        Blocked::UnknownMemory { size, pages } => Decision::CheckMemory { size, pages },
+        Blocked::NodeMemory { size, missing } => Decision::FreeNodeMemory {
+            size,
+            missing,
+            lower: Lower::by_pages(machine, size, required, missing),
+        },
+        Blocked::CommitLimit { missing } => {
+            let ratio = super::super::model::memory::CommitLimit::of(machine);
+            Decision::AddSwap {
+                missing,
+                ratio: ratio.and_then(|limit| limit.ratio),
+            }
+        }
+        Blocked::ReservedPages => Decision::WaitForReservedPages,
+        Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
+        Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
+        Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => of_fit(machine, fit),
+        Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
+        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(reason.to_string()),
+        Blocked::OnlyAStartShows(reason) => match reason {
+            Reason::Missing(why) => Decision::Text(format!(
+                "find out why some facts are unknown (hugeinfo_sources): {why}"
+            )),
+            reason => Decision::OnlyAStartShows(reason.to_string()),
+        },
+        Blocked::ConfigurationFiles => Decision::CorrectFiles(String::new()),
+        Blocked::Fragmented | Blocked::Inapplicable => Decision::Text(
+            "find out why some facts are unknown (hugeinfo_sources): no remedy is known to be safe"
+                .to_owned(),
+        ),
+    }
+}
+
+/// What keeps the next start from succeeding, where no step helps.
+pub(crate) fn of_next_start(machine: &Machine) -> Decision {
+    match start::outcome(machine) {
+        StartOutcome::Fails(_, Some(fit)) => of_fit(machine, fit),
+        StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => of_fit(machine, fit),
+        StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
+        StartOutcome::HugePages(_) | StartOutcome::SmallPages(..) | StartOutcome::Unknown(_) => {
+            Decision::Text(
+                "follow the other remedies first: none is known for this alone".to_owned(),
+            )
+        }
+    }
+}
+
+/// Whether the next start succeeds and has enough memory, as far as known.
+pub(crate) fn next_start_fits(machine: &Machine) -> bool {
+    match start::outcome(machine) {
+        StartOutcome::SmallPages(_, fit) => fit == Fit::Fits,
+        StartOutcome::Fails(..) => false,
+        StartOutcome::HugePages(_) | StartOutcome::Unknown(_) => true,
+    }
+}
+
+/// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.
+fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
+    match start::fit_on_small_pages(machine) {
+        Fit::Fits => Decision::WouldNotStart(reason.to_string()),
+        fit => of_fit(machine, fit),
+    }
+}
+
+/// Pages of that size that others use or have reserved. `None`: none, or unknown.
+pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages, PageSize)> {
+    let held = machine.pages_held(size)?;
+    let others = Pages(machine.pool(size)?.committed()) - held;
+    (others > Pages(0)).then_some((others, size))
+}
+
+/// The decision about small pages that cannot hold the segment.
+pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
+    match fit {
+        Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
+        Fit::BeyondCommitLimit { segment, room } => {
+            let limit = super::super::model::memory::CommitLimit::of(machine);
+            // The limit can be exceeded already.
+            let missing = limit.map_or(segment - room, |limit| {
+                limit.committed + limit.reserve + segment
+                    - start::committed_by_segment(machine)
+                    - limit.limit
+            });
+            Decision::AddSwap {
+                missing,
+                ratio: limit.and_then(|limit| limit.ratio),
+            }
+        }
+        Fit::BeyondMemory { segment, left } => Decision::LowerSharedBuffers {
+            lower: Lower::by_bytes(machine, segment - left),
+            missing: segment - left,
+            lacks: Lacks::SmallPages,
+            others: machine
+                .default_size()
+                .and_then(|size| held_by_others(machine, size)),
+        },
+        Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },
+    }
+}
+
+/// The decision about idle pages that are not free to be released. `None`: nobody else could want
+/// them.
+pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
+    let size = target.now.size;
+    Some(match target.idle_for.as_ref()? {
+        IdleFor::Hidden(hidden) => Decision::HiddenServers {
+            hidden: *hidden,
+            size,
+            pages: target.idle(),
+        },
+        IdleFor::PendingSettings(why) => Decision::AskAsSuperuser(why.clone()),
+    })
+}

@@ -1,0 +1,497 @@
+//! The state that the machine should be in, computed once. Every number shown to users comes from
+//! here or from the demands behind it.
+
+use super::{
+    check::Status,
+    checks::{self, CheckId},
+    decision::{self, Decision, Lacks, Lower, held_by_others},
+    planned::Planned,
+    thresholds::COMMITTED_PERCENT,
+};
+use crate::{
+    linux::boot::{Edit, Kernel, NextBoot},
+    model::{
+        demand::{self, Demands, PoolTarget},
+        limits,
+        machine::{Backing, Machine},
+        memory::{self, CommitLimit},
+        numa,
+        pool_change::set_persistent,
+        step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
+        units::{Bytes, PageSize, Pages},
+    },
+    server::{
+        environment::{Environment, Files},
+        facts::{HugePages, Server},
+        setting::SettingSource,
+    },
+};
+
+/// The desired state, as far as it differs from the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Desired {
+    /// The settings of the next start.
+    pub(crate) next: Server,
+    /// The page size that it asks for. `None`: it asks for none.
+    pub(crate) size: Option<PageSize>,
+    /// Changes of settings that lead to `next`.
+    pub(crate) settings: Vec<SettingChange>,
+    /// Limits of cgroups to raise.
+    pub(crate) limits: Vec<LimitChange>,
+    /// Pools to change.
+    pub(crate) pools: Vec<PoolChange>,
+    /// `vm.overcommit_ratio` to set.
+    pub(crate) overcommit_ratio: Option<u64>,
+    /// Whether the server has to read its files. A restart does so, too.
+    pub(crate) reload: bool,
+    /// Whether the server has to be restarted now.
+    pub(crate) restart: bool,
+}
+
+/// A pool whose number of persistent pages has to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PoolChange {
+    /// The size of the pages.
+    pub(crate) size: PageSize,
+    /// Persistent pages now.
+    pub(crate) before: Pages,
+    /// Persistent pages afterwards.
+    pub(crate) pages: Pages,
+    /// Pages of each node, if the whole pool cannot be set by one write.
+    pub(crate) by_node: Vec<(u32, Pages)>,
+}
+
+impl Desired {
+    /// The desired state of a machine. Errors: what is unknown or impossible.
+    pub(crate) fn of(machine: &Machine) -> Result<Self, Decision> {
+        let next = wanted_settings(machine)?;
+        let settings = settings_towards(machine, &next);
+        let is_on_small_pages = machine.backing() == Backing::SmallPages;
+        let restart = is_on_small_pages
+            && next.asks_for_huge_pages()
+            && !machine.is_muted(CheckId::HugePages.name())
+            && machine.segment().is_some()
+            && (machine.default_size().is_some() || machine.facts.meminfo.is_err());
+        Self::with(machine, next, settings, restart)
+    }
+
+    /// The desired state for a planned configuration.
+    pub(crate) fn of_plan(machine: &Machine, planned: &Planned) -> Result<Self, Decision> {
+        let settings = planned.settings.iter().map(|setting| SettingChange {
+            name: setting.name.clone(),
+            value: setting.value.clone(),
+            place: place(machine, &setting.name, Some(&setting.source)),
+            pending: setting.pending,
+            next: setting.next.clone(),
+        });
+        let restart = planned.pending() == Pending::Restart;
+        let desired = Self::with(machine, planned.next.clone(), settings.collect(), restart)?;
+        let reload = planned.pending() == Pending::Reload;
+        Ok(Self { reload, ..desired })
+    }
+
+    /// The desired state of one pool.
+    pub(crate) fn for_pool(
+        machine: &Machine,
+        size: PageSize,
+        next: Server,
+        restart: bool,
+    ) -> Result<Self, Decision> {
+        unless_files_decide(machine)?;
+        let mut desired = Self::with(machine, next, Vec::new(), restart)?;
+        desired.limits.clear();
+        desired.pools.retain(|change| change.size == size);
+        Ok(desired)
+    }
+
+    fn with(
+        machine: &Machine,
+        next: Server,
+        settings: Vec<SettingChange>,
+        restart: bool,
+    ) -> Result<Self, Decision> {
+        let machine = &machine.with_next_start(next.clone());
+        let size = next
+            .asks_for_huge_pages()
+            .then(|| machine.size_asked_for(&next))
+            .flatten();
+        let required = size.map_or(Pages(0), |size| demand::of_next_start(machine, size, &next));
+        let mut desired = Self {
+            size,
+            settings,
+            limits: size.map_or(Vec::new(), |size| limits::to_raise(machine, size, required)),
+            pools: Vec::new(),
+            overcommit_ratio: None,
+            reload: false,
+            restart,
+            next,
+        };
+        for pool in machine.pools() {
+            let size = PageSize(pool.page_bytes);
+            desired.pools.extend(desired.pool_change(machine, size)?);
+        }
+        desired.overcommit_ratio = desired.ratio(machine)?;
+        Ok(desired)
+    }
+
+    fn pool_change(
+        &self,
+        machine: &Machine,
+        size: PageSize,
+    ) -> Result<Option<PoolChange>, Decision> {
+        let Some(target) = PoolTarget::of(machine, size, &self.next) else {
+            return Ok(None);
+        };
+        let before = target.persistent;
+        let needed = target.recommended();
+        let wants_nodes = self.lacks_on_nodes(machine, size, needed);
+        // Setting the nodes sets the whole pool, so that all idle pages go with it.
+        let releases_idle = self.releases_idle(machine, &target);
+        let releases = before > needed && (wants_nodes || releases_idle);
+        // Surplus pages of others in a pool that nobody asks for are none of our business.
+        let grows = before < needed
+            && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
+        let pages = if grows || releases { needed } else { before };
+        let required = match self.size {
+            Some(asked) if asked == size => demand::of_next_start(machine, size, &self.next),
+            _ => Pages(0),
+        };
+        let (pages, by_node) = if wants_nodes {
+            self.by_node(machine, size, pages, required)?
+        } else {
+            (pages, Vec::new())
+        };
+        let pages = if by_node.is_empty() && pages < before && !releases_idle {
+            before
+        } else {
+            pages
+        };
+        Ok(
+            (pages != before || !by_node.is_empty()).then_some(PoolChange {
+                size,
+                before,
+                pages,
+                by_node,
+            }),
+        )
+    }
+
+    /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
+    /// and idle pages alone are no reason for one.
+    fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
+        let will_release = target.now.total() > target.after.total();
+        target.idle_for.is_none()
+            && !machine.is_muted(CheckId::PoolSize.name())
+            && (self.restart || !will_release)
+            && checks::is_much_idle(
+                machine,
+                target.persistent - target.recommended(),
+                target.after.total(),
+                target.now.size,
+            )
+    }
+
+    /// Whether the pool has to be set node by node, because the server is restricted to some nodes
+    /// that lack pages. An uneven pool alone is left as it is: nothing breaks, and moving pages
+    /// needs memory on the nodes.
+    fn lacks_on_nodes(&self, machine: &Machine, size: PageSize, pages: Pages) -> bool {
+        let required = demand::of_next_start(machine, size, &self.next);
+        let has_several = machine.nodes().is_some_and(|nodes| nodes.len() > 1);
+        let is_own = self.size == Some(size) || machine.backing() == Backing::HugePages(size);
+        has_several
+            && is_own
+            && machine.is_bound_to_nodes()
+            && (numa::supply_on_allowed(machine, size)
+                .is_none_or(|(certain, _)| certain < required)
+                || numa::most_for_mapped(machine, size).is_some()
+                || machine
+                    .pool(size)
+                    .is_some_and(|pool| pool.persistent() != pages.0))
+    }
+
+    fn by_node(
+        &self,
+        machine: &Machine,
+        size: PageSize,
+        pages: Pages,
+        required: Pages,
+    ) -> Result<(Pages, Vec<(u32, Pages)>), Decision> {
+        match numa::distribute(machine, size, pages, required) {
+            None => Ok((pages, Vec::new())),
+            Some(Ok(nodes)) => {
+                let all = nodes.iter().map(|(_, pages)| *pages).sum();
+                let parts = numa::parts(machine, size).unwrap_or_default();
+                // Surplus pages become persistent first.
+                let has = |node: u32| {
+                    let part = parts.iter().find(|part| part.node == node);
+                    part.map_or(Pages(0), |part| Pages(part.counters.total))
+                };
+                // Growing nodes come first, so that the pool is never smaller than before.
+                let mut writes: Vec<_> = nodes;
+                writes.sort_by_key(|&(node, pages)| pages < has(node));
+                writes.retain(|&(node, pages)| pages != has(node));
+                Ok((all, writes))
+            }
+            Some(Err(lack)) => Err(Decision::FreeNodeMemory {
+                size,
+                missing: lack.missing,
+                lower: Lower::by_pages(machine, size, required, lack.missing),
+            }),
+        }
+    }
+
+    /// The lowest `vm.overcommit_ratio` that leaves a tenth of the commit limit free once the pools
+    /// are set. `None`: the present one does, or does not matter.
+    fn ratio(&self, machine: &Machine) -> Result<Option<u64>, Decision> {
+        let Some((limit, ram)) = CommitLimit::of(machine).zip(memory::host_ram(machine)) else {
+            return Ok(None);
+        };
+        let Some(now) = limit.ratio else {
+            return Ok(None);
+        };
+        let pools = self
+            .pools
+            .iter()
+            .fold(memory::in_pools(machine), |all, change| {
+                let Some(pool) = machine.pool(change.size) else {
+                    return all;
+                };
+                let mut after = pool.clone();
+                set_persistent(&mut after, pool.reserved, change.pages.0);
+                let pages = if self.restart {
+                    change.pages
+                } else {
+                    Pages(after.total)
+                };
+                all - Pages(pool.total) * change.size + pages * change.size
+            });
+        let own = match (machine.segment(), machine.backing()) {
+            (Some(segment), Backing::SmallPages) if self.restart && self.size.is_some() => {
+                Bytes(segment.bytes)
+            }
+            _ => Bytes(0),
+        };
+        let committed = limit.committed - own;
+        let swap = Bytes(
+            machine
+                .usage()
+                .and_then(|usage| usage.swap_total)
+                .unwrap_or(0),
+        );
+        let is_enough = |ratio: u64| {
+            let limit = CommitLimit::with(ram, pools, ratio, swap) - limit.reserve;
+            committed <= limit.percent(COMMITTED_PERCENT)
+        };
+        if is_enough(now) {
+            return Ok(None);
+        }
+        let lowest = (now + 1..=100).find(|&ratio| is_enough(ratio));
+        let missing = || {
+            let at_most = CommitLimit::with(ram, pools, now.max(100), swap) - limit.reserve;
+            // The reserve of a tenth included.
+            Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100) - at_most
+        };
+        lowest.map(Some).ok_or_else(|| Decision::AddSwap {
+            missing: missing(),
+            ratio: Some(now),
+        })
+    }
+}
+
+/// The number of pages at boot, and the edit of the boot configuration, if it asks for fewer.
+/// Errors: why it cannot be changed from here.
+pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, Decision> {
+    let Some(size) = next
+        .asks_for_huge_pages()
+        .then(|| machine.size_asked_for(next))
+        .flatten()
+    else {
+        return Ok(None);
+    };
+    if machine.is_muted(CheckId::Reboot.name()) {
+        return Ok(None);
+    }
+    let Some(env) = &machine.env else {
+        return Ok(on_new_host(machine, size, next));
+    };
+    let Some(demands) = Demands::at_boot(machine, size, next) else {
+        return Ok(None);
+    };
+    let pages = demands.total();
+    let boot = match &env.next_boot {
+        Ok(boot) => boot,
+        Err(absent) if *absent == crate::linux::error::Absent::not_looked_at() => return Ok(None),
+        Err(absent) => {
+            return Err(Decision::SetAtBootElsewhere {
+                size,
+                pages,
+                why: absent.to_string(),
+            });
+        }
+    };
+    let default = machine.default_size().map_or(0, |size| size.0);
+    if boot.is_unknown(size.0, default) {
+        let files = boot.unknown_of(size.0, default).map(ToString::to_string);
+        return Err(Decision::LookAtBootFiles(files.collect()));
+    }
+    let asked = boot.pages(size.0, default);
+    let asked = asked.map_or(Pages(0), |asked| Pages(asked.pages));
+    let own = demands.of_this_server();
+    if asked >= pages && numa::of_even_boot(machine, asked) >= own {
+        return Ok(None);
+    }
+    if let Some(ram) = memory::host_ram(machine)
+        && pages * size > ram - ram.percent(memory::LEFT_PERCENT)
+    {
+        let missing = pages * size - (ram - ram.percent(memory::LEFT_PERCENT));
+        let required = demands.of_this_server();
+        return Err(Decision::LowerSharedBuffers {
+            lower: Lower::by_pages(machine, size, required, missing.in_pages(size)),
+            missing,
+            lacks: Lacks::Reserve,
+            others: held_by_others(machine, size),
+        });
+    }
+    if machine.is_bound_to_nodes() {
+        return Err(Decision::SetNodesAtBoot {
+            size,
+            pages: demands.of_this_server(),
+            nodes: numa::allowed_numbers(machine),
+        });
+    }
+    let edit: Option<Edit> = boot.set_pages(size.0, default, pages.0);
+    match edit {
+        Some(edit) => {
+            let step = Step::SetPoolAtBoot { size, pages, edit };
+            match machine.apply(&step) {
+                Ok(after) if checks::boots_too_much(&after) => {
+                    Err(checks::lower_boot_pools(&after))
+                }
+                _ => Ok(Some(step)),
+            }
+        }
+        None => Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: match boot.pages(size.0, default) {
+                Some(request) => format!("no command can change {}", request.place),
+                None => "no command can change the boot configuration".to_owned(),
+            },
+        }),
+    }
+}
+
+/// The line for a host of which nothing is known: as if its boot configuration set no pool.
+fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Option<Step> {
+    let default = machine.default_size()?;
+    let kernel = Kernel {
+        sizes: Some(machine.pools().map(|pool| pool.page_bytes).collect()),
+        default_bytes: Some(default.0),
+    };
+    let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
+    let pages = demand::of_next_start(machine, size, next);
+    let edit = boot.set_pages(size.0, default.0, pages.0)?;
+    Some(Step::SetPoolAtBoot { size, pages, edit })
+}
+
+/// The settings of the next start as advice would have them. A server that runs turned off stays
+/// off, unless its page tables are large. Errors: the configuration files have to be corrected or
+/// seen first.
+pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
+    unless_files_decide(machine)?;
+    let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
+    let stays_off = machine.is_turned_off()
+        && machine.is_on_huge_pages() != Some(true)
+        && !(checks::are_page_tables_large(machine)
+            && !machine.is_muted(CheckId::PageTables.name()));
+    Ok(if has_no_huge_pages || stays_off {
+        machine.next_start()
+    } else {
+        machine.next_start_on_huge_pages()
+    })
+}
+
+/// The changes that lead from the settings of the next start to these.
+fn settings_towards(machine: &Machine, wanted: &Server) -> Vec<SettingChange> {
+    let mut at = machine.next_start();
+    let mut changes = Vec::new();
+    let mut change = |name: &str, value: &str, next: &Server| {
+        changes.push(SettingChange {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            place: place(machine, name, None),
+            pending: Pending::Restart,
+            next: Ok(next.clone()),
+        });
+    };
+    if at.huge_pages != wanted.huge_pages {
+        at.huge_pages = wanted.huge_pages;
+        change("huge_pages", wanted.huge_pages.as_str(), &at);
+    }
+    if at.shared_memory_type != wanted.shared_memory_type {
+        at.shared_memory_type = wanted.shared_memory_type;
+        change("shared_memory_type", "mmap", &at);
+    }
+    if at.huge_page_size_bytes != wanted.huge_page_size_bytes {
+        at.huge_page_size_bytes = wanted.huge_page_size_bytes;
+        change("huge_page_size", "0", &at);
+    }
+    changes
+}
+
+/// The step that lets a server start that insists on huge pages which it cannot have now.
+pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
+    let next = machine.next_start();
+    let stops = |env: &Environment| env.files.stop_a_start();
+    let with_try = Server {
+        huge_pages: HugePages::Try,
+        ..next.clone()
+    };
+    let fits = || decision::next_start_fits(&machine.with_next_start(with_try.clone()));
+    if machine.env.as_ref().is_some_and(stops) || next.huge_pages != HugePages::On || !fits() {
+        return None;
+    }
+    Some(Step::ChangeSetting(SettingChange {
+        name: "huge_pages".to_owned(),
+        value: "try".to_owned(),
+        place: place(machine, "huge_pages", None),
+        pending: Pending::Restart,
+        next: Ok(with_try),
+    }))
+}
+
+/// Where a setting can be changed so that the next start uses it.
+fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
+    let env = machine.env.as_ref();
+    let known = env.and_then(|env| env.settings.get(name));
+    let source = source.or(known.map(|setting| &setting.source));
+    match source {
+        Some(SettingSource::CommandLine) => SettingPlace::CommandLine,
+        Some(SettingSource::File(line)) if env.is_some_and(|env| !env.allows_alter_system) => {
+            SettingPlace::File(line.as_ref().map(|line| line.path.clone()))
+        }
+        _ if env.is_some_and(|env| !env.allows_alter_system) => SettingPlace::File(None),
+        _ => SettingPlace::AlterSystem,
+    }
+}
+
+/// No advice on pools and restarts while the configuration files are unknown or keep the server
+/// from starting.
+fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
+    let Some(env) = &machine.env else {
+        return Ok(());
+    };
+    match &env.files {
+        Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
+        Files::TooLow(settings) => Err(Decision::RaiseSettings(settings.clone())),
+        Files::Unseen(why) if env.settings_wait_for_restart => {
+            Err(Decision::AskAsSuperuser(why.clone()))
+        }
+        Files::NothingWaits | Files::Planned(_) | Files::Unseen(_) => Ok(()),
+    }
+}
+
+/// Whether a check with this status is fixed.
+pub(crate) fn is_fixed(status: Status) -> bool {
+    !status.needs_attention()
+}

@@ -1,0 +1,71 @@
+//! Steps as commands, and decisions and reasons as sentences. No command is formatted elsewhere.
+
+mod commands;
+mod sentences;
+
+use super::check::Remedy;
+use crate::model::{machine::Machine, step::Step};
+
+pub(crate) use commands::before_start;
+pub use commands::{Place, command, data, instruction, place, why};
+pub use sentences::too_low;
+
+/// The remedy as text that can be pasted: commands are commands, everything else is a comment.
+/// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell.
+/// `None`: nothing has to be done.
+pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
+    match remedy {
+        Remedy::Nothing => None,
+        Remedy::As(name) => Some(format!("# as {name}")),
+        Remedy::NeedsDecision(decision) => Some(comment("#", &decision.to_string())),
+        Remedy::Steps(plan) => {
+            let is_sql = |step: &Step| place(machine, step) == Place::Sql;
+            let needs_shell = plan
+                .steps
+                .iter()
+                .any(|step| !is_sql(step) && command(machine, step).is_some());
+            let has_sql = plan
+                .steps
+                .iter()
+                .any(|step| is_sql(step) && command(machine, step).is_some());
+            let mark = if has_sql && !needs_shell { "--" } else { "#" };
+            let mut lines = Vec::new();
+            let mut last = None;
+            let mut at = machine.clone();
+            for (index, step) in plan.steps.iter().enumerate() {
+                if let Some(check) = before_start(machine, &plan.steps[..index], &at, step) {
+                    lines.push(comment(mark, &check));
+                }
+                let text = match command(&at, step) {
+                    Some(sql) if is_sql(step) && needs_shell => commands::psql(&sql)
+                        .unwrap_or_else(|| comment(mark, &format!("in psql: {sql}"))),
+                    Some(command) => command,
+                    None => comment(mark, &instruction(&at, step)),
+                };
+                let whose = match place(&at, step) {
+                    Place::Node => Some("on the node, as root:"),
+                    Place::Sql if needs_shell => Some("as a superuser of PostgreSQL:"),
+                    Place::RootShell => Some("as root:"),
+                    _ => None,
+                };
+                if whose != last
+                    && (whose.is_some_and(|whose| whose != "as root:") || last.is_some())
+                {
+                    lines.extend(whose.map(|whose| comment(mark, whose)));
+                }
+                last = whose;
+                lines.push(text);
+                at = at.apply(step).unwrap_or(at);
+            }
+            if let Some(decision) = &plan.remaining {
+                lines.push(comment(mark, &decision.to_string()));
+            }
+            (!lines.is_empty()).then(|| lines.join("\n"))
+        }
+    }
+}
+
+fn comment(mark: &str, text: &str) -> String {
+    let lines = text.lines().map(|line| format!("{mark} {line}"));
+    lines.collect::<Vec<_>>().join("\n")
+}

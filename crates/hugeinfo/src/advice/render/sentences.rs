@@ -1,0 +1,355 @@
+//! Reasons and decisions as sentences.
+
+use std::fmt;
+
+use crate::{
+    advice::decision::{Decision, Lacks, Lower},
+    escape,
+    model::{
+        memory::LEFT_PERCENT,
+        start::{Fit, LowLimit, Reason},
+        units::huge_pages,
+    },
+    server::restored::{Because, Kept, TooLow, Value, WalLevel},
+};
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => write!(f, "The next start uses huge_pages = off."),
+            Self::Sysv => write!(
+                f,
+                "The next start uses shared_memory_type = sysv, which cannot use huge pages."
+            ),
+            Self::NoHugePages => write!(f, "This kernel or processor has no huge pages."),
+            Self::NoSuchSize { asked, known } => {
+                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "huge_page_size asks for {asked} pages; the kernel has {}.",
+                    known.join(", ")
+                )
+            }
+            Self::Limits(limits) => {
+                let limits: Vec<_> = limits.iter().map(limit).collect();
+                write!(f, "{}", limits.join(" "))
+            }
+            Self::PoolShort {
+                size,
+                required,
+                available,
+                other,
+            } => {
+                let verb = if available.0 == 1 { "is" } else { "are" };
+                let needed = huge_pages(*required, *size);
+                write!(f, "Needs {needed}; {available} {verb} available.")?;
+                match other {
+                    Some(other) => write!(f, " There are enough {other} pages."),
+                    None => Ok(()),
+                }
+            }
+            Self::NodesShort {
+                size,
+                required,
+                available,
+                nodes,
+            } => {
+                let nodes: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
+                    huge_pages(*required, *size),
+                    nodes.join(", ")
+                )
+            }
+            Self::Overcommit {
+                size,
+                required,
+                missing,
+            } => write!(
+                f,
+                "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
+                huge_pages(*required, *size)
+            ),
+            Self::Missing(why) => write!(f, "{why}."),
+        }
+    }
+}
+
+fn limit(limit: &LowLimit) -> String {
+    format!(
+        "Cgroup {} limits reserved huge pages to {}; {} are needed.",
+        escape::name(&limit.cgroup),
+        limit.limit,
+        limit.needed
+    )
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits => write!(f, "Small pages can hold the segment."),
+            Self::BeyondCommitLimit { segment, room } => write!(
+                f,
+                "On small pages the segment takes {segment}; CommitLimit leaves {room}."
+            ),
+            Self::BeyondMemory { segment, left } => write!(
+                f,
+                "On small pages the segment takes {segment}; the pools leave {left} of RAM."
+            ),
+            Self::BeyondCgroup {
+                cgroup,
+                limit,
+                needed,
+                ..
+            } => write!(
+                f,
+                "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
+                escape::name(cgroup)
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Lower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::To(megabytes) => write!(f, "lower shared_buffers to {megabytes}MB"),
+            Self::By(megabytes) => write!(f, "lower shared_buffers by {megabytes}MB"),
+        }
+    }
+}
+
+/// Alternatives: `a, b, or c`.
+fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
+    let mut ways: Vec<_> = ways.into_iter().flatten().collect();
+    let last = ways.pop().unwrap_or_default();
+    match ways.as_slice() {
+        [] => last,
+        [one] => format!("{one}, or {last}"),
+        several => format!("{}, or {last}", several.join(", ")),
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FreeMemory { missing, lower } => {
+                let free = format!("free {} MB of memory", missing.megabytes_at_least());
+                let lower = lower.map(|lower| lower.to_string());
+                let at_boot = "set the pool at boot".to_owned();
+                let ways = one_of([Some(free), lower, Some(at_boot)]);
+                write!(f, "{ways}: available memory is too small for the pool")
+            }
+            Self::LowerSharedBuffers {
+                lower,
+                missing,
+                lacks,
+                others,
+            } => {
+                let lower = lower.map(|lower| lower.to_string());
+                let others = others.map(|(pages, size)| {
+                    let pages = huge_pages(pages, size);
+                    format!("free some of the {pages} that other programs have (hugeinfo_holders)")
+                });
+                let add = format!("add {} MB of memory", missing.megabytes_at_least());
+                let ways = one_of([lower, others, Some(add)]);
+                match lacks {
+                    Lacks::Reserve => write!(
+                        f,
+                        "{ways}: the pools would leave less than {LEFT_PERCENT} % of RAM"
+                    ),
+                    Lacks::SmallPages => write!(
+                        f,
+                        "{ways}: RAM outside of the pools is smaller than the segment"
+                    ),
+                }
+            }
+            Self::CheckMemory { size, pages } => write!(
+                f,
+                "on the host, set {}, if it has the memory: its memory is unknown here",
+                huge_pages(*pages, *size)
+            ),
+            Self::FreeNodeMemory {
+                size,
+                missing,
+                lower,
+            } => {
+                let free = "free memory on the NUMA nodes of the server (hugeinfo_numa_nodes)";
+                let more = "let it use more nodes";
+                let lower = lower.map(|lower| lower.to_string());
+                let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
+                write!(f, "{ways}: {} do not fit", huge_pages(*missing, *size))
+            }
+            Self::SpreadWhenStopped { size, node, share } => write!(
+                f,
+                "when PostgreSQL is stopped the next time, set {} on NUMA node {node}, and fewer on the others: now pages of other nodes are in use, reserved or surplus",
+                huge_pages(*share, *size)
+            ),
+            Self::SetNodesAtBoot { size, pages, nodes } => {
+                let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+                let nodes: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "on the kernel command line, set {} for NUMA {noun} {} (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes",
+                    huge_pages(*pages, *size),
+                    nodes.join(", ")
+                )
+            }
+            Self::AddSwap { missing, ratio } => {
+                let megabytes = missing.megabytes_at_least();
+                let swap = format!("add {megabytes} MB of swap");
+                let lower = "lower what programs commit by as much".to_owned();
+                let kilobytes = "raise vm.overcommit_kbytes by as much".to_owned();
+                let kilobytes = ratio.is_none().then_some(kilobytes);
+                write!(f, "{}", one_of([Some(swap), kilobytes, Some(lower)]))?;
+                match ratio {
+                    Some(ratio) if *ratio < 100 => write!(
+                        f,
+                        ": vm.overcommit_ratio is {ratio}, and 100 would not be enough"
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            Self::WaitForReservedPages => write!(
+                f,
+                "wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"
+            ),
+            Self::RaiseLimitOutside => write!(
+                f,
+                "raise the limit on huge pages of the pod, or of whatever sets the limits of this container"
+            ),
+            Self::RaiseMemoryLimit { by } => write!(
+                f,
+                "raise the memory limit of the server's cgroup by {} MB, or lower shared_buffers by as much",
+                by.megabytes_at_least()
+            ),
+            Self::WouldNotStart(reason) => {
+                write!(
+                    f,
+                    "find out why a start would not get its huge pages (hugeinfo_pools, hugeinfo_holders). {reason}"
+                )
+            }
+            Self::OnlyAStartShows(reason) => write!(
+                f,
+                "set enough persistent pages, or start the server to find out. {reason}"
+            ),
+            Self::CorrectFiles(message) => write!(
+                f,
+                "correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): {message}"
+            ),
+            Self::RaiseSettings(settings) => write!(f, "{}", raise(settings)),
+            Self::LookAtBootFiles(files) => write!(
+                f,
+                "look at what sets the pool at boot: {}",
+                files.join("; ")
+            ),
+            Self::SetAtBootElsewhere { size, pages, why } => write!(
+                f,
+                "set {} at boot by hand: {why}",
+                huge_pages(*pages, *size)
+            ),
+            Self::HiddenServers {
+                hidden,
+                size,
+                pages,
+            } => write!(
+                f,
+                "as root, check whether a server that is not visible from here needs these {}: {hidden}. If none does, release them",
+                huge_pages(*pages, *size)
+            ),
+            Self::OtherServers {
+                size,
+                pages,
+                fits: true,
+            } => write!(
+                f,
+                "stop the other servers that are on small pages, set {}, and start them: memory cannot hold the pool as long as they are on small pages",
+                huge_pages(*pages, *size)
+            ),
+            Self::OtherServers {
+                size,
+                pages,
+                fits: false,
+            } => write!(
+                f,
+                "lower shared_buffers of a server, or move it to another host: RAM is too small for {}",
+                huge_pages(*pages, *size)
+            ),
+            Self::AskAsSuperuser(why) => write!(
+                f,
+                "ask as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown ({why})"
+            ),
+            Self::FewerConnections => {
+                write!(f, "lower max_connections, or use a connection pooler")
+            }
+            Self::LookForSwap => write!(
+                f,
+                "find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"
+            ),
+            Self::LookForFaults => write!(
+                f,
+                "look at the rate now (SELECT * FROM hugeinfo_fault_rates()), then free memory"
+            ),
+            Self::Text(text) => write!(f, "{text}"),
+        }
+    }
+}
+
+/// The sentence about settings that are too low for what the next start recovers.
+pub fn too_low(settings: &[TooLow]) -> String {
+    let all = settings.iter().map(|one| {
+        let setting = match one.value {
+            Some(value) => format!("{} = {value}", one.setting),
+            None => format!("{} is too low", one.setting),
+        };
+        match one.because {
+            Because::Primary => format!("{setting}; the primary has {}.", one.least),
+            Because::Exist(kept, 1) => format!("{setting}; there is 1 {}.", name(kept)),
+            Because::Exist(kept, count) => {
+                format!("{setting}; there are {count} {}s.", name(kept))
+            }
+            Because::Untold(kept) => {
+                format!("{setting}; the number of {}s is unknown.", name(kept))
+            }
+        }
+    });
+    all.collect::<Vec<_>>().join(" ")
+}
+
+fn raise(settings: &[TooLow]) -> String {
+    let all = settings.iter().map(|one| {
+        let setting = one.setting;
+        let raise = match one.least {
+            Value::Number(least) => format!("set {setting} to at least {least}"),
+            Value::WalLevel(WalLevel::Replica) => format!("set {setting} to at least replica"),
+            least => format!("set {setting} to {least}"),
+        };
+        match one.because {
+            Because::Primary => format!("{raise}, as on the primary"),
+            Because::Exist(kept, _) => format!("{raise}, or {}", without(kept)),
+            Because::Untold(kept) => format!("{raise}, or count the {}s first", name(kept)),
+        }
+    });
+    all.collect::<Vec<_>>().join("; ")
+}
+
+fn name(kept: Kept) -> &'static str {
+    match kept {
+        Kept::Slots => "replication slot",
+        Kept::PhysicalSlots => "physical replication slot",
+        Kept::LogicalSlots => "logical replication slot",
+        Kept::PreparedTransactions => "prepared transaction",
+        Kept::Origins => "replication origin",
+    }
+}
+
+fn without(kept: Kept) -> &'static str {
+    match kept {
+        Kept::Slots => "drop unused replication slots",
+        Kept::PhysicalSlots => "drop the physical replication slots",
+        Kept::LogicalSlots => "drop the logical replication slots",
+        Kept::PreparedTransactions => "end the prepared transactions first",
+        Kept::Origins => "drop unused replication origins",
+    }
+}

@@ -1,0 +1,182 @@
+//! The answer for people, as plain text of at most 100 columns.
+
+use super::{
+    check::{Check, Finding},
+    checks::CheckId,
+    diagnosis,
+    render::Place,
+    runbook::{self, Row},
+};
+use crate::model::{
+    demand::PoolTarget,
+    machine::Machine,
+    units::{PageSize, Pages},
+};
+
+const WIDTH: usize = 100;
+/// Columns of the labels, and of their indentation.
+const LABEL: usize = 18;
+const BAR: u64 = 26;
+
+/// The status of the server, its pools and page tables, the next restart and reboot, and the steps
+/// to take.
+pub fn text(machine: &Machine) -> String {
+    let verdict = diagnosis::verdict(machine);
+    let checks = diagnosis::checks(machine);
+    let status = verdict.status.as_str().to_uppercase();
+    let mut lines = wrapped(&format!("{status}  "), &verdict.reason);
+    for pool in machine.pools() {
+        let size = PageSize(pool.page_bytes);
+        let target = PoolTarget::of(machine, size, &machine.next_start());
+        let Some(target) =
+            target.filter(|target| target.persistent > Pages(0) || target.after.total() > Pages(0))
+        else {
+            continue;
+        };
+        let total = Pages(pool.total);
+        let committed = Pages(pool.committed());
+        let needed = target.after.total();
+        let counts = format!(
+            "{} {needed} needed; {total} in the pool, {committed} in use or reserved",
+            bar(total, committed, needed)
+        );
+        lines.extend(labeled(&format!("{size} pages"), &counts));
+        if target.after.all.len() > 1 {
+            lines.extend(labeled("", &target.after.to_string()));
+        }
+    }
+    for (label, id) in [
+        ("page tables", CheckId::PageTables),
+        ("next restart", CheckId::Restart),
+        ("next reboot", CheckId::Reboot),
+    ] {
+        let found = checks.iter().find(|check| check.name == id.name());
+        lines.extend(
+            found
+                .map(|check| labeled(label, &check.finding.text))
+                .unwrap_or_default(),
+        );
+    }
+    let shown = ["page_tables", "restart", "reboot", "huge_pages"];
+    let others = checks.iter().filter(|check| needs_attention(check));
+    for check in others.filter(|check| !shown.contains(&check.name)) {
+        let Finding { status, text, .. } = &check.finding;
+        lines.extend(labeled(check.name, &format!("{}: {text}", status.as_str())));
+    }
+    let rows = runbook::of(machine, None);
+    for (number, row) in (1..).zip(&rows) {
+        let label = if number == 1 { "do this" } else { "" };
+        lines.extend(step(label, number, row));
+    }
+    lines.join("\n")
+}
+
+fn needs_attention(check: &Check) -> bool {
+    check.finding.status.needs_attention() && !check.is_muted
+}
+
+/// Pages in use or reserved as `#`, idle pages as `=`, missing pages as `.`, and `|` at the number
+/// that is needed.
+fn bar(total: Pages, committed: Pages, needed: Pages) -> String {
+    let scale = total.max(needed).0.max(1);
+    let column = |pages: Pages| {
+        let column = u128::from(pages.0) * u128::from(BAR) / u128::from(scale);
+        u64::try_from(column).unwrap_or(BAR)
+    };
+    let cell = |index: u64| {
+        if needed > Pages(0) && index + 1 == column(needed).max(1) {
+            '|'
+        } else if index < column(committed) {
+            '#'
+        } else if index < column(total) {
+            '='
+        } else if index < column(needed) {
+            '.'
+        } else {
+            ' '
+        }
+    };
+    format!("[{}]", (0..BAR).map(cell).collect::<String>())
+}
+
+/// A line with a label. Text that is too long continues below, indented.
+fn labeled(label: &str, text: &str) -> Vec<String> {
+    wrapped(&format!("  {label:<width$}", width = LABEL - 2), text)
+}
+
+/// A step. Commands are never wrapped: they are there to be copied.
+fn step(label: &str, number: usize, row: &Row) -> Vec<String> {
+    let who = match row.place {
+        Some(Place::RootShell) => "root",
+        Some(Place::Node) => "node",
+        Some(Place::Sql) => "SQL",
+        Some(Place::BootLoader) => "boot",
+        Some(Place::Service | Place::ByHand) | None => "you",
+    };
+    let first = format!("  {label:<10}{number:>2} {who:<4} ");
+    match (&row.command, &row.instruction) {
+        (Some(command), _) => vec![format!("{first}{command}")],
+        (None, Some(instruction)) => wrapped(&first, instruction),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn wrapped(first: &str, text: &str) -> Vec<String> {
+    let indent = " ".repeat(first.chars().count());
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH;
+        if is_full && !is_empty {
+            lines.push(std::mem::replace(&mut line, indent.clone()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_use_and_need() {
+        for (total, committed, needed, bar_text) in [
+            (0, 0, 72, "[.........................|]"),
+            (72, 72, 72, "[#########################|]"),
+            (144, 72, 72, "[############|=============]"),
+            (100, 0, 0, "[==========================]"),
+            (0, 0, 0, "[                          ]"),
+            (1000, 0, 1, "[|=========================]"),
+        ] {
+            assert_eq!(bar(Pages(total), Pages(committed), Pages(needed)), bar_text);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_and_words_are_not() {
+        let word = "x".repeat(200);
+        let lines = labeled(
+            "label",
+            &format!("{} {word} end", "word ".repeat(30).trim()),
+        );
+        assert!(
+            lines[0].starts_with("  label           word word"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[..2].iter().all(|line| line.chars().count() <= WIDTH),
+            "{lines:?}"
+        );
+        assert_eq!(lines[2], format!("{}{word}", " ".repeat(LABEL)));
+        assert_eq!(lines[3], format!("{}end", " ".repeat(LABEL)));
+        assert_eq!(labeled("label", ""), ["  label"]);
+    }
+}

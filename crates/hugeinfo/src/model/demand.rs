@@ -1,0 +1,449 @@
+//! Who needs how many huge pages of a pool. Single source of truth: every page count shown to users
+//! is a sum of demands.
+
+use std::fmt;
+
+use super::{
+    machine::Machine,
+    memory,
+    units::{Bytes, PageSize, Pages},
+};
+use crate::server::{
+    environment::Files,
+    facts::{HugePages, Server, SharedMemoryType},
+    instances::Instance,
+    sight::Sight,
+    wish::Wish,
+};
+
+/// Pages that somebody needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// Who needs them.
+    pub who: Who,
+    /// How many.
+    pub pages: Pages,
+}
+
+/// Who needs pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// This server.
+    ThisServer,
+    /// Another server on huge pages.
+    OtherServer(Name),
+    /// Another server on small pages that asks for huge pages when it starts.
+    Asking(Name, HugePages),
+    /// Processes that are not visible PostgreSQL servers.
+    OtherPrograms,
+}
+
+/// How users recognize a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    /// Its port. `None`: `postmaster.pid` cannot be read.
+    pub port: Option<u16>,
+    /// The postmaster.
+    pub pid: u32,
+}
+
+impl Name {
+    pub(crate) fn of(server: &Instance) -> Self {
+        Self {
+            port: server.port,
+            pid: server.pid,
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "the server on port {port}"),
+            None => write!(f, "the server with pid {}", self.pid),
+        }
+    }
+}
+
+/// When pages are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Now, and for the next start: the running server keeps its pages until then.
+    Now,
+    /// Once the server has been restarted.
+    AfterRestart,
+}
+
+/// All demands on one pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demands {
+    /// The size of the pages.
+    pub size: PageSize,
+    /// Who needs how many. No entry is zero.
+    pub all: Vec<Demand>,
+}
+
+impl Demands {
+    /// The demands on a pool if the server starts with these settings.
+    ///
+    /// Other servers that ask for huge pages and do not have them count only as long as the host
+    /// has the memory for all of them: the running segments on small pages keep theirs.
+    /// `None`: the pools, or the pages of the running server, are unknown.
+    pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+        let mut demands = Self::without_asking(machine, size, next, when)?;
+        let asking: Vec<_> = asking(machine, size).collect();
+        let pool = machine
+            .pool(size)
+            .map_or(Pages(0), |pool| Pages(pool.total));
+        let wanted: Pages = asking.iter().map(|demand| demand.pages).sum();
+        let growth = (demands.total() + wanted - pool) * size;
+        let elsewhere = match demands.of_this_server() {
+            Pages(0) => Self::growth_elsewhere(machine, next, when)?,
+            _ => Bytes(0),
+        };
+        let available = memory::available_once_stopped(machine, elsewhere);
+        let missing = memory::missing_in_ram(machine, growth + elsewhere).unwrap_or_default();
+        let is_there = growth == Bytes(0);
+        if is_there || missing == Bytes(0) && available.is_none_or(|available| growth <= available)
+        {
+            demands.all.extend(asking);
+        }
+        Some(demands)
+    }
+
+    /// Memory that a start with these settings takes: by growing the pool that it asks for, or on
+    /// small pages.
+    fn growth_elsewhere(machine: &Machine, next: &Server, when: When) -> Option<Bytes> {
+        let asked = machine
+            .size_asked_for(next)
+            .filter(|_| next.asks_for_huge_pages());
+        let Some(size) = asked else {
+            return Some(Bytes(next.shared_memory_bytes));
+        };
+        let demands = Self::without_asking(machine, size, next, when)?;
+        let pool = machine.pool(size).map_or(0, |pool| pool.total);
+        Some((demands.total() - Pages(pool)) * size)
+    }
+
+    /// The same at boot, when all memory is free.
+    pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        let mut demands = Self::without_asking(machine, size, next, When::AfterRestart)?;
+        let asking: Vec<_> = asking(machine, size).collect();
+        let wanted: Pages = asking.iter().map(|demand| demand.pages).sum();
+        let all = (demands.total() + wanted) * size;
+        let most = memory::host_ram(machine).map(|ram| ram - ram.percent(memory::LEFT_PERCENT));
+        if most.is_none_or(|most| all <= most) {
+            demands.all.extend(asking);
+        }
+        Some(demands)
+    }
+
+    /// The same after a restart with all servers that ask for huge pages, whether there is memory
+    /// for them or not.
+    pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        let mut demands = Self::without_asking(machine, size, next, When::AfterRestart)?;
+        demands.all.extend(asking(machine, size));
+        Some(demands)
+    }
+
+    fn without_asking(
+        machine: &Machine,
+        size: PageSize,
+        next: &Server,
+        when: When,
+    ) -> Option<Self> {
+        let held = machine.pages_held(size)?;
+        let own_next = of_next_start(machine, size, next);
+        let own = match when {
+            When::Now => own_next.max(held),
+            When::AfterRestart => own_next,
+        };
+        machine.facts.pools.as_ref().ok()?;
+        let committed = machine.pool(size).map_or(0, |pool| pool.committed());
+        let mut others = Pages(committed) - held;
+        let mut all = vec![Demand {
+            who: Who::ThisServer,
+            pages: own,
+        }];
+        for server in memory::other_servers(machine) {
+            let segment = server.segment.as_ref();
+            let on_pool = segment.filter(|segment| segment.page_bytes == Some(size.0));
+            let pages = on_pool.map_or(Pages(0), |segment| {
+                Bytes(segment.bytes).in_pages(size).min(others)
+            });
+            others = others - pages;
+            all.push(Demand {
+                who: Who::OtherServer(Name::of(server)),
+                pages,
+            });
+        }
+        all.push(Demand {
+            who: Who::OtherPrograms,
+            pages: others,
+        });
+        all.retain(|demand| demand.pages > Pages(0));
+        Some(Self { size, all })
+    }
+
+    /// Pages that all of them need.
+    pub fn total(&self) -> Pages {
+        self.all.iter().map(|demand| demand.pages).sum()
+    }
+
+    /// Pages that this server needs.
+    pub fn of_this_server(&self) -> Pages {
+        self.sum(|who| *who == Who::ThisServer)
+    }
+
+    /// Pages in use or reserved by others.
+    pub fn held_by_others(&self) -> Pages {
+        self.sum(|who| matches!(who, Who::OtherServer(_) | Who::OtherPrograms))
+    }
+
+    /// Pages that other servers on small pages ask for.
+    pub fn asked_by_others(&self) -> Pages {
+        self.sum(|who| matches!(who, Who::Asking(..)))
+    }
+
+    /// Pages of some of them.
+    pub fn sum(&self, is_meant: impl Fn(&Who) -> bool) -> Pages {
+        let all = self.all.iter().filter(|demand| is_meant(&demand.who));
+        all.map(|demand| demand.pages).sum()
+    }
+}
+
+impl fmt::Display for Demands {
+    /// The end of a sentence: `72 are needed`, or `needed: 212 = 72 for this server + 140 for the
+    /// server on port 5433 (huge_pages = try)`. Many servers are summed up.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 4;
+        match self.all.as_slice() {
+            [] => return write!(f, "none is needed"),
+            [
+                Demand {
+                    who: Who::ThisServer,
+                    pages: Pages(1),
+                },
+            ] => return write!(f, "1 is needed"),
+            [
+                Demand {
+                    who: Who::ThisServer,
+                    pages,
+                },
+            ] => return write!(f, "{pages} are needed"),
+            [Demand { who, pages }] => return write!(f, "needed: {pages} for {who}"),
+            _ => write!(f, "needed: {}", self.total())?,
+        }
+        let shown = match self.all.len() {
+            few if few <= MOST => few,
+            _ => MOST - 1,
+        };
+        for (index, demand) in self.all[..shown].iter().enumerate() {
+            let sign = if index == 0 { " =" } else { " +" };
+            write!(f, "{sign} {} for {}", demand.pages, demand.who)?;
+        }
+        let rest = &self.all[shown..];
+        if !rest.is_empty() {
+            let pages: Pages = rest.iter().map(|demand| demand.pages).sum();
+            write!(f, " + {pages} for {} others", rest.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ThisServer => write!(f, "this server"),
+            Self::OtherServer(name) => name.fmt(f),
+            Self::Asking(name, setting) => {
+                write!(f, "{name} (huge_pages = {})", setting.as_str())
+            }
+            Self::OtherPrograms => write!(f, "other programs"),
+        }
+    }
+}
+
+/// Pages of that size that a start with these settings takes.
+pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages {
+    if next.asks_for_huge_pages() && machine.size_asked_for(next) == Some(size) {
+        machine.pages_mapped(next, size)
+    } else {
+        Pages(0)
+    }
+}
+
+/// Other servers on small pages that are known to ask for huge pages. They ask for the default size
+/// unless a setting says otherwise.
+fn asking(machine: &Machine, size: PageSize) -> impl Iterator<Item = Demand> {
+    on_small_pages(machine, size).filter_map(|(server, pages)| match &server.huge_pages {
+        Wish::Known(setting, _) if *setting != HugePages::Off => Some(Demand {
+            who: Who::Asking(Name::of(server), *setting),
+            pages,
+        }),
+        Wish::Known(..) | Wish::Unknown => None,
+    })
+}
+
+/// Other servers on small pages of which nobody knows whether they ask for huge pages, and how many
+/// they would need.
+pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<(Name, Pages)> {
+    on_small_pages(machine, size)
+        .filter(|(server, _)| server.huge_pages == Wish::Unknown)
+        .map(|(server, pages)| (Name::of(server), pages))
+        .collect()
+}
+
+/// Other servers whose segment could be on huge pages of that size and is not.
+fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = (&Instance, Pages)> {
+    let is_default = machine.default_size() == Some(size);
+    let base = machine.facts.base_page_bytes;
+    let servers = memory::other_servers(machine).iter();
+    servers
+        .filter(move |_| is_default)
+        .filter(|server| server.shared_memory_type != Some(SharedMemoryType::Sysv))
+        .filter_map(move |server| {
+            let segment = server.segment.as_ref()?;
+            let is_small = segment.page_bytes.is_some_and(|bytes| bytes <= base);
+            is_small.then(|| (server, Bytes(segment.bytes).in_pages(size)))
+        })
+}
+
+/// Servers that could want huge pages and cannot be judged from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// Processes of other users are hidden, or the list of processes cannot be read.
+    Processes,
+    /// Servers in other PID namespaces, such as containers.
+    OtherNamespaces,
+    /// This many servers are visible, but their memory cannot be read.
+    Servers(usize),
+}
+
+/// Whether idle pages could be meant for servers that are not visible. `None`: all are visible, or
+/// the environment was not read.
+pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
+    let env = machine.env.as_ref()?;
+    let Ok(servers) = &env.neighbours else {
+        return Some(Hidden::Processes);
+    };
+    if env.sight == Sight::Hidden {
+        return Some(Hidden::Processes);
+    }
+    let unreadable = servers.iter().filter(|server| server.segment.is_none());
+    match (unreadable.count(), env.sight) {
+        (0, Sight::Namespace) => Some(Hidden::OtherNamespaces),
+        (0, _) => None,
+        (count, _) => Some(Hidden::Servers(count)),
+    }
+}
+
+impl fmt::Display for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Processes => write!(f, "other servers are hidden from this user"),
+            Self::OtherNamespaces => {
+                write!(f, "servers in other containers are not visible from here")
+            }
+            Self::Servers(1) => write!(f, "the memory of another server cannot be read"),
+            Self::Servers(count) => {
+                write!(f, "the memory of {count} other servers cannot be read")
+            }
+        }
+    }
+}
+
+/// The number of pages that a pool should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolTarget {
+    /// Demands while the server runs.
+    pub now: Demands,
+    /// Demands once it has been restarted.
+    pub after: Demands,
+    /// Persistent pages of the pool.
+    pub persistent: Pages,
+    /// Pages that the boot configuration asks for, and where. They are not idle, because they could
+    /// be meant for programs that do not run now.
+    pub at_boot: Option<(Pages, String)>,
+    /// Who could want the pages beyond the demands. `None`: nobody.
+    pub idle_for: Option<IdleFor>,
+}
+
+/// Why idle pages are not free to be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdleFor {
+    /// Servers that are not visible could want them.
+    Hidden(Hidden),
+    /// Settings are pending, and the pages that they need are unknown.
+    PendingSettings(String),
+}
+
+impl PoolTarget {
+    /// The target of a pool if the server starts with these settings. `None`: unknown.
+    pub fn of(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
+        let pool = machine.pool(size)?;
+        let target = Self {
+            now: Demands::of(machine, size, next, When::Now)?,
+            after: Demands::of(machine, size, next, When::AfterRestart)?,
+            persistent: Pages(pool.persistent()),
+            at_boot: at_boot(machine, size),
+            idle_for: None,
+        };
+        let idle_for = (target.idle() > Pages(0)).then(|| idle_for(machine));
+        Some(Self {
+            idle_for: idle_for.flatten(),
+            ..target
+        })
+    }
+
+    /// Pages that nobody uses or asks for at boot, and that the next start does not need, either.
+    pub fn idle(&self) -> Pages {
+        self.persistent - self.now.total().max(self.asked_at_boot())
+    }
+
+    /// Pages that nobody uses, but that the boot configuration asks for.
+    pub fn unused_at_boot(&self) -> Pages {
+        self.persistent.min(self.asked_at_boot()) - self.now.total()
+    }
+
+    /// The number to set: the demands after a restart, pages that the boot configuration asks for
+    /// as far as they are there, and idle pages that somebody could want.
+    pub fn recommended(&self) -> Pages {
+        let least = self
+            .after
+            .total()
+            .max(self.persistent.min(self.asked_at_boot()));
+        match self.idle_for {
+            Some(_) => self.persistent.max(least),
+            None => least,
+        }
+    }
+
+    fn asked_at_boot(&self) -> Pages {
+        self.at_boot.as_ref().map_or(Pages(0), |(pages, _)| *pages)
+    }
+}
+
+fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
+    let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
+    let default = machine.default_size().map_or(0, |size| size.0);
+    let request = boot.pages(size.0, default)?;
+    Some((Pages(request.pages), request.place.to_string()))
+}
+
+fn idle_for(machine: &Machine) -> Option<IdleFor> {
+    let env = machine.env.as_ref()?;
+    if let Some(hidden) = hidden_servers(machine) {
+        return Some(IdleFor::Hidden(hidden));
+    }
+    match &env.files {
+        Files::Unseen(why) if env.settings_wait_for_restart => {
+            Some(IdleFor::PendingSettings(why.clone()))
+        }
+        Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
+        Files::TooLow(_) if env.settings_wait_for_restart => Some(IdleFor::PendingSettings(
+            "they would keep the server from starting".to_owned(),
+        )),
+        _ => None,
+    }
+}

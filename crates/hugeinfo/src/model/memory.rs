@@ -1,0 +1,225 @@
+//! Memory outside of the pools: what is left, what is yet to be faulted in, and what limits it.
+
+use super::{
+    machine::{Backing, Machine},
+    touched::Touched,
+    units::{Bytes, PageSize, Pages},
+};
+use crate::{linux::cgroup::memory::MemoryLimit, server::instances::Instance};
+
+/// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
+/// reads that miss shared buffers depend on the file cache.
+pub const LEFT_PERCENT: u64 = 10;
+
+/// This share of RAM stays available while a pool grows, for all programs that allocate meanwhile.
+const SPARE_PERCENT: u64 = 2;
+
+/// Memory that segments on small pages have yet to fault in: this server's while it runs, and those
+/// of other servers. The kernel counts it as available.
+pub fn untouched(machine: &Machine) -> Bytes {
+    let own = match (machine.segment(), machine.backing()) {
+        (Some(segment), Backing::SmallPages | Backing::Unknown) => {
+            Bytes(segment.bytes) - machine.touched.least
+        }
+        _ => Bytes(0),
+    };
+    own + untouched_by_others(machine)
+}
+
+fn untouched_by_others(machine: &Machine) -> Bytes {
+    let base = machine.facts.base_page_bytes;
+    let others = other_servers(machine).iter().filter_map(|other| {
+        let segment = other.segment.as_ref()?;
+        let is_small = segment.page_bytes.is_none_or(|bytes| bytes <= base);
+        let touched = Bytes(other.rss_shmem_bytes.unwrap_or(0));
+        is_small.then(|| Bytes(segment.bytes) - touched)
+    });
+    others.sum()
+}
+
+/// The other servers of this host, as far as they are visible.
+pub fn other_servers(machine: &Machine) -> &[Instance] {
+    let env = machine.env.as_ref();
+    env.and_then(|env| env.neighbours.as_deref().ok())
+        .unwrap_or_default()
+}
+
+/// Bytes in the pools of all sizes, used or not.
+pub fn in_pools(machine: &Machine) -> Bytes {
+    let pools = machine.pools();
+    pools
+        .map(|pool| Pages(pool.total) * PageSize(pool.page_bytes))
+        .sum()
+}
+
+/// `MemTotal`, where it is that of the host. A container can have a `/proc/meminfo` of its own
+/// (lxcfs) with less than the host's pools or nodes hold.
+pub fn host_ram(machine: &Machine) -> Option<Bytes> {
+    let ram = machine.ram()?;
+    let nodes = machine.nodes().unwrap_or_default().iter();
+    let (of_nodes, free) = nodes.fold((Bytes(0), Bytes(0)), |(total, free), node| {
+        (
+            total + Bytes(node.memory.total.unwrap_or(0)),
+            free + Bytes(node.memory.free.unwrap_or(0)),
+        )
+    });
+    let is_whole = ram >= in_pools(machine) && ram >= of_nodes.percent(80);
+    // Free memory is available, apart from reserves of the kernel.
+    let available = machine.usage().and_then(|usage| usage.available);
+    let is_available =
+        available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
+    (is_whole && is_available).then_some(ram)
+}
+
+/// RAM outside of the pools. `None`: unknown.
+pub fn left(machine: &Machine) -> Option<Bytes> {
+    machine.facts.pools.as_ref().ok()?;
+    Some(host_ram(machine)? - in_pools(machine))
+}
+
+/// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].
+pub fn missing_in_ram(machine: &Machine, growth: Bytes) -> Option<Bytes> {
+    Some(growth + host_ram(machine)?.percent(LEFT_PERCENT) - left(machine)?)
+}
+
+/// Available bytes that are missing if the pools grow by this much now, beside what small pages
+/// have yet to fault in, and a spare. `None`: unknown.
+pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
+    let available = Bytes(machine.usage()?.available?);
+    let spare = host_ram(machine)?.percent(SPARE_PERCENT);
+    Some(growth + untouched(machine) + spare - available)
+}
+
+/// Bytes by which the pools can grow while the server is stopped, less `small_bytes` that its next
+/// start takes on small pages. Does not change while the server moves to huge pages.
+pub fn available_once_stopped(machine: &Machine, small_bytes: Bytes) -> Option<Bytes> {
+    let released = match machine.backing() {
+        Backing::SmallPages => machine.touched.least,
+        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
+    };
+    let available = Bytes(machine.usage()?.available?) + released;
+    let spare = host_ram(machine)?.percent(SPARE_PERCENT);
+    Some(available - untouched_by_others(machine) - small_bytes - spare)
+}
+
+/// The strict commit limit (`vm.overcommit_memory = 2`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommitLimit {
+    /// `CommitLimit`.
+    pub limit: Bytes,
+    /// `Committed_AS`.
+    pub committed: Bytes,
+    /// Memory that only root may use (`vm.admin_reserve_kbytes`).
+    pub reserve: Bytes,
+    /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
+    pub ratio: Option<u64>,
+}
+
+impl CommitLimit {
+    /// `None`: there is no strict overcommit, or its figures are unknown.
+    pub fn of(machine: &Machine) -> Option<Self> {
+        let vm = &machine.env.as_ref()?.host.vm;
+        let usage = machine.usage()?;
+        let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
+        if vm.overcommit_memory != Some(2) {
+            return None;
+        }
+        let by_kilobytes = number(vm.overcommit_bytes).is_some_and(|bytes| bytes > 0);
+        Some(Self {
+            limit: Bytes(usage.commit_limit?),
+            committed: Bytes(usage.committed?),
+            reserve: Bytes(number(vm.admin_reserve_bytes).unwrap_or(0)),
+            ratio: number(vm.overcommit_ratio).filter(|_| !by_kilobytes),
+        })
+    }
+
+    /// Bytes that a process of an ordinary user can still commit.
+    pub fn room(&self) -> Bytes {
+        self.limit - self.reserve - self.committed
+    }
+
+    /// `CommitLimit` with this ratio and this much in the pools (mm/util.c `vm_commit_limit`).
+    pub fn with(ram: Bytes, pools: Bytes, ratio: u64, swap: Bytes) -> Bytes {
+        (ram - pools).percent(ratio) + swap
+    }
+}
+
+/// A memory limit of a cgroup that the segment exceeds once all of it is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Excess<'a> {
+    /// The limit.
+    pub limit: &'a MemoryLimit,
+    /// Memory needed in the cgroup, at least.
+    pub needed: Bytes,
+    /// By how much the limit has to be raised to be sure.
+    pub to_raise: Bytes,
+    /// Whether the excess can be swapped out. Huge pages cannot.
+    pub can_swap: bool,
+}
+
+/// Whether the memory limits of the server's cgroups can hold a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CgroupMemory<'a> {
+    /// They can.
+    Fits,
+    /// That depends on how much has been faulted in.
+    Unknown(&'a MemoryLimit),
+    /// One cannot.
+    Exceeds(Excess<'a>),
+}
+
+/// Judges a segment of this size in place of the present one, all of it faulted in. Returns the
+/// worst of all levels.
+pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> CgroupMemory<'_> {
+    let limits = machine.env.as_ref().map(|env| env.memory_limits.as_deref());
+    let limits = limits.and_then(Result::ok).unwrap_or_default();
+    let mut worst = CgroupMemory::Fits;
+    for limit in limits {
+        if is_on_huge_pages && !limit.counts_hugetlb {
+            continue;
+        }
+        let counted_now = match machine.backing() {
+            Backing::HugePages(_) if !limit.counts_hugetlb => Touched::default(),
+            _ => machine.touched,
+        };
+        let kept = Bytes(limit.kept_bytes());
+        let (least, most) = (
+            kept - counted_now.most + segment,
+            kept - counted_now.least + segment,
+        );
+        let allowed = Bytes(limit.limit_bytes);
+        if least <= allowed {
+            if most > allowed && worst == CgroupMemory::Fits {
+                worst = CgroupMemory::Unknown(limit);
+            }
+            continue;
+        }
+        let excess = Excess {
+            limit,
+            needed: least,
+            to_raise: most - allowed,
+            can_swap: !(is_on_huge_pages && segment > allowed)
+                && least - allowed <= swap_room(machine, limit),
+        };
+        let is_worse = match worst {
+            CgroupMemory::Exceeds(other) => {
+                (!excess.can_swap, excess.to_raise) > (!other.can_swap, other.to_raise)
+            }
+            CgroupMemory::Fits | CgroupMemory::Unknown(_) => true,
+        };
+        if is_worse {
+            worst = CgroupMemory::Exceeds(excess);
+        }
+    }
+    worst
+}
+
+/// What the cgroup can swap out: never more than the host has room for.
+fn swap_room(machine: &Machine, limit: &MemoryLimit) -> Bytes {
+    let of_host = machine.usage().and_then(|usage| usage.swap_free);
+    Bytes(
+        of_host
+            .unwrap_or(0)
+            .min(limit.swap_room_bytes.unwrap_or(u64::MAX)),
+    )
+}

@@ -1,0 +1,166 @@
+//! Quantities: bytes, page sizes and numbers of pages. All arithmetic saturates.
+
+use std::{
+    fmt,
+    iter::Sum,
+    ops::{Add, Mul, Sub},
+};
+
+/// A number of bytes. Displayed for people, rounded to the nearest unit: `1074 MB`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// The size of one page, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageSize(pub u64);
+
+/// A number of huge pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pages(pub u64);
+
+macro_rules! saturating {
+    ($($quantity:ident),*) => {$(
+        impl Add for $quantity {
+            type Output = Self;
+
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
+
+        impl Sub for $quantity {
+            type Output = Self;
+
+            fn sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+
+        impl Sum for $quantity {
+            fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+                all.fold(Self(0), Self::add)
+            }
+        }
+    )*};
+}
+
+saturating!(Bytes, Pages);
+
+impl Mul<PageSize> for Pages {
+    type Output = Bytes;
+
+    fn mul(self, size: PageSize) -> Bytes {
+        Bytes(self.0.saturating_mul(size.0))
+    }
+}
+
+impl Bytes {
+    /// Pages that hold this many bytes.
+    pub fn in_pages(self, size: PageSize) -> Pages {
+        Pages(self.0.div_ceil(size.0.max(1)))
+    }
+
+    /// Whole pages in this many bytes.
+    pub fn whole_pages(self, size: PageSize) -> Pages {
+        Pages(self.0 / size.0.max(1))
+    }
+
+    /// This share of it, rounded down.
+    pub fn percent(self, percent: u64) -> Self {
+        let share = u128::from(self.0) * u128::from(percent) / 100;
+        Self(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+
+    /// Whole megabytes, rounded up: following a figure has to be enough.
+    pub fn megabytes_at_least(self) -> u64 {
+        self.0.div_ceil(1 << 20)
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// In the largest unit that leaves it exact or with two digits: `2 MB`, `1074 MB`, `142 GB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 4] = [
+            (1 << 40, "TB"),
+            (1 << 30, "GB"),
+            (1 << 20, "MB"),
+            (1 << 10, "kB"),
+        ];
+        let bytes = self.0;
+        let is_fit = |&&(unit, _): &&(u64, _)| {
+            bytes > 0 && (bytes.is_multiple_of(unit) || bytes / 10 >= unit)
+        };
+        match UNITS.iter().find(is_fit) {
+            Some((unit, name)) => {
+                let rounded_up = u64::from(bytes % unit >= unit / 2);
+                write!(f, "{} {name}", bytes / unit + rounded_up)
+            }
+            None => write!(f, "{bytes} bytes"),
+        }
+    }
+}
+
+impl fmt::Display for PageSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A number of huge pages for people: `1 huge page of 2 MB`.
+pub fn huge_pages(count: Pages, size: PageSize) -> String {
+    let noun = if count.0 == 1 { "page" } else { "pages" };
+    format!("{count} huge {noun} of {size}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_readable() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (4096, "4 kB"),
+            (2 << 20, "2 MB"),
+            (1 << 30, "1 GB"),
+            (1074 << 20, "1074 MB"),
+            (8_402_592 << 10, "8206 MB"),
+            (3 << 40, "3 TB"),
+            ((3 << 40) + 4096, "3072 GB"),
+            (1_126_170_624, "1074 MB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn page_counts_are_readable() {
+        for (count, text) in [
+            (0, "0 huge pages of 2 MB"),
+            (1, "1 huge page of 2 MB"),
+            (2, "2 huge pages of 2 MB"),
+        ] {
+            assert_eq!(huge_pages(Pages(count), PageSize(2 << 20)), text);
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Bytes(1) - Bytes(2), Bytes(0));
+        assert_eq!(Pages(u64::MAX) + Pages(1), Pages(u64::MAX));
+        assert_eq!(Pages(1 << 60) * PageSize(2 << 20), Bytes(u64::MAX));
+        assert_eq!(Bytes(u64::MAX).percent(10), Bytes(u64::MAX / 10));
+        assert_eq!(Bytes((2 << 20) + 1).in_pages(PageSize(2 << 20)), Pages(2));
+        assert_eq!(
+            Bytes((2 << 20) + 1).whole_pages(PageSize(2 << 20)),
+            Pages(1)
+        );
+        assert_eq!(Bytes((2 << 20) + 1).megabytes_at_least(), 3);
+    }
+}

@@ -1,0 +1,833 @@
+//! Random machines whose counters fit together as those of one kernel.
+
+use proptest::{
+    collection::vec,
+    option::{self, weighted},
+    prelude::*,
+    sample::{select, subsequence},
+};
+
+pub const KB: u64 = 1 << 10;
+pub const MB: u64 = 1 << 20;
+pub const GB: u64 = 1 << 30;
+
+/// A number in relation to another one, such as pages to the pages that are needed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Amount {
+    pub percent: u64,
+    pub plus: i64,
+}
+
+impl Amount {
+    pub const EXACT: Self = Self {
+        percent: 100,
+        plus: 0,
+    };
+
+    pub fn of(self, number: u64) -> u64 {
+        let scaled = u128::from(number) * u128::from(self.percent) / 100;
+        let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
+        scaled.saturating_add_signed(self.plus)
+    }
+}
+
+fn amount() -> impl Strategy<Value = Amount> {
+    let of = |percent, plus| Just(Amount { percent, plus });
+    prop_oneof![
+        5 => of(100, 0),
+        1 => of(100, 1),
+        1 => of(100, -1),
+        2 => of(0, 0),
+        2 => (0..100_u64).prop_map(|percent| Amount { percent, plus: 0 }),
+        1 => (100..130_u64, 0..600_i64).prop_map(|(percent, plus)| Amount { percent, plus }),
+        1 => of(200, 3),
+    ]
+}
+
+/// True once in that many cases.
+fn one_in(n: u32) -> impl Strategy<Value = bool> {
+    prop_oneof![n - 1 => Just(false), 1 => Just(true)]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arch {
+    /// Base pages of 4 kB, huge pages of 2 MB and 1 GB.
+    X86,
+    /// The same with 1 GB as the default.
+    X86Large,
+    /// Huge pages of 2 MB only.
+    X86Small,
+    /// Base pages of 64 kB, huge pages of 2 MB, 512 MB and 16 GB.
+    Arm64k,
+    /// No huge pages.
+    None,
+}
+
+impl Arch {
+    pub fn sizes(self) -> &'static [u64] {
+        match self {
+            Self::X86 | Self::X86Large => &[2 * MB, GB],
+            Self::X86Small => &[2 * MB],
+            Self::Arm64k => &[2 * MB, 512 * MB, 16 * GB],
+            Self::None => &[],
+        }
+    }
+
+    pub fn default_size(self) -> Option<u64> {
+        match self {
+            Self::X86 | Self::X86Small => Some(2 * MB),
+            Self::X86Large => Some(GB),
+            Self::Arm64k => Some(512 * MB),
+            Self::None => None,
+        }
+    }
+
+    pub fn base(self) -> u64 {
+        match self {
+            Self::Arm64k => 64 * KB,
+            _ => 4 * KB,
+        }
+    }
+}
+
+/// The host without its pools.
+#[derive(Debug, Clone)]
+pub struct HostSpec {
+    pub arch: Arch,
+    /// Memory of each NUMA node. 0: a node without memory.
+    pub nodes_gb: Vec<u64>,
+    /// Multiplies all sizes: petabytes.
+    pub scale: u64,
+    /// Of the memory outside of pools and segments, used by other programs.
+    pub used_percent: u64,
+    /// Node 0 has this share of its available memory; the others have the rest.
+    pub first_node_percent: u64,
+    /// Free memory in blocks that are large enough.
+    pub blocks_percent: u64,
+    pub swap_gb: u64,
+    pub strict: Option<Strict>,
+    /// Committed memory apart from segments, in percent of the room under the limit.
+    pub committed_percent: u64,
+    /// `MemTotal` of a container with its own `/proc/meminfo`.
+    pub shown_gb: Option<u64>,
+    pub release: &'static str,
+    pub thp: (&'static str, &'static str),
+    pub thp_of_sizes: Option<(&'static str, &'static str)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Strict {
+    Ratio(u64),
+    PercentOfRam(u64),
+}
+
+/// This server.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    pub next: NextSpec,
+    pub is_on_huge_pages: bool,
+    pub touched_percent: u64,
+    /// Nodes that it is allowed to use, by position. Empty: all.
+    pub bound: Vec<usize>,
+    pub processes: u64,
+    pub page_tables_mb: u64,
+    pub swapped_mb: u64,
+    pub oom: (i32, i32),
+    pub uses_io_uring: bool,
+    pub is_container: bool,
+    pub is_set_on_command_line: bool,
+    pub allows_alter_system: bool,
+    /// Node that holds the segment, by position.
+    pub segment_node: Option<usize>,
+}
+
+/// Settings of a start.
+#[derive(Debug, Clone, Copy)]
+pub struct NextSpec {
+    /// The segment, in percent of RAM, and bytes in addition.
+    pub percent_of_ram: u64,
+    pub plus_kb: u64,
+    /// `t`ry, `o`n or of`f`.
+    pub huge_pages: char,
+    pub is_sysv: bool,
+    pub size: SizeSpec,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum SizeSpec {
+    Default,
+    /// One of the kernel's.
+    Nth(usize),
+    /// Any number of bytes.
+    Bytes(u64),
+}
+
+/// A pool.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolSpec {
+    /// Persistent pages, of those that this server and others need.
+    pub persistent: Amount,
+    /// Pages in use by other programs, in percent of RAM.
+    pub others_percent: u64,
+    /// Pages that other programs have reserved.
+    pub reserved: u64,
+    /// Pages that the kernel may allocate on demand, of those that the server needs.
+    pub overcommit: Amount,
+    /// Surplus pages in use beside idle persistent ones.
+    pub extra_surplus: u64,
+    /// Whether the first node has all that it has room for.
+    pub is_on_first_node: bool,
+    pub is_demotable: bool,
+}
+
+/// Another server.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherSpec {
+    pub pages: OtherPages,
+    pub mb: u64,
+    pub percent_of_ram: u64,
+    pub touched_percent: u64,
+    /// `t`ry, `o`n, of`f` or unknown.
+    pub huge_pages: char,
+    pub has_port: bool,
+    pub has_rss: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OtherPages {
+    Small,
+    SystemV,
+    /// Of the size at this position.
+    Huge(usize),
+    Unreadable,
+}
+
+/// The limits of one cgroup on the pages of one size.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitSpec {
+    pub nth_size: usize,
+    pub faults: Option<Amount>,
+    pub reservations: Option<Amount>,
+    /// Pages of others in it.
+    pub others: u64,
+}
+
+/// A memory limit of a cgroup.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryLimitSpec {
+    pub percent_of_ram: u64,
+    pub others_mb: u64,
+    pub files_mb: u64,
+    pub swap_room_mb: Option<u64>,
+    pub counts_hugetlb: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum FilesSpec {
+    Nothing,
+    Planned(NextSpec),
+    Refused,
+    TooLow,
+    /// And whether settings are pending.
+    Unseen(bool),
+}
+
+/// The boot configuration.
+#[derive(Debug, Clone)]
+pub struct BootSpec {
+    /// `vm.nr_hugepages` in `/etc/sysctl.d`.
+    pub sysctl: Option<Amount>,
+    /// The same in a later file.
+    pub later: Option<Amount>,
+    /// `hugepagesz=` and `hugepages=` for the size at this position.
+    pub words: Vec<(usize, Amount)>,
+    /// Other words of the command line.
+    pub word: &'static str,
+    /// Another file and its text.
+    pub file: (&'static str, &'static str),
+    pub has_systemd: bool,
+    pub is_kept: bool,
+    pub is_readable: bool,
+}
+
+/// Everything about a machine.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub host: HostSpec,
+    pub server: ServerSpec,
+    /// For the sizes of the kernel, in their order.
+    pub pools: Vec<PoolSpec>,
+    pub others: Vec<OtherSpec>,
+    /// `h`ost, `n`amespace, hi`d`den, or `u`nreadable.
+    pub sight: char,
+    pub limits: Vec<LimitSpec>,
+    pub is_v1: bool,
+    pub counts_reservations: bool,
+    /// A limit that the environment of a container states.
+    pub told_limit: Option<Amount>,
+    pub memory_limits: Vec<MemoryLimitSpec>,
+    pub files: FilesSpec,
+    pub boot: BootSpec,
+    pub muted: Vec<&'static str>,
+    /// Facts that are absent.
+    pub absent: Vec<usize>,
+}
+
+fn next(max_percent: u64) -> impl Strategy<Value = NextSpec> {
+    let percent = prop_oneof![
+        3 => Just(0),
+        6 => 0..50_u64,
+        2 => 50..80_u64,
+        2 => 80..max_percent,
+    ];
+    let size = prop_oneof![
+        8 => Just(SizeSpec::Default),
+        2 => (0..3_usize).prop_map(SizeSpec::Nth),
+        1 => select(vec![1536 * KB, 3 * MB, 16 * MB, 8 * GB, 100 * GB]).prop_map(SizeSpec::Bytes),
+    ];
+    let huge_pages = select(vec!['t', 't', 't', 't', 'o', 'o', 'f']);
+    (
+        percent,
+        200 * KB..2 * MB,
+        huge_pages,
+        one_in(12),
+        size,
+        one_in(5),
+    )
+        .prop_map(|(percent_of_ram, kb, huge_pages, is_sysv, size, is_even)| {
+            let plus_kb = if is_even { kb / KB * KB } else { kb / 8 * 8 };
+            NextSpec {
+                percent_of_ram,
+                plus_kb,
+                huge_pages,
+                is_sysv,
+                size,
+            }
+        })
+}
+
+fn host() -> impl Strategy<Value = HostSpec> {
+    let arch = prop_oneof![
+        12 => Just(Arch::X86),
+        2 => Just(Arch::X86Large),
+        2 => Just(Arch::X86Small),
+        3 => Just(Arch::Arm64k),
+        1 => Just(Arch::None),
+    ];
+    let node = select(vec![4, 8, 16, 16, 32, 64, 128]);
+    let nodes = prop_oneof![
+        4 => vec(node.clone(), 1),
+        4 => vec(prop_oneof![12 => node, 1 => Just(0)], 2..=4),
+    ];
+    let strict = prop_oneof![
+        select(vec![30, 50, 80, 95, 100]).prop_map(Strict::Ratio),
+        select(vec![30, 60, 90]).prop_map(Strict::PercentOfRam),
+    ];
+    let memory = (
+        select(vec![5_u64, 5, 20, 20, 50, 80, 95, 99]),
+        prop_oneof![6 => Just(100), 1 => select(vec![0_u64, 5, 30, 60])],
+        select(vec![0_u64, 1, 30, 90, 100]),
+        select(vec![0_u64, 0, 2, 8]),
+        weighted(0.2, strict),
+        select(vec![10_u64, 40, 80, 89, 95, 100]),
+        weighted(0.06, select(vec![1_u64, 2, 8])),
+    );
+    let scale = prop_oneof![40 => Just(1_u64), 1 => Just(1_u64 << 20)];
+    let modes = (
+        select(vec!["always", "madvise", "madvise", "never"]),
+        select(vec![
+            "always",
+            "within_size",
+            "advise",
+            "never",
+            "never",
+            "deny",
+            "force",
+        ]),
+    );
+    let of_sizes = (
+        select(vec!["always", "madvise", "never", "inherit"]),
+        select(vec!["always", "advise", "never", "inherit"]),
+    );
+    let release = select(vec!["4.18.0", "5.10.0", "5.14.0", "6.1.0", "6.18.5"]);
+    (
+        arch,
+        nodes,
+        scale,
+        memory,
+        release,
+        modes,
+        weighted(0.3, of_sizes),
+    )
+        .prop_map(
+            |(arch, mut nodes_gb, scale, memory, release, thp, thp_of_sizes)| {
+                if nodes_gb.iter().all(|gb| *gb == 0) {
+                    nodes_gb = vec![16];
+                }
+                HostSpec {
+                    arch,
+                    nodes_gb,
+                    scale,
+                    used_percent: memory.0,
+                    first_node_percent: memory.1,
+                    blocks_percent: memory.2,
+                    swap_gb: memory.3,
+                    strict: memory.4,
+                    committed_percent: memory.5,
+                    shown_gb: memory.6,
+                    release,
+                    thp,
+                    thp_of_sizes,
+                }
+            },
+        )
+}
+
+fn server() -> impl Strategy<Value = ServerSpec> {
+    let bound = prop_oneof![3 => Just(vec![]), 1 => subsequence(vec![0, 1, 2, 3], 1..3)];
+    let processes = (
+        prop_oneof![20 => 2..5_u64, 1 => Just(300)],
+        select(vec![1, 6, 6, 200, 5000]),
+        select(vec![0, 0, 0, 300]),
+        select(vec![(-900, 0), (-900, 0), (0, 0), (-900, -900), (-1000, 0)]),
+    );
+    let flags = (one_in(10), one_in(6), one_in(8), one_in(8));
+    (
+        next(105),
+        prop_oneof![2 => Just(true), 1 => Just(false)],
+        select(vec![0, 0, 5, 50, 100]),
+        bound,
+        processes,
+        flags,
+        weighted(0.2, 0..4_usize),
+    )
+        .prop_map(
+            |(next, is_on_huge_pages, touched_percent, bound, processes, flags, segment_node)| {
+                ServerSpec {
+                    next,
+                    is_on_huge_pages,
+                    touched_percent,
+                    bound,
+                    processes: processes.0,
+                    page_tables_mb: processes.1,
+                    swapped_mb: processes.2,
+                    oom: processes.3,
+                    uses_io_uring: flags.0,
+                    is_container: flags.1,
+                    is_set_on_command_line: flags.2,
+                    allows_alter_system: !flags.3,
+                    segment_node,
+                }
+            },
+        )
+}
+
+fn pool() -> impl Strategy<Value = PoolSpec> {
+    let rarely = |strategy: BoxedStrategy<u64>| prop_oneof![5 => Just(0_u64), 1 => strategy];
+    let no_overcommit = Amount {
+        percent: 0,
+        plus: 0,
+    };
+    (
+        amount(),
+        rarely((1..15_u64).boxed()),
+        rarely((1..200_u64).boxed()),
+        prop_oneof![8 => Just(no_overcommit), 1 => amount()],
+        rarely((1..200_u64).boxed()),
+        one_in(4),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(
+                persistent,
+                others_percent,
+                reserved,
+                overcommit,
+                extra_surplus,
+                is_first,
+                is_demotable,
+            )| {
+                PoolSpec {
+                    persistent,
+                    others_percent,
+                    reserved,
+                    overcommit,
+                    extra_surplus,
+                    is_on_first_node: is_first,
+                    is_demotable,
+                }
+            },
+        )
+}
+
+fn other() -> impl Strategy<Value = OtherSpec> {
+    let pages = prop_oneof![
+        4 => Just(OtherPages::Small),
+        1 => Just(OtherPages::SystemV),
+        4 => Just(OtherPages::Huge(0)),
+        1 => Just(OtherPages::Huge(1)),
+        1 => Just(OtherPages::Unreadable),
+    ];
+    (
+        pages,
+        100..3000_u64,
+        prop_oneof![2 => Just(0), 1 => 0..45_u64],
+        select(vec![0, 5, 50, 100]),
+        select(vec!['t', 't', 'o', 'f', '?']),
+        any::<bool>(),
+        prop_oneof![5 => Just(true), 1 => Just(false)],
+    )
+        .prop_map(
+            |(pages, mb, percent_of_ram, touched_percent, huge_pages, has_port, has_rss)| {
+                OtherSpec {
+                    pages,
+                    mb,
+                    percent_of_ram,
+                    touched_percent,
+                    huge_pages,
+                    has_port,
+                    has_rss,
+                }
+            },
+        )
+}
+
+fn limit() -> impl Strategy<Value = LimitSpec> {
+    let limit = || option::of(amount());
+    let others = prop_oneof![2 => Just(0), 1 => 0..50_u64];
+    (0..3_usize, limit(), limit(), others).prop_map(|(nth_size, faults, reservations, others)| {
+        LimitSpec {
+            nth_size,
+            faults,
+            reservations,
+            others,
+        }
+    })
+}
+
+fn memory_limit() -> impl Strategy<Value = MemoryLimitSpec> {
+    (
+        select(vec![10, 25, 50, 90]),
+        select(vec![0, 100, 4000]),
+        select(vec![0, 100, 1000]),
+        option::of(select(vec![0, 500, 100_000])),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(percent_of_ram, others_mb, files_mb, swap_room_mb, counts_hugetlb)| MemoryLimitSpec {
+                percent_of_ram,
+                others_mb,
+                files_mb,
+                swap_room_mb,
+                counts_hugetlb,
+            },
+        )
+}
+
+fn files() -> impl Strategy<Value = FilesSpec> {
+    prop_oneof![
+        12 => Just(FilesSpec::Nothing),
+        5 => next(105).prop_map(FilesSpec::Planned),
+        1 => Just(FilesSpec::Refused),
+        1 => Just(FilesSpec::TooLow),
+        1 => any::<bool>().prop_map(FilesSpec::Unseen),
+    ]
+}
+
+fn boot() -> impl Strategy<Value = BootSpec> {
+    let word = prop_oneof![
+        12 => Just("quiet"),
+        1 => select(vec![
+            "hugepages=0:100,1:50",
+            "hugetlb_cma=2G",
+            "hugepages=many",
+            "default_hugepagesz=1G",
+            "hugepagesz=2M hugepages=10 hugepagesz=2M hugepages=20",
+            "hugepagesz=16M hugepages=7",
+        ]),
+    ];
+    let file = prop_oneof![
+        10 => Just(("", "")),
+        1 => select(vec![
+            ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n"),
+            ("/etc/sysctl.d/40-a.conf", "vm.nr_hugepages = lots\n"),
+            ("/etc/sysctl.d/95-a.conf", "vm.overcommit_ratio = 50\nvm.nr_hugep* = 5\n"),
+            ("/etc/sysctl.d/40-b.conf", "vm.nr_overcommit_hugepages = 100\n"),
+            ("/etc/tmpfiles.d/huge.conf",
+             "w /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages - - - - 50\n"),
+        ]),
+    ];
+    (
+        weighted(0.6, amount()),
+        weighted(0.1, amount()),
+        prop_oneof![5 => Just(vec![]), 1 => vec((0..3_usize, amount()), 1..3)],
+        word,
+        file,
+        one_in(4),
+        one_in(15),
+        one_in(15),
+    )
+        .prop_map(
+            |(sysctl, later, words, word, file, no_systemd, is_lost, is_unreadable)| BootSpec {
+                sysctl,
+                later,
+                words,
+                word,
+                file,
+                has_systemd: !no_systemd,
+                is_kept: !is_lost,
+                is_readable: !is_unreadable,
+            },
+        )
+}
+
+/// Any machine.
+pub fn any_machine() -> impl Strategy<Value = Spec> {
+    let others = prop_oneof![3 => Just(vec![]), 2 => vec(other(), 1..4)];
+    let limits = prop_oneof![
+        5 => Just((vec![], vec![])),
+        2 => vec(limit(), 1..4).prop_map(|limits| (limits, vec![])),
+        1 => vec(memory_limit(), 1..3).prop_map(|limits| (vec![], limits)),
+    ];
+    let flags = (
+        select(vec!['h', 'h', 'h', 'h', 'h', 'h', 'n', 'd', 'u']),
+        one_in(4),
+        one_in(5),
+        weighted(0.04, amount()),
+    );
+    let muted = prop_oneof![
+        10 => Just(vec![]),
+        1 => subsequence(
+            vec!["huge_pages", "restart", "pool_size", "reboot", "numa_pool", "thp_private",
+                "page_tables", "other_servers", "memory_left"],
+            1..4,
+        ),
+    ];
+    let absent = prop_oneof![20 => Just(vec![]), 1 => vec(0..super::build::FACTS, 1..3)];
+    (
+        (host(), server(), vec(pool(), 3)),
+        (others, limits, flags),
+        (files(), boot(), muted, absent),
+    )
+        .prop_map(
+            |((host, server, pools), (others, limits, flags), (files, boot, muted, absent))| Spec {
+                host,
+                server,
+                pools,
+                others,
+                sight: flags.0,
+                limits: limits.0,
+                memory_limits: limits.1,
+                is_v1: flags.1,
+                counts_reservations: !flags.2,
+                told_limit: flags.3,
+                files,
+                boot,
+                muted,
+                absent,
+            },
+        )
+}
+
+impl Spec {
+    /// A server of 10 % of RAM on the huge pages that it needs, on a host of 64 GB.
+    pub fn usual() -> Self {
+        let nothing = Amount {
+            percent: 0,
+            plus: 0,
+        };
+        let empty = PoolSpec {
+            persistent: nothing,
+            others_percent: 0,
+            reserved: 0,
+            overcommit: nothing,
+            extra_surplus: 0,
+            is_on_first_node: false,
+            is_demotable: false,
+        };
+        let pool = PoolSpec {
+            persistent: Amount::EXACT,
+            ..empty
+        };
+        Self {
+            host: HostSpec {
+                arch: Arch::X86,
+                nodes_gb: vec![64],
+                scale: 1,
+                used_percent: 20,
+                first_node_percent: 100,
+                blocks_percent: 100,
+                swap_gb: 8,
+                strict: None,
+                committed_percent: 40,
+                shown_gb: None,
+                release: "6.18.5",
+                thp: ("madvise", "never"),
+                thp_of_sizes: None,
+            },
+            server: ServerSpec {
+                next: NextSpec {
+                    percent_of_ram: 10,
+                    plus_kb: 200 * KB,
+                    huge_pages: 't',
+                    is_sysv: false,
+                    size: SizeSpec::Default,
+                },
+                is_on_huge_pages: true,
+                touched_percent: 5,
+                bound: vec![],
+                processes: 3,
+                page_tables_mb: 6,
+                swapped_mb: 0,
+                oom: (-900, 0),
+                uses_io_uring: false,
+                is_container: false,
+                is_set_on_command_line: false,
+                allows_alter_system: true,
+                segment_node: None,
+            },
+            pools: vec![pool, empty, empty],
+            others: vec![],
+            sight: 'h',
+            limits: vec![],
+            is_v1: false,
+            counts_reservations: true,
+            told_limit: None,
+            memory_limits: vec![],
+            files: FilesSpec::Nothing,
+            boot: BootSpec {
+                sysctl: Some(Amount::EXACT),
+                later: None,
+                words: vec![],
+                word: "quiet",
+                file: ("", ""),
+                has_systemd: true,
+                is_kept: true,
+                is_readable: true,
+            },
+            muted: vec![],
+            absent: vec![],
+        }
+    }
+}
+
+/// A machine on which nothing has to be done.
+pub fn healthy_machine() -> impl Strategy<Value = Spec> {
+    let kind = prop_oneof![
+        4 => Just("on huge pages"),
+        1 => Just("off"),
+        1 => Just("no huge pages"),
+    ];
+    let satisfied = other().prop_map(|other| OtherSpec {
+        mb: other.mb / 4,
+        percent_of_ram: 0,
+        huge_pages: match other.pages {
+            OtherPages::Small => 'f',
+            _ => other.huge_pages,
+        },
+        pages: match other.pages {
+            OtherPages::Unreadable | OtherPages::Huge(_) => OtherPages::Huge(0),
+            small => small,
+        },
+        ..other
+    });
+    let others = prop_oneof![2 => Just(vec![]), 1 => vec(satisfied, 1..3)];
+    (any_machine(), kind, others, 0..30_u64, one_in(4)).prop_map(
+        |(any, kind, others, percent_of_ram, has_idle)| {
+            let is_off = kind != "on huge pages";
+            let mut next = NextSpec {
+                percent_of_ram,
+                is_sysv: false,
+                size: SizeSpec::Default,
+                ..any.server.next
+            };
+            if kind == "off" {
+                next.huge_pages = 'f';
+            } else if next.huge_pages != 'o' || is_off {
+                next.huge_pages = 't';
+            }
+            let nothing = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            // Idle pages that the boot configuration asks for belong to another program.
+            let pages = match (is_off, has_idle) {
+                (false, false) => Amount::EXACT,
+                (false, true) => Amount {
+                    percent: 120,
+                    plus: 9,
+                },
+                (true, false) => nothing,
+                (true, true) => Amount {
+                    percent: 0,
+                    plus: 500,
+                },
+            };
+            let pool = |pool: &PoolSpec| PoolSpec {
+                persistent: pages,
+                others_percent: 0,
+                reserved: 0,
+                overcommit: nothing,
+                extra_surplus: 0,
+                is_on_first_node: false,
+                ..*pool
+            };
+            let mut pools: Vec<_> = any.pools.iter().map(pool).collect();
+            for pool in pools.iter_mut().skip(1) {
+                pool.persistent = nothing;
+            }
+            Spec {
+                host: HostSpec {
+                    arch: match kind {
+                        "no huge pages" => Arch::None,
+                        _ => Arch::X86,
+                    },
+                    nodes_gb: any.host.nodes_gb.iter().map(|_| 32).collect(),
+                    used_percent: 20,
+                    first_node_percent: 100,
+                    strict: None,
+                    shown_gb: None,
+                    thp: ("madvise", "never"),
+                    thp_of_sizes: None,
+                    ..any.host
+                },
+                server: ServerSpec {
+                    next,
+                    is_on_huge_pages: !is_off,
+                    bound: vec![],
+                    processes: 3,
+                    page_tables_mb: 6,
+                    swapped_mb: 0,
+                    oom: (-900, 0),
+                    uses_io_uring: false,
+                    segment_node: None,
+                    ..any.server
+                },
+                pools,
+                others: if kind == "no huge pages" {
+                    vec![]
+                } else {
+                    others
+                },
+                sight: 'h',
+                limits: vec![],
+                told_limit: None,
+                memory_limits: vec![],
+                files: FilesSpec::Nothing,
+                boot: BootSpec {
+                    sysctl: Some(pages),
+                    later: None,
+                    words: vec![],
+                    word: "quiet",
+                    file: ("", ""),
+                    has_systemd: true,
+                    is_kept: true,
+                    is_readable: true,
+                },
+                muted: vec![],
+                absent: vec![],
+                ..any
+            }
+        },
+    )
+}

@@ -1,0 +1,100 @@
+//! Facts that are computed from other facts about a server and its machine.
+
+#![allow(clippy::expect_used)]
+
+mod scene;
+
+use std::path::PathBuf;
+
+use hugeinfo::{
+    linux::error::Absent,
+    server::{
+        environment::{Backing, ProcessFigures, typical_backend},
+        setting::{FileLine, Setting, SettingSource},
+    },
+};
+use scene::{MB, healthy, quiet};
+
+#[test]
+fn typical_backend_is_the_median_of_client_backends() {
+    let process = |page_tables, is_client_backend| ProcessFigures {
+        page_tables,
+        is_client_backend,
+        ..ProcessFigures::default()
+    };
+    let client = |kilobytes: u64| process(Some(kilobytes << 10), true);
+    let others = [process(Some(1 << 10), false), process(None, true)];
+    assert_eq!(typical_backend(&others), None);
+    let mut all = others.to_vec();
+    all.extend([client(320), client(136), client(9000)]);
+    assert_eq!(typical_backend(&all), Some(320 << 10));
+    all.push(client(400));
+    assert_eq!(typical_backend(&all), Some(400 << 10));
+    assert_eq!(typical_backend(&[]), None);
+}
+
+#[test]
+fn segment_is_partly_on_transparent_huge_pages() {
+    let mut facts = healthy();
+    let mut around = quiet();
+    around.segment_thp_bytes = Some(Ok(2 * MB));
+    assert_eq!(around.backing(&facts), Backing::Hugetlb(2 * MB));
+    facts.segment.as_mut().expect("a segment").page_bytes = Some(4096);
+    assert_eq!(around.backing(&facts), Backing::Transparent(2 * MB));
+    for small in [None, Some(Ok(0)), Some(Err(Absent::not_looked_at()))] {
+        around.segment_thp_bytes = small;
+        assert_eq!(around.backing(&facts), Backing::Small);
+    }
+    facts.segment = Err(Absent::not_looked_at());
+    assert_eq!(around.backing(&facts), Backing::Unknown);
+}
+
+#[test]
+fn initdb_fallback_is_both_values_in_a_configuration_file() {
+    let file = || {
+        SettingSource::File(Some(FileLine {
+            path: PathBuf::from("/data/postgresql.conf"),
+            line: 65,
+        }))
+    };
+    for (connections, buffers, source, expected) in [
+        ("20", "400kB", file(), true),
+        ("25", "400kB", file(), true),
+        // The role cannot see which file.
+        ("20", "400kB", SettingSource::File(None), true),
+        ("100", "400kB", file(), false),
+        ("20", "128MB", file(), false),
+        ("20", "400kB", SettingSource::CommandLine, false),
+        ("20", "400kB", SettingSource::AutoConf, false),
+    ] {
+        let mut around = quiet();
+        assert!(!around.has_initdb_fallback());
+        for (name, value) in [
+            ("max_connections", connections),
+            ("shared_buffers", buffers),
+        ] {
+            let setting = Setting {
+                value: value.to_owned(),
+                source: source.clone(),
+            };
+            around.settings.insert(name, setting);
+        }
+        let found = around.has_initdb_fallback();
+        assert_eq!(found, expected, "{connections} {buffers} {source:?}");
+    }
+}
+
+#[test]
+fn kernel_version_is_the_first_two_numbers() {
+    let mut host = quiet().host;
+    for (release, version) in [
+        ("6.18.5", Some((6, 18))),
+        ("4.18.0-553.el8_10.x86_64", Some((4, 18))),
+        ("5.15-generic", Some((5, 15))),
+        ("next", None),
+        ("", None),
+    ] {
+        release.clone_into(&mut host.kernel_release);
+        assert_eq!(host.kernel_version(), version, "{release}");
+    }
+}

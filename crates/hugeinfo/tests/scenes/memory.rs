@@ -1,0 +1,277 @@
+//! What the pools leave of RAM, and memory that small pages have yet to fault in.
+
+use hugeinfo::server::{facts::HugePages, sight::Sight};
+
+use crate::{scene::*, table::*};
+
+#[test]
+fn untouched_segments() {
+    test(vec![
+        when("two servers have touched little of 25 GB each", |m| {
+            m.on_small_pages(25 * GB, 0);
+            m.touched(2 * GB);
+            m.other(25 * GB, 4096, TRY).rss_shmem_bytes = Some(2 * GB);
+            m.available = Some(58 * GB);
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
+        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
+        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
+        when("the server has touched little of 20 of 32 GB", |m| {
+            m.ram(32 * GB);
+            m.on_small_pages(20 * GB, 0);
+            m.touched(GB / 2);
+            m.available = Some(29 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"]),
+        when(
+            "an idle pool leaves less than the segment on small pages",
+            |m| {
+                m.on_small_pages(30 * GB, 20_480);
+                m.asked(0);
+                m.touched(4 * GB);
+                m.available = Some(18 * GB);
+            },
+        )
+        .status(CRITICAL, "will_run_out_of_memory", "The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.", &["sysctl -w vm.nr_hugepages=15360", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 15360/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
+        .says("memory_left", CRITICAL, "will_run_out_of_memory", "The pools hold 40 GB and leave 24 GB of 64 GB RAM. The segment takes 30 GB on small pages once all of it is in use.", &["# as huge_pages"]),
+        when("RAM holds the pool and the segment", |m| {
+            m.on_small_pages(8 * GB, 0)
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when("RAM holds the pool only without the segment", |m| {
+            m.on_small_pages(40 * GB, 0)
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        when("most pages are there, and RAM holds the rest", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(40 * GB, 20_479);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.", &["sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when(
+            "available memory lacks what the touched segment releases",
+            |m| {
+                m.on_small_pages(8 * GB, 0);
+                m.available = Some(2 * GB);
+            },
+        )
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "# if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        when(
+            "available memory lacks more than the segment releases",
+            |m| {
+                m.on_small_pages(8 * GB, 0);
+                m.touched(3 * GB);
+                m.available = Some(2 * GB);
+            },
+        )
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, lower shared_buffers to 3398MB, or set the pool at boot: available memory is too small for the pool"]),
+        when(
+            "available memory is small, and the segment is untouched",
+            |m| {
+                m.on_small_pages(8 * GB, 0);
+                m.touched(0);
+                m.available = Some(2 * GB);
+            },
+        )
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, lower shared_buffers to 326MB, or set the pool at boot: available memory is too small for the pool"]),
+    ]);
+}
+
+#[test]
+fn a_tenth_of_ram() {
+    test(vec![
+        when("a segment of 59 GB would be on huge pages of 64 GB", |m| {
+            m.on_small_pages(59 * GB, 0);
+            m.touched(GB);
+            m.available = Some(62 * GB);
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.", &["# as huge_pages"])
+        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .runbook(&["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"]),
+        when("59 GB are pending", |m| {
+            m.on_huge_pages(30 * GB, 30 * GB);
+            m.waits(|next| next.shared_memory_bytes = 59 * GB);
+        })
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# lower shared_buffers by 4384MB, or add 4383 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 1434MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"]),
+        when(
+            "a smaller segment is pending that is still too large",
+            |m| {
+                m.on_small_pages(60 * GB, 0);
+                m.waits(|next| next.shared_memory_bytes = 59 * GB);
+            },
+        )
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[]),
+        when(
+            "a smaller segment is pending, and available memory is short",
+            |m| {
+                m.on_huge_pages(10 * GB, 10 * GB);
+                m.waits(|next| next.shared_memory_bytes = 24 * GB);
+                m.available = Some(2 * GB);
+            },
+        )
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, lower shared_buffers by 13600MB, or set the pool at boot: available memory is too small for the pool"]),
+        when("1 GB pages do not leave enough", |m| {
+            m.ram(32 * GB);
+            m.on_small_pages(4 * GB, 0);
+            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.available = Some(6 * GB);
+            m.touched(0);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# for the next boot, on the kernel command line: hugepagesz=1G hugepages=4", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL"]),
+        when("a small host cannot hold the pool", |m| {
+            m.ram(1100 * MB);
+            m.fall_back(0);
+            m.available = Some(1000 * MB);
+        })
+        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 84 MB of memory: the pools would leave less than 10 % of RAM"]),
+        when("available memory lacks a part of a 1 GB page", |m| {
+            m.ram(32 * GB);
+            m.on_small_pages(4 * GB, 0);
+            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.available = Some(GB);
+            m.touched(GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, lower shared_buffers to 819MB, or set the pool at boot: available memory is too small for the pool"]),
+        when("an idle pool leaves too little", |m| {
+            m.more(29_463);
+        })
+        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as pool_size"]),
+        when(
+            "an idle pool leaves too little, and hidden servers could need it",
+            |m| {
+                m.more(29_463);
+                m.env.sight = Sight::Hidden;
+            },
+        )
+        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs these 29463 huge pages of 2 MB: other servers are hidden from this user. If none does, release them"]),
+        when("the segment leaves plenty", |_| {}).says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
+    ]);
+}
+
+#[test]
+fn other_programs_hold_the_pool() {
+    test(vec![
+        when(
+            "a fallback would not fit beside a pool that others hold",
+            |m| {
+                m.fall_back(25_600);
+                m.pool(0).reserved = 25_600;
+                m.asked(25_600);
+                m.needs(16_000 * MB);
+            },
+        )
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 8218 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        when(
+            "a server that was turned off would not fit beside a pool that others hold",
+            |m| {
+                m.fall_back(25_600);
+                m.pool(0).reserved = 25_600;
+                m.asked(25_600);
+                m.needs(16_000 * MB);
+                m.off();
+            },
+        )
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        when("other programs have reserved the pool", |m| {
+            m.fall_back(25_600);
+            m.asked(25_600);
+            m.pool(0).reserved = 25_600;
+            m.needs(8 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1311 MB of memory: the pools would leave less than 10 % of RAM"]),
+        when("/proc/meminfo is that of a container", |m| {
+            m.fall_back(25_600);
+            m.asked(25_600);
+            m.pool(0).reserved = 25_600;
+            m.needs(8 * GB);
+            m.ram(16 * GB);
+            m.available = Some(6 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, set 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"])
+        .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
+        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB; on 2 MB pages they would take about 12 kB.", &[]),
+        when("MemTotal is less than the memory of the nodes", |m| {
+            m.fall_back(25_600);
+            m.pool(0).reserved = 25_600;
+            m.needs(8 * GB);
+            m.nodes(&[(12_800, 128 * GB), (12_800, 128 * GB)]);
+            m.ram(70 * GB);
+            m.available = Some(GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, set 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"]),
+        when("memory is short, and huge_pages = on is pending", |m| {
+            m.on_huge_pages(10 * GB, 10 * GB);
+            m.available = Some(GB);
+            m.waits(|next| {
+                next.huge_pages = HugePages::On;
+                next.shared_memory_bytes = 24 * GB;
+            });
+        })
+        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"])
+        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
+        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"]),
+        when(
+            "the pool of a running server with huge_pages = on cannot be had again",
+            |m| {
+                m.on_huge_pages(40 * GB, 40 * GB);
+                m.facts.server.huge_pages = HugePages::On;
+                m.pool(0).total += 1000;
+                m.pool(0).surplus = 20_000;
+                m.waits(|next| next.shared_memory_bytes = 54 * GB);
+                m.available = Some(GB);
+            },
+        )
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"]),
+        when("huge_pages = on is pending, and the pool can grow", |m| {
+            m.fall_back(0);
+            m.waits(|next| {
+                next.huge_pages = HugePages::On;
+                next.shared_memory_bytes = 40 * GB;
+            });
+        })
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 20480 pages of 2 MB, do not restart: huge_pages = on", "# restart PostgreSQL (ends all sessions)"]),
+    ]);
+}
+
+#[test]
+fn in_a_container() {
+    test(vec![
+        when(
+            "lxcfs shows the memory of the container, and the 1 GB pool is empty",
+            |m| {
+                m.container();
+                m.ram(4 * GB);
+                m.available = Some(GB);
+                m.pool(0).total = 4096;
+                m.pool(0).free = 3559 + 512;
+            },
+        )
+        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[])
+        .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
+        .how_to_set(1024, &["# on the host, set 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]),
+        when("the pool of the node is short", |m| {
+            m.fall_back(0);
+            m.container();
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"])
+        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /etc is not the host's own here, as in a container.", &[])
+        .says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[])
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"]),
+    ]);
+}

@@ -1,0 +1,313 @@
+//! NUMA nodes: the distribution of pools and segments, and servers that are bound to some nodes.
+
+use hugeinfo::linux::{
+    hugepages::Pool,
+    numa::node::{Node, NodeCounters},
+};
+
+use crate::{scene::*, table::*};
+
+/// Nodes with equal memory.
+fn nodes(m: &mut Scene, pages: &[u64]) {
+    let each = 64 * GB / pages.len() as u64;
+    let nodes: Vec<_> = pages.iter().map(|&pages| (pages, each)).collect();
+    m.nodes(&nodes);
+}
+
+fn of_32_gb(number: u32, total: u64, free: u64) -> Node {
+    let mut node = on_node(number, total);
+    node.memory.total = Some(32 * GB);
+    node.pools[0].counters = Some(NodeCounters {
+        total,
+        free,
+        surplus: 0,
+    });
+    node
+}
+
+fn counters(m: &mut Scene, node: usize) -> &mut NodeCounters {
+    let node = &mut m.env.nodes.as_mut().expect("nodes")[node];
+    node.pools[0].counters.as_mut().expect("counters")
+}
+
+#[test]
+fn pools() {
+    test(vec![
+        when("there is one node", |_| {}).says("numa_pool", OK, "one_node", "There is one NUMA node.", &[]),
+        when("one of two nodes has few pages", |m| nodes(m, &[500, 37]))
+            .says("numa_pool", OK, "uneven", "NUMA node 1 has 37 huge pages of 2 MB; its share of 537 is 268.", &[])
+            .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        when("the kernel has no NUMA", |m| {
+            m.env.nodes = Err(missing("/sys/devices/system/node"))
+        })
+        .says("numa_pool", OK, "one_node", "There is one NUMA node.", &[]),
+        when("the nodes cannot be read", |m| {
+            m.env.nodes = Err(denied("/sys/devices/system/node"));
+        })
+        .says("numa_pool", UNKNOWN, "unknown", "Cannot judge numa_pool: the NUMA nodes cannot be read.", &[]),
+        when("surplus pages are on one node", |m| {
+            nodes(m, &[869, 268]);
+            m.pool(0).total += 600;
+            m.pool(0).free += 600;
+            m.pool(0).surplus = 600;
+            counters(m, 0).surplus = 600;
+        })
+        .says("numa_pool", OK, "uneven", "NUMA node 1 has 268 huge pages of 2 MB; its share of 1137 is 568.", &[]),
+        when("the pool is uneven and short", |m| {
+            m.fall_back(11);
+            nodes(m, &[0, 11]);
+        })
+        .says("numa_pool", OK, "uneven", "NUMA node 0 has 0 huge pages of 2 MB; its share of 11 is 6.", &[])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("the server was turned off", |m| {
+            m.fall_back(537);
+            m.off();
+            nodes(m, &[500, 37]);
+        })
+        .says("numa_pool", OK, "does_not_ask", "This server does not ask for huge pages.", &[]),
+        when("the pool is even", |m| nodes(m, &[269, 268])).says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 537 huge pages of 2 MB, as far as they have room.", &[]),
+        when("the pool is as uneven as the memory", |m| {
+            m.nodes(&[(480, 57 * GB), (57, 7 * GB)])
+        })
+        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 537 huge pages of 2 MB, as far as they have room.", &[]),
+        when("the pool is empty", |m| {
+            m.fall_back(0);
+            nodes(m, &[0, 0]);
+        })
+        .says("numa_pool", OK, "even", "The pool of 2 MB pages is empty.", &[]),
+        when("one of eight nodes has no pages", |m| {
+            m.more(163);
+            m.asked(700);
+            nodes(m, &[100, 100, 100, 100, 100, 100, 100, 0]);
+        })
+        .says("numa_pool", OK, "uneven", "NUMA node 7 has 0 huge pages of 2 MB; its share of 700 is 87.", &[]),
+        when("the nodes have shares by their memory", |m| {
+            m.ram(144 * GB);
+            m.on_huge_pages(50 * GB, GB);
+            m.nodes(&[(22_756, 128 * GB), (2844, 16 * GB)]);
+        })
+        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
+        when("the smaller node has no pages", |m| {
+            m.ram(144 * GB);
+            m.on_huge_pages(50 * GB, GB);
+            m.nodes(&[(25_600, 128 * GB), (0, 16 * GB)]);
+        })
+        .says("numa_pool", OK, "uneven", "NUMA node 1 has 0 huge pages of 2 MB; its share of 25600 is 2844.", &[]),
+        when("other programs have the memory of the smaller node", |m| {
+            m.ram(144 * GB);
+            m.on_huge_pages(50 * GB, GB);
+            m.nodes(&[(25_600, 128 * GB), (0, 16 * GB)]);
+            m.env.nodes.as_mut().expect("nodes")[1].memory.available = Some(GB / 4);
+        })
+        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
+        when("a node has no memory", |m| {
+            m.nodes(&[(537, 64 * GB), (0, 0)])
+        })
+        .says("numa_pool", OK, "one_node", "The server is allowed to use huge pages of one NUMA node.", &[]),
+        when("three nodes have 381 of 537 pages", |m| {
+            m.ram(112 * GB);
+            m.fall_back(381);
+            m.nodes(&[(0, 16 * GB), (381, 32 * GB), (0, 64 * GB)]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 381 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .says("numa_pool", OK, "uneven", "NUMA node 2 has 0 huge pages of 2 MB; its share of 381 is 218.", &[])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 381; 537 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("an uneven pool is larger than needed", |m| {
+            m.ram(256 * GB);
+            m.on_huge_pages(100 * GB, GB);
+            m.more(2489);
+            m.nodes(&[(50_000, 128 * GB), (3689, 128 * GB)]);
+        })
+        .says("numa_pool", OK, "uneven", "NUMA node 1 has 3689 huge pages of 2 MB; its share of 53689 is 26844.", &[])
+        .says("pool_size", OK, "few_idle_pages", "2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed.", &[])
+        .runbook(&[]),
+        when("an uneven pool is much larger than needed", |m| {
+            m.ram(256 * GB);
+            m.on_huge_pages(36_480 * MB, GB);
+            m.more(11_760);
+            m.nodes(&[(30_000, 128 * GB), (0, 128 * GB)]);
+        })
+        .says("pool_size", WARNING, "unused_pages", "11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.", &["sysctl -w vm.nr_hugepages=18240"])
+        .says("numa_pool", OK, "uneven", "NUMA node 1 has 0 huge pages of 2 MB; its share of 30000 is 15000.", &[])
+        .runbook(&["sysctl -w vm.nr_hugepages=18240"]),
+        when(
+            "the pool in use is surplus, and one node has most of it",
+            |m| {
+                m.ram(256 * GB);
+                m.on_huge_pages(100 * GB, 100 * GB);
+                m.nodes(&[(1393, 128 * GB), (49_807, 128 * GB)]);
+                m.pool(0).surplus = 50_663;
+                counters(m, 0).surplus = 856;
+                counters(m, 1).surplus = 49_807;
+            },
+        )
+        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 51200 huge pages of 2 MB, as far as they have room.", &[])
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=51200"]),
+        when("moving pages needs memory that a node does not have", |m| {
+            m.ram(128 * GB);
+            m.on_huge_pages(50 * GB, 50 * GB);
+            m.nodes(&[(25_600, 64 * GB), (0, 64 * GB)]);
+            m.env.nodes.as_mut().expect("nodes")[1].memory.available = Some(25 * GB);
+            m.available = Some(4 * GB);
+        })
+        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
+    ]);
+}
+
+#[test]
+fn segments() {
+    fn on(m: &mut Scene, pages: &[u64]) {
+        m.nodes(&[(269, 32 * GB), (268, 32 * GB)]);
+        m.env.segment_nodes = Some((0..).zip(pages.iter().copied()).collect());
+    }
+    fn eight(m: &mut Scene, pages: &[u64]) {
+        m.ram(1024 * GB);
+        m.on_small_pages(200 * GB, 0);
+        m.nodes(&[(0, 128 * GB); 8]);
+        let pages = pages.iter().map(|gb| gb * GB / 4096);
+        m.env.segment_nodes = Some((0..).zip(pages).collect());
+    }
+    test(vec![
+        when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "There is one NUMA node that the server can use.", &[]),
+        when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
+            .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 1060 MB of the segment that are in use are on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+            .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        when("the segment is on both nodes", |m| on(m, &[270, 267])).says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
+        when("little of the segment is in use", |m| on(m, &[25, 0])).says("numa_segment", OK, "little_in_use", "Too little of the segment is in use to judge: 50 MB.", &[]),
+        when("the nodes of the segment cannot be read", |m| {
+            on(m, &[]);
+            m.env.segment_nodes = None;
+        })
+        .says("numa_segment", UNKNOWN, "unknown", "Cannot judge numa_segment: numa_maps cannot be read for any process.", &[]),
+        when("the segment is on two of eight nodes", |m| {
+            eight(m, &[100, 98])
+        })
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 198 GB of the segment that are in use are on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        when("the segment is on five of eight nodes", |m| {
+            eight(m, &[40, 40, 40, 40, 40])
+        })
+        .says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
+        when("the segment is on huge pages of two of eight nodes", |m| {
+            m.nodes(&[(68, 8 * GB); 8]);
+            m.pool(0).total = 544;
+            m.env.segment_nodes = Some([(0, 270), (1, 267)].into());
+        })
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 1074 MB of the segment that are in use are on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+    ]);
+}
+
+#[test]
+fn bound_servers() {
+    test(vec![
+        when("the allowed node has too few of the free pages", |m| {
+            m.fall_back(600);
+            m.nodes(&[(500, 32 * GB), (100, 32 * GB)]);
+            m.facts.allowed_nodes =
+                hugeinfo::server::facts::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
+        })
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when("the pool is empty", |m| {
+            m.fall_back(0);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .how_to_set(2, &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (1), which get about 268.", &["# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when("the allowed node has the pages", |m| {
+            m.fall_back(537);
+            m.nodes(&[(0, 32 * GB), (537, 32 * GB)]);
+            m.bound(&[1]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .how_to_set(2, &["# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when("the allowed nodes lost their pages", |m| {
+            let pool = m.pool(0);
+            (pool.total, pool.free, pool.reserved) = (637, 597, 497);
+            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.bound(&[1]);
+        })
+        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when(
+            "the pages were faulted in before the server was bound",
+            |m| {
+                let pool = m.pool(0);
+                (pool.total, pool.free, pool.reserved) = (637, 100, 0);
+                m.env.nodes = Ok(vec![of_32_gb(0, 537, 37), of_32_gb(1, 100, 63)]);
+                m.bound(&[1]);
+            },
+        )
+        .says("huge_pages", OK, "on_huge_pages", "On 537 huge pages of 2 MB.", &[]),
+        when(
+            "the server was turned off, and another server has reserved pages",
+            |m| {
+                m.ram(128 * GB);
+                m.facts.server.huge_page_size_bytes = None;
+                m.fall_back(600);
+                m.pool(0).reserved = 100;
+                m.off();
+                m.nodes(&[(200, 32 * GB), (200, 32 * GB), (200, 64 * GB)]);
+                m.bound(&[2]);
+            },
+        )
+        .says("pool_size", OK, "idle_by_configuration", "63 huge pages of 2 MB (126 MB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 537 at boot; needed: 100 for other programs.", &[])
+        .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[]),
+        when("the allowed node is too small", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(20 * GB, 0);
+            m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
+            m.bound(&[0]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# free memory on the NUMA nodes of the server (hugeinfo_numa_nodes), let it use more nodes, or lower shared_buffers to 14539MB: 2458 huge pages of 2 MB do not fit"]),
+        when(
+            "the pool is uneven, bound to one node, and on is set",
+            |m| {
+                m.ram(128 * GB);
+                m.facts.server.huge_pages = hugeinfo::server::facts::HugePages::On;
+                m.on_huge_pages(20 * GB, 20 * GB);
+                m.waits(|next| next.shared_memory_bytes = 21 * GB);
+                m.nodes(&[(5000, 64 * GB), (5240, 64 * GB)]);
+                m.env.segment_nodes = Some([(0, 5000), (1, 5240)].into());
+            },
+        )
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.", &["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"]),
+        when(
+            "the segment is on one node, and a larger one insists on huge pages",
+            |m| {
+                m.ram(128 * GB);
+                m.on_huge_pages(18 * GB, 18 * GB);
+                m.nodes(&[(9216, 64 * GB), (0, 64 * GB)]);
+                m.env.segment_nodes = Some([(0, 9216)].into());
+                m.waits(|next| {
+                    next.huge_pages = hugeinfo::server::facts::HugePages::On;
+                    next.shared_memory_bytes = 20 * GB;
+                });
+            },
+        )
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 18 GB of the segment that are in use are on NUMA node 0, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+        .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"]),
+        when("nodes get too few pages at boot", |m| {
+            m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+        })
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 268.", &["# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when(
+            "both servers of two nodes have used all of their pages",
+            |m| {
+                *m.pool(0) = Pool {
+                    total: 1074,
+                    free: 0,
+                    reserved: 0,
+                    ..m.pool(0).clone()
+                };
+                m.env.nodes = Ok(vec![of_32_gb(0, 537, 0), of_32_gb(1, 537, 0)]);
+                m.bound(&[1]);
+            },
+        )
+        .says("restart", OK, "fits", "A restart would get them again.", &[]),
+    ]);
+}

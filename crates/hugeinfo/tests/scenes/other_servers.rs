@@ -1,0 +1,163 @@
+//! Other PostgreSQL servers of the host.
+
+use hugeinfo::{
+    linux::hugepages::Pool,
+    server::{facts::SharedMemoryType, sight::Sight, wish::Wish},
+};
+
+use crate::{scene::*, table::*};
+
+#[test]
+fn other_servers() {
+    test(vec![
+        when("there are none", |_| {}).says("other_servers", OK, "alone", "No other PostgreSQL server runs on this host.", &[]),
+        when("one asks for huge pages", |m| {
+            m.other(143 * MB, 4096, TRY);
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=609"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
+        when("one was turned off", |m| {
+            m.other(40 * GB, 4096, OFF);
+        })
+        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[])
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
+        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[])
+        .how_to_set(2, &[])
+        .runbook(&[]),
+        when("the settings of one are unknown", |m| {
+            m.other(280 * MB, 4096, Wish::Unknown);
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages.", &[])
+        .runbook(&[]),
+        when(
+            "this server fell back, and two others were turned off",
+            |m| {
+                m.on_small_pages(144 * MB, 0);
+                m.asked(0);
+                m.other(9444 * MB, 4096, OFF);
+                m.other(280 * MB, 4096, OFF);
+            },
+        )
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
+        .says("other_servers", OK, "pool_short", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed.", &[])
+        .how_to_set(2, &["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when("this server fell back, and one asks for 140 pages", |m| {
+            m.on_small_pages(144 * MB, 0);
+            m.asked(0);
+            m.other(280 * MB, 4096, TRY);
+        })
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=212", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# as huge_pages"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try).", &["# as huge_pages"])
+        .runbook(&["sysctl -w vm.nr_hugepages=212", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when("pages were set for one that was turned off", |m| {
+            m.more(4096);
+            m.other(8 * GB, 4096, OFF);
+        })
+        .says("pool_size", WARNING, "unused_pages", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed.", &[]),
+        when("pages are ready for one that asks", |m| {
+            m.more(2048);
+            m.other(4 * GB, 4096, TRY);
+        })
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 2585 huge pages of 2 MB; needed: 2585 = 537 for this server + 2048 for the server on port 5433 (huge_pages = try).", &[]),
+        when("nr_overcommit_hugepages would allow pages for both", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.pool(0).overcommit = 72;
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=609"]),
+        when("the pool is enough for both", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.more(72);
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &[]),
+        when("another program holds 500 pages", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.pool(0).total = 1037;
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=1109"]),
+        when("one is larger than the host", |m| {
+            m.other(70 * GB, 4096, TRY);
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# lower shared_buffers of a server, or move it to another host: RAM is too small for 36377 huge pages of 2 MB"])
+        .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
+        when("this server was turned off", |m| {
+            m.fall_back(100);
+            m.off();
+            m.other(143 * MB, 4096, TRY);
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 100 huge pages of 2 MB; needed: 72 for the server on port 5433 (huge_pages = try).", &[]),
+        when("one has pages of another size", |m| {
+            m.other(9 * GB, GB, TRY);
+            *m.pool(1) = Pool {
+                total: 9,
+                free: 0,
+                ..m.pool(1).clone()
+            };
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
+        when("servers in other containers are not visible", |m| {
+            m.env.sight = Sight::Namespace
+        })
+        .says("other_servers", OK, "alone", "No other PostgreSQL server runs as far as visible.", &[]),
+        when("processes of other users are hidden", |m| {
+            m.env.sight = Sight::Hidden
+        })
+        .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: other servers are hidden from this user.", &[]),
+        when("the pool is enough, and processes are hidden", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.more(72);
+            m.env.sight = Sight::Hidden;
+        })
+        .says("other_servers", UNKNOWN, "unknown", "Another server runs as far as visible. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more: other servers are hidden from this user.", &[]),
+        when("the pool is short, and processes are hidden", |m| {
+            m.other(143 * MB, 4096, TRY);
+            m.env.sight = Sight::Hidden;
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs as far as visible. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=609"]),
+        when("the memory of two cannot be read", |m| {
+            m.other(MB, 4096, TRY).segment = None;
+            m.other(MB, 4096, TRY).segment = None;
+        })
+        .says("other_servers", UNKNOWN, "unknown", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; 537 are needed. There could be more: the memory of 2 other servers cannot be read.", &[]),
+        when("one uses System V shared memory", |m| {
+            m.other(143 * MB, 4096, TRY).shared_memory_type = Some(SharedMemoryType::Sysv);
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
+        when(
+            "three servers are on small pages, and there is no pool",
+            |m| {
+                m.fall_back(0);
+                m.other(143 * MB, 4096, TRY);
+                m.other(143 * MB, 4096, TRY);
+            },
+        )
+        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try). The last one to start gets none.", &["# as huge_pages"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=681", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
+        .runbook(&["sysctl -w vm.nr_hugepages=681", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when(
+            "six servers are on small pages, and there is no pool",
+            |m| {
+                m.fall_back(0);
+                for _ in 0..5 {
+                    m.other(143 * MB, 4096, TRY);
+                }
+            },
+        )
+        .says("other_servers", WARNING, "pool_short_for_all", "5 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others. The last one to start gets none.", &["# as huge_pages"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=897", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        when("RAM holds the own pool only without the own segment", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.other(144 * MB, 4096, TRY);
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# as huge_pages"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20552/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20552", "# if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        when("the port of one is unknown", |m| {
+            m.other(143 * MB, 4096, TRY).port = None;
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=609"]),
+    ]);
+}

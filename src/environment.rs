@@ -1,0 +1,331 @@
+//! What the checks need besides the facts of `hugeinfo_status`, read for this server.
+
+use std::collections::BTreeMap;
+
+use hugeinfo::{
+    advice::shared_thp_may_be_used,
+    linux::{
+        boot::NextBoot,
+        buddyinfo,
+        cgroup::{
+            self, memory,
+            memory_events::{self, OomKiller},
+        },
+        container,
+        error::{Absence, Absent, fact},
+        numa::node,
+        process::{
+            Process, children, limits, oom_score, segment, smaps,
+            status::{self, Memory},
+        },
+        root::Root,
+        transparent_hugepage, vmstat,
+    },
+    server::{
+        environment::{Environment, ProcessFigures},
+        facts::{Facts, LiesOn},
+        host::Host,
+        instances::Instance,
+        rights::Rights,
+        sight::{self, Sight},
+    },
+};
+
+use crate::{
+    error::Error,
+    files::Waiting,
+    others::{self, Scope},
+    postgres::{
+        self,
+        interrupts::check_for_interrupts,
+        reload, server, setting_source,
+        settings::{self, max_connections, uses_io_uring},
+    },
+    processes::{self, Member},
+};
+
+/// Who wants to know more of each process than the diagnoses do, from the one time that it is read.
+pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Result<(), Error> + 'w;
+
+/// `waiting` says what the configuration files mean for the next start.
+pub(crate) fn read(
+    facts: &Facts,
+    waiting: impl FnOnce(&Facts) -> Waiting,
+    watcher: &mut Watcher<'_>,
+) -> Result<Environment, Error> {
+    let root = Root::system();
+    let host = Host::read(&root)?;
+    let nodes = fact(node::read(&root, check_for_interrupts))?;
+    let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
+    let may_be_transparent = facts.lies_on() == LiesOn::SmallPages
+        && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+
+    let mut buffer = Vec::new();
+    let postmaster = postmaster(&root)?;
+    let oom_score_adj = match &postmaster {
+        Ok(postmaster) => fact(oom_score::score_adj(postmaster, &mut buffer))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let locked_memory = match &postmaster {
+        Ok(postmaster) => fact(limits::locked_memory(postmaster, &mut buffer))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let memory_limits = match &postmaster {
+        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    let rights = match &postmaster {
+        Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
+        Err(_) => Rights::default(),
+    };
+    let oom_killer = match &postmaster {
+        Ok(postmaster) => fact(memory_events::oom_killer(&root, postmaster))?.unwrap_or_default(),
+        Err(_) => OomKiller::default(),
+    };
+    let refused_by_limits = match &facts.hugetlb {
+        Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
+        Err(_) => Vec::new(),
+    };
+    let (neighbours, sight) = neighbours(&root, Scope::Host)?;
+    let waiting = waiting(facts);
+    Ok(Environment {
+        host,
+        vmstat: fact(vmstat::read(&root))?,
+        free_blocks: fact(buddyinfo::read(&root))?,
+        next_boot: NextBoot::read(&root)?,
+        nodes,
+        segment_nodes: if has_several_nodes {
+            processes::segment_pages_by_node(facts.lies_on())?
+        } else {
+            None
+        },
+        segment_thp_bytes: if may_be_transparent {
+            Some(segment_thp_bytes()?)
+        } else {
+            None
+        },
+        is_segment_aligned: is_segment_aligned(&root, postmaster.as_ref().ok())?,
+        processes: process_figures(watcher)?,
+        oom_score_adj,
+        locked_memory,
+        has_ipc_lock: rights.has_ipc_lock,
+        can_lower_oom_score: rights.can_lower_oom_score,
+        memory_oom_group: oom_killer.group,
+        cgroup_oom_kills: oom_killer.kills,
+        is_container: container::is_container(&root)?,
+        has_systemd: container::has_systemd(&root)?,
+        memory_limits,
+        refused_by_limits,
+        neighbours,
+        sight,
+        uses_io_uring: uses_io_uring(),
+        max_connections: max_connections(),
+        shared_buffers_bytes: settings::shared_buffers_bytes(),
+        settings: setting_source::in_effect(),
+        settings_wait_for_restart: reload::something_may_wait(),
+        waiting_settings: waiting.settings,
+        allows_alter_system: settings::allows_alter_system(),
+        files: waiting.files,
+    })
+}
+
+/// What `hugeinfo_status` needs; the rest counts as missing. The cost does not grow with the number
+/// of processes, unless `scope` is the host. `None`: no other server has to be looked for.
+///
+/// If pages are idle and servers in other IPC namespaces are not looked for, `sight` says that
+/// there can be more servers.
+pub(crate) fn for_status(
+    scope: Option<Scope>,
+    is_idle: bool,
+    waiting: Waiting,
+    settings_wait_for_restart: bool,
+) -> Result<Environment, Error> {
+    let root = Root::system();
+    let postmaster = postmaster(&root)?;
+    let memory_limits = match &postmaster {
+        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
+        Err(absent) => Err(absent.clone()),
+    };
+    // Under a memory limit it matters how much of the segment has been touched.
+    let processes = match memory_limits.as_deref() {
+        Ok([_, ..]) => oldest_processes(&root)?,
+        _ => Vec::new(),
+    };
+    let (neighbours, sight) = match scope {
+        None => (Ok(Vec::new()), Sight::Host),
+        Some(scope) => neighbours(&root, scope)?,
+    };
+    let sight = match sight {
+        Sight::Host if is_idle && scope != Some(Scope::Host) => Sight::Namespace,
+        sight => sight,
+    };
+    Ok(Environment {
+        host: Host::read_memory(&root)?,
+        vmstat: Err(Absent::not_looked_at()),
+        free_blocks: Err(Absent::not_looked_at()),
+        next_boot: Err(Absent::not_looked_at()),
+        nodes: fact(node::read(&root, check_for_interrupts))?,
+        segment_nodes: None,
+        segment_thp_bytes: None,
+        is_segment_aligned: None,
+        processes,
+        oom_score_adj: Err(Absent::not_looked_at()),
+        locked_memory: Err(Absent::not_looked_at()),
+        has_ipc_lock: None,
+        can_lower_oom_score: None,
+        memory_oom_group: None,
+        cgroup_oom_kills: None,
+        is_container: container::is_container(&root)?,
+        has_systemd: container::has_systemd(&root)?,
+        memory_limits,
+        refused_by_limits: Vec::new(),
+        neighbours,
+        sight,
+        uses_io_uring: false,
+        max_connections: max_connections(),
+        shared_buffers_bytes: settings::shared_buffers_bytes(),
+        settings: BTreeMap::new(),
+        settings_wait_for_restart,
+        waiting_settings: waiting.settings,
+        allows_alter_system: settings::allows_alter_system(),
+        files: waiting.files,
+    })
+}
+
+/// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
+/// settings, and how much of the segment is in use.
+pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
+    let root = Root::system();
+    let processes = match postmaster(&root)? {
+        Ok(_) if env.processes.is_empty() => oldest_processes(&root)?,
+        _ => env.processes,
+    };
+    Ok(Environment {
+        processes,
+        free_blocks: fact(buddyinfo::read(&root))?,
+        next_boot: NextBoot::read(&root)?,
+        settings: setting_source::in_effect(),
+        ..env
+    })
+}
+
+/// The other servers of this host, and whether there may be more.
+fn neighbours(root: &Root, scope: Scope) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
+    let own = postmaster(root)?.ok().map(|process| process.pid());
+    let servers = others::servers(root, own, scope)?;
+    let sight = sight::read(root)?;
+    let others = servers.map(|all| {
+        let others = all.into_iter();
+        others.filter(|server| Some(server.pid) != own).collect()
+    });
+    Ok((others, sight))
+}
+
+/// The postmaster's directory in `/proc`. Missing where that number is somebody else's, since
+/// `/proc` is of another PID namespace.
+fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
+    let pid = postgres::processes::parent_pid();
+    Ok(match fact(children::is_ours(root, pid))? {
+        Ok(true) => fact(Process::open(root, pid))?,
+        Ok(false) => Err(Absent {
+            path: format!("/proc/{pid} of this PID namespace").into(),
+            why: Absence::Missing,
+        }),
+        Err(absent) => Err(absent),
+    })
+}
+
+/// Whether the main segment starts where a transparent huge page can start. The address is the same
+/// in all processes of the server.
+fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Option<bool>, Error> {
+    let Ok(pmd_bytes) = fact(transparent_hugepage::pmd_bytes(root))? else {
+        return Ok(None);
+    };
+    let address = server::subject().address;
+    let this = fact(Process::this(root))?.ok();
+    for process in postmaster.into_iter().chain(&this) {
+        if let Ok(extent) = fact(segment::object(process, address))? {
+            return Ok(Some(extent.origin().is_multiple_of(pmd_bytes)));
+        }
+    }
+    Ok(None)
+}
+
+/// Enough processes to tell how much of the segment has been touched. The checkpointer is one of
+/// the first that the postmaster starts; what is only read, backends touch alone, and those that
+/// have been there longest the most.
+fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
+    const MOST: usize = 32;
+    let parent = postgres::processes::parent_pid();
+    let mut buffer = Vec::new();
+    let mut figures = Vec::new();
+    for pid in children::pids(root, parent, [], check_for_interrupts)?
+        .into_iter()
+        .take(MOST)
+    {
+        let member = children::member(root, parent, pid, &mut buffer)?;
+        let Some((process, _)) = member else { continue };
+        if let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? {
+            figures.push(ProcessFigures {
+                rss_shmem: memory.rss_shmem,
+                is_postmaster: pid == parent,
+                ..ProcessFigures::default()
+            });
+        }
+    }
+    Ok(figures)
+}
+
+/// From the process that has touched most of the segment. A lower bound: each process shows only
+/// what it has touched itself.
+fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
+    let found = processes::that_touched_most(|process, mappings| {
+        let entries = match fact(smaps::read(process, check_for_interrupts))? {
+            Ok(entries) => entries,
+            Err(absent) => return Ok(Some(Err(absent))),
+        };
+        let mut bytes = 0_u64;
+        for entry in entries {
+            let entry = match fact(entry)? {
+                Ok(entry) => entry,
+                Err(absent) => return Ok(Some(Err(absent))),
+            };
+            if mappings.contains(&entry.mapping.extent) {
+                bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
+            }
+        }
+        Ok(Some(Ok(bytes)))
+    })?;
+    Ok(found.unwrap_or(Ok(0)))
+}
+
+fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
+    // Not /proc/uptime, which lxcfs replaces with the age of the container.
+    let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
+    let ticks_per_second = rustix::param::clock_ticks_per_second();
+    let types = postgres::processes::backend_types()?;
+    processes::all(|member, buffer| {
+        let process = &member.process;
+        let Ok(memory) = fact(status::read_memory(process, buffer))? else {
+            return Ok(None);
+        };
+        watcher(&member, &memory, buffer)?;
+        let process = &member.process;
+        let started = member.stat.start_ticks.checked_div(ticks_per_second);
+        Ok::<_, Error>(Some(ProcessFigures {
+            page_tables: memory.page_tables,
+            rss_anon: memory.rss_anon,
+            rss_shmem: memory.rss_shmem,
+            swap: memory.swap,
+            major_faults: member.stat.major_faults.unwrap_or_default(),
+            age_seconds: uptime
+                .zip(started)
+                .map(|(now, then)| now.saturating_sub(then)),
+            oom_score_adj: fact(oom_score::score_adj(process, buffer))?.ok(),
+            is_postmaster: process.pid() == postgres::processes::parent_pid(),
+            is_client_backend: types
+                .get(&process.pid())
+                .is_some_and(|name| name == postgres::processes::CLIENT_BACKEND),
+        }))
+    })
+}

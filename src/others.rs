@@ -1,0 +1,156 @@
+//! Facts about processes that do not belong to this server.
+//!
+//! A read of `maps`, `smaps` or `cmdline` in `/proc/PID` waits as long as that process holds the
+//! lock of its memory, for example while it allocates a large segment on huge pages. A file in its
+//! working directory can be on a file system that hangs. Only the end of the reading process ends
+//! such a wait: not a cancel, and not `statement_timeout`. Therefore a copy of this backend reads,
+//! and this backend waits for the copy for a limited time.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, Read, Write},
+    os::fd::AsFd,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use hugeinfo::{
+    linux::{
+        error::{Absence, Absent, ReadError},
+        growth::try_collect,
+        hugepages::Pool,
+        root::Root,
+    },
+    server::{
+        holders::{self, HugeMapping},
+        instances::{self, Instance},
+    },
+};
+use rustix::io::Errno;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::Error,
+    postgres::{
+        self,
+        child::{Started, start_copy},
+        latch::wait_readable,
+    },
+};
+
+/// A look at a host with a thousand processes takes about 50 ms.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+
+/// More than the facts about thousands of servers take.
+const MOST_BYTES: usize = 16 << 20;
+
+/// For messages.
+const OTHERS: &str = "/proc/PID of other processes";
+
+/// Where to look for servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All processes of the host.
+    Host,
+    /// Processes that created a System V segment in this IPC namespace.
+    Segments,
+}
+
+/// The servers, with `own`, which is the answer of [`crate::processes::postmaster`]. A server that
+/// could not be examined in time has no details. Absent: not all processes could be looked at.
+pub(crate) fn servers(
+    root: &Root,
+    own: Option<u32>,
+    scope: Scope,
+) -> Result<Result<Vec<Instance>, Absent>, Error> {
+    // The postmaster's children can be many, and are known without looking at them.
+    let mut children = match own {
+        Some(_) => postgres::processes::pids_in_shared_memory()?,
+        None => HashSet::new(),
+    };
+    children.retain(|pid| Some(*pid) != own);
+    let steps = steps(|report| match scope {
+        Scope::Host => instances::read(root, own, &children, report),
+        Scope::Segments => instances::read_candidates(root, own, report),
+    });
+    let failed = |errno: i32| Absent {
+        path: OTHERS.into(),
+        why: Absence::Failed(errno),
+    };
+    match steps {
+        Ok(steps) => {
+            let unfinished = || failed(Errno::TIMEDOUT.raw_os_error());
+            Ok(instances::collect(steps).ok_or_else(unfinished))
+        }
+        // No copy could be made.
+        Err(Error::File { source, .. }) => {
+            let unknown = Errno::IO.raw_os_error();
+            Ok(Err(failed(source.raw_os_error().unwrap_or(unknown))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The mappings of huge pages of processes that are not in `own`, by PID. Processes that could not
+/// be examined in time are missing.
+pub(crate) fn huge_mappings(
+    root: &Root,
+    pools: &[Pool],
+    own: &HashSet<u32>,
+) -> Result<HashMap<u32, Vec<HugeMapping>>, Error> {
+    let steps = steps(|report| {
+        holders::huge_mappings(root, pools, own, |pid, mappings| report((pid, mappings)))
+    })?;
+    Ok(steps.into_iter().collect())
+}
+
+/// The steps that a copy of this backend reports until it ends or time is up.
+///
+/// Errors: the copy cannot be made. An error of the copy ends the steps.
+fn steps<T: Serialize + DeserializeOwned>(
+    task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
+) -> Result<Vec<T>, Error> {
+    let started = start_copy(|out| {
+        // If nobody reads any more, SIGPIPE ends the copy.
+        let mut report = |step: T| {
+            let mut line = serde_json::to_vec(&step).unwrap_or_default();
+            line.push(b'\n');
+            let _ = out.write_all(&line);
+        };
+        task(&mut report).ok()
+    });
+    let started = started.map_err(|error| Error::file("look at", Path::new(OTHERS), error))?;
+    let text = read_until(started, Instant::now() + TIME_LIMIT)?;
+    // Time can end within a line.
+    let lines = text.split(|&b| b == b'\n');
+    try_collect(
+        lines
+            .map_while(|line| serde_json::from_slice(line).ok())
+            .map(Ok),
+    )
+}
+
+/// The output of a copy until it ends or time is up. The copy is killed then.
+fn read_until(mut started: Started, deadline: Instant) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    let mut chunk = [0; 4096];
+    while text.len() < MOST_BYTES {
+        match started.out.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => {
+                text.try_reserve(count)?;
+                text.extend_from_slice(&chunk[..count]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                wait_readable(started.out.as_fd(), left);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::file("look at", Path::new(OTHERS), error)),
+        }
+    }
+    Ok(text)
+}
