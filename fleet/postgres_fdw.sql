@@ -1,29 +1,30 @@
--- One view over all servers, by postgres_fdw: fleet.status. Run this file once for each server, as
--- a superuser, in a database of a server that reaches all others:
+-- Creates fleet.status, one view over all servers, with postgres_fdw. Run this file once for each
+-- server, as a superuser, in a database of a server that can connect to all others:
 --
 --   psql -d postgres -v server=db1 -v host=db1.example.com -v cluster=main -f postgres_fdw.sql
 --
--- Variables, with what is taken without them:
---   server   its name in the view, and of a foreign table in the schema fleet; has to be given
---   host     where it is, as libpq takes it; has to be given
+-- Variables, with their defaults:
+--   server   name in the view, and of a foreign table in the schema fleet; required
+--   host     host, as in libpq; required
 --   port     5432
 --   dbname   the database that has the extension (postgres)
 --   user     a member of pg_monitor there (monitoring)
---   schema   of the extension there (hugeinfo)
---   cluster  servers with the same one are copies of one another (none)
---   timeout  in seconds, for the connection, and then for the answer (5); a network that dies while
---            the answer is waited for is noticed after one more second
+--   schema   schema of the extension there (hugeinfo)
+--   cluster  servers with the same cluster are copies of one another (none)
+--   timeout  in seconds, for the connection, and then for the answer (5); if the network fails
+--            during the answer, the query notices it one second later
 --
--- Run again, it makes the server's entry anew: other user mappings of it, and views on its foreign
--- table, are dropped. To take one away: DROP SERVER fleet_db1 CASCADE;
+-- Running it again replaces the entry of the server, and drops its other user mappings and views on
+-- its foreign table. To remove a server: DROP SERVER fleet_db1 CASCADE;
+-- To replace a schema fleet that an older version of this file created: DROP SCHEMA fleet CASCADE;
 --
--- Passwords: in ~/.pgpass of the operating system's user that runs this PostgreSQL.
+-- Put passwords in the ~/.pgpass file of the operating system user that runs this PostgreSQL.
 --
--- postgres_fdw raises an error for a server that is down, and that would end a plain view. So a
--- function asks each server within a block of its own, and an error becomes a row like others.
--- Only a connection that breaks during the answer still ends the query: ask again.
--- What it costs: servers are asked one after another; one that does not answer takes `timeout`;
--- each takes a connection, which closes with the transaction, and a subtransaction.
+-- postgres_fdw raises an error if a server is down, which would end a plain view. Therefore, a
+-- function queries each server in a block of its own, and turns an error into a row. Only a
+-- connection that breaks during the answer still ends the query. Then run the query again.
+-- Cost: servers are queried one after another; one that does not answer takes `timeout`; each needs
+-- a connection, which closes with the transaction, and a subtransaction.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -62,7 +63,7 @@ SET LOCAL client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS postgres_fdw SCHEMA pg_catalog;
 CREATE SCHEMA IF NOT EXISTS fleet;
 
--- A function of somebody else would run here, and ask with this server's passwords.
+-- A function of another role would run here, and use this server's passwords.
 DO $$
 DECLARE
     strange record;
@@ -80,18 +81,20 @@ BEGIN
     ORDER BY o.classid <> 'pg_namespace'::regclass, 1
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION '% belongs to %, who is no superuser', strange.object, quote_ident(strange.rolname)
+        RAISE EXCEPTION '% belongs to %, which is not a superuser', strange.object, quote_ident(strange.rolname)
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                  HINT = 'Nothing was done. If the schema fleet is somebody else''s, rename it or take another database.';
+                  HINT = 'Nothing was changed. If the schema fleet has another use, rename it or use another database.';
     END IF;
 END
 $$;
 
--- What is taken of hugeinfo_status; the foreign tables inherit it.
+-- Columns of hugeinfo_status. The foreign tables inherit them.
 CREATE TABLE IF NOT EXISTS fleet.answer (
     status text,
+    code text,
     reason text,
     remedy text,
+    huge_pages text,
     in_use boolean,
     fits_after_restart boolean,
     page_size_bytes bigint,
@@ -100,8 +103,7 @@ CREATE TABLE IF NOT EXISTS fleet.answer (
     shortfall_pages bigint
 );
 
--- What a server says of itself, and whether it has muted the check huge_pages; the rest is NULL
--- where it says nothing.
+-- The status of each server, and whether it muted the check huge_pages. Unknown values are NULL.
 CREATE OR REPLACE FUNCTION fleet.ask() RETURNS TABLE (server text, cluster text, is_muted boolean, answer fleet.answer)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
@@ -124,22 +126,22 @@ BEGIN
         ORDER BY c.relname
     LOOP
         is_muted := NULL;
-        -- Of an older version the columns that every version has.
+        -- An older version has fewer columns. These two exist in all versions.
         FOREACH columns IN ARRAY ARRAY['*', 'status, reason'] LOOP
             BEGIN
                 EXECUTE format('SELECT to_jsonb(s) FROM (SELECT %s FROM %s) AS s', columns, source.foreign_table)
                     INTO STRICT said;
-                -- The setting is there once the extension was used.
+                -- The setting exists once the session has used the extension.
                 EXECUTE format($$SELECT coalesce(max(setting), '') ~ '\mhuge_pages\M' FROM %s WHERE name = 'pg_hugeinfo.muted_checks'$$,
                                source.foreign_settings) INTO is_muted;
                 EXIT;
             EXCEPTION WHEN query_canceled OR OTHERS THEN
                 GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT, detail = PG_EXCEPTION_DETAIL;
-                -- Cancelled there, by the timeout of this file; or here, by whoever asks.
+                -- Canceled there, by the timeout of this file, or here, by the caller.
                 IF SQLSTATE = '57014' AND context !~ 'hugeinfo_status|pg_settings' THEN
                     RAISE;
                 END IF;
-                -- 08: no connection. 57: shut down, not up yet, or no answer in time.
+                -- 08: no connection. 57: shut down, starting up, or no answer in time.
                 said := jsonb_build_object(
                     'status', CASE WHEN left(SQLSTATE, 2) IN ('08', '57') THEN 'critical' ELSE 'unknown' END,
                     'reason', concat_ws(': ', CASE WHEN SQLSTATE = '42P01' THEN 'no extension pg_hugeinfo' END,
@@ -169,17 +171,17 @@ BEGIN
 END
 $function$;
 
--- The worst first. A cluster is uneven if a failover would lose huge pages. Servers that are on
--- small pages on purpose have muted the check, and do not count.
+-- The worst first. A cluster is uneven if a failover would lose huge pages. Servers with
+-- huge_pages = off, or with the check huge_pages muted, do not count.
 CREATE OR REPLACE VIEW fleet.status AS
 SELECT server,
        cluster,
        (answer).*,
        is_muted,
        cluster IS NOT NULL
-       AND bool_or((answer).in_use) FILTER (WHERE NOT is_muted) OVER members IS TRUE
-       AND bool_and((answer).in_use) FILTER (WHERE NOT is_muted) OVER members IS FALSE AS is_uneven
-FROM fleet.ask()
+       AND bool_or((answer).in_use) FILTER (WHERE counts) OVER members IS TRUE
+       AND bool_and((answer).in_use) FILTER (WHERE counts) OVER members IS FALSE AS is_uneven
+FROM fleet.ask(), LATERAL (SELECT NOT is_muted AND (answer).huge_pages <> 'off' AS counts) AS c
 WINDOW members AS (PARTITION BY cluster)
 ORDER BY array_position('{critical,warning,unknown,ok}'::text[], (answer).status), server;
 
@@ -192,7 +194,7 @@ DROP SERVER IF EXISTS :"foreign_server" CASCADE;
 CREATE SERVER :"foreign_server" TYPE :'cluster' FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
     host :'host', port :'port', dbname :'dbname', connect_timeout :'timeout', options :'options', keep_connections 'off',
     keepalives_idle :'timeout', keepalives_interval '1', tcp_user_timeout :'milliseconds');
--- The function asks as its owner.
+-- The function runs as its owner.
 SELECT proowner::regrole AS owner FROM pg_proc WHERE oid = 'fleet.ask'::regproc \gset
 CREATE USER MAPPING FOR :owner SERVER :"foreign_server" OPTIONS (user :'user');
 CREATE FOREIGN TABLE fleet.:"server" () INHERITS (fleet.answer)

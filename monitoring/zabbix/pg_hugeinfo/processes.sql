@@ -13,7 +13,6 @@ SELECT jsonb_build_object(
     'check', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT name, is_muted::text AS muted, severity
         FROM hugeinfo.hugeinfo_checks
-        ORDER BY name
     ) AS q),
     'processes', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT coalesce(backend_type, 'unknown') AS backend_type,

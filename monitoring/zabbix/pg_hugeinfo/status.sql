@@ -16,6 +16,11 @@ SELECT jsonb_build_object(
         WHERE in_use IS NOT NULL
         ORDER BY in_use
     ) AS q),
+    'reason', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
+        SELECT code, 1 AS info
+        FROM hugeinfo.hugeinfo_status
+        ORDER BY code
+    ) AS q),
     'restart', (SELECT coalesce(jsonb_agg(q), '[]') FROM (
         SELECT fits_after_restart::int AS after_restart
         FROM hugeinfo.hugeinfo_status

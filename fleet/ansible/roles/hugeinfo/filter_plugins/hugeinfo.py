@@ -1,7 +1,7 @@
 """Parses the output of server.sql.j2 and composes the commands that this role runs.
 
 Databases are not trusted, so no text from them is executed. Each step of hugeinfo_runbook is
-matched against FORMS. The command is then composed from the form and a few validated numbers and
+matched with FORMS. The command is then composed from the form and a few validated numbers and
 names.
 """
 
@@ -14,7 +14,10 @@ from ansible.errors import AnsibleFilterError
 PAGES = "0|[1-9][0-9]{0,9}"
 FIELDS = {
     "pages": PAGES,
+    "demoted": PAGES,
     "old_pages": PAGES,
+    "old_percent": PAGES,
+    "percent": "100|[1-9][0-9]?",
     "kb": "[1-9][0-9]{0,7}",
     "node": "0|[1-9][0-9]{0,3}",
     "equals": " = |=",
@@ -22,8 +25,10 @@ FIELDS = {
     "sysctl_file": r"sysctl|sysctl\.d/[A-Za-z0-9_-]{1,64}",
     "thp_file": "(?:hugepages-[1-9][0-9]{0,7}kB/)?(?:shmem_)?enabled",
     "thp_mode": "madvise|advise|never",
+    "old_mode": "[a-z_]{1,20}",
     "page_size": "[1-9][0-9]{0,3}[kMG]B",
     "verb": "stop|start|restart",
+    "ends": r"(?: \(ends all sessions\))?",
 }
 
 # where_to_run, the command, and the pool file that it sets. at_boot: the change applies at boot.
@@ -33,23 +38,43 @@ DEFAULT_POOL = "/proc/sys/vm/nr_hugepages"
 POOL = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages"
 NODE_POOL = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages"
 THP = "/sys/kernel/mm/transparent_hugepage/{thp_file}"
-TMPFILES = "w " + POOL + " - - - - "
-OLD_SYSCTL_LINE = r"^vm\.nr_hugepages{equals}{old_pages}$"
-SYSCTL_LINE = "vm.nr_hugepages = {pages}"
+DEMOTE = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/demote"
+TMPFILES = "w " + THP + " - - - - "
 
 
 def _boot_forms():
-    for directory, line, pool_file in (
-        ("/etc/sysctl.d", SYSCTL_LINE, DEFAULT_POOL),
-        ("/etc/tmpfiles.d", TMPFILES + "{pages}", POOL),
+    """Lines for the next boot, each appended to a file or in place of an older line."""
+    for directory, old, new, separator, file, pool_file in (
+        (
+            "/etc/sysctl.d",
+            r"vm\.nr_hugepages{equals}{old_pages}",
+            "vm.nr_hugepages = {pages}",
+            "/",
+            "{sysctl_file}",
+            DEFAULT_POOL,
+        ),
+        (
+            "/etc/sysctl.d",
+            r"vm\.overcommit_ratio{equals}{old_percent}",
+            "vm.overcommit_ratio = {percent}",
+            "/",
+            "{sysctl_file}",
+            None,
+        ),
+        (
+            "/etc/tmpfiles.d",
+            TMPFILES + "{old_mode}",
+            TMPFILES + "{thp_mode}",
+            ",",
+            "tmpfiles.d/{name}",
+            None,
+        ),
     ):
         for mkdir in ("", f"mkdir -p {directory} && "):
-            command = f"(umask 022 && {mkdir}echo '{line}' >> {directory}/{{name}}.conf)"
+            command = f"(umask 022 && {mkdir}echo '{new}' >> {directory}/{{name}}.conf)"
             yield Form("root shell", command, pool_file, True)
-    command = f"sed -i 's/{OLD_SYSCTL_LINE}/{SYSCTL_LINE}/' /etc/{{sysctl_file}}.conf"
-    yield Form("root shell", command, DEFAULT_POOL, True)
-    lines = f"^{TMPFILES}{{old_pages}}$,{TMPFILES}{{pages}}"
-    yield Form("root shell", f"sed -i 's,{lines},' /etc/tmpfiles.d/{{name}}.conf", POOL, True)
+        command = f"sed -i 's{separator}^{old}${separator}{new}{separator}' /etc/{file}.conf"
+        yield Form("root shell", command, pool_file, True)
 
 
 FORMS = [
@@ -57,14 +82,17 @@ FORMS = [
     Form("root shell", "echo {pages} > " + POOL, POOL),
     Form("root shell", "echo {pages} > " + NODE_POOL, NODE_POOL),
     Form("root shell", "echo 1 > /proc/sys/vm/compact_memory"),
+    Form("root shell", "echo {demoted} > " + DEMOTE),
+    Form("root shell", "sysctl -w vm.overcommit_ratio={percent}"),
     Form("root shell", "echo {thp_mode} > " + THP),
     *_boot_forms(),
-    Form("SQL", "ALTER SYSTEM SET huge_pages = 'try'"),
-    Form("SQL", "ALTER SYSTEM SET shared_memory_type = 'mmap'"),
-    Form("SQL", "ALTER SYSTEM SET huge_page_size = 0"),
-    Form("SQL", "ALTER SYSTEM SET huge_page_size = '{page_size}'"),
-    Form("SQL", "SELECT pg_reload_conf()"),
-    Form("service", "{verb} PostgreSQL"),
+    Form("SQL", "ALTER SYSTEM SET huge_pages = 'try';"),
+    Form("SQL", "ALTER SYSTEM SET shared_memory_type = 'mmap';"),
+    Form("SQL", "ALTER SYSTEM SET huge_page_size = 0;"),
+    Form("SQL", "ALTER SYSTEM SET huge_page_size = '{page_size}';"),
+    Form("SQL", "SELECT pg_reload_conf();"),
+    # An instruction, not a command. The role runs its own command for the verb.
+    Form("service", "{verb} PostgreSQL{ends}"),
 ]
 
 
@@ -82,7 +110,7 @@ def _pattern(command):
     return re.compile(pattern)
 
 
-# Far more than any runbook has.
+# Far more than a runbook has.
 MOST_STEPS = 64
 
 PATTERNS = [_pattern(form.command) for form in FORMS]
@@ -173,28 +201,33 @@ def _printable(text):
     return "".join(c if c.isprintable() else " " for c in text[:1000])
 
 
-def _steps(before, runbook, host):
+def _steps(status, runbook, host):
     """Returns the steps of the runbook. A step without a form is for a person."""
     steps = []
     for row in runbook:
-        where, expected = row["where_to_run"], row["expected"]
-        command = row["command"] or row.get("instruction") or ""
-        step = _parsed(where, command)
+        status = row["expected"] or status
+    # Steps that lead to a healthy server do not have to wait for decisions about something else.
+    is_enough = status.startswith("ok: ")
+    for row in runbook:
+        where = row["where_to_run"]
+        text = row["command"] or row["instruction"]
+        step = _parsed(where, text)
         step["shrinks"] = False
         if step["form"] is None:
-            step["text"] = _printable(f"{where}: {command}") + " (for a person)"
+            step["text"] = _printable(f"{where or 'decision'}: {text}") + " (for a person)"
         else:
             form = FORMS[step["form"]]
             step["text"] = f"{where}: {compose(step)}"
             step["where"] = where
             step["sets_pool"] = bool(form.pool) and not form.at_boot
-            if form.pool and host.apply(step):
+            # Splitting pages makes the pool of these pages smaller.
+            if form.command.endswith("/demote") or form.pool and host.apply(step):
                 step["shrinks"] = True
                 step["text"] += " (makes a pool smaller)"
-        # The step does not change hugeinfo_status. It is a needless restart, or a change of the
-        # service's unit or the boot loader, which a person makes.
-        step["can_wait"] = where in ("service", "boot loader") and expected == before
-        before = expected
+        # A decision, or a change of the service's unit or of the boot loader, which a person makes.
+        # `expected` is null because the step does not change hugeinfo_status.
+        is_for_person = where in ("service", "boot loader") or where is None and is_enough
+        step["can_wait"] = is_for_person and row["expected"] is None
         steps.append(step)
     for at_boot in (False, True):
         known = [(step, FORMS[step["form"]]) for step in steps if step["form"] is not None]
