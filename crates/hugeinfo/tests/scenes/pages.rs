@@ -389,6 +389,17 @@ fn other_page_sizes() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["echo 8 > /sys/kernel/mm/hugepages/hugepages-1048576kB/demote", "echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
         .says("pool_size", WARNING, "unused_pages", "16 huge pages of 1 GB (16 GB) are idle; none is needed.", &["# as huge_pages"]),
+        when("1 GB pages that could be split are reserved on a node", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(8 * GB, 0);
+            m.asked(0);
+            m.pool(1).total = 16;
+            m.pool(1).free = 16;
+            m.pool(1).reserved = 8;
+            m.pool(1).demote_bytes = Some(2 * MB);
+            m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
             |m| {

@@ -393,6 +393,27 @@ fn a_plan_to_turn_huge_pages_off_is_followed() {
 }
 
 #[test]
+fn a_plan_that_insists_on_huge_pages_has_a_check_before_the_restart() {
+    let machine = machine(|_| {});
+    let insists = plan(&[
+        (
+            "shared_buffers",
+            "2GB",
+            Ok(with(&machine, 2100 * MB, HugePages::Try)),
+        ),
+        (
+            "huge_pages",
+            "on",
+            Ok(with(&machine, 2100 * MB, HugePages::On)),
+        ),
+    ]);
+    let rows = runbook::of(&machine, Some(&insists));
+    let restart = rows.last().expect("a step");
+    let check = "if the pool has fewer than 1050 pages of 2 MB, do not restart: huge_pages = on";
+    assert!(restart.why.ends_with(check), "{}", restart.why);
+}
+
+#[test]
 fn a_plan_that_is_too_large_is_a_decision() {
     let machine = machine(|_| {});
     for (bytes, huge_pages, decision) in [
