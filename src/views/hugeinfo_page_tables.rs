@@ -11,7 +11,10 @@ use crate::{
     error::Error,
     machine,
     numbers::{bigint, bigint_or_null},
-    postgres::settings::max_connections,
+    postgres::{
+        processes::{CLIENT_BACKEND, backend_types},
+        settings::max_connections,
+    },
     processes,
     views::answer,
 };
@@ -38,11 +41,15 @@ fn hugeinfo_page_tables() -> Result<
 > {
     let rows = || {
         let facts = machine::facts()?;
+        let types = backend_types()?;
         let present = processes::all(|member, buffer| {
             let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
             Ok(memory.map(|memory| ProcessFigures {
                 page_tables: memory.page_tables,
                 rss_shmem: memory.rss_shmem,
+                is_client_backend: types
+                    .get(&member.process.pid())
+                    .is_some_and(|name| name == CLIENT_BACKEND),
                 ..ProcessFigures::default()
             }))
         })?;
