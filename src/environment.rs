@@ -323,9 +323,7 @@ fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Err
                 .map(|(now, then)| now.saturating_sub(then)),
             oom_score_adj: fact(oom_score::score_adj(process, buffer))?.ok(),
             is_postmaster: process.pid() == postgres::processes::parent_pid(),
-            is_client_backend: types
-                .get(&process.pid())
-                .is_some_and(|name| name == postgres::processes::CLIENT_BACKEND),
+            is_client_backend: postgres::processes::is_client_backend(&types, process.pid()),
         }))
     })
 }

@@ -46,8 +46,10 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     Ok(pids)
 }
 
-/// `pg_stat_activity.backend_type` of a process that serves a client.
-pub(crate) const CLIENT_BACKEND: &str = "client backend";
+/// Whether a process serves a client, by its type.
+pub(crate) fn is_client_backend(types: &HashMap<u32, String>, pid: u32) -> bool {
+    types.get(&pid).is_some_and(|name| name == "client backend")
+}
 
 /// The type of each process now, by PID, as in `pg_stat_activity.backend_type`.
 pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {

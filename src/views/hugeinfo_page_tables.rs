@@ -12,7 +12,7 @@ use crate::{
     machine,
     numbers::{bigint, bigint_or_null},
     postgres::{
-        processes::{CLIENT_BACKEND, backend_types},
+        processes::{backend_types, is_client_backend},
         settings::max_connections,
     },
     processes,
@@ -47,9 +47,7 @@ fn hugeinfo_page_tables() -> Result<
             Ok(memory.map(|memory| ProcessFigures {
                 page_tables: memory.page_tables,
                 rss_shmem: memory.rss_shmem,
-                is_client_backend: types
-                    .get(&member.process.pid())
-                    .is_some_and(|name| name == CLIENT_BACKEND),
+                is_client_backend: is_client_backend(&types, member.process.pid()),
                 ..ProcessFigures::default()
             }))
         })?;

@@ -76,6 +76,10 @@ impl Finding {
         Self::new(Status::Ok, code, text)
     }
 
+    pub(crate) fn does_not_ask() -> Self {
+        Self::ok("does_not_ask", "This server does not ask for huge pages.")
+    }
+
     pub(crate) fn warning(code: &'static str, text: impl Into<String>) -> Self {
         Self::new(Status::Warning, code, text)
     }
@@ -132,6 +136,16 @@ pub enum Remedy {
     As(&'static str),
     /// A person has to decide.
     NeedsDecision(Decision),
+}
+
+impl Remedy {
+    /// Steps that leave nothing to decide.
+    pub(crate) fn steps(steps: Vec<Step>) -> Self {
+        Self::Steps(Plan {
+            steps,
+            remaining: None,
+        })
+    }
 }
 
 /// A check of a machine.

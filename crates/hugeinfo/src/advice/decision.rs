@@ -1,13 +1,16 @@
 //! What a person has to decide where no command is safe.
 
-use super::super::model::{
-    Blocked,
-    demand::{Hidden, IdleFor, PoolTarget},
-    machine::Machine,
-    start::{self, Fit, Reason, StartOutcome},
-    units::{Bytes, PageSize, Pages},
+use crate::{
+    model::{
+        Blocked,
+        demand::{Hidden, IdleFor, PoolTarget},
+        machine::Machine,
+        memory::CommitLimit,
+        start::{self, Fit, Reason, StartOutcome},
+        units::{Bytes, PageSize, Pages},
+    },
+    server::restored::TooLow,
 };
-use crate::server::restored::TooLow;
 
 /// A decision. Figures are enough when they are followed exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,7 +219,7 @@ pub(crate) fn of_blocked(
             lower: Lower::by_pages(machine, size, required, missing),
         },
         Blocked::CommitLimit { missing } => {
-            let ratio = super::super::model::memory::CommitLimit::of(machine);
+            let ratio = CommitLimit::of(machine);
             Decision::AddSwap {
                 missing,
                 ratio: ratio.and_then(|limit| limit.ratio),
@@ -285,7 +288,7 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
     match fit {
         Fit::Fits => Decision::Text("nothing has to be decided".to_owned()),
         Fit::BeyondCommitLimit { segment, room } => {
-            let limit = super::super::model::memory::CommitLimit::of(machine);
+            let limit = CommitLimit::of(machine);
             // The limit can be exceeded already.
             let missing = limit.map_or(segment - room, |limit| {
                 limit.committed + limit.reserve + segment

@@ -2,7 +2,6 @@
 //! here or from the demands behind it.
 
 use super::{
-    check::Status,
     checks::{self, CheckId},
     decision::{self, Decision, Lacks, Lower, held_by_others},
     planned::Planned,
@@ -111,10 +110,7 @@ impl Desired {
         restart: bool,
     ) -> Result<Self, Decision> {
         let machine = &machine.with_next_start(next.clone());
-        let size = next
-            .asks_for_huge_pages()
-            .then(|| machine.size_asked_for(&next))
-            .flatten();
+        let size = machine.size_to_map(&next);
         let required = size.map_or(Pages(0), |size| demand::of_next_start(machine, size, &next));
         let mut desired = Self {
             size,
@@ -288,8 +284,7 @@ impl Desired {
         let lowest = (now + 1..=100).find(|&ratio| is_enough(ratio));
         let missing = || {
             let at_most = CommitLimit::with(ram, pools, now.max(100), swap) - limit.reserve;
-            // The reserve of a tenth included.
-            Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100) - at_most
+            checks::commit_limit_for(committed) - at_most
         };
         lowest.map(Some).ok_or_else(|| Decision::AddSwap {
             missing: missing(),
@@ -301,11 +296,7 @@ impl Desired {
 /// The number of pages at boot, and the edit of the boot configuration, if it asks for fewer.
 /// Errors: why it cannot be changed from here.
 pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, Decision> {
-    let Some(size) = next
-        .asks_for_huge_pages()
-        .then(|| machine.size_asked_for(next))
-        .flatten()
-    else {
+    let Some(size) = machine.size_to_map(next) else {
         return Ok(None);
     };
     if machine.is_muted(CheckId::Reboot.name()) {
@@ -329,7 +320,7 @@ pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, 
             });
         }
     };
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     if boot.is_unknown(size.0, default) {
         let files = boot.unknown_of(size.0, default).map(ToString::to_string);
         return Err(Decision::LookAtBootFiles(files.collect()));
@@ -340,10 +331,10 @@ pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, 
     if asked >= pages && numa::of_even_boot(machine, asked) >= own {
         return Ok(None);
     }
-    if let Some(ram) = memory::host_ram(machine)
-        && pages * size > ram - ram.percent(memory::LEFT_PERCENT)
+    if let Some(most) = memory::most_in_pools(machine)
+        && pages * size > most
     {
-        let missing = pages * size - (ram - ram.percent(memory::LEFT_PERCENT));
+        let missing = pages * size - most;
         let required = demands.of_this_server();
         return Err(Decision::LowerSharedBuffers {
             lower: Lower::by_pages(machine, size, required, missing.in_pages(size)),
@@ -489,9 +480,4 @@ fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
         }
         Files::NothingWaits | Files::Planned(_) | Files::Unseen(_) => Ok(()),
     }
-}
-
-/// Whether a check with this status is fixed.
-pub(crate) fn is_fixed(status: Status) -> bool {
-    !status.needs_attention()
 }

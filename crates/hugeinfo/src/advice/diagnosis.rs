@@ -102,8 +102,8 @@ fn unless_listed(
 pub(crate) struct Remedies {
     /// Pools, limits, settings and a restart, with the boot configuration.
     core: Result<Vec<Step>, Decision>,
-    /// Which of the checks the core fixes, in the order of [`ALL`].
-    fixed: Vec<bool>,
+    /// The checks that the core fixes.
+    fixed: BTreeSet<CheckId>,
     /// The boot configuration alone.
     boot: Result<Option<Step>, Decision>,
     /// `huge_pages = try` for a server that would not start.
@@ -130,9 +130,9 @@ impl Remedies {
             Ok(steps) => machine.apply_all(steps).ok(),
             Err(_) => None,
         };
-        let is_fixed = |id: &CheckId| match &after {
-            Some(after) => desired::is_fixed(id.judge(after).status),
-            None => false,
+        let is_fixed = |id: &CheckId| {
+            let after = after.as_ref();
+            after.is_some_and(|after| !id.judge(after).status.needs_attention())
         };
         let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
         // Without a core, or with one that has nothing to do.
@@ -141,7 +141,8 @@ impl Remedies {
             fixed: ALL
                 .iter()
                 .zip(findings)
-                .map(|(id, finding)| finding.status.needs_attention() && is_fixed(id))
+                .filter(|(id, finding)| finding.status.needs_attention() && is_fixed(id))
+                .map(|(id, _)| *id)
                 .collect(),
             fall_back: would_not_start
                 .then(|| desired::fall_back_to_try(machine))
@@ -157,15 +158,11 @@ impl Remedies {
             Cure::None => Remedy::Nothing,
             Cure::Decision(decide) => Remedy::NeedsDecision(decide(machine)),
             Cure::Steps(steps) => match steps(machine) {
-                Ok(steps) => Remedy::Steps(Plan {
-                    steps,
-                    remaining: None,
-                }),
+                Ok(steps) => Remedy::steps(steps),
                 Err(decision) => Remedy::NeedsDecision(decision),
             },
             Cure::Boot => self.of_boot(machine, id),
             Cure::Core(decide) => {
-                let index = ALL.iter().position(|other| *other == id).unwrap_or(0);
                 if let (CheckId::PoolSize, Err(_)) = (id, &self.core)
                     && let Some(remedy) = Self::of_idle_pages(machine)
                 {
@@ -175,7 +172,7 @@ impl Remedies {
                 let with_boot =
                     matches!(id, CheckId::HugePages | CheckId::PageTables) || id.is_about_start();
                 match &self.core {
-                    Ok(steps) if self.fixed[index] => Remedy::Steps(Plan {
+                    Ok(steps) if self.fixed.contains(&id) => Remedy::Steps(Plan {
                         steps: steps.clone(),
                         remaining: self.boot.as_ref().err().filter(|_| with_boot).cloned(),
                     }),
@@ -214,26 +211,16 @@ impl Remedies {
             by_node: Vec::new(),
         };
         let after = machine.apply(&step).ok()?;
-        let plan = Plan {
-            steps: vec![step],
-            remaining: None,
-        };
-        desired::is_fixed(CheckId::PoolSize.judge(&after).status).then_some(Remedy::Steps(plan))
+        let is_fixed = !CheckId::PoolSize.judge(&after).status.needs_attention();
+        is_fixed.then(|| Remedy::steps(vec![step]))
     }
 
     fn of_boot(&self, machine: &Machine, id: CheckId) -> Remedy {
-        let index = ALL.iter().position(|other| *other == id).unwrap_or(0);
         match (&self.boot, &self.core) {
             (Err(decision), _) => Remedy::NeedsDecision(decision.clone()),
             // The line alone does not disturb the running server.
-            (Ok(Some(line)), _) => Remedy::Steps(Plan {
-                steps: vec![line.clone()],
-                remaining: None,
-            }),
-            (Ok(None), Ok(steps)) if self.fixed[index] => Remedy::Steps(Plan {
-                steps: steps.clone(),
-                remaining: None,
-            }),
+            (Ok(Some(line)), _) => Remedy::steps(vec![line.clone()]),
+            (Ok(None), Ok(steps)) if self.fixed.contains(&id) => Remedy::steps(steps.clone()),
             (Ok(None), Err(decision)) => Remedy::NeedsDecision(decision.clone()),
             (Ok(None), Ok(_)) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
         }
@@ -311,16 +298,13 @@ pub(crate) fn everything(
 /// The answer for the server: the first of the checks about its start and its pages that is worst,
 /// and any critical finding.
 pub fn verdict(machine: &Machine) -> Verdict {
-    let findings = counted(machine);
-    let worst = findings
-        .iter()
-        .filter(|(id, _)| !machine.is_muted(id.name()))
-        .max_by_key(|(id, finding)| (finding.status, Reverse(*id)));
-    let (status, code, mut reason) = match worst {
+    let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
+    let counted = counted(machine, &findings);
+    let (status, code, mut reason) = match worst(machine, &counted) {
         Some((_, finding)) if finding.status > Status::Ok => {
             (finding.status, finding.code, finding.text.clone())
         }
-        _ => healthy(machine, &findings),
+        _ => healthy(machine, &counted),
     };
     if let Some(pending) = pending(machine) {
         reason = format!("{reason} {pending}");
@@ -332,17 +316,28 @@ pub fn verdict(machine: &Machine) -> Verdict {
     }
 }
 
-/// The findings that count for the whole server.
-fn counted(machine: &Machine) -> Vec<(CheckId, Finding)> {
-    let all = ALL.iter().map(|id| (*id, id.judge(machine)));
+/// Those of all findings that count for the whole server.
+fn counted<'f>(machine: &Machine, findings: &'f [Finding]) -> Vec<(CheckId, &'f Finding)> {
+    let all = ALL.into_iter().zip(findings);
     all.filter(|(id, finding)| id.is_about_server(machine) || finding.status == Status::Critical)
         .collect()
 }
 
-fn healthy(machine: &Machine, findings: &[(CheckId, Finding)]) -> (Status, &'static str, String) {
+/// The most important of these findings that is not muted.
+fn worst<'f>(
+    machine: &Machine,
+    counted: &[(CheckId, &'f Finding)],
+) -> Option<(CheckId, &'f Finding)> {
+    let counted = counted.iter().copied();
+    counted
+        .filter(|(id, _)| !machine.is_muted(id.name()))
+        .max_by_key(|(id, finding)| (finding.status, Reverse(*id)))
+}
+
+fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'static str, String) {
     let of = |id: CheckId| {
         let found = findings.iter().find(|(other, _)| *other == id);
-        found.map(|(_, finding)| finding)
+        found.map(|(_, finding)| *finding)
     };
     let huge_pages = of(CheckId::HugePages);
     // A server that does not ask for huge pages, or has none, says so once.
@@ -407,18 +402,9 @@ pub fn has_unused_pages(machine: &Machine) -> bool {
 /// The remedy for the verdict.
 pub fn remedy(machine: &Machine) -> Remedy {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
-    let worst = ALL
-        .iter()
-        .zip(&findings)
-        .filter(|(id, finding)| {
-            !machine.is_muted(id.name())
-                && finding.status.needs_attention()
-                && (id.is_about_server(machine) || finding.status == Status::Critical)
-        })
-        .max_by_key(|(id, finding)| (finding.status, Reverse(**id)));
-    match worst {
-        Some((id, _)) if machine.env.is_some() => {
-            Remedies::of(machine, &findings).of_check(machine, *id)
+    match worst(machine, &counted(machine, &findings)) {
+        Some((id, finding)) if finding.status.needs_attention() && machine.env.is_some() => {
+            Remedies::of(machine, &findings).of_check(machine, id)
         }
         _ => Remedy::Nothing,
     }

@@ -114,10 +114,7 @@ impl Demands {
     /// Memory that a start with these settings takes: by growing the pool that it asks for, or on
     /// small pages.
     fn growth_elsewhere(machine: &Machine, next: &Server, when: When) -> Option<Bytes> {
-        let asked = machine
-            .size_asked_for(next)
-            .filter(|_| next.asks_for_huge_pages());
-        let Some(size) = asked else {
+        let Some(size) = machine.size_to_map(next) else {
             return Some(Bytes(next.shared_memory_bytes));
         };
         let demands = Self::without_asking(machine, size, next, when)?;
@@ -131,8 +128,7 @@ impl Demands {
         let asking: Vec<_> = asking(machine, size).collect();
         let wanted: Pages = asking.iter().map(|demand| demand.pages).sum();
         let all = (demands.total() + wanted) * size;
-        let most = memory::host_ram(machine).map(|ram| ram - ram.percent(memory::LEFT_PERCENT));
-        if most.is_none_or(|most| all <= most) {
+        if memory::most_in_pools(machine).is_none_or(|most| all <= most) {
             demands.all.extend(asking);
         }
         Some(demands)
@@ -266,7 +262,7 @@ impl fmt::Display for Who {
 
 /// Pages of that size that a start with these settings takes.
 pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages {
-    if next.asks_for_huge_pages() && machine.size_asked_for(next) == Some(size) {
+    if machine.size_to_map(next) == Some(size) {
         machine.pages_mapped(next, size)
     } else {
         Pages(0)
@@ -426,7 +422,7 @@ impl PoolTarget {
 
 fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
     let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     let request = boot.pages(size.0, default)?;
     Some((Pages(request.pages), request.place.to_string()))
 }

@@ -131,6 +131,13 @@ impl Machine {
         self.facts.huge_page_of(server).map(PageSize)
     }
 
+    /// The huge page size that a start with these settings tries to map. `None`: it does not ask
+    /// for huge pages, or the kernel names no size.
+    pub fn size_to_map(&self, server: &Server) -> Option<PageSize> {
+        self.size_asked_for(server)
+            .filter(|_| server.asks_for_huge_pages())
+    }
+
     /// The pool of that page size.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         self.pools().find(|pool| pool.page_bytes == size.0)
@@ -150,6 +157,11 @@ impl Machine {
     pub fn default_size(&self) -> Option<PageSize> {
         let meminfo = self.facts.meminfo.as_ref().ok()?;
         meminfo.default_huge_page_bytes.map(PageSize)
+    }
+
+    /// Bytes of the default size, as the boot configuration is asked. 0: the kernel names none.
+    pub fn default_bytes(&self) -> u64 {
+        self.default_size().map_or(0, |size| size.0)
     }
 
     /// The size of a base page.

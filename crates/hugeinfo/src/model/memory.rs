@@ -77,6 +77,11 @@ pub fn left(machine: &Machine) -> Option<Bytes> {
     Some(host_ram(machine)? - in_pools(machine))
 }
 
+/// Bytes that the pools can have if they leave [`LEFT_PERCENT`]. `None`: unknown.
+pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
+    host_ram(machine).map(|ram| ram - ram.percent(LEFT_PERCENT))
+}
+
 /// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].
 pub fn missing_in_ram(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     Some(growth + host_ram(machine)?.percent(LEFT_PERCENT) - left(machine)?)

@@ -118,6 +118,15 @@ pub fn huge_pages(count: Pages, size: PageSize) -> String {
     format!("{count} huge {noun} of {size}")
 }
 
+/// The text with a capital first letter, as at the beginning of a sentence.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

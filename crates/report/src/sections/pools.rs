@@ -3,7 +3,7 @@
 use hugeinfo::model::{
     demand::PoolTarget,
     forecast::Forecast,
-    units::{PageSize, Pages, huge_pages},
+    units::{PageSize, Pages, capitalized, huge_pages},
 };
 use maud::{Markup, html};
 
@@ -98,14 +98,6 @@ fn need(forecast: &Forecast, target: Option<&PoolTarget>) -> Markup {
         }
         (fits)
     }
-}
-
-/// `537 are needed` has no letter to change, `needed: 609 = …` begins a sentence.
-fn capitalized(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(characters).collect()
-    })
 }
 
 fn would_need(forecast: &Forecast) -> String {

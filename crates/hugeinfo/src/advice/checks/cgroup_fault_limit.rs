@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::capitalized;
 use crate::{
     advice::check::{Finding, Judgment, Unknown},
     escape,
@@ -13,7 +12,7 @@ use crate::{
         machine::{Backing, Machine},
         start::{self, StartOutcome},
         step::Counts,
-        units::PageSize,
+        units::{PageSize, capitalized},
     },
 };
 

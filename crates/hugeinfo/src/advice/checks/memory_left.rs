@@ -176,9 +176,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         (least - left, Lacks::Reserve)
     };
     let next = machine.next_start();
-    let size = machine
-        .size_asked_for(&next)
-        .filter(|_| next.asks_for_huge_pages());
+    let size = machine.size_to_map(&next);
     let lower = match size {
         Some(size) => {
             let required = machine.pages_mapped(&next, size);

@@ -34,6 +34,7 @@ use super::{
 };
 use crate::model::{machine::Machine, step::Step};
 
+pub(crate) use overcommit::commit_limit_for;
 pub(crate) use page_tables::are_large as are_page_tables_large;
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{boots_too_much, lower_boot_pools};
@@ -238,14 +239,5 @@ impl CheckId {
             self,
             Self::Restart | Self::PendingSettings | Self::HugePageSize
         )
-    }
-}
-
-/// The text with a capital first letter, as at the beginning of a sentence.
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
     }
 }

@@ -45,10 +45,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     }
     let is_on = machine.is_on_huge_pages() == Some(true);
     if !is_on && !machine.facts.asks_for_huge_pages() {
-        return Ok(Finding::ok(
-            "does_not_ask",
-            "This server does not ask for huge pages.",
-        ));
+        return Ok(Finding::does_not_ask());
     }
     let size = size(machine).ok_or("the huge page size is unknown")?;
     let shares = numa::fair_parts(machine, size).ok_or("the pages of the nodes are unknown")?;

@@ -93,7 +93,6 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let (size, demands) = demands_of_all(machine)?;
     let pages = demands.total();
     let has = Pages(machine.pool(size)?.persistent());
-    let ram = memory::host_ram(machine);
-    let fits = ram.is_none_or(|ram| pages * size <= ram - ram.percent(memory::LEFT_PERCENT));
+    let fits = memory::most_in_pools(machine).is_none_or(|most| pages * size <= most);
     (pages > has).then_some(Decision::OtherServers { size, pages, fits })
 }

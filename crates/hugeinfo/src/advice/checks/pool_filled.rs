@@ -16,7 +16,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     env(machine)?.next_boot.as_ref()?;
     let boot = machine.this_boot.as_ref().ok_or("it was not read")?;
     let pools = machine.facts.pools.as_ref()?;
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     let next = machine.next_start();
     let mut evidence = Vec::new();
     let mut worst = None;

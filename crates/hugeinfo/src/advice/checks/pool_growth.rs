@@ -17,10 +17,7 @@ const FAILURES: &str = "htlb_buddy_alloc_fail";
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
     if !machine.facts.asks_for_huge_pages() {
-        return Ok(Finding::ok(
-            "does_not_ask",
-            "This server does not ask for huge pages.",
-        ));
+        return Ok(Finding::does_not_ask());
     }
     let target = Forecast::of_target(machine).ok_or("the pool cannot be seen")?;
     let shortfall = target.shortfall.ok_or("the segment cannot be seen")?;

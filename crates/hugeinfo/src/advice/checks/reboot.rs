@@ -24,10 +24,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     }
     let next = machine.next_start();
     if !next.asks_for_huge_pages() {
-        return Ok(Finding::ok(
-            "does_not_ask",
-            "This server does not ask for huge pages.",
-        ));
+        return Ok(Finding::does_not_ask());
     }
     let boot = boot?;
     let size = machine
@@ -39,7 +36,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     }
     let demands = Demands::at_boot(machine, size, &next);
     let demands = demands.ok_or("the segment cannot be seen")?;
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     if let Some(unknown) = boot.unknown_of(size.0, default).next() {
         return Ok(Finding::unknown(format!(
             "{unknown}, so the number of {size} pages at boot is unknown; {demands}."
@@ -118,7 +115,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 
 /// Whether this boot was asked for the same number and the pool has fewer pages than are needed.
 fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) -> bool {
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     let this_boot = machine.this_boot.as_ref();
     let before = this_boot.and_then(|boot| boot.pages(size.0, default));
     let pool = machine.pool(size);
@@ -128,7 +125,7 @@ fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) 
 
 /// Pools of the next boot that leave too little RAM.
 fn too_much(machine: &Machine) -> Option<Finding> {
-    let (all, ram) = at_boot(machine)?;
+    let (all, ram) = (at_boot(machine)?, memory::host_ram(machine)?);
     let left = ram - all;
     (left < ram.percent(memory::LEFT_PERCENT)).then(|| {
         Finding::warning(
@@ -143,10 +140,10 @@ pub(crate) fn boots_too_much(machine: &Machine) -> bool {
     too_much(machine).is_some()
 }
 
-/// Bytes in all pools of the next boot, and RAM.
-fn at_boot(machine: &Machine) -> Option<(Bytes, Bytes)> {
+/// Bytes in all pools of the next boot. `None`: unknown.
+fn at_boot(machine: &Machine) -> Option<Bytes> {
     let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     let sizes: Vec<_> = machine
         .pools()
         .map(|pool| PageSize(pool.page_bytes))
@@ -158,7 +155,7 @@ fn at_boot(machine: &Machine) -> Option<(Bytes, Bytes)> {
         let request = boot.pages(size.0, default)?;
         Some(Pages(request.pages) * size)
     });
-    Some((all.sum(), memory::host_ram(machine)?))
+    Some(all.sum())
 }
 
 /// The lines that set pools at the next boot.
@@ -167,7 +164,7 @@ fn places(machine: &Machine) -> Vec<String> {
         .env
         .as_ref()
         .and_then(|env| env.next_boot.as_ref().ok());
-    let default = machine.default_size().map_or(0, |size| size.0);
+    let default = machine.default_bytes();
     let set = machine.pools().filter_map(|pool| {
         let request = boot?.pages(pool.page_bytes, default)?;
         (request.pages > 0).then(|| {
@@ -184,14 +181,12 @@ fn places(machine: &Machine) -> Vec<String> {
 
 /// The decision about pools of the next boot that are too large.
 pub(crate) fn lower_boot_pools(machine: &Machine) -> Decision {
-    match at_boot(machine) {
-        Some((all, ram)) if all > ram - ram.percent(memory::LEFT_PERCENT) => {
-            Decision::Text(format!(
-                "lower the pools of the next boot by {} MB at least ({})",
-                (all - (ram - ram.percent(memory::LEFT_PERCENT))).megabytes_at_least(),
-                places(machine).join(", ")
-            ))
-        }
+    match at_boot(machine).zip(memory::most_in_pools(machine)) {
+        Some((all, most)) if all > most => Decision::Text(format!(
+            "lower the pools of the next boot by {} MB at least ({})",
+            (all - most).megabytes_at_least(),
+            places(machine).join(", ")
+        )),
         _ => Decision::Text(
             "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned(),
         ),

@@ -121,7 +121,10 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             value,
             place: SettingPlace::AlterSystem,
             ..
-        }) => Some(format!("ALTER SYSTEM SET {name} = {};", sql_value(value))),
+        }) => Some(format!(
+            "ALTER SYSTEM SET {name} = {};",
+            setting_value(value)
+        )),
         Step::Reload => Some("SELECT pg_reload_conf();".to_owned()),
         Step::SetVm {
             setting,
@@ -161,7 +164,7 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
         Step::Restart => "restart PostgreSQL (ends all sessions)".to_owned(),
         Step::ChangeService(change) => service(machine, *change),
         Step::ChangeSetting(change) => {
-            let line = format!("{} = {}", change.name, file_value(&change.value));
+            let line = format!("{} = {}", change.name, setting_value(&change.value));
             match &change.place {
                 SettingPlace::AlterSystem => line,
                 SettingPlace::File(Some(file)) => format!("in {}: {line}", escape::name(file)),
@@ -233,8 +236,8 @@ pub(super) fn psql(sql: &str) -> Option<String> {
     Some(format!("psql -X -d postgres -c {argument}"))
 }
 
-/// A value in SQL, which reads no octal numbers.
-fn sql_value(value: &str) -> String {
+/// A value in SQL or a configuration file. SQL reads no octal numbers.
+fn setting_value(value: &str) -> String {
     let value = value.trim();
     let is_number = value == "0"
         || value.starts_with(|first: char| matches!(first, '1'..='9'))
@@ -244,10 +247,6 @@ fn sql_value(value: &str) -> String {
     } else {
         format!("'{}'", value.replace('\'', "''"))
     }
-}
-
-fn file_value(value: &str) -> String {
-    sql_value(value)
 }
 
 /// The shell command of an edit of the boot configuration. `None`: a name cannot be quoted, or it
