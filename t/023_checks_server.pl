@@ -54,7 +54,6 @@ my $sql = HugeInfo::Session->new($node);
 	my $name = 'the host as it is';
 	my $checks = checks_of($sql, $name);
 	compare_check($checks, 'hugetlb_shm_group', { status => 'ok', evidence => { hugetlb_shm_group => vm('hugetlb_shm_group') } }, $name);
-	compare_check($checks, 'numa_pool', { status => 'ok' }, $name) if 1 == (() = glob '/sys/devices/system/node/node[0-9]*');
 	compare_check($checks, 'numa_segment', { status => 'ok' }, $name) if 1 == (() = glob '/sys/devices/system/node/node[0-9]*');
 	settled_check($sql, 'major_faults', sub { return { major_faults => sum0(of_all(sub { stat_file($_[0])->{major_faults} })) } }, { status => 'ok' }, $name);
 	my $started = (split / /, slurp_file("/proc/$node->{_pid}/stat") =~ s/^.*\) //sr)[19] / POSIX::sysconf(POSIX::_SC_CLK_TCK());

@@ -61,8 +61,8 @@ for (
 	situation("$how, and the runbook from an empty pool");
 	pools_of(0, 0);
 	start(@size);
-	# sysctl's files name no nodes
-	follow_runbook(qr/at boot on NUMA nodes $second by name/);
+	# Files of sysctl name no nodes.
+	follow_runbook(qr/for NUMA node $second \(hugepages=NODE:PAGES/);
 	compare();
 	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');
 

@@ -49,15 +49,6 @@ pub enum Decision {
         /// The alternative.
         lower: Option<Lower>,
     },
-    /// Spread a pool over the NUMA nodes while the server is stopped.
-    SpreadWhenStopped {
-        /// The size of the pages.
-        size: PageSize,
-        /// A node that has too few.
-        node: u32,
-        /// Its share.
-        share: Pages,
-    },
     /// Set the pool by node on the kernel command line.
     SetNodesAtBoot {
         /// The size of the pages.
@@ -65,6 +56,18 @@ pub enum Decision {
         /// Pages that the server needs.
         pages: Pages,
         /// The nodes that it is allowed to use.
+        nodes: Vec<u32>,
+    },
+    /// Release idle pages of a pool by node, because a write for the whole pool could take those of
+    /// the nodes that the server is allowed to use.
+    ReleaseByNode {
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+        /// Pages that these nodes keep.
+        kept: Pages,
+        /// The nodes that the server is allowed to use.
         nodes: Vec<u32>,
     },
     /// Raise the strict commit limit by swap, or lower what is committed.

@@ -140,43 +140,67 @@ impl Desired {
         };
         let before = target.persistent;
         let needed = target.recommended();
-        let wants_nodes = self.lacks_on_nodes(machine, size, needed);
-        // Setting the nodes sets the whole pool, so that all idle pages go with it.
-        let releases_idle = self.releases_idle(machine, &target);
-        let releases = before > needed && (wants_nodes || releases_idle);
         // Surplus pages of others in a pool that nobody asks for are none of our business.
         let grows = before < needed
             && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
-        let pages = if grows || releases { needed } else { before };
-        let required = match self.size {
-            Some(asked) if asked == size => demand::of_next_start(machine, size, &self.next),
-            _ => Pages(0),
+        let releases = before > needed && self.releases_idle(machine, &target);
+        let change = PoolChange {
+            size,
+            before,
+            pages: if grows || releases { needed } else { before },
+            by_node: Vec::new(),
         };
-        let (pages, by_node) = if wants_nodes {
-            self.by_node(machine, size, pages, required)?
-        } else {
-            (pages, Vec::new())
+        let required = demand::of_next_start(machine, size, &self.next);
+        let lacking = numa::lacking_on_allowed(machine, size, required).unwrap_or_default();
+        if self.is_bound_in(machine, size) && lacking > Pages(0) {
+            return self.on_allowed_nodes(machine, change, required, lacking);
+        }
+        Ok((change.pages != before).then_some(change))
+    }
+
+    /// Whether the server can only use the part of this pool that is on some of the NUMA nodes.
+    fn is_bound_in(&self, machine: &Machine, size: PageSize) -> bool {
+        machine.is_bound_to_nodes()
+            && (self.size == Some(size) || machine.backing() == Backing::HugePages(size))
+    }
+
+    /// The change that adds pages on the nodes that the server is allowed to use.
+    fn on_allowed_nodes(
+        &self,
+        machine: &Machine,
+        change: PoolChange,
+        required: Pages,
+        lacking: Pages,
+    ) -> Result<Option<PoolChange>, Decision> {
+        let size = change.size;
+        let part = numa::allowed_part(machine, size);
+        let Some((part, pool)) = part.zip(machine.pool(size)) else {
+            return Ok(None);
         };
-        let pages = if by_node.is_empty() && pages < before && !releases_idle {
-            before
-        } else {
-            pages
-        };
-        Ok(
-            (pages != before || !by_node.is_empty()).then_some(PoolChange {
-                size,
-                before,
-                pages,
+        // Surplus pages become persistent first.
+        let total = Pages(pool.total);
+        let growth = lacking.max(change.pages - total);
+        match part.grown(growth) {
+            Ok(by_node) => Ok(Some(PoolChange {
+                pages: total + growth,
                 by_node,
+                ..change
+            })),
+            Err(missing) => Err(Decision::FreeNodeMemory {
+                size,
+                missing,
+                lower: Lower::by_pages(machine, size, required, missing),
             }),
-        )
+        }
     }
 
     /// Whether idle pages are worth releasing. A running server keeps its pages until a restart,
-    /// and idle pages alone are no reason for one.
+    /// and idle pages alone are no reason for one. The kernel chooses the nodes of pages that it
+    /// releases, which could be those of a bound server.
     fn releases_idle(&self, machine: &Machine, target: &PoolTarget) -> bool {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
+            && !self.is_bound_in(machine, target.now.size)
             && !machine.is_muted(CheckId::PoolSize.name())
             && (self.restart || !will_release)
             && checks::is_much_idle(
@@ -185,55 +209,6 @@ impl Desired {
                 target.after.total(),
                 target.now.size,
             )
-    }
-
-    /// Whether the pool has to be set node by node, because the server is restricted to some nodes
-    /// that lack pages. An uneven pool alone is left as it is: nothing breaks, and moving pages
-    /// needs memory on the nodes.
-    fn lacks_on_nodes(&self, machine: &Machine, size: PageSize, pages: Pages) -> bool {
-        let required = demand::of_next_start(machine, size, &self.next);
-        let has_several = machine.nodes().is_some_and(|nodes| nodes.len() > 1);
-        let is_own = self.size == Some(size) || machine.backing() == Backing::HugePages(size);
-        has_several
-            && is_own
-            && machine.is_bound_to_nodes()
-            && (numa::supply_on_allowed(machine, size)
-                .is_none_or(|(certain, _)| certain < required)
-                || numa::most_for_mapped(machine, size).is_some()
-                || machine
-                    .pool(size)
-                    .is_some_and(|pool| pool.persistent() != pages.0))
-    }
-
-    fn by_node(
-        &self,
-        machine: &Machine,
-        size: PageSize,
-        pages: Pages,
-        required: Pages,
-    ) -> Result<(Pages, Vec<(u32, Pages)>), Decision> {
-        match numa::distribute(machine, size, pages, required) {
-            None => Ok((pages, Vec::new())),
-            Some(Ok(nodes)) => {
-                let all = nodes.iter().map(|(_, pages)| *pages).sum();
-                let parts = numa::parts(machine, size).unwrap_or_default();
-                // Surplus pages become persistent first.
-                let has = |node: u32| {
-                    let part = parts.iter().find(|part| part.node == node);
-                    part.map_or(Pages(0), |part| Pages(part.counters.total))
-                };
-                // Growing nodes come first, so that the pool is never smaller than before.
-                let mut writes: Vec<_> = nodes;
-                writes.sort_by_key(|&(node, pages)| pages < has(node));
-                writes.retain(|&(node, pages)| pages != has(node));
-                Ok((all, writes))
-            }
-            Some(Err(lack)) => Err(Decision::FreeNodeMemory {
-                size,
-                missing: lack.missing,
-                lower: Lower::by_pages(machine, size, required, lack.missing),
-            }),
-        }
     }
 
     /// The lowest `vm.overcommit_ratio` that leaves a tenth of the commit limit free once the pools
@@ -253,7 +228,7 @@ impl Desired {
                     return all;
                 };
                 let mut after = pool.clone();
-                set_persistent(&mut after, pool.reserved, change.pages.0);
+                set_persistent(&mut after, change.pages.0);
                 let pages = if self.restart {
                     change.pages
                 } else {

@@ -203,6 +203,9 @@ impl Remedies {
 
     /// Releases idle pages, even if nothing else can be done.
     fn of_idle_pages(machine: &Machine) -> Option<Remedy> {
+        if machine.is_bound_to_nodes() {
+            return None;
+        }
         let size = super::checks::largest_idle_size(machine)?;
         let target = PoolTarget::of(machine, size, &machine.next_start())?;
         let step = Step::SetPool {

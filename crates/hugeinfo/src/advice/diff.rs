@@ -10,7 +10,6 @@ use crate::{
     model::{
         Blocked, demand,
         machine::{Machine, ServerState},
-        numa,
         step::{Step, VmSetting},
         units::{PageSize, Pages},
     },
@@ -147,21 +146,11 @@ fn set_pool(machine: &Machine, change: &PoolChange, steps: &mut Vec<Step>) {
     }
     // A node cannot be set while surplus pages exist: one write makes them persistent.
     if let Some(pool) = pool.filter(|pool| pool.surplus > 0) {
-        let all = Pages(pool.total);
         steps.push(Step::SetPool {
             size,
-            pages: all,
+            pages: Pages(pool.total),
             by_node: Vec::new(),
         });
-        let after = numa::after_one_write(machine, size, all);
-        let parts = numa::parts(&after, size).unwrap_or_default();
-        let is_set = |&(node, pages): &(u32, Pages)| {
-            let part = parts.iter().find(|part| part.node == node);
-            part.is_some_and(|part| part.persistent() == pages)
-        };
-        if change.by_node.iter().all(is_set) {
-            return;
-        }
     }
     steps.push(Step::SetPool {
         size,

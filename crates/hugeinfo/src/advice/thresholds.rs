@@ -30,8 +30,6 @@ pub(crate) const MAJOR_FAULTS_AFTER_SECONDS: u64 = 600;
 /// `fork` or `palloc` fails.
 pub(crate) const COMMITTED_PERCENT: u64 = 90;
 
-/// A pool is uneven when a node has less than this share of what it would have if all had the same.
-pub(crate) const NODE_OF_FAIR_SHARE_PERCENT: u64 = 80;
 /// The segment lies on one node when that has more than this share of the pages that were touched
 /// ...
 pub(crate) const SEGMENT_ON_ONE_NODE_PERCENT: u64 = 90;

@@ -5,7 +5,7 @@ use super::{
     machine::{Backing, Machine, ServerState},
     memory::{self, CgroupMemory, CommitLimit},
     numa, page_tables,
-    pool_change::release,
+    pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
     step::{
         Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting,
@@ -156,21 +156,13 @@ impl Machine {
             }
         } else {
             // Before Linux 6.7 such a write allocates too many pages where surplus pages exist.
-            if pool.surplus > 0 {
-                return Err(Blocked::Inapplicable);
-            }
-            let parts = numa::parts(self, size).ok_or(Blocked::Inapplicable)?;
-            for &(node, pages) in by_node {
-                let part = parts.iter().find(|part| part.node == node);
-                let room = part.and_then(|part| part.room).unwrap_or(Pages(u64::MAX));
-                let had = part.map_or(Pages(0), |part| Pages(part.counters.total));
-                let missing = pages - had - room;
-                if missing > Pages(0) {
-                    return Err(Blocked::NodeMemory { size, missing });
-                }
+            let part = numa::allowed_part(self, size).filter(|_| pool.surplus == 0);
+            let missing = growth - part.ok_or(Blocked::Inapplicable)?.room();
+            if missing > Pages(0) {
+                return Err(Blocked::NodeMemory { size, missing });
             }
         }
-        numa::set(self, size, pages, by_node);
+        self.write_pool(size, pages, by_node);
         if growth > Pages(0) && !self.is_compacted && growth > ready_pages(&before, size) {
             return Err(Blocked::Fragmented);
         }
@@ -201,6 +193,24 @@ impl Machine {
         }
     }
 
+    /// Sets the pages of the given nodes, or of the whole pool, and all counters with them.
+    fn write_pool(&mut self, size: PageSize, pages: Pages, by_node: &[(u32, Pages)]) {
+        let Some(pool) = self.pool_mut(size) else {
+            return;
+        };
+        let had = Pages(pool.total);
+        set_persistent(pool, pages.0);
+        let removed = had - Pages(pool.total);
+        let mut parts = self.allowed_parts.iter_mut();
+        if let Some(part) = parts.find(|part| part.size == size) {
+            part.grow(by_node);
+            part.shrink(removed);
+            if pages >= had {
+                part.surplus = Pages(0);
+            }
+        }
+    }
+
     /// The kernel chooses the nodes that lose pages. Others could have reserved just those.
     fn can_shrink_on_any_node(&self, size: PageSize) -> Result<(), Blocked> {
         let is_numa = self.nodes().is_none_or(|nodes| nodes.len() > 1);
@@ -223,7 +233,7 @@ impl Machine {
         let target = self.pool(into).ok_or(Blocked::Inapplicable)?;
         let grown = Pages(target.persistent()) + gained;
         for (size, pages) in [(from, left), (into, grown)] {
-            numa::set(self, size, pages, &[]);
+            self.write_pool(size, pages, &[]);
         }
         Ok(())
     }
@@ -415,11 +425,13 @@ impl Machine {
             return;
         };
         let faulted_in = held - Pages(pool.reserved);
-        let surplus = pool.surplus;
         if let Some(pool) = self.pool_mut(size) {
             release(pool, held.0, faulted_in.0);
         }
-        release_on_nodes(self, size, faulted_in, surplus > 0);
+        let mut parts = self.allowed_parts.iter_mut();
+        if let Some(part) = parts.find(|part| part.size == size) {
+            part.release(faulted_in);
+        }
         let bytes = held * size;
         limits::count(self, size, |limits| {
             let less = |used: u64| (Bytes(used) - bytes).0;
@@ -595,49 +607,5 @@ pub(crate) fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
             Pages(blocks.huge_pages(None, size.0, base).unwrap_or(0))
         }
         _ => Pages(u64::MAX),
-    }
-}
-
-/// Pages that a stopped server had faulted in are free again, first on the nodes that it is allowed
-/// to use. Surplus pages cease to exist.
-fn release_on_nodes(machine: &mut Machine, size: PageSize, pages: Pages, has_surplus: bool) {
-    let mut left = pages.0;
-    let allowed = machine.facts.allowed_nodes.clone();
-    let Some(Ok(nodes)) = machine.env.as_mut().map(|env| &mut env.nodes) else {
-        return;
-    };
-    let mut order: Vec<usize> = (0..nodes.len()).collect();
-    order.sort_by_key(|&index| allowed.allows(nodes[index].number) == Some(false));
-    for index in order {
-        let mut parts = nodes[index].pools.iter_mut();
-        let part = parts.find(|part| part.page_bytes == size.0);
-        let Some(counters) = part.and_then(|part| part.counters.as_mut()) else {
-            continue;
-        };
-        let released = left.min(counters.total.saturating_sub(counters.free));
-        counters.free += released;
-        left -= released;
-        if has_surplus {
-            let gone = counters.surplus.min(counters.free);
-            counters.total -= gone;
-            counters.free -= gone;
-            counters.surplus -= gone;
-        }
-    }
-    sync_allowed(machine);
-}
-
-/// The server's own list of allowed nodes has the same counters.
-fn sync_allowed(machine: &mut Machine) {
-    use crate::server::facts::AllowedNodes;
-    let Some(Ok(nodes)) = machine.env.as_ref().map(|env| &env.nodes) else {
-        return;
-    };
-    if let AllowedNodes::Only(allowed) = &mut machine.facts.allowed_nodes {
-        for node in allowed {
-            if let Some(same) = nodes.iter().find(|other| other.number == node.number) {
-                *node = same.clone();
-            }
-        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
+    numa::{self, AllowedPart},
     step::{Pending, ServiceChange},
     touched::Touched,
     units::{Bytes, PageSize, Pages},
@@ -41,6 +42,9 @@ pub struct Machine {
     pub state: ServerState,
     /// The boot configuration that this boot found, before any step changed it.
     pub this_boot: Option<NextBoot>,
+    /// The part of each pool on the nodes that the server is allowed to use. Empty: it is not
+    /// bound.
+    pub allowed_parts: Vec<AllowedPart>,
     /// Bytes of the segment that have been faulted in.
     pub touched: Touched,
     /// Whether memory has been compacted.
@@ -76,7 +80,8 @@ impl Machine {
         {
             facts.planned = Some(next.clone());
         }
-        Self {
+        let mut machine = Self {
+            allowed_parts: Vec::new(),
             touched: Touched::of(&facts, env.as_ref()),
             this_boot: env.as_ref().and_then(|env| env.next_boot.clone().ok()),
             facts,
@@ -88,7 +93,9 @@ impl Machine {
             pending: Pending::Nothing,
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
-        }
+        };
+        machine.allowed_parts = numa::allowed_parts(&machine);
+        machine
     }
 
     /// The same machine with other settings of the next start.

@@ -1,63 +1,22 @@
 //! The counters of a pool after a write to `nr_hugepages`, a start or a stop
 //! (mm/hugetlb.c `set_max_huge_pages`, `hugetlb_acct_memory`, `free_huge_folio`).
 
-use crate::linux::{hugepages::Pool, numa::node::NodeCounters};
-
-/// Counters that a pool and its part on a NUMA node have in common.
-pub trait Counters {
-    /// Persistent and surplus pages that exist.
-    fn total(&mut self) -> &mut u64;
-    /// Pages not faulted in, reserved or not.
-    fn free(&mut self) -> &mut u64;
-    /// Pages beyond the persistent ones.
-    fn surplus(&mut self) -> &mut u64;
-}
-
-impl Counters for Pool {
-    fn total(&mut self) -> &mut u64 {
-        &mut self.total
-    }
-
-    fn free(&mut self) -> &mut u64 {
-        &mut self.free
-    }
-
-    fn surplus(&mut self) -> &mut u64 {
-        &mut self.surplus
-    }
-}
-
-impl Counters for NodeCounters {
-    fn total(&mut self) -> &mut u64 {
-        &mut self.total
-    }
-
-    fn free(&mut self) -> &mut u64 {
-        &mut self.free
-    }
-
-    fn surplus(&mut self) -> &mut u64 {
-        &mut self.surplus
-    }
-}
+use crate::linux::hugepages::Pool;
 
 /// Sets the number of persistent pages, as the kernel does if it finds the memory.
 ///
 /// Growing makes surplus pages persistent before it allocates any. Shrinking frees pages that are
-/// neither in use nor reserved; the rest of the difference becomes surplus. `reserved` is the
-/// number of reserved pages in these counters.
-pub fn set_persistent(counters: &mut impl Counters, reserved: u64, pages: u64) {
-    let (total, free, surplus) = (*counters.total(), *counters.free(), *counters.surplus());
-    let persistent = total.saturating_sub(surplus);
-    let committed = total.saturating_sub(free).saturating_add(reserved);
+/// neither in use nor reserved; the rest of the difference becomes surplus.
+pub fn set_persistent(pool: &mut Pool, pages: u64) {
+    let (total, persistent) = (pool.total, pool.persistent());
     let after = if pages >= persistent {
         total.max(pages)
     } else {
-        total.saturating_sub(persistent.saturating_sub(pages.max(committed)))
+        total.saturating_sub(persistent.saturating_sub(pages.max(pool.committed())))
     };
-    *counters.free() = free.saturating_add(after).saturating_sub(total);
-    *counters.total() = after;
-    *counters.surplus() = after.saturating_sub(pages);
+    pool.free = pool.free.saturating_add(after).saturating_sub(total);
+    pool.total = after;
+    pool.surplus = after.saturating_sub(pages);
 }
 
 /// Removes what a mapping had, of which `faulted_in` pages were in use and the rest reserved.
@@ -106,7 +65,7 @@ mod tests {
             (pool(15, 0, 0, 5), 3, pool(15, 0, 0, 12)),
         ] {
             let mut counters = before.clone();
-            set_persistent(&mut counters, before.reserved, pages);
+            set_persistent(&mut counters, pages);
             assert_eq!(counters, after, "{before:?} set to {pages}");
         }
     }

@@ -598,7 +598,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
     let muted = prop_oneof![
         10 => Just(vec![]),
         1 => subsequence(
-            vec!["huge_pages", "restart", "pool_size", "reboot", "numa_pool", "thp_private",
+            vec!["huge_pages", "restart", "pool_size", "reboot", "thp_private",
                 "page_tables", "other_servers", "memory_left"],
             1..4,
         ),

@@ -346,6 +346,13 @@ impl Scene {
     /// The facts and the environment of [`Scene::machine`].
     pub fn settled(mut self) -> (Facts, Environment) {
         self.settle();
+        if let AllowedNodes::Only(allowed) = &mut self.facts.allowed_nodes {
+            let nodes = self.env.nodes.as_deref().unwrap_or_default();
+            for node in allowed {
+                let same = nodes.iter().find(|other| other.number == node.number);
+                node.clone_from(same.expect("a node"));
+            }
+        }
         (self.facts, self.env)
     }
 

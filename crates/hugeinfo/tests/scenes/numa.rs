@@ -33,104 +33,13 @@ fn counters(m: &mut Scene, node: usize) -> &mut NodeCounters {
 #[test]
 fn pools() {
     test(vec![
-        when("there is one node", |_| {}).says("numa_pool", OK, "one_node", "There is one NUMA node.", &[]),
         when("one of two nodes has few pages", |m| nodes(m, &[500, 37]))
-            .says("numa_pool", OK, "uneven", "NUMA node 1 has 37 huge pages of 2 MB; its share of 537 is 268.", &[])
             .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
-        when("the kernel has no NUMA", |m| {
-            m.env.nodes = Err(missing("/sys/devices/system/node"))
-        })
-        .says("numa_pool", OK, "one_node", "There is one NUMA node.", &[]),
-        when("the nodes cannot be read", |m| {
-            m.env.nodes = Err(denied("/sys/devices/system/node"));
-        })
-        .says("numa_pool", UNKNOWN, "unknown", "Cannot judge numa_pool: the NUMA nodes cannot be read.", &[]),
-        when("surplus pages are on one node", |m| {
-            nodes(m, &[869, 268]);
-            m.pool(0).total += 600;
-            m.pool(0).free += 600;
-            m.pool(0).surplus = 600;
-            counters(m, 0).surplus = 600;
-        })
-        .says("numa_pool", OK, "uneven", "NUMA node 1 has 268 huge pages of 2 MB; its share of 1137 is 568.", &[]),
         when("the pool is uneven and short", |m| {
             m.fall_back(11);
             nodes(m, &[0, 11]);
         })
-        .says("numa_pool", OK, "uneven", "NUMA node 0 has 0 huge pages of 2 MB; its share of 11 is 6.", &[])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 11 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
-        when("the server was turned off", |m| {
-            m.fall_back(537);
-            m.off();
-            nodes(m, &[500, 37]);
-        })
-        .says("numa_pool", OK, "does_not_ask", "This server does not ask for huge pages.", &[]),
-        when("the pool is even", |m| nodes(m, &[269, 268])).says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 537 huge pages of 2 MB, as far as they have room.", &[]),
-        when("the pool is as uneven as the memory", |m| {
-            m.nodes(&[(480, 57 * GB), (57, 7 * GB)])
-        })
-        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 537 huge pages of 2 MB, as far as they have room.", &[]),
-        when("the pool is empty", |m| {
-            m.fall_back(0);
-            nodes(m, &[0, 0]);
-        })
-        .says("numa_pool", OK, "even", "The pool of 2 MB pages is empty.", &[]),
-        when("one of eight nodes has no pages", |m| {
-            m.more(163);
-            m.asked(700);
-            nodes(m, &[100, 100, 100, 100, 100, 100, 100, 0]);
-        })
-        .says("numa_pool", OK, "uneven", "NUMA node 7 has 0 huge pages of 2 MB; its share of 700 is 87.", &[]),
-        when("the nodes have shares by their memory", |m| {
-            m.ram(144 * GB);
-            m.on_huge_pages(50 * GB, GB);
-            m.nodes(&[(22_756, 128 * GB), (2844, 16 * GB)]);
-        })
-        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
-        when("the smaller node has no pages", |m| {
-            m.ram(144 * GB);
-            m.on_huge_pages(50 * GB, GB);
-            m.nodes(&[(25_600, 128 * GB), (0, 16 * GB)]);
-        })
-        .says("numa_pool", OK, "uneven", "NUMA node 1 has 0 huge pages of 2 MB; its share of 25600 is 2844.", &[]),
-        when("other programs have the memory of the smaller node", |m| {
-            m.ram(144 * GB);
-            m.on_huge_pages(50 * GB, GB);
-            m.nodes(&[(25_600, 128 * GB), (0, 16 * GB)]);
-            m.env.nodes.as_mut().expect("nodes")[1].memory.available = Some(GB / 4);
-        })
-        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
-        when("a node has no memory", |m| {
-            m.nodes(&[(537, 64 * GB), (0, 0)])
-        })
-        .says("numa_pool", OK, "one_node", "The server is allowed to use huge pages of one NUMA node.", &[]),
-        when("three nodes have 381 of 537 pages", |m| {
-            m.ram(112 * GB);
-            m.fall_back(381);
-            m.nodes(&[(0, 16 * GB), (381, 32 * GB), (0, 64 * GB)]);
-        })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 381 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .says("numa_pool", OK, "uneven", "NUMA node 2 has 0 huge pages of 2 MB; its share of 381 is 218.", &[])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 381; 537 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
-        when("an uneven pool is larger than needed", |m| {
-            m.ram(256 * GB);
-            m.on_huge_pages(100 * GB, GB);
-            m.more(2489);
-            m.nodes(&[(50_000, 128 * GB), (3689, 128 * GB)]);
-        })
-        .says("numa_pool", OK, "uneven", "NUMA node 1 has 3689 huge pages of 2 MB; its share of 53689 is 26844.", &[])
-        .says("pool_size", OK, "few_idle_pages", "2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed.", &[])
-        .runbook(&[]),
-        when("an uneven pool is much larger than needed", |m| {
-            m.ram(256 * GB);
-            m.on_huge_pages(36_480 * MB, GB);
-            m.more(11_760);
-            m.nodes(&[(30_000, 128 * GB), (0, 128 * GB)]);
-        })
-        .says("pool_size", WARNING, "unused_pages", "11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.", &["sysctl -w vm.nr_hugepages=18240"])
-        .says("numa_pool", OK, "uneven", "NUMA node 1 has 0 huge pages of 2 MB; its share of 30000 is 15000.", &[])
-        .runbook(&["sysctl -w vm.nr_hugepages=18240"]),
         when(
             "the pool in use is surplus, and one node has most of it",
             |m| {
@@ -142,16 +51,7 @@ fn pools() {
                 counters(m, 1).surplus = 49_807;
             },
         )
-        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 51200 huge pages of 2 MB, as far as they have room.", &[])
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=51200"]),
-        when("moving pages needs memory that a node does not have", |m| {
-            m.ram(128 * GB);
-            m.on_huge_pages(50 * GB, 50 * GB);
-            m.nodes(&[(25_600, 64 * GB), (0, 64 * GB)]);
-            m.env.nodes.as_mut().expect("nodes")[1].memory.available = Some(25 * GB);
-            m.available = Some(4 * GB);
-        })
-        .says("numa_pool", OK, "even", "2 NUMA nodes hold their shares of 25600 huge pages of 2 MB, as far as they have room.", &[]),
     ]);
 }
 
@@ -207,7 +107,7 @@ fn bound_servers() {
                 hugeinfo::server::facts::AllowedNodes::Only(vec![of_32_gb(1, 100, 100)]);
         })
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB on the NUMA nodes that the server is allowed to use (1); 100 are available there.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
         when("the pool is empty", |m| {
             m.fall_back(0);
             m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
@@ -229,8 +129,8 @@ fn bound_servers() {
             m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
         })
-        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "echo 0 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
         when(
             "the pages were faulted in before the server was bound",
             |m| {

@@ -11,7 +11,6 @@ mod initdb;
 mod major_faults;
 mod memlock;
 mod memory_left;
-mod numa_pool;
 mod numa_segment;
 mod oom_protection;
 mod other_servers;
@@ -65,8 +64,6 @@ pub enum CheckId {
     MemoryLeft,
     /// Whether the pool is enough for all servers of the host.
     OtherServers,
-    /// The distribution of the pool over NUMA nodes.
-    NumaPool,
     /// The distribution of the segment over NUMA nodes.
     NumaSegment,
     /// The size of page tables.
@@ -92,7 +89,7 @@ pub enum CheckId {
 }
 
 /// All checks. Where two are equally bad, the earlier one matters more.
-pub(crate) const ALL: [CheckId; 23] = [
+pub(crate) const ALL: [CheckId; 22] = [
     CheckId::CgroupFaultLimit,
     CheckId::HugePages,
     CheckId::Restart,
@@ -104,7 +101,6 @@ pub(crate) const ALL: [CheckId; 23] = [
     CheckId::PoolGrowth,
     CheckId::MemoryLeft,
     CheckId::OtherServers,
-    CheckId::NumaPool,
     CheckId::NumaSegment,
     CheckId::PageTables,
     CheckId::Swap,
@@ -147,7 +143,6 @@ impl CheckId {
             Self::PoolGrowth => "pool_growth",
             Self::MemoryLeft => "memory_left",
             Self::OtherServers => "other_servers",
-            Self::NumaPool => "numa_pool",
             Self::NumaSegment => "numa_segment",
             Self::PageTables => "page_tables",
             Self::Swap => "swap",
@@ -176,7 +171,6 @@ impl CheckId {
             Self::PoolGrowth => pool_growth::judge,
             Self::MemoryLeft => memory_left::judge,
             Self::OtherServers => other_servers::judge,
-            Self::NumaPool => numa_pool::judge,
             Self::NumaSegment => numa_segment::judge,
             Self::PageTables => page_tables::judge,
             Self::Swap => swap::judge,
@@ -217,7 +211,7 @@ impl CheckId {
             Self::OomProtection => Cure::Steps(oom_protection::steps),
             Self::Memlock => Cure::Steps(memlock::steps),
             Self::Initdb => Cure::Decision(|_| initdb::decision()),
-            Self::NumaPool | Self::HugetlbShmGroup => Cure::None,
+            Self::HugetlbShmGroup => Cure::None,
         }
     }
 

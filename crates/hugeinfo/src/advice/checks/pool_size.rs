@@ -11,7 +11,7 @@ use crate::{
     model::{
         demand::{IdleFor, PoolTarget},
         machine::Machine,
-        memory,
+        memory, numa,
         start::{self, Reason, StartOutcome},
         units::{Bytes, PageSize, Pages, huge_pages},
     },
@@ -139,5 +139,15 @@ fn evidence(target: &PoolTarget) -> Value {
 
 /// What a person has to decide about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    decision::about_idle(&largest_idle(machine)?)
+    let target = largest_idle(machine)?;
+    decision::about_idle(&target).or_else(|| {
+        machine
+            .is_bound_to_nodes()
+            .then(|| Decision::ReleaseByNode {
+                size: target.now.size,
+                pages: target.idle(),
+                kept: target.now.of_this_server(),
+                nodes: numa::allowed_numbers(machine),
+            })
+    })
 }

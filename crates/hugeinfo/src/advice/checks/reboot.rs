@@ -7,6 +7,7 @@ use crate::{
     advice::{
         check::{Finding, Judgment, env},
         decision::Decision,
+        render,
     },
     model::{
         demand::Demands,
@@ -67,11 +68,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 request.place,
                 huge_pages(asked, size),
                 demands.of_this_server(),
-                numa::allowed_numbers(machine)
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                render::numbers(&numa::allowed_numbers(machine))
             ),
         ),
         Some(request) if fell_short => Finding::warning(

@@ -8,6 +8,7 @@ use crate::model::{machine::Machine, step::Step};
 
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
+pub(crate) use sentences::numbers;
 pub use sentences::too_low;
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.

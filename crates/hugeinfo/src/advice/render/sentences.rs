@@ -53,15 +53,12 @@ impl fmt::Display for Reason {
                 required,
                 available,
                 nodes,
-            } => {
-                let nodes: Vec<_> = nodes.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
-                    huge_pages(*required, *size),
-                    nodes.join(", ")
-                )
-            }
+            } => write!(
+                f,
+                "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
+                huge_pages(*required, *size),
+                numbers(nodes)
+            ),
             Self::Overcommit {
                 size,
                 required,
@@ -131,6 +128,18 @@ fn one_of<const N: usize>(ways: [Option<String>; N]) -> String {
     }
 }
 
+/// `node 0` or `nodes 0, 1`.
+fn named_nodes(nodes: &[u32]) -> String {
+    let noun = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!("{noun} {}", numbers(nodes))
+}
+
+/// `0, 1`.
+pub(crate) fn numbers(nodes: &[u32]) -> String {
+    let all: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+    all.join(", ")
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -181,21 +190,23 @@ impl fmt::Display for Decision {
                 let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
                 write!(f, "{ways}: {} do not fit", huge_pages(*missing, *size))
             }
-            Self::SpreadWhenStopped { size, node, share } => write!(
+            Self::SetNodesAtBoot { size, pages, nodes } => write!(
                 f,
-                "when PostgreSQL is stopped the next time, set {} on NUMA node {node}, and fewer on the others: now pages of other nodes are in use, reserved or surplus",
-                huge_pages(*share, *size)
+                "on the kernel command line, set {} for NUMA {} (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes",
+                huge_pages(*pages, *size),
+                named_nodes(nodes)
             ),
-            Self::SetNodesAtBoot { size, pages, nodes } => {
-                let noun = if nodes.len() == 1 { "node" } else { "nodes" };
-                let nodes: Vec<_> = nodes.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "on the kernel command line, set {} for NUMA {noun} {} (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes",
-                    huge_pages(*pages, *size),
-                    nodes.join(", ")
-                )
-            }
+            Self::ReleaseByNode {
+                size,
+                pages,
+                kept,
+                nodes,
+            } => write!(
+                f,
+                "release {} node by node (hugeinfo_numa_nodes), and keep {kept} on NUMA {}, which the server is allowed to use",
+                huge_pages(*pages, *size),
+                named_nodes(nodes)
+            ),
             Self::AddSwap { missing, ratio } => {
                 let megabytes = missing.megabytes_at_least();
                 let swap = format!("add {megabytes} MB of swap");
