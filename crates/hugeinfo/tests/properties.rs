@@ -394,6 +394,7 @@ mod restarts {
             hugetlb: Ok(Hugetlb {
                 version: Version::V2,
                 groups: Vec::new(),
+                counts_as_memory: false,
             }),
         }
     }
@@ -505,6 +506,7 @@ mod restarts {
                 hugetlb: Ok(Hugetlb {
                     version: Version::V1,
                     groups: vec![Group { directory: "/sys/fs/cgroup/hugetlb/pg".into(), limits, is_told: false, is_set_outside: false }],
+                    counts_as_memory: false,
                 }),
             }
         }

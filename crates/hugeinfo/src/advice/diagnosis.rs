@@ -13,7 +13,7 @@ use crate::{
     model::{
         demand::PoolTarget,
         machine::{Backing, Machine},
-        start::{self, Fit, StartOutcome},
+        start::{self, StartOutcome},
         step::Step,
     },
     server::{environment::Files, facts::Server},
@@ -385,16 +385,15 @@ fn pending(machine: &Machine) -> Option<&'static str> {
 }
 
 /// Whether the server is healthy by its own facts, and nothing beyond them could change that except
-/// pending settings and other servers. A segment on small pages depends on memory, too.
+/// pending settings and other servers. Small pages, and huge pages that count as memory of the
+/// cgroup, depend on memory, too.
 pub fn is_healthy_by_facts(machine: &Machine) -> bool {
-    let is_on_small_pages = || {
-        matches!(
-            start::outcome(machine),
-            StartOutcome::SmallPages(_, Fit::Fits)
-        )
-    };
+    let hugetlb = machine.facts.hugetlb.as_ref();
+    let next = start::outcome(machine);
     verdict(machine).status == Status::Ok
-        && (machine.is_muted(CheckId::Restart.name()) || !is_on_small_pages())
+        && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
+        && machine.is_on_huge_pages() == Some(true)
+        && matches!(next, StartOutcome::HugePages(_))
 }
 
 /// Whether the facts alone show idle pages that are worth releasing.

@@ -357,6 +357,7 @@ impl Spec {
         let hugetlb = Hugetlb {
             version: if self.is_v1 { Version::V1 } else { Version::V2 },
             groups: self.groups(&pools, &segment, next)?,
+            counts_as_memory: self.memory_limits.iter().any(|limit| limit.counts_hugetlb),
         };
         let facts = Facts {
             server: server.clone(),

@@ -61,6 +61,7 @@ properties! {
     any_machine => [
         no_step_does_harm,
         rows_in_order_do_what_the_runbook_does,
+        healthy_by_facts_is_healthy,
         remedies_cure,
         findings_that_stay_have_a_decision,
         no_state_on_the_way_is_critical,

@@ -9,6 +9,7 @@ use hugeinfo::{
         diagnosis::{self, checks, findings, how_to_set, verdict},
         render, runbook,
     },
+    linux::error::Absent,
     model::{
         demand::PoolTarget,
         forecast::{self, Forecast},
@@ -18,7 +19,10 @@ use hugeinfo::{
         step::{SettingPlace, Step},
         units::{Bytes, PageSize, Pages},
     },
-    server::{environment::Files, facts::HugePages},
+    server::{
+        environment::{Environment, Files},
+        facts::HugePages,
+    },
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -153,6 +157,34 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
                 .collect::<Vec<_>>()
         );
     }
+    Ok(())
+}
+
+/// `hugeinfo_status` looks at nothing else if a server is alone and healthy by its own facts.
+pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let Some(env) = &machine.env else {
+        return Ok(());
+    };
+    let is_alone = env.neighbours.as_ref().is_ok_and(Vec::is_empty);
+    prop_assume!(is_alone && !env.settings_wait_for_restart && env.files == Files::NothingWaits);
+    let with = |env: Option<Environment>| Machine {
+        muted: machine.muted.clone(),
+        ..Machine::new(machine.facts.clone(), env)
+    };
+    let by_facts = with(None);
+    prop_assume!(diagnosis::is_healthy_by_facts(&by_facts));
+    // What the status reads if it does look.
+    let whole = with(Some(Environment {
+        vmstat: Err(Absent::not_looked_at()),
+        free_blocks: Err(Absent::not_looked_at()),
+        next_boot: Err(Absent::not_looked_at()),
+        segment_nodes: None,
+        segment_thp_bytes: None,
+        oom_score_adj: Err(Absent::not_looked_at()),
+        locked_memory: Err(Absent::not_looked_at()),
+        ..env.clone()
+    }));
+    prop_assert_eq!(verdict(&by_facts), verdict(&whole));
     Ok(())
 }
 

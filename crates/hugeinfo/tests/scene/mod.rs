@@ -87,6 +87,7 @@ pub fn healthy() -> Facts {
         hugetlb: Ok(Hugetlb {
             version: Version::V2,
             groups: vec![],
+            counts_as_memory: false,
         }),
         allowed_nodes: AllowedNodes::All,
     }
@@ -460,6 +461,7 @@ pub fn limited(facts: &mut Facts, fault_mb: Option<u64>, reservation_mb: Option<
             is_set_outside: false,
             is_told: false,
         }],
+        counts_as_memory: false,
     });
 }
 

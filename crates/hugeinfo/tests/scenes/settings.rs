@@ -220,7 +220,7 @@ fn muted() {
 
 /// What small pages can hold depends on more than the facts.
 #[test]
-fn facts_are_enough_unless_small_pages_have_to_hold_the_segment() {
+fn facts_are_enough_on_huge_pages() {
     fn turned_off(m: &mut Scene) {
         m.fall_back(0);
         m.off();
@@ -228,10 +228,10 @@ fn facts_are_enough_unless_small_pages_have_to_hold_the_segment() {
     for (change, muted, is_healthy) in [
         ((|_| {}) as fn(&mut Scene), "", true),
         (|m| m.lowered(100), "", false),
-        (|m| m.lowered(100), "restart", true),
-        (|m| m.fall_back(537), "huge_pages", true),
+        (|m| m.lowered(100), "restart", false),
+        (|m| m.fall_back(537), "huge_pages", false),
         (turned_off, "", false),
-        (turned_off, "restart", true),
+        (turned_off, "restart", false),
     ] {
         let mut scene = Scene::healthy();
         change(&mut scene);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, read_keyed, read_limit, shown};
+use super::{Version, memory, read_keyed, read_limit, shown};
 use crate::linux::{
     error::{ReadError, fact},
     growth::TryPush,
@@ -50,6 +50,8 @@ pub struct Hugetlb {
     pub version: Version,
     /// Nearest first; empty where nothing can limit the process.
     pub groups: Vec<Group>,
+    /// Whether memory limits of v2 count huge pages, too (`memory_hugetlb_accounting`, Linux 6.7).
+    pub counts_as_memory: bool,
 }
 
 impl Hugetlb {
@@ -57,6 +59,7 @@ impl Hugetlb {
     const UNLIMITED: Self = Self {
         version: Version::V2,
         groups: Vec::new(),
+        counts_as_memory: false,
     };
 }
 
@@ -121,7 +124,11 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
         // No limits because there are none, or because something else is mounted over the groups?
         root.open(own.directory.join("cgroup.procs"))?;
     }
-    Ok(Hugetlb { version, groups })
+    Ok(Hugetlb {
+        version,
+        groups,
+        counts_as_memory: shown.mount.has_option(memory::COUNTS_HUGETLB),
+    })
 }
 
 /// Whether the mount shows a part of all groups only.

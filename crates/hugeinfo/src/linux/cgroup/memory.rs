@@ -37,6 +37,9 @@ impl MemoryLimit {
     }
 }
 
+/// The mount option of v2 with which memory limits count huge pages (Linux 6.7).
+pub(super) const COUNTS_HUGETLB: &str = "memory_hugetlb_accounting";
+
 /// No counter of v1 is larger, whatever the page size.
 pub(super) const UNLIMITED_FROM: u64 = 64 << 10;
 
@@ -48,7 +51,7 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
     };
-    let counts_hugetlb = shown.mount.has_option("memory_hugetlb_accounting");
+    let counts_hugetlb = shown.mount.has_option(COUNTS_HUGETLB);
     let mut levels = Vec::new();
     for (directory, nth) in shown.directories().zip(0..) {
         if nth > 0 && !limits_children(root, version, &directory)? {
