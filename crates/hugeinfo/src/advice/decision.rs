@@ -39,6 +39,8 @@ pub enum Decision {
         size: PageSize,
         /// Pages to set.
         pages: Pages,
+        /// The reason.
+        why: String,
     },
     /// Free memory on NUMA nodes, or let the server use more of them.
     FreeNodeMemory {
@@ -215,7 +217,7 @@ pub(crate) fn of_blocked(
             lacks: Lacks::Reserve,
             others: held_by_others(machine, size),
         },
-        Blocked::UnknownMemory { size, pages } => Decision::CheckMemory { size, pages },
+        Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
         Blocked::NodeMemory { size, missing } => Decision::FreeNodeMemory {
             size,
             missing,
@@ -303,7 +305,7 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
                 ratio: limit.and_then(|limit| limit.ratio),
             }
         }
-        Fit::BeyondMemory { segment, left } => Decision::LowerSharedBuffers {
+        Fit::BeyondMemory { segment, left, .. } => Decision::LowerSharedBuffers {
             lower: Lower::by_bytes(machine, segment - left),
             missing: segment - left,
             lacks: Lacks::SmallPages,

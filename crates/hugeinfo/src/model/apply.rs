@@ -1,6 +1,7 @@
 //! The effect of a step on a machine, and the hazards that no advice may lead to.
 
 use super::{
+    demand::{self, Hidden},
     limits,
     machine::{Backing, Machine, ServerState},
     memory::{self, CgroupMemory, CommitLimit},
@@ -33,12 +34,15 @@ pub enum Blocked {
         /// Bytes that are missing.
         missing: Bytes,
     },
-    /// The memory of the host is unknown, as where `/proc/meminfo` is that of a container.
+    /// The memory of the host is unknown, as where `/proc/meminfo` is that of a container, or what
+    /// other servers have yet to fault in.
     UnknownMemory {
         /// Size of the pages.
         size: PageSize,
         /// Pages that the pool should have.
         pages: Pages,
+        /// The reason.
+        why: String,
     },
     /// Free memory is too fragmented for the pool, and has not been compacted.
     Fragmented,
@@ -166,11 +170,8 @@ impl Machine {
         if growth > Pages(0) && !self.is_compacted && growth > ready_pages(&before, size) {
             return Err(Blocked::Fragmented);
         }
-        // Another host is known by its RAM at most.
-        let is_known =
-            before.env.is_none() || memory::missing_for_pools(&before, growth * size).is_some();
-        if growth > Pages(0) && !is_known {
-            return Err(Blocked::UnknownMemory { size, pages });
+        if let Some(why) = before.unknown_memory().filter(|_| growth > Pages(0)) {
+            return Err(Blocked::UnknownMemory { size, pages, why });
         }
         self.account_pools(&before)?;
         let enough = Pages(u64::MAX);
@@ -190,6 +191,18 @@ impl Machine {
         match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
             (Ok(()), Err(reason)) => Err(Blocked::LosesHugePages(reason)),
             _ => Ok(()),
+        }
+    }
+
+    /// Why the free memory of the host is unknown. Another host is known by its RAM at most.
+    fn unknown_memory(&self) -> Option<String> {
+        self.env.as_ref()?;
+        if memory::missing_for_pools(self, Bytes(0)).is_none() {
+            return Some("its memory is unknown here".to_owned());
+        }
+        match demand::hidden_servers(self) {
+            Some(hidden @ Hidden::Servers(_)) => Some(hidden.to_string()),
+            _ => None,
         }
     }
 

@@ -27,14 +27,20 @@ pub fn untouched(machine: &Machine) -> Bytes {
 }
 
 fn untouched_by_others(machine: &Machine) -> Bytes {
+    let others = others_on_small_pages(machine);
+    let untouched =
+        others.map(|(other, segment)| segment - Bytes(other.rss_shmem_bytes.unwrap_or(0)));
+    untouched.sum()
+}
+
+/// The other servers on small pages, with their segments.
+fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, Bytes)> {
     let base = machine.facts.base_page_bytes;
-    let others = other_servers(machine).iter().filter_map(|other| {
+    other_servers(machine).iter().filter_map(move |other| {
         let segment = other.segment.as_ref()?;
         let is_small = segment.page_bytes.is_none_or(|bytes| bytes <= base);
-        let touched = Bytes(other.rss_shmem_bytes.unwrap_or(0));
-        is_small.then(|| Bytes(segment.bytes) - touched)
-    });
-    others.sum()
+        is_small.then_some((other, Bytes(segment.bytes)))
+    })
 }
 
 /// The other servers of this host, as far as they are visible.
@@ -75,6 +81,12 @@ pub fn host_ram(machine: &Machine) -> Option<Bytes> {
 pub fn left(machine: &Machine) -> Option<Bytes> {
     machine.facts.pools.as_ref().ok()?;
     Some(host_ram(machine)? - in_pools(machine))
+}
+
+/// RAM that other servers on small pages need once all of their segments are in use.
+pub fn of_others_on_small_pages(machine: &Machine) -> Bytes {
+    let others = others_on_small_pages(machine);
+    others.map(|(_, segment)| segment).sum()
 }
 
 /// Bytes that the pools can have if they leave [`LEFT_PERCENT`]. `None`: unknown.

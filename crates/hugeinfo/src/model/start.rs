@@ -115,12 +115,15 @@ pub enum Fit {
         /// Room under the limit.
         room: Bytes,
     },
-    /// RAM outside of the pools cannot hold it once it is in use.
+    /// RAM outside of the pools cannot hold it once it is in use, beside other servers on small
+    /// pages.
     BeyondMemory {
         /// The segment.
         segment: Bytes,
-        /// RAM outside of the pools.
+        /// RAM that the pools and the other servers leave.
         left: Bytes,
+        /// RAM that the other servers need.
+        others: Bytes,
     },
     /// A memory limit of a cgroup cannot hold it once it is in use.
     BeyondCgroup {
@@ -296,10 +299,15 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
             return Fit::BeyondCommitLimit { segment, room };
         }
     }
-    if let Some(left) = memory::left(machine)
+    let others = memory::of_others_on_small_pages(machine);
+    if let Some(left) = memory::left(machine).map(|left| left - others)
         && left < segment
     {
-        return Fit::BeyondMemory { segment, left };
+        return Fit::BeyondMemory {
+            segment,
+            left,
+            others,
+        };
     }
     match memory::in_cgroups(machine, segment, false) {
         CgroupMemory::Exceeds(excess) if !excess.can_swap => Fit::BeyondCgroup {

@@ -35,15 +35,22 @@ fn of_pools(machine: &Machine) -> Judgment {
     let pools = memory::in_pools(machine);
     let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
     let small = on_small_pages(machine);
+    let others = memory::of_others_on_small_pages(machine);
     let finding = if let Some(fit) = misfit_at_restart(machine) {
         Finding::critical(
             "would_run_out_of_memory",
             format!("After a restart memory would run out. {fit}"),
         )
-    } else if small > left {
+    } else if small > Bytes(0) && small + others > left {
+        let others = match others {
+            Bytes(0) => String::new(),
+            others => format!(", and other servers take {others}"),
+        };
         Finding::critical(
             "will_run_out_of_memory",
-            format!("{text} The segment takes {small} on small pages once all of it is in use."),
+            format!(
+                "{text} The segment takes {small} on small pages once all of it is in use{others}."
+            ),
         )
     } else if left < ram.percent(LEFT_PERCENT) {
         Finding::warning("little_left", text)
@@ -169,7 +176,10 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let idle = pool_size::decision(machine);
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
-    let small = on_small_pages(machine) - left;
+    let small = match on_small_pages(machine) {
+        Bytes(0) => Bytes(0),
+        small => small + memory::of_others_on_small_pages(machine) - left,
+    };
     let (missing, lacks) = if small > least - left {
         (small, Lacks::SmallPages)
     } else {

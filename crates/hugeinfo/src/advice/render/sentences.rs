@@ -8,7 +8,7 @@ use crate::{
     model::{
         memory::LEFT_PERCENT,
         start::{Fit, LowLimit, Reason},
-        units::huge_pages,
+        units::{Bytes, huge_pages},
     },
     server::restored::{Because, Kept, TooLow, Value, WalLevel},
 };
@@ -90,10 +90,20 @@ impl fmt::Display for Fit {
                 f,
                 "On small pages the segment takes {segment}; CommitLimit leaves {room}."
             ),
-            Self::BeyondMemory { segment, left } => write!(
-                f,
-                "On small pages the segment takes {segment}; the pools leave {left} of RAM."
-            ),
+            Self::BeyondMemory {
+                segment,
+                left,
+                others,
+            } => {
+                let who = match *others {
+                    Bytes(0) => "the pools",
+                    _ => "the pools and other servers on small pages",
+                };
+                write!(
+                    f,
+                    "On small pages the segment takes {segment}; {who} leave {left} of RAM."
+                )
+            }
             Self::BeyondCgroup {
                 cgroup,
                 limit,
@@ -174,9 +184,9 @@ impl fmt::Display for Decision {
                     ),
                 }
             }
-            Self::CheckMemory { size, pages } => write!(
+            Self::CheckMemory { size, pages, why } => write!(
                 f,
-                "on the host, set {}, if it has the memory: its memory is unknown here",
+                "on the host, set {}, if it has the memory: {why}",
                 huge_pages(*pages, *size)
             ),
             Self::FreeNodeMemory {
