@@ -268,15 +268,39 @@ impl Desired {
     }
 }
 
-/// The number of pages at boot, and the edit of the boot configuration, if it asks for fewer.
-/// Errors: why it cannot be changed from here.
-pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, Decision> {
-    let Some(size) = machine.size_to_map(next) else {
-        return Ok(None);
-    };
-    if machine.is_muted(CheckId::Reboot.name()) {
-        return Ok(None);
+/// What the boot configuration lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Boot {
+    /// Lines to add or to change.
+    pub(crate) lines: Vec<Step>,
+    /// Why it cannot be changed from here.
+    pub(crate) decision: Option<Decision>,
+}
+
+impl Boot {
+    /// For the pool that these settings ask for, and for pools that grow for other servers.
+    pub(crate) fn of(machine: &Machine, next: &Server, pools: &[PoolChange]) -> Self {
+        let mut boot = Self::default();
+        if machine.is_muted(CheckId::Reboot.name()) {
+            return boot;
+        }
+        let own = machine.size_to_map(next);
+        let grown = pools.iter().filter(|change| change.pages > change.before);
+        let others = grown.map(|change| change.size);
+        let others = others.filter(|size| Some(*size) != own);
+        for size in own.into_iter().chain(others) {
+            match at_boot(machine, size, next) {
+                Ok(line) => boot.lines.extend(line),
+                Err(decision) => boot.decision = boot.decision.or(Some(decision)),
+            }
+        }
+        boot
     }
+}
+
+/// The change of the boot configuration, if it asks for fewer pages of that size than are needed.
+/// Errors: why it cannot be changed from here.
+fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
     let Some(env) = &machine.env else {
         return Ok(on_new_host(machine, size, next));
     };
@@ -306,22 +330,26 @@ pub(crate) fn at_boot(machine: &Machine, next: &Server) -> Result<Option<Step>, 
     if asked >= pages && numa::of_even_boot(machine, asked) >= own {
         return Ok(None);
     }
-    if let Some(most) = memory::most_in_pools(machine)
-        && pages * size > most
-    {
+    let Some(most) = memory::most_in_pools(machine) else {
+        return Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: "the memory of the host is unknown here".to_owned(),
+        });
+    };
+    if pages * size > most {
         let missing = pages * size - most;
-        let required = demands.of_this_server();
         return Err(Decision::LowerSharedBuffers {
-            lower: Lower::by_pages(machine, size, required, missing.in_pages(size)),
+            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
             missing,
             lacks: Lacks::Reserve,
             others: held_by_others(machine, size),
         });
     }
-    if machine.is_bound_to_nodes() {
+    if machine.is_bound_to_nodes() && own > Pages(0) {
         return Err(Decision::SetNodesAtBoot {
             size,
-            pages: demands.of_this_server(),
+            pages: own,
             nodes: numa::allowed_numbers(machine),
         });
     }
@@ -360,14 +388,13 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Option<Step>
     Some(Step::SetPoolAtBoot { size, pages, edit })
 }
 
-/// The settings of the next start as advice would have them. A server that runs turned off stays
-/// off, unless its page tables are large. Errors: the configuration files have to be corrected or
+/// The settings of the next start as advice would have them. A server that is turned off stays off,
+/// unless its page tables are large. Errors: the configuration files have to be corrected or
 /// seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
-        && machine.is_on_huge_pages() != Some(true)
         && !(checks::are_page_tables_large(machine)
             && !machine.is_muted(CheckId::PageTables.name()));
     Ok(if has_no_huge_pages || stays_off {

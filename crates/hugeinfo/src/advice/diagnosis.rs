@@ -6,7 +6,7 @@ use super::{
     check::{Check, Finding, Plan, Remedy, Status},
     checks::{ALL, CheckId, Cure},
     decision::{self, Decision},
-    desired::{self, Desired},
+    desired::{self, Boot, Desired},
     diff,
 };
 use crate::{
@@ -105,7 +105,7 @@ pub(crate) struct Remedies {
     /// The checks that the core fixes.
     fixed: BTreeSet<CheckId>,
     /// The boot configuration alone.
-    boot: Result<Option<Step>, Decision>,
+    boot: Boot,
     /// `huge_pages = try` for a server that would not start.
     fall_back: Option<Step>,
 }
@@ -123,9 +123,11 @@ impl Remedies {
         desired: Result<Desired, Decision>,
         extra: &[Step],
     ) -> Self {
-        let boot = next.map_or(Ok(None), |next| desired::at_boot(machine, next));
-        let line = boot.as_ref().ok().and_then(Option::as_ref);
-        let core = desired.and_then(|desired| diff::plan(machine, &desired, line, extra));
+        let pools = desired.as_ref().map_or(&[][..], |desired| &desired.pools);
+        let boot = next.map_or(Boot::default(), |next| {
+            Boot::of(&machine.with_next_start(next.clone()), next, pools)
+        });
+        let core = desired.and_then(|desired| diff::plan(machine, &desired, &boot.lines, extra));
         let after = match &core {
             Ok(steps) => machine.apply_all(steps).ok(),
             Err(_) => None,
@@ -168,13 +170,10 @@ impl Remedies {
                 {
                     return remedy;
                 }
-                // Other checks are not about the next boot.
-                let with_boot =
-                    matches!(id, CheckId::HugePages | CheckId::PageTables) || id.is_about_start();
                 match &self.core {
                     Ok(steps) if self.fixed.contains(&id) => Remedy::Steps(Plan {
                         steps: steps.clone(),
-                        remaining: self.boot.as_ref().err().filter(|_| with_boot).cloned(),
+                        remaining: self.boot.decision.clone().filter(|_| moves_pages(steps)),
                     }),
                     core => {
                         let decision = decide(machine).or_else(|| match core {
@@ -219,15 +218,31 @@ impl Remedies {
     }
 
     fn of_boot(&self, machine: &Machine, id: CheckId) -> Remedy {
-        match (&self.boot, &self.core) {
-            (Err(decision), _) => Remedy::NeedsDecision(decision.clone()),
-            // The line alone does not disturb the running server.
-            (Ok(Some(line)), _) => Remedy::steps(vec![line.clone()]),
-            (Ok(None), Ok(steps)) if self.fixed.contains(&id) => Remedy::steps(steps.clone()),
-            (Ok(None), Err(decision)) => Remedy::NeedsDecision(decision.clone()),
-            (Ok(None), Ok(_)) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
+        let Boot { lines, decision } = &self.boot;
+        if !lines.is_empty() {
+            // The lines alone do not disturb the running server.
+            return Remedy::Steps(Plan {
+                steps: lines.clone(),
+                remaining: decision.clone(),
+            });
+        }
+        if let Some(decision) = decision {
+            return Remedy::NeedsDecision(decision.clone());
+        }
+        match &self.core {
+            Ok(steps) if self.fixed.contains(&id) => Remedy::steps(steps.clone()),
+            Err(decision) => Remedy::NeedsDecision(decision.clone()),
+            Ok(_) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
         }
     }
+}
+
+/// Whether steps change the pages of the server or of a pool, so that the next boot matters.
+fn moves_pages(steps: &[Step]) -> bool {
+    let moves = |step: &Step| {
+        matches!(step, Step::SetPool { .. } | Step::ChangeSetting(_)) || step.is_disruptive()
+    };
+    steps.iter().any(moves)
 }
 
 /// All steps to a healthy machine, or to a planned configuration, and the decisions that remain.
@@ -268,6 +283,9 @@ pub(crate) fn everything(
         match &remedies.core {
             Ok(steps) => all.extend(steps.iter().cloned()),
             Err(decision) => decisions.insert(0, decision.clone()),
+        }
+        if remedies.core.is_ok() {
+            decisions.extend(remedies.boot.decision.clone());
         }
     }
     for (id, finding) in ALL.iter().zip(&findings) {
@@ -415,27 +433,28 @@ pub fn remedy(machine: &Machine) -> Remedy {
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.
 pub fn how_to_set(machine: &Machine, size: crate::model::units::PageSize) -> Remedy {
     let next = crate::model::forecast::asking_for(machine, size);
+    // A pool that fits only once the server has left its small pages needs a restart, which helps
+    // only if the server then asks for this size.
+    let may_restart = machine.backing() == Backing::SmallPages
+        && machine.size_to_map(&machine.next_start()) == Some(size);
     let machine = machine.with_next_start(next.clone());
-    let boot = desired::at_boot(&machine, &next);
-    let line = boot.as_ref().ok().and_then(Option::as_ref);
+    let boot = Boot::of(&machine, &next, &[]);
     let with = |restart| {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
-        diff::plan(&machine, &desired, line, &[])
+        diff::plan(&machine, &desired, &boot.lines, &[])
     };
-    // A pool that fits only once the server has left its small pages needs a restart.
-    let needs_restart = machine.backing() == Backing::SmallPages;
     let plan = match with(false) {
-        Err(_) if needs_restart => with(true),
+        Err(_) if may_restart => with(true),
         plan => plan,
     };
     match plan {
-        Ok(steps) if steps.is_empty() => match boot {
-            Ok(_) => Remedy::Nothing,
-            Err(decision) => Remedy::NeedsDecision(decision),
+        Ok(steps) if steps.is_empty() => match boot.decision {
+            None => Remedy::Nothing,
+            Some(decision) => Remedy::NeedsDecision(decision),
         },
         Ok(steps) => Remedy::Steps(Plan {
             steps,
-            remaining: boot.err(),
+            remaining: boot.decision,
         }),
         Err(decision) => Remedy::NeedsDecision(decision),
     }

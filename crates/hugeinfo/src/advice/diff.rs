@@ -33,7 +33,7 @@ enum Order {
 pub(crate) fn plan(
     machine: &Machine,
     desired: &Desired,
-    boot: Option<&Step>,
+    boot: &[Step],
     extra: &[Step],
 ) -> Result<Vec<Step>, Decision> {
     let orders: &[Order] = match (machine.state, desired.restart) {
@@ -59,7 +59,7 @@ pub(crate) fn plan(
 fn steps(
     machine: &Machine,
     desired: &Desired,
-    boot: Option<&Step>,
+    boot: &[Step],
     extra: &[Step],
     order: Order,
 ) -> Vec<Step> {
@@ -82,7 +82,7 @@ fn steps(
     steps.extend(extra.iter().cloned());
     if order == Order::Stopped && machine.state == ServerState::Running {
         // Nothing that can be done before keeps the server down.
-        steps.extend(boot.cloned());
+        steps.extend(boot.iter().cloned());
         steps.push(Step::Stop);
     }
     // Released memory comes before memory that is needed, except for pages that the running server
@@ -114,7 +114,7 @@ fn steps(
         set_pool(&after, change, &mut steps);
     }
     if order != Order::Stopped || machine.state != ServerState::Running {
-        steps.extend(boot.cloned());
+        steps.extend(boot.iter().cloned());
     }
     match order {
         Order::Running => {}

@@ -48,7 +48,8 @@ fn on_huge_pages() {
         when("huge_pages = off is pending", |m| {
             m.waits(|next| next.huge_pages = HugePages::Off)
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["ALTER SYSTEM SET huge_pages = 'try';"])
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
+        .runbook(&["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
         .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (shared_buffers). A restart would lose huge pages. The next start uses huge_pages = off.", &["# as restart"]),
         when("shared_memory_type = sysv is pending", |m| {
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);

@@ -123,36 +123,53 @@ fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) 
 /// Pools of the next boot that leave too little RAM.
 fn too_much(machine: &Machine) -> Option<Finding> {
     let (all, ram) = (at_boot(machine)?, memory::host_ram(machine)?);
-    let left = ram - all;
-    (left < ram.percent(memory::LEFT_PERCENT)).then(|| {
+    let is_known = all.is_known && all.bytes > memory::most_in_pools(machine)?;
+    is_known.then(|| {
         Finding::warning(
             "too_many_at_boot",
-            format!("The next boot sets up {all} in huge pages and leaves {left} of {ram} RAM."),
+            format!(
+                "The next boot sets up {} in huge pages and leaves {} of {ram} RAM.",
+                all.bytes,
+                ram - all.bytes
+            ),
         )
     })
 }
 
-/// Whether the pools of the next boot leave too little RAM.
+/// Whether the pools of the next boot leave too little RAM, as far as known.
 pub(crate) fn boots_too_much(machine: &Machine) -> bool {
-    too_much(machine).is_some()
+    let most = memory::most_in_pools(machine);
+    at_boot(machine)
+        .zip(most)
+        .is_some_and(|(all, most)| all.bytes > most)
 }
 
-/// Bytes in all pools of the next boot. `None`: unknown.
-fn at_boot(machine: &Machine) -> Option<Bytes> {
+/// All pools of the next boot.
+struct AtBoot {
+    bytes: Bytes,
+    /// Otherwise, unknown pools count as large as they are now.
+    is_known: bool,
+}
+
+/// All pools of the next boot. `None`: the boot configuration cannot be read.
+fn at_boot(machine: &Machine) -> Option<AtBoot> {
     let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
     let default = machine.default_bytes();
-    let sizes: Vec<_> = machine
-        .pools()
-        .map(|pool| PageSize(pool.page_bytes))
-        .collect();
-    if sizes.iter().any(|size| boot.is_unknown(size.0, default)) {
-        return None;
+    let mut all = AtBoot {
+        bytes: Bytes(0),
+        is_known: true,
+    };
+    for pool in machine.pools() {
+        let pages = if boot.is_unknown(pool.page_bytes, default) {
+            all.is_known = false;
+            pool.persistent()
+        } else {
+            let request = boot.pages(pool.page_bytes, default);
+            request.map_or(0, |request| request.pages)
+        };
+        all.bytes = all.bytes + Pages(pages) * PageSize(pool.page_bytes);
     }
-    let all = sizes.into_iter().filter_map(|size| {
-        let request = boot.pages(size.0, default)?;
-        Some(Pages(request.pages) * size)
-    });
-    Some(all.sum())
+    Some(all)
 }
 
 /// The lines that set pools at the next boot.
@@ -179,9 +196,9 @@ fn places(machine: &Machine) -> Vec<String> {
 /// The decision about pools of the next boot that are too large.
 pub(crate) fn lower_boot_pools(machine: &Machine) -> Decision {
     match at_boot(machine).zip(memory::most_in_pools(machine)) {
-        Some((all, most)) if all > most => Decision::Text(format!(
+        Some((all, most)) if all.bytes > most => Decision::Text(format!(
             "lower the pools of the next boot by {} MB at least ({})",
-            (all - most).megabytes_at_least(),
+            (all.bytes - most).megabytes_at_least(),
             places(machine).join(", ")
         )),
         _ => Decision::Text(
