@@ -22,6 +22,7 @@ use hugeinfo::{
         transparent_hugepage, vmstat,
     },
     server::{
+        connection::Connection,
         environment::{Environment, ProcessFigures},
         facts::{Facts, LiesOn},
         host::Host,
@@ -78,6 +79,10 @@ pub(crate) fn read(
         Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
         Err(_) => Rights::default(),
     };
+    let connection = match &postmaster {
+        Ok(postmaster) => Connection::read(&root, postmaster, &mut buffer)?,
+        Err(_) => Connection::default(),
+    };
     let oom_killer = match &postmaster {
         Ok(postmaster) => fact(memory_events::oom_killer(&root, postmaster))?.unwrap_or_default(),
         Err(_) => OomKiller::default(),
@@ -114,6 +119,7 @@ pub(crate) fn read(
         cgroup_oom_kills: oom_killer.kills,
         is_container: container::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
+        connection,
         memory_limits,
         refused_by_limits,
         neighbours,
@@ -177,6 +183,7 @@ pub(crate) fn for_status(
         cgroup_oom_kills: None,
         is_container: container::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
+        connection: Connection::default(),
         memory_limits,
         refused_by_limits: Vec::new(),
         neighbours,
@@ -193,15 +200,21 @@ pub(crate) fn for_status(
 }
 
 /// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
-/// settings, and how much of the segment is in use.
+/// settings, how much of the segment is in use, and how to connect to the server.
 pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
     let root = Root::system();
-    let processes = match postmaster(&root)? {
+    let postmaster = postmaster(&root)?;
+    let processes = match &postmaster {
         Ok(_) if env.processes.is_empty() => oldest_processes(&root)?,
         _ => env.processes,
     };
+    let connection = match &postmaster {
+        Ok(postmaster) => Connection::read(&root, postmaster, &mut Vec::new())?,
+        Err(_) => Connection::default(),
+    };
     Ok(Environment {
         processes,
+        connection,
         free_blocks: fact(buddyinfo::read(&root))?,
         next_boot: NextBoot::read(&root)?,
         settings: setting_source::in_effect(),

@@ -5,8 +5,12 @@
 use std::{fs, os::unix::fs::symlink};
 
 use hugeinfo::{
-    linux::{process::segment::Segment, root::Root},
+    linux::{
+        process::{Process, segment::Segment},
+        root::Root,
+    },
     server::{
+        connection::Connection,
         facts::{HugePages, SharedMemoryType},
         instances::{self, Instance, Progress},
         wish::{Wish, WishSource},
@@ -105,6 +109,25 @@ fn hidden(pid: u32) -> Instance {
         owner: Some("postgres".to_owned()),
         ..Instance::default()
     }
+}
+
+#[test]
+fn connection_has_user_and_address_as_far_as_known() {
+    let host = Host::new();
+    host.server(10, "data");
+    let root = Root::at(host.0.path());
+    let read = || {
+        let process = Process::open(&root, 10).expect("a process");
+        Connection::read(&root, &process, &mut Vec::new()).expect("memory")
+    };
+    let known = Connection {
+        user: Some("postgres".to_owned()),
+        address: Some(("/run".into(), 5433)),
+    };
+    assert_eq!(read(), known);
+    host.write("etc/passwd", "root:x:0:0:::\n");
+    host.write("data/postmaster.pid", "10\n/data\n1\n5433\n");
+    assert_eq!(read(), Connection::default());
 }
 
 #[test]

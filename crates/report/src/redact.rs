@@ -6,6 +6,7 @@ use hugeinfo::{
     escape,
     linux::error::Absent,
     server::{
+        connection::Connection,
         environment::{Environment, Files},
         facts::AllowedNodes,
         setting::SettingSource,
@@ -120,6 +121,7 @@ fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
     if let Files::Refused(text) | Files::Unseen(text) = &mut env.files {
         *text = WORDS.to_owned();
     }
+    env.connection = Connection::default();
     for server in env.neighbours.iter_mut().flatten() {
         (server.owner, server.port) = (None, None);
         (server.data_directory, server.directory_argument) = (None, None);

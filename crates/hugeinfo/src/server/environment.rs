@@ -13,6 +13,7 @@ use crate::{
         vmstat::Vmstat,
     },
     server::{
+        connection::Connection,
         facts::{Facts, LiesOn, Server},
         host::Host,
         instances::Instance,
@@ -74,6 +75,8 @@ pub struct Environment {
     pub is_container: Option<bool>,
     /// Whether systemd manages services here (`/run/systemd/system`). `None`: unknown.
     pub has_systemd: Option<bool>,
+    /// How a program on this host connects to the server.
+    pub connection: Connection,
     /// Memory limits of the server's cgroups, nearest first; empty: no visible limit.
     pub memory_limits: Result<Vec<MemoryLimit>, Absent>,
     /// Huge pages that limits of the server's cgroups have refused so far.

@@ -214,7 +214,9 @@ impl Search<'_> {
         let lock_file = lock_file.filter(|file| file.pid == own_number);
         let is_server = match &directory {
             _ if is_own => true,
-            Ok(_) => lock_file.is_some_and(|file| file.has_shared_memory),
+            Ok(_) => lock_file
+                .as_ref()
+                .is_some_and(|file| file.has_shared_memory),
             Err(absent) if absent.why == Absence::Denied => {
                 let may_be = self.creators.contains(&pid) || identity.numbers.len() > 1;
                 may_be && self.looks_like_server(process, buffer)?

@@ -1,6 +1,7 @@
 //! One PostgreSQL server and its machine, as facts. What the kernel doesn't tell is absent, never a
 //! default.
 
+pub mod connection;
 pub mod dynamic_shared_memory;
 pub mod environment;
 pub mod facts;

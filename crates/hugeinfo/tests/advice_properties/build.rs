@@ -18,6 +18,7 @@ use hugeinfo::{
     },
     model::machine::Machine,
     server::{
+        connection::Connection,
         environment::{Environment, Files, ProcessFigures},
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
@@ -452,6 +453,7 @@ impl Spec {
             cgroup_oom_kills: Some(0),
             is_container: Some(self.server.is_container),
             has_systemd: Some(self.boot.has_systemd),
+            connection: Connection::default(),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
             refused_by_limits: Vec::new(),
             neighbours: match self.sight {

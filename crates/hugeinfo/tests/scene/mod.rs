@@ -25,6 +25,7 @@ use hugeinfo::{
     },
     model::machine::Machine,
     server::{
+        connection::Connection,
         environment::{Environment, Files, ProcessFigures},
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
@@ -561,6 +562,10 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
         cgroup_oom_kills: Some(0),
         is_container: Some(false),
         has_systemd: Some(true),
+        connection: Connection {
+            user: Some("postgres".to_owned()),
+            address: Some(("/run/postgresql".into(), 5432)),
+        },
         memory_limits: Ok(Vec::new()),
         refused_by_limits: Vec::new(),
         neighbours: Ok(Vec::new()),

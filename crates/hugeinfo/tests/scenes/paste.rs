@@ -9,7 +9,10 @@ use std::{
 use hugeinfo::{
     advice::{check::Remedy, diagnosis, render, runbook},
     model::{machine::Machine, units::PageSize},
+    server::facts::SharedMemoryType,
 };
+
+use crate::{scene::Scene, table::*};
 
 /// What is wrong with the sentences about a machine. Adds its remedies to those to paste.
 pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<String> {
@@ -186,4 +189,45 @@ fn bash_finds_syntax_errors() {
     assert!(bash("sysctl -w vm.nr_hugepages=72\n# restart PostgreSQL\n").is_ok());
     assert!(bash("sysctl -w vm.nr_hugepages=72; then restart PostgreSQL\n").is_err());
     assert!(bash("echo 'unfinished\n").is_err());
+}
+
+/// A setting has to be changed, and a pool.
+fn two_places(m: &mut Scene, host: &str, port: u16) {
+    m.fall_back(0);
+    m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
+    m.env.connection.address = Some((host.into(), port));
+}
+
+#[test]
+fn psql_lines_reach_this_server() {
+    const SYSV: &str = "shared_memory_type = sysv cannot use huge pages.";
+    test(vec![
+        when("several clusters share the socket directory", |m| two_places(m, "/var/run/postgresql", 5433))
+            .status(WARNING, "sysv", SYSV, &["runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+            .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
+            .status(WARNING, "sysv", SYSV, &["runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("names contain blanks and quotes", |m| {
+            two_places(m, "/srv/it's mine", 5432);
+            m.env.connection.user = Some("pg user".to_owned());
+        })
+        .status(WARNING, "sysv", SYSV, &["runuser -u 'pg user' -- psql -X -h '/srv/it'\\''s mine' -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
+            .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("the user is not in /etc/passwd", |m| {
+            two_places(m, "/run/postgresql", 5432);
+            m.env.connection.user = None;
+        })
+        .status(WARNING, "sysv", SYSV, &["# as a superuser of PostgreSQL:", "psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "# as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("postmaster.pid could not be read", |m| {
+            two_places(m, "", 0);
+            m.env.connection.address = None;
+        })
+        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("the server runs in a container", |m| {
+            two_places(m, "/run/postgresql", 5432);
+            m.container();
+        })
+        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"]),
+    ]);
 }

@@ -11,7 +11,7 @@ use crate::{
         step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
         units::{Pages, huge_pages},
     },
-    server::facts::HugePages,
+    server::{connection::Connection, facts::HugePages},
     shell::quoted,
 };
 
@@ -226,14 +226,36 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
     format!("{what}; takes effect at the next restart")
 }
 
-/// SQL as a shell command. `None`: it cannot be quoted.
-pub(super) fn psql(sql: &str) -> Option<String> {
-    let is_plain = !sql.contains(['"', '\\', '$', '`', '!']);
-    let argument = match quoted(sql)? {
-        _ if is_plain => format!("\"{sql}\""),
-        quoted => quoted,
+/// SQL in a remedy for the shell, and who runs it: psql if it certainly reaches this server, else a
+/// comment. The shell of a node does not reach a container.
+pub(super) fn psql(machine: &Machine, sql: &str) -> (Option<&'static str>, String) {
+    let env = machine.env.as_ref();
+    let on_host = env.filter(|env| env.is_container != Some(true));
+    let command = || {
+        let Connection { user, address } = &on_host?.connection;
+        let (host, port) = address.as_ref()?;
+        let host = quoted(host)?;
+        let is_plain = !sql.contains(['"', '\\', '$', '`', '!']);
+        let argument = match quoted(sql)? {
+            _ if is_plain => format!("\"{sql}\""),
+            quoted => quoted,
+        };
+        let psql = format!("psql -X -h {host} -p {port} -d postgres -c {argument}");
+        Some(match user {
+            Some(user) => (
+                "as root:",
+                format!("runuser -u {} -- {psql}", quoted(user)?),
+            ),
+            None => ("as a superuser of PostgreSQL:", psql),
+        })
     };
-    Some(format!("psql -X -d postgres -c {argument}"))
+    match command() {
+        Some((whose, command)) => (Some(whose), command),
+        None => (
+            None,
+            format!("# in a superuser's session on this server: {sql}"),
+        ),
+    }
 }
 
 /// A value in SQL or a configuration file. SQL reads no octal numbers.

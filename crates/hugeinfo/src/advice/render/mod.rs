@@ -12,7 +12,8 @@ pub(crate) use sentences::numbers;
 pub use sentences::too_low;
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.
-/// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell.
+/// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell. A
+/// shell continues if psql fails, so a comment follows.
 /// `None`: nothing has to be done.
 pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
     match remedy {
@@ -32,23 +33,27 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
             let mark = if has_sql && !needs_shell { "--" } else { "#" };
             let mut lines = Vec::new();
             let mut last = None;
+            let mut follows_psql = false;
             let mut at = machine.clone();
             for (index, step) in plan.steps.iter().enumerate() {
-                if let Some(check) = before_start(machine, &plan.steps[..index], &at, step) {
-                    lines.push(comment(mark, &check));
-                }
-                let text = match command(&at, step) {
-                    Some(sql) if is_sql(step) && needs_shell => commands::psql(&sql)
-                        .unwrap_or_else(|| comment(mark, &format!("in psql: {sql}"))),
-                    Some(command) => command,
-                    None => comment(mark, &instruction(&at, step)),
-                };
-                let whose = match place(&at, step) {
+                let shell = match place(&at, step) {
                     Place::Node => Some("on the node, as root:"),
-                    Place::Sql if needs_shell => Some("as a superuser of PostgreSQL:"),
                     Place::RootShell => Some("as root:"),
                     _ => None,
                 };
+                let (whose, text) = match command(&at, step) {
+                    Some(sql) if is_sql(step) && needs_shell => commands::psql(&at, &sql),
+                    Some(command) => (shell, command),
+                    None => (shell, comment(mark, &instruction(&at, step))),
+                };
+                let is_psql = is_sql(step) && whose.is_some();
+                if follows_psql && !is_psql {
+                    lines.push(comment(mark, "stop here if psql failed"));
+                }
+                follows_psql = is_psql;
+                if let Some(check) = before_start(machine, &plan.steps[..index], &at, step) {
+                    lines.push(comment(mark, &check));
+                }
                 if whose != last
                     && (whose.is_some_and(|whose| whose != "as root:") || last.is_some())
                 {
