@@ -288,9 +288,14 @@ impl Boot {
         let grown = pools.iter().filter(|change| change.pages > change.before);
         let others = grown.map(|change| change.size);
         let others = others.filter(|size| Some(*size) != own);
+        let mut at = machine.clone();
         for size in own.into_iter().chain(others) {
-            match at_boot(machine, size, next) {
-                Ok(line) => boot.lines.extend(line),
+            match at_boot(&at, size, next) {
+                Ok(Some(line)) => {
+                    at = at.apply(&line).unwrap_or(at);
+                    boot.lines.push(line);
+                }
+                Ok(None) => {}
                 Err(decision) => boot.decision = boot.decision.or(Some(decision)),
             }
         }

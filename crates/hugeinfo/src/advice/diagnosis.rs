@@ -128,8 +128,12 @@ impl Remedies {
             Boot::of(&machine.with_next_start(next.clone()), next, pools)
         });
         let core = desired.and_then(|desired| diff::plan(machine, &desired, &boot.lines, extra));
+        // What is changed on the command line is not visible before the next start.
         let after = match &core {
-            Ok(steps) => machine.apply_all(steps).ok(),
+            Ok(steps) => machine
+                .apply_all(steps)
+                .ok()
+                .map(|after| after.at_next_start()),
             Err(_) => None,
         };
         let is_fixed = |id: &CheckId| {
@@ -138,7 +142,7 @@ impl Remedies {
         };
         let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
         // Without a core, or with one that has nothing to do.
-        let would_not_start = fails(after.as_ref().unwrap_or(machine));
+        let before_start = after.as_ref().unwrap_or(machine);
         Self {
             fixed: ALL
                 .iter()
@@ -146,10 +150,9 @@ impl Remedies {
                 .filter(|(id, finding)| finding.status.needs_attention() && is_fixed(id))
                 .map(|(id, _)| *id)
                 .collect(),
-            fall_back: would_not_start
-                .then(|| desired::fall_back_to_try(machine))
-                .flatten()
-                .filter(|step| machine.apply(step).is_ok()),
+            fall_back: fails(before_start)
+                .then(|| desired::fall_back_to_try(before_start))
+                .flatten(),
             core,
             boot,
         }
@@ -165,8 +168,8 @@ impl Remedies {
             },
             Cure::Boot => self.of_boot(machine, id),
             Cure::Core(decide) => {
-                if let (CheckId::PoolSize, Err(_)) = (id, &self.core)
-                    && let Some(remedy) = Self::of_idle_pages(machine)
+                if let (CheckId::PoolSize | CheckId::MemoryLeft, Err(_)) = (id, &self.core)
+                    && let Some(remedy) = Self::of_idle_pages(machine, id)
                 {
                     return remedy;
                 }
@@ -201,7 +204,7 @@ impl Remedies {
     }
 
     /// Releases idle pages, even if nothing else can be done.
-    fn of_idle_pages(machine: &Machine) -> Option<Remedy> {
+    fn of_idle_pages(machine: &Machine, id: CheckId) -> Option<Remedy> {
         if machine.is_bound_to_nodes() {
             return None;
         }
@@ -213,7 +216,7 @@ impl Remedies {
             by_node: Vec::new(),
         };
         let after = machine.apply(&step).ok()?;
-        let is_fixed = !CheckId::PoolSize.judge(&after).status.needs_attention();
+        let is_fixed = !id.judge(&after).status.needs_attention();
         is_fixed.then(|| Remedy::steps(vec![step]))
     }
 
@@ -230,7 +233,9 @@ impl Remedies {
             return Remedy::NeedsDecision(decision.clone());
         }
         match &self.core {
-            Ok(steps) if self.fixed.contains(&id) => Remedy::steps(steps.clone()),
+            Ok(steps) if self.fixed.contains(&id) && !steps.iter().any(Step::is_disruptive) => {
+                Remedy::steps(steps.clone())
+            }
             Err(decision) => Remedy::NeedsDecision(decision.clone()),
             Ok(_) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
         }

@@ -298,18 +298,20 @@ impl Machine {
         }
     }
 
-    /// With the settings of the command line, which takes precedence.
-    fn at_next_start(&self) -> Self {
+    /// The machine, seen with the settings that were changed on the command line.
+    pub fn at_next_start(&self) -> Self {
         match &self.command_line {
             Some(next) => self.with_next_start(next.clone()),
             None => self.clone(),
         }
     }
 
-    /// Why the next start would be on small pages that do not fit. `None`: it would not.
+    /// Why small pages would not hold the segment of the next start. `None`: they would, or it gets
+    /// huge pages.
     fn next_misfit(&self) -> Option<Fit> {
         match start::outcome(&self.at_next_start()) {
             StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => Some(fit),
+            StartOutcome::Fails(_, fit) => fit,
             _ => None,
         }
     }

@@ -168,7 +168,7 @@ pub struct Excess<'a> {
     pub limit: &'a MemoryLimit,
     /// Memory needed in the cgroup, at least.
     pub needed: Bytes,
-    /// By how much the limit has to be raised to be sure.
+    /// By how much limits have to be raised to be sure, that of this cgroup and of all others.
     pub to_raise: Bytes,
     /// Whether the excess can be swapped out. Huge pages cannot.
     pub can_swap: bool,
@@ -191,6 +191,7 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
     let limits = machine.env.as_ref().map(|env| env.memory_limits.as_deref());
     let limits = limits.and_then(Result::ok).unwrap_or_default();
     let mut worst = CgroupMemory::Fits;
+    let mut to_raise = Bytes(0);
     for limit in limits {
         if is_on_huge_pages && !limit.counts_hugetlb {
             continue;
@@ -218,6 +219,7 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
             can_swap: !(is_on_huge_pages && segment > allowed)
                 && least - allowed <= swap_room(machine, limit),
         };
+        to_raise = to_raise.max(excess.to_raise);
         let is_worse = match worst {
             CgroupMemory::Exceeds(other) => {
                 (!excess.can_swap, excess.to_raise) > (!other.can_swap, other.to_raise)
@@ -228,7 +230,10 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
             worst = CgroupMemory::Exceeds(excess);
         }
     }
-    worst
+    match worst {
+        CgroupMemory::Exceeds(excess) => CgroupMemory::Exceeds(Excess { to_raise, ..excess }),
+        fits => fits,
+    }
 }
 
 /// What the cgroup can swap out: never more than the host has room for.
