@@ -44,10 +44,14 @@ SELECT count(*) AS differences FROM (
 WHERE r IS NULL OR unplanned IS NULL;
 
 -- Settings that change no size are changed as well, with one statement in a row.
-SELECT bool_or(command = 'ALTER SYSTEM SET wal_level = ''minimal'';') AS wal_level,
+SELECT bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';') AS hot_standby,
        bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;') AS max_wal_senders,
        bool_or(instruction ~ '^(restart|stop) PostgreSQL') AS restart,
        count(*) FILTER (WHERE where_to_run = 'SQL' AND command ~ ';.') AS of_several
+FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}');
+
+-- A lower setting is not changed if the next start could need the present value.
+SELECT command IS NULL AND why ~ '^The next start might fail\. wal_level would be minimal; ' AS is_refused
 FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 
 -- As in hugeinfo_plan.

@@ -1,14 +1,6 @@
 //! What the configuration files, as they are on disk now, mean for the next start.
 
-use hugeinfo::{
-    advice::render,
-    model::recovery::too_low,
-    server::{
-        environment::Files,
-        facts::Facts,
-        restored::{Restored, Room, TooLow},
-    },
-};
+use hugeinfo::server::{environment::Files, facts::Facts};
 use pgrx::pg_sys::panic::ErrorReport;
 
 use crate::{
@@ -19,7 +11,7 @@ use crate::{
     },
     postgres::{
         catalogue::may_plan,
-        restored::{is_in_recovery, of_primary, restored},
+        recovery_settings::{in_use, is_in_recovery, too_low},
         server::subject,
     },
 };
@@ -77,47 +69,31 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
     }
 }
 
-/// The same if nothing waits. The server has room for everything it has itself, but the settings of
-/// its primary may have grown since it started.
+/// The same if nothing waits. On a standby, the primary's settings may have grown since this server
+/// started.
 pub(crate) fn nothing_waiting() -> Files {
     if !is_in_recovery() {
         return Files::NothingWaits;
     }
-    match of_primary() {
-        Ok(restored) => refused(&restored, &restored.now).unwrap_or(Files::NothingWaits),
+    match in_use().and_then(|settings| too_low(&settings)) {
+        Ok(too_low) if too_low.is_empty() => Files::NothingWaits,
+        Ok(too_low) => Files::TooLow(too_low),
         Err(error) => Files::Unseen(sentence(error)),
     }
 }
 
+/// Only roles that may plan see values from the files.
 fn of_start(facts: &Facts, next: NextStart) -> Files {
-    let restored = match restored() {
-        Ok(restored) => restored,
-        Err(error) => return Files::Unseen(sentence(error)),
-    };
-    if let Some(refused) = refused(&restored, &next.room) {
-        refused
-    } else if facts.is_as_now(&next.server) {
-        Files::NothingWaits
-    } else {
-        Files::Planned(next.server)
-    }
-}
-
-/// `None`: a start has room for what it brings back. Only roles that may plan see values from the
-/// files.
-fn refused(restored: &Restored, next: &Room) -> Option<Files> {
-    let mut too_low = too_low(restored, next);
-    if *next != restored.now && !may_plan() {
-        for one in &mut too_low {
-            one.value = None;
+    match too_low(&next.recovery_settings) {
+        Ok(too_low) if too_low.is_empty() && facts.is_as_now(&next.server) => Files::NothingWaits,
+        Ok(too_low) if too_low.is_empty() => Files::Planned(next.server),
+        Ok(mut too_low) => {
+            if !may_plan() {
+                too_low.iter_mut().for_each(|one| one.value = None);
+            }
+            Files::TooLow(too_low)
         }
-    }
-    if too_low.iter().any(TooLow::is_certain) {
-        Some(Files::TooLow(too_low))
-    } else if too_low.is_empty() {
-        None
-    } else {
-        Some(Files::Unseen(render::too_low(&too_low)))
+        Err(error) => Files::Unseen(sentence(error)),
     }
 }
 

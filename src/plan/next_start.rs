@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::server::{facts::Server, restored::Room};
+use hugeinfo::server::{facts::Server, recovery::RecoverySettings};
 
 use super::{
     held::{HELD, Tidy, tidy},
@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     postgres::{
         exit, places,
-        restored::room,
+        recovery_settings::recovery_settings,
         server::server_with,
         settings::{LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart},
         standing::waits,
@@ -29,8 +29,8 @@ use crate::{
 /// What the next start will use.
 pub(crate) struct NextStart {
     pub(crate) server: Server,
-    /// Room for what the start brings back. Not compared yet with what that needs.
-    pub(crate) room: Room,
+    /// Settings that limit what the start recovers. They can be too low.
+    pub(crate) recovery_settings: RecoverySettings,
     /// The files that it was computed from, without planned settings.
     pub(crate) on_disk: OnDisk,
 }
@@ -61,10 +61,10 @@ pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
     let on_disk = reader.finish(deadline)?;
     let server = server_with(in_effect(planned, &on_disk), shared_memory_bytes)?;
-    let room = room(in_effect(planned, &on_disk))?;
+    let recovery_settings = recovery_settings(in_effect(planned, &on_disk))?;
     Ok(NextStart {
         server,
-        room,
+        recovery_settings,
         on_disk,
     })
 }

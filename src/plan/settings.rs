@@ -25,8 +25,7 @@ fn names(also: &[&'static str]) -> Vec<&'static str> {
     sizing.chain(also.iter().copied()).collect()
 }
 
-/// PostgreSQL's default of a setting that affects huge pages, or the room for what a start brings
-/// back.
+/// PostgreSQL's default of a setting that affects huge pages, or limits what a start recovers.
 pub(super) fn default(name: &CStr) -> String {
     const WORDS: [(&CStr, &str); 4] = [
         (c"hot_standby", "on"),

@@ -22,7 +22,7 @@ use crate::{
         catalogue::may_plan,
         clock::utc_now,
         interrupts::check_for_interrupts,
-        restored::is_in_recovery,
+        recovery_settings::is_in_recovery,
         roles::may_read_server_files,
         server::subject,
         settings::setting,

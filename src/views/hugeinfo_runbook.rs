@@ -1,9 +1,6 @@
 //! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
 
-use hugeinfo::{
-    advice::{planned::Planned, render, runbook},
-    model::recovery::too_low,
-};
+use hugeinfo::advice::{planned::Planned, render, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::overloads::overloads;
@@ -14,7 +11,7 @@ use crate::{
     postgres::{
         encoding::{shown, shown_lines},
         jsonb::Jsonb,
-        restored::restored,
+        recovery_settings::too_low,
         text::Text,
     },
 };
@@ -52,7 +49,7 @@ fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
         return rows(None);
     }
     let next = next_start(&planned)?;
-    let too_low = too_low(&restored()?, &next.room);
+    let too_low = too_low(&next.recovery_settings)?;
     if !too_low.is_empty() {
         return Ok(numbered(runbook::refused(too_low)));
     }

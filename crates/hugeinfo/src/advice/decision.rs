@@ -9,7 +9,7 @@ use crate::{
         start::{self, Fit, Reason, StartOutcome},
         units::{Bytes, PageSize, Pages},
     },
-    server::restored::TooLow,
+    server::recovery::TooLow,
 };
 
 /// A decision. Figures are enough when they are followed exactly.
@@ -94,7 +94,7 @@ pub enum Decision {
     OnlyAStartShows(String),
     /// Correct the configuration files.
     CorrectFiles(String),
-    /// Raise settings that are too low for what the next start recovers.
+    /// Raise settings that are too low, or could be, for what the next start recovers.
     RaiseSettings(Vec<TooLow>),
     /// Look at boot files that could not be understood.
     LookAtBootFiles(Vec<String>),

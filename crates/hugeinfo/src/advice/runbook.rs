@@ -12,7 +12,7 @@ use crate::{
         machine::{Machine, ServerState},
         step::{Pending, Step},
     },
-    server::restored::TooLow,
+    server::recovery::TooLow,
 };
 
 /// A row of the runbook.
@@ -54,16 +54,10 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
     rows
 }
 
-/// The row for a plan that the server would not start with.
+/// The row for a plan with which the server would not start, or might not start.
 pub fn refused(settings: Vec<TooLow>) -> Vec<Row> {
-    let verb = if settings.iter().any(TooLow::is_certain) {
-        "would"
-    } else {
-        "might"
-    };
-    let why = format!("The next start {verb} fail. {}", render::too_low(&settings));
     vec![Row {
-        why,
+        why: render::too_low(&settings),
         ..decision(Decision::RaiseSettings(settings))
     }]
 }

@@ -438,7 +438,7 @@ fn idle_for(machine: &Machine) -> Option<IdleFor> {
         }
         Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
         Files::TooLow(_) if env.settings_wait_for_restart => Some(IdleFor::PendingSettings(
-            "they would keep the server from starting".to_owned(),
+            "the server might not start with them".to_owned(),
         )),
         _ => None,
     }

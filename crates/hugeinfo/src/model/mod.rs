@@ -14,7 +14,6 @@ pub mod numa;
 pub mod other_host;
 pub mod page_tables;
 pub mod pool_change;
-pub mod recovery;
 pub mod start;
 pub mod step;
 pub mod touched;

@@ -17,7 +17,7 @@ use crate::{
         facts::{Facts, LiesOn, Server},
         host::Host,
         instances::Instance,
-        restored::TooLow,
+        recovery::TooLow,
         setting::{Setting, SettingSource},
         sight::Sight,
     },
@@ -185,15 +185,15 @@ pub enum Files {
     Planned(Server),
     /// The next start would fail with this message of PostgreSQL.
     Refused(String),
-    /// The next start would fail, because settings are too low for what it recovers, whether or not
-    /// a setting is pending a restart.
+    /// The next start would or might fail, because settings are too low for what it recovers. On a
+    /// standby, this is possible even if no setting is pending a restart.
     TooLow(Vec<TooLow>),
     /// The files could not be read, for this reason.
     Unseen(String),
 }
 
 impl Files {
-    /// Whether the server would not start again after a stop.
+    /// Whether the server would not start again after a stop, or might not.
     pub fn stop_a_start(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::TooLow(_))
     }

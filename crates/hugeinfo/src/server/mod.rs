@@ -15,7 +15,7 @@ pub mod memory_pressure;
 pub mod pod_limits;
 pub mod postmaster_arguments;
 pub mod postmaster_pid;
-pub mod restored;
+pub mod recovery;
 pub mod rights;
 pub mod setting;
 pub mod sight;

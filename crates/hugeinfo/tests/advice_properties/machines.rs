@@ -227,6 +227,7 @@ pub enum FilesSpec {
     Nothing,
     Planned(NextSpec),
     Refused,
+    /// Settings could be too low. A start that would certainly fail is `Refused`.
     TooLow,
     /// And whether settings are pending.
     Unseen(bool),

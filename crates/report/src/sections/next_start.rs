@@ -55,17 +55,15 @@ fn files(context: &Context<'_>) -> Markup {
                 "."
             }
         },
-        Files::Refused(message) => would_fail(&context.shown(message)),
-        Files::TooLow(settings) => would_fail(&context.shown(&too_low(settings))),
+        Files::Refused(message) => html! {
+            p { strong { "The next start would fail: " } (context.shown(message)) }
+        },
+        Files::TooLow(settings) => html! { p { strong { (too_low(settings)) } } },
         Files::Unseen(why) => missing(&format!(
             "Pending settings are unknown: {}.",
             context.shown(why)
         )),
     }
-}
-
-fn would_fail(why: &str) -> Markup {
-    html! { p { strong { "The next start would fail: " } (why) } }
 }
 
 fn settings(now: &Server, next: &Server) -> Markup {

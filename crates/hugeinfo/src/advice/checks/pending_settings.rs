@@ -1,6 +1,6 @@
 //! What the configuration files, as they are on disk, mean for the next start.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{cgroup_fault_limit, restart};
 use crate::{
@@ -48,21 +48,16 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             ),
         )
         .with(json!({ "waiting": true })),
-        Files::TooLow(settings) => Finding::critical(
-            "would_not_start",
-            format!("The next start would fail. {}", render::too_low(settings)),
-        )
-        .with(json!({
-            "waiting": env.settings_wait_for_restart,
-            "too_low": settings
-                .iter()
-                .map(|one| json!({
-                    "setting": one.setting,
-                    "value": one.value.map_or(Value::Null, |value| json!(value.to_string())),
-                    "least": one.least.to_string(),
-                }))
-                .collect::<Vec<_>>(),
-        })),
+        Files::TooLow(settings) => {
+            let text = render::too_low(settings);
+            let finding = if settings.iter().any(|one| one.is_certain) {
+                Finding::critical("would_not_start", text)
+            } else {
+                Finding::warning("might_not_start", text)
+            };
+            let names: Vec<_> = settings.iter().map(|one| one.setting).collect();
+            finding.with(json!({ "waiting": env.settings_wait_for_restart, "too_low": names }))
+        }
         Files::Unseen(why) => return Err(Unknown(why.clone())),
     })
 }

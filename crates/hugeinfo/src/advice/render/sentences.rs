@@ -10,7 +10,7 @@ use crate::{
         start::{Fit, LowLimit, Reason},
         units::{Bytes, huge_pages},
     },
-    server::restored::{Because, Kept, TooLow, Value, WalLevel},
+    server::recovery::TooLow,
 };
 
 impl fmt::Display for Reason {
@@ -317,60 +317,57 @@ impl fmt::Display for Decision {
     }
 }
 
-/// The sentence about settings that are too low for what the next start recovers.
+/// The finding about settings that are too low for what the next start recovers.
 pub fn too_low(settings: &[TooLow]) -> String {
-    let all = settings.iter().map(|one| {
-        let setting = match one.value {
-            Some(value) => format!("{} = {value}", one.setting),
-            None => format!("{} is too low", one.setting),
+    let is_certain = settings.iter().any(|one| one.is_certain);
+    let verb = if is_certain { "would" } else { "might" };
+    let mut text = format!("The next start {verb} fail.");
+    for one in settings {
+        let value = one.value.map_or_else(
+            || "lower".to_owned(),
+            |value| shown_value(one.setting, value),
+        );
+        let least = shown_value(one.setting, one.least);
+        let compared = if one.is_certain {
+            format!("the primary has {least}")
+        } else {
+            format!("it is {least} now")
         };
-        match one.because {
-            Because::Primary => format!("{setting}; the primary has {}.", one.least),
-            Because::Exist(kept, 1) => format!("{setting}; there is 1 {}.", name(kept)),
-            Because::Exist(kept, count) => {
-                format!("{setting}; there are {count} {}s.", name(kept))
-            }
-            Because::Untold(kept) => {
-                format!("{setting}; the number of {}s is unknown.", name(kept))
-            }
-        }
-    });
-    all.collect::<Vec<_>>().join(" ")
+        text += &format!(" {} would be {value}; {compared}.", one.setting);
+    }
+    text
 }
 
 fn raise(settings: &[TooLow]) -> String {
     let all = settings.iter().map(|one| {
-        let setting = one.setting;
-        let raise = match one.least {
-            Value::Number(least) => format!("set {setting} to at least {least}"),
-            Value::WalLevel(WalLevel::Replica) => format!("set {setting} to at least replica"),
-            least => format!("set {setting} to {least}"),
+        let (at_least, users) = match one.setting {
+            "hot_standby" => ("", "logical replication slots"),
+            "wal_level" => ("", "replication slots"),
+            "max_active_replication_origins" => ("at least ", "replication origins"),
+            "max_prepared_transactions" => ("at least ", "prepared transactions"),
+            // Before PostgreSQL 18, `max_replication_slots` limits origins, too.
+            _ => ("at least ", "replication slots or origins"),
         };
-        match one.because {
-            Because::Primary => format!("{raise}, as on the primary"),
-            Because::Exist(kept, _) => format!("{raise}, or {}", without(kept)),
-            Because::Untold(kept) => format!("{raise}, or count the {}s first", name(kept)),
+        let least = shown_value(one.setting, one.least);
+        let raise = format!("set {} to {at_least}{least}", one.setting);
+        if one.is_certain {
+            format!("{raise}, as on the primary")
+        } else {
+            format!("{raise}, or make sure that no {users} need it")
         }
     });
     all.collect::<Vec<_>>().join("; ")
 }
 
-fn name(kept: Kept) -> &'static str {
-    match kept {
-        Kept::Slots => "replication slot",
-        Kept::PhysicalSlots => "physical replication slot",
-        Kept::LogicalSlots => "logical replication slot",
-        Kept::PreparedTransactions => "prepared transaction",
-        Kept::Origins => "replication origin",
-    }
-}
-
-fn without(kept: Kept) -> &'static str {
-    match kept {
-        Kept::Slots => "drop unused replication slots",
-        Kept::PhysicalSlots => "drop the physical replication slots",
-        Kept::LogicalSlots => "drop the logical replication slots",
-        Kept::PreparedTransactions => "end the prepared transactions first",
-        Kept::Origins => "drop unused replication origins",
+/// A number of [`RecoverySettings`](crate::server::recovery::RecoverySettings) as the setting is
+/// written.
+fn shown_value(setting: &str, value: i32) -> String {
+    match (setting, value) {
+        ("hot_standby", 0) => "off".to_owned(),
+        ("hot_standby", _) => "on".to_owned(),
+        ("wal_level", 0) => "minimal".to_owned(),
+        ("wal_level", 1) => "replica".to_owned(),
+        ("wal_level", _) => "logical".to_owned(),
+        _ => value.to_string(),
     }
 }
