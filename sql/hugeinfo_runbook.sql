@@ -2,7 +2,7 @@
 -- host, and is proven elsewhere.
 \d hugeinfo_runbook
 SELECT bool_and(step = n) IS NOT FALSE AS is_in_order,
-       bool_and(where_to_run IN ('root shell', 'root shell of the node', 'SQL', 'service', 'boot loader', 'by hand')) IS NOT FALSE AS places,
+       bool_and(where_to_run IN ('root shell', 'root shell of the node', 'SQL', 'service', 'by hand')) IS NOT FALSE AS places,
        bool_and(num_nonnulls(command, instruction) = 1 AND why <> '') IS NOT FALSE AS commands,
        bool_and(where_to_run IS NOT NULL OR expected IS NULL) IS NOT FALSE AS expectations,
        bool_and(expected ~ '^(ok|warning|critical|unknown): |^the server is stopped$') IS NOT FALSE AS statuses,

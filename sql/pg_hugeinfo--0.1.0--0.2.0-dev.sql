@@ -778,7 +778,7 @@ COMMENT ON FUNCTION hugeinfo_runbook(text) IS
 COMMENT ON VIEW hugeinfo_runbook IS
 'Each step from here to a healthy server, in order; no row if there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
-'root shell, root shell of the node, SQL, service, boot loader, or by hand; NULL for a decision by a person.';
+'root shell, root shell of the node, SQL, service, or by hand; NULL for a decision by a person.';
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'A line to paste; NULL if the step is not a command.';
 COMMENT ON COLUMN hugeinfo_runbook.instruction IS

@@ -29,7 +29,7 @@ COMMENT ON VIEW hugeinfo_runbook IS
 COMMENT ON COLUMN hugeinfo_runbook.step IS
 'Number of the step, from 1.';
 COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
-'root shell, root shell of the node, SQL, service, boot loader, or by hand; NULL for a decision by a person.';
+'root shell, root shell of the node, SQL, service, or by hand; NULL for a decision by a person.';
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'A line to paste; NULL if the step is not a command.';
 COMMENT ON COLUMN hugeinfo_runbook.instruction IS

@@ -389,5 +389,6 @@ fn boot(command_line: &[u8], files: &[(&str, &[u8])]) {
     for size in [DEFAULT, 1 << 30] {
         let _ = next.pages(size, DEFAULT);
         let _ = next.set_pages(size, DEFAULT, 7);
+        let _ = next.words_for_pages(size, DEFAULT, 7);
     }
 }

@@ -1,6 +1,7 @@
 //! What a person has to decide where no command is safe.
 
 use crate::{
+    linux::boot::Words,
     model::{
         Blocked,
         demand::{Hidden, IdleFor, PoolTarget},
@@ -98,6 +99,8 @@ pub enum Decision {
     RaiseSettings(Vec<TooLow>),
     /// Look at boot files that could not be understood.
     LookAtBootFiles(Vec<String>),
+    /// Write words on the kernel command line, in the configuration of the boot loader.
+    SetOnCommandLine(Words),
     /// Change the boot configuration of another system, such as the host of a container.
     SetAtBootElsewhere {
         /// The size of the pages.

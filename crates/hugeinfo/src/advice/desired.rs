@@ -8,7 +8,7 @@ use super::{
     thresholds::COMMITTED_PERCENT,
 };
 use crate::{
-    linux::boot::{Edit, Kernel, NextBoot},
+    linux::boot::{Kernel, NextBoot},
     model::{
         demand::{self, Demands, PoolTarget},
         limits,
@@ -307,7 +307,7 @@ impl Boot {
 /// Errors: why it cannot be changed from here.
 fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
     let Some(env) = &machine.env else {
-        return Ok(on_new_host(machine, size, next));
+        return on_new_host(machine, size, next);
     };
     let Some(demands) = Demands::at_boot(machine, size, next) else {
         return Ok(None);
@@ -358,8 +358,18 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             nodes: numa::allowed_numbers(machine),
         });
     }
-    let edit: Option<Edit> = boot.set_pages(size.0, default, pages.0);
-    match edit {
+    if let Some((words, next_boot)) = boot.words_for_pages(size.0, default, pages.0) {
+        let mut after = machine.clone();
+        if let Some(env) = &mut after.env {
+            env.next_boot = Ok(next_boot);
+        }
+        return Err(if checks::boots_too_much(&after) {
+            checks::lower_boot_pools(&after)
+        } else {
+            Decision::SetOnCommandLine(words)
+        });
+    }
+    match boot.set_pages(size.0, default, pages.0) {
         Some(edit) => {
             let step = Step::SetPoolAtBoot { size, pages, edit };
             match machine.apply(&step) {
@@ -380,17 +390,23 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     }
 }
 
-/// The line for a host of which nothing is known: as if its boot configuration set no pool.
-fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Option<Step> {
-    let default = machine.default_size()?;
+/// The line for a host about which nothing is known, as if its boot configuration set no pool.
+/// Errors: words for the kernel command line.
+fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<Step>, Decision> {
+    let Some(default) = machine.default_size() else {
+        return Ok(None);
+    };
     let kernel = Kernel {
         sizes: Some(machine.pools().map(|pool| pool.page_bytes).collect()),
         default_bytes: Some(default.0),
     };
     let boot = NextBoot::parse("", &[("/etc/sysctl.d/README", "")], true, kernel);
     let pages = demand::of_next_start(machine, size, next);
-    let edit = boot.set_pages(size.0, default.0, pages.0)?;
-    Some(Step::SetPoolAtBoot { size, pages, edit })
+    if let Some((words, _)) = boot.words_for_pages(size.0, default.0, pages.0) {
+        return Err(Decision::SetOnCommandLine(words));
+    }
+    let edit = boot.set_pages(size.0, default.0, pages.0);
+    Ok(edit.map(|edit| Step::SetPoolAtBoot { size, pages, edit }))
 }
 
 /// The settings of the next start as advice would have them. A server that is turned off stays off,

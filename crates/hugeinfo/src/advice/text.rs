@@ -110,7 +110,6 @@ fn step(label: &str, number: usize, row: &Row) -> Vec<String> {
         Some(Place::RootShell) => "root",
         Some(Place::Node) => "node",
         Some(Place::Sql) => "SQL",
-        Some(Place::BootLoader) => "boot",
         Some(Place::Service | Place::ByHand) | None => "you",
     };
     let first = format!("  {label:<10}{number:>2} {who:<4} ");

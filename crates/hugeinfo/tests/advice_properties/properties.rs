@@ -802,7 +802,9 @@ pub fn boot_line_is_never_withheld(_: &Spec, machine: &Machine) -> TestCaseResul
         .as_ref()
         .and_then(|env| env.next_boot.as_ref().ok());
     let default = machine.default_size().map_or(0, |size| size.0);
-    let is_editable = boot.is_some_and(|boot| boot.set_pages(size.0, default, pages.0).is_some());
+    let words = boot.and_then(|boot| boot.words_for_pages(size.0, default, pages.0));
+    let edit = boot.and_then(|boot| boot.set_pages(size.0, default, pages.0));
+    let is_editable = edit.is_some() || words.is_some();
     let ram = memory::host_ram(machine);
     let fits = ram.is_some_and(|ram| pages * size <= ram - ram.percent(LEFT_PERCENT));
     // The number of pages is that of the files.
@@ -817,6 +819,11 @@ pub fn boot_line_is_never_withheld(_: &Spec, machine: &Machine) -> TestCaseResul
         _ => false,
     };
     prop_assume!(is_editable && fits && !is_file_unknown && !is_bound && !is_too_much);
+    if let Some((words, _)) = words {
+        let expected = Remedy::NeedsDecision(Decision::SetOnCommandLine(words));
+        prop_assert_eq!(&reboot.remedy, &expected);
+        return Ok(());
+    }
     let rows = runbook::of(machine, None);
     let line = |steps: &[Step]| {
         let mut steps = steps.iter();

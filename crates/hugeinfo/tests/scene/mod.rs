@@ -483,7 +483,7 @@ pub fn denied(path: &str) -> Absent {
 pub const THP: &str = "sys/kernel/mm/transparent_hugepage";
 
 /// Files of a quiet host of 64 GB whose boot asked for all of its huge pages.
-pub const CAPTURED: [(&str, &str); 12] = [
+pub const CAPTURED: [(&str, &str); 14] = [
     (
         "proc/meminfo",
         "MemTotal:       67108864 kB\nMemFree:        41943040 kB\nMemAvailable:   52428800 kB\nCached:          9437184 kB\n\
@@ -510,6 +510,14 @@ pub const CAPTURED: [(&str, &str); 12] = [
     ("proc/sys/vm/swappiness", "60\n"),
     ("proc/sys/vm/hugetlb_shm_group", "0\n"),
     ("etc/sysctl.d/hugepages.conf", "vm.nr_hugepages = 537\n"),
+    (
+        "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+        "537\n",
+    ),
+    (
+        "sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages",
+        "0\n",
+    ),
     (
         "sys/kernel/mm/transparent_hugepage/enabled",
         "always [madvise] never\n",

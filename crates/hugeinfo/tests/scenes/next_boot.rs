@@ -67,6 +67,13 @@ fn reboot() {
             );
         })
         .says("reboot", UNKNOWN, "unknown", "/etc/tmpfiles.d/huge.conf:1 sets the pool in another way, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[]),
+        when("the kernel command line sets the pool twice", |m| {
+            m.file(CONF, None);
+            m.file("proc/cmdline", "hugepages=537 hugepages=600\n");
+            m.pool(0).total = 1537;
+            m.pool(0).free = 1512;
+        })
+        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[]),
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;
@@ -141,13 +148,21 @@ fn reboot() {
                 m.ram(64 * GB);
             },
         )
-        .says("reboot", WARNING, "too_few_at_boot", "/proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.", &["# for the next boot, on the kernel command line: hugepagesz=1G hugepages=5 in place of hugepagesz=1G hugepages=4"])
-        .how_to_set(1024, &["# for the next boot, on the kernel command line: hugepagesz=1G hugepages=5 in place of hugepagesz=1G hugepages=4"]),
+        .says("reboot", WARNING, "too_few_at_boot", "/proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB at boot; 5 are needed.", &["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"])
+        .how_to_set(1024, &["# for the next boot, in the configuration of the boot loader: replace hugepagesz=1G hugepages=4 on the kernel command line with hugepagesz=1G hugepages=5"]),
+        when("more 1 GB pages on the kernel command line would be too many", |m| {
+            m.file(CONF, None);
+            m.file("proc/cmdline", "hugepagesz=2M hugepages=28000\n");
+            m.fall_back(537);
+            m.on_small_pages(4 * GB, 0);
+            m.facts.server.huge_page_size_bytes = Some(GB);
+        })
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by 1114 MB at least (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB)"]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
             m.facts.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# as huge_pages"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 2 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
     ]);
 }
 

@@ -16,8 +16,8 @@ fn private() {
         when("enabled = always", |m| {
             m.file(ENABLED, "[always] madvise never\n")
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, on the kernel command line: transparent_hugepage=madvise"])
-        .runbook(&["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, on the kernel command line: transparent_hugepage=madvise"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"])
+        .runbook(&["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
         when("enabled = always on a machine with systemd", |m| {
             m.file("run/systemd/system/x", "");
             m.file(ENABLED, "[always] madvise never\n");
@@ -46,13 +46,13 @@ fn private() {
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "always inherit madvise [never]\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, on the kernel command line: transparent_hugepage=madvise"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
         when("one size has always, and one inherits it", |m| {
             m.file(ENABLED, "[always] madvise never\n");
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "[always] inherit madvise never\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, on the kernel command line: transparent_hugepage=madvise"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
     ]);
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::linux::{boot::WhyIgnored, hugepages::Pool};
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
         decision::Decision,
         render,
     },
+    linux::hugepages::Pool,
     model::{
         demand::Demands,
         machine::Machine,
@@ -46,10 +46,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let request = boot.pages(size.0, default);
     let asked = request.map_or(Pages(0), |request| Pages(request.pages));
     let required = demands.total();
-    let not_read = boot
-        .ignored
-        .iter()
-        .find(|ignored| ignored.why == WhyIgnored::NotReadBySystemd);
     let fell_short = fell_short(machine, size, asked, required);
     let on_nodes = numa::of_even_boot(machine, asked);
     let finding = match request {
@@ -88,12 +84,12 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 huge_pages(asked, size)
             ),
         ),
-        None => match not_read {
-            Some(ignored) => Finding::warning(
+        None => match &boot.not_read {
+            Some(place) => Finding::warning(
                 "not_read_at_boot",
                 format!(
                     "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; {demands}.",
-                    ignored.place, ignored.place.text
+                    place, place.text
                 ),
             ),
             None => Finding::warning(

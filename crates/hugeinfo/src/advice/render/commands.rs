@@ -26,8 +26,6 @@ pub enum Place {
     Sql,
     /// Whatever starts PostgreSQL.
     Service,
-    /// The configuration of the boot loader.
-    BootLoader,
     /// A person does it by hand.
     ByHand,
 }
@@ -40,7 +38,6 @@ impl Place {
             Self::Node => "root shell of the node",
             Self::Sql => "SQL",
             Self::Service => "service",
-            Self::BootLoader => "boot loader",
             Self::ByHand => "by hand",
         }
     }
@@ -54,10 +51,6 @@ pub fn place(machine: &Machine, step: &Step) -> Place {
         Some(false) | None => Place::RootShell,
     };
     match step {
-        Step::SetPoolAtBoot {
-            edit: Edit::CommandLine { .. },
-            ..
-        } => Place::BootLoader,
         Step::SetPoolAtBoot { edit, .. } if edited(edit).is_none() => Place::ByHand,
         Step::RaiseLimit(change) if quoted(change.cgroup.join(&change.file)).is_none() => {
             Place::ByHand
@@ -136,7 +129,12 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         }
         Step::SetThp { file, mode, edit } => {
             let now = format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY);
-            Some(with_boot(now, edit.as_ref()))
+            let boot = machine.env.as_ref().map(|env| env.next_boot.as_ref());
+            let words = boot.and_then(|boot| boot.ok()?.words_for_thp(file, mode));
+            Some(match words {
+                Some(words) => format!("{now}\n# {words}"),
+                None => with_boot(now, edit.as_ref()),
+            })
         }
         Step::ChangeSetting(_)
         | Step::ChangeService(_)
@@ -271,8 +269,7 @@ fn setting_value(value: &str) -> String {
     }
 }
 
-/// The shell command of an edit of the boot configuration. `None`: a name cannot be quoted, or it
-/// is the kernel command line.
+/// The shell command of an edit of the boot configuration. `None`: a name cannot be quoted.
 fn edited(edit: &Edit) -> Option<String> {
     match edit {
         Edit::Replace { file, old, new } => Some(format!(
@@ -297,38 +294,19 @@ fn edited(edit: &Edit) -> Option<String> {
                 quoted(file)?
             ))
         }
-        Edit::CommandLine { .. } => None,
     }
 }
 
 fn by_hand(edit: &Edit) -> String {
-    match edit {
-        Edit::Replace {
-            file, new: line, ..
-        }
-        | Edit::Append { file, line, .. } => format!(
-            "write \"{}\" into {} by hand: this name cannot be quoted in a shell command",
-            escape::name(line),
-            escape::name(file)
-        ),
-        Edit::CommandLine {
-            new,
-            instead_of,
-            at_end,
-        } => {
-            let place = if *at_end {
-                ", at the end of GRUB_CMDLINE_LINUX_DEFAULT"
-            } else {
-                ""
-            };
-            let instead = if instead_of.is_empty() {
-                String::new()
-            } else {
-                format!(" in place of {}", instead_of.join(" "))
-            };
-            format!("for the next boot, on the kernel command line{place}: {new}{instead}")
-        }
+    let (Edit::Replace {
+        file, new: line, ..
     }
+    | Edit::Append { file, line, .. }) = edit;
+    format!(
+        "write \"{}\" into {} by hand: this name cannot be quoted in a shell command",
+        escape::name(line),
+        escape::name(file)
+    )
 }
 
 /// Replaces a whole line by a whole line, as sed reads it. Running it again is a no-op.

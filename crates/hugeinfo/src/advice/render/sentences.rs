@@ -5,6 +5,7 @@ use std::fmt;
 use crate::{
     advice::decision::{Decision, Lacks, Lower},
     escape,
+    linux::boot::Words,
     model::{
         memory::LEFT_PERCENT,
         start::{Fit, LowLimit, Reason},
@@ -123,6 +124,28 @@ impl fmt::Display for Lower {
         match self {
             Self::To(megabytes) => write!(f, "lower shared_buffers to {megabytes}MB"),
             Self::By(megabytes) => write!(f, "lower shared_buffers by {megabytes}MB"),
+        }
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            new,
+            instead_of,
+            at_end,
+        } = self;
+        write!(
+            f,
+            "for the next boot, in the configuration of the boot loader: "
+        )?;
+        match instead_of {
+            Some(old) => write!(f, "replace {old} on the kernel command line with {new}"),
+            None if *at_end => write!(
+                f,
+                "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"
+            ),
+            None => write!(f, "add {new} to the kernel command line"),
         }
     }
 }
@@ -265,6 +288,7 @@ impl fmt::Display for Decision {
                 "look at what sets the pool at boot: {}",
                 files.join("; ")
             ),
+            Self::SetOnCommandLine(words) => write!(f, "{words}"),
             Self::SetAtBootElsewhere { size, pages, why } => write!(
                 f,
                 "set {} at boot by hand: {why}",

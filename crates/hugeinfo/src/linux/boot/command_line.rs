@@ -1,36 +1,22 @@
 //! Words about huge pages on the kernel command line (mm/hugetlb.c `hugepages_setup`,
-//! `hugepagesz_setup`, `default_hugepagesz_setup`; lib/cmdline.c `next_arg`).
+//! `hugepagesz_setup`, `default_hugepagesz_setup`; lib/cmdline.c `next_arg`). Lines that kernel
+//! versions read differently are not interpreted: their result is unknown.
 
 use super::{
     NextBoot,
-    entry::{COMMAND_LINE, Ignored, Place, Request, Scope, Unknown, What, WhyIgnored, WhyUnknown},
-    number,
+    entry::{COMMAND_LINE, Place, Request, Scope, Unknown, WhyUnknown},
 };
 
 /// Page sizes of the running kernel, which is assumed to boot next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Sizes of its huge pages in bytes. `None`: unknown, any power of two is accepted.
+    /// Sizes of its huge pages in bytes. `None`: unknown.
     pub sizes: Option<Vec<u64>>,
-    /// Default size in bytes. `None`: unknown.
+    /// Default size in bytes, after `default_hugepagesz=`. `None`: unknown.
     pub default_bytes: Option<u64>,
 }
 
 impl Kernel {
-    /// Parses a page size that the kernel has, or returns the number without it.
-    fn size(&self, text: &str) -> Result<u64, Option<u64>> {
-        let bytes = number::size(text).ok_or(None)?;
-        let is_known = match &self.sizes {
-            Some(sizes) => sizes.contains(&bytes) || self.default_bytes == Some(bytes),
-            None => bytes.is_power_of_two() && bytes > 4096,
-        };
-        if is_known {
-            Ok(bytes)
-        } else {
-            Err(Some(bytes))
-        }
-    }
-
     /// The pools that `hugetlb_cma=` affects: those of the largest size.
     fn largest(&self) -> Scope {
         let largest = self.sizes.iter().flatten().max();
@@ -43,144 +29,141 @@ impl Kernel {
     }
 }
 
-/// Splits a line into words. A blank within quotes does not separate words.
-pub(super) fn split(line: &str) -> Vec<&str> {
-    let mut in_quotes = false;
-    let is_end = |c: char| {
-        in_quotes ^= c == '"';
-        c.is_ascii_whitespace() && !in_quotes
-    };
-    line.split(is_end).filter(|word| !word.is_empty()).collect()
-}
-
 /// One parameter of the kernel.
 struct Parameter<'l> {
-    number: usize,
     word: &'l str,
     /// Name and value without quotes. The kernel does not distinguish dashes and underscores.
     name: String,
     value: String,
 }
 
-/// Returns the parameters before `--`. All others are arguments of the first process.
+/// Returns the parameters before `--`. All others are arguments of the first process. A blank
+/// within quotes does not separate words.
 fn parameters(line: &str) -> impl Iterator<Item = Parameter<'_>> {
-    let own = split(line)
-        .into_iter()
-        .zip(1..)
-        .take_while(|(word, _)| *word != "--");
-    own.map(|(word, number)| {
-        let plain = word.replace('"', "");
-        let (name, value) = plain.split_once('=').unwrap_or((&plain, ""));
-        Parameter {
-            number,
-            word,
-            name: name.replace('-', "_"),
-            value: value.to_owned(),
-        }
-    })
+    let mut in_quotes = false;
+    let is_end = move |c: char| {
+        in_quotes ^= c == '"';
+        c.is_ascii_whitespace() && !in_quotes
+    };
+    line.split(is_end)
+        .filter(|word| !word.is_empty())
+        .take_while(|word| *word != "--")
+        .map(|word| {
+            let plain = word.replace('"', "");
+            let (name, value) = plain.split_once('=').unwrap_or((&plain, ""));
+            Parameter {
+                word,
+                name: name.replace('-', "_"),
+                value: value.to_owned(),
+            }
+        })
 }
 
 /// Returns the value of the last word with this name.
 pub(super) fn value(line: &str, name: &str) -> Option<(String, Place)> {
     let last = parameters(line).filter(|p| p.name == name).last()?;
-    Some((last.value, Place::new(COMMAND_LINE, last.number, last.word)))
+    Some((last.value, Place::new(COMMAND_LINE, 1, last.word)))
 }
 
-/// Evaluates a line. If words contradict each other, kernel versions differ and the result is
-/// unknown.
+/// Evaluates a line.
 pub(super) fn evaluate(next: &mut NextBoot, line: &str, kernel: &Kernel) {
-    let default = parameters(line)
-        .filter(|p| p.name == "default_hugepagesz")
-        .find_map(|p| kernel.size(&p.value).ok());
-    let resolved = |page_bytes: Option<u64>| page_bytes.or(default).or(kernel.default_bytes);
-    // The size that the next `hugepages=` sets: none if unknown, `Some(None)` for the default size.
-    let mut current = Some(None);
-    let mut rejected = None;
-    let mut size_word = None;
-    let mut named = Vec::new();
-    let mut pool_words = 0;
+    let unknown = |scope, why| Unknown::new(COMMAND_LINE, None, scope, why);
     for p in parameters(line) {
-        let is_default = p.name == "default_hugepagesz";
-        let is_count = p.name == "hugepages";
-        let is_pool_word = is_default || is_count || p.name == "hugepagesz";
-        pool_words += usize::from(is_pool_word);
-        let unknown = |scope, why| Unknown::new(COMMAND_LINE, Some(p.number), scope, why);
-        let size = size_word.filter(|_| is_count).into_iter();
-        let words: Vec<&str> = size.chain([p.word]).collect();
-        let place = Place::new(COMMAND_LINE, p.number, &words.join(" "));
         if p.name == "hugetlb_cma" {
             next.unknown
                 .push(unknown(kernel.largest(), WhyUnknown::Cma));
-        } else if is_pool_sysctl(&p.name) {
+        } else if p.name.starts_with("sysctl") && p.name.contains("hugepages") {
+            // fs/proc/proc_sysctl.c `process_sysctl_arg`
             next.unknown
                 .push(unknown(Scope::DefaultSize, WhyUnknown::SetsPool));
-        } else if is_pool_word && pool_words > kernel.most_words() {
-            next.unknown
-                .push(unknown(Scope::AnySize, WhyUnknown::Repeated));
-        } else if is_count {
-            let is_equal = next.requests.iter().any(|r| r.place.text == place.text);
-            let is_same = |r: &Request| resolved(r.page_bytes) == resolved(current.flatten());
-            let is_repeated = current.is_none() || next.requests.iter().any(is_same);
-            let page_bytes = current.flatten();
-            match number::decimal(&p.value) {
-                _ if rejected.is_some() => {
-                    let bytes = rejected.take().flatten();
-                    next.ignored
-                        .push(Ignored::new(place, bytes, WhyIgnored::NoSuchSize));
-                    // A second `hugepages=` would set an earlier size.
-                    current = None;
-                }
-                _ if is_equal => {
-                    next.ignored
-                        .push(Ignored::new(place, page_bytes, WhyIgnored::Repeated))
-                }
-                _ if is_repeated => next
-                    .unknown
-                    .push(unknown(Scope::AnySize, WhyUnknown::Repeated)),
-                None => {
-                    next.ignored
-                        .push(Ignored::new(place, page_bytes, WhyIgnored::Malformed));
-                    current = None;
-                }
-                Some((_, rest)) if rest.starts_with([':', ',']) => {
-                    let scope = page_bytes.map_or(Scope::DefaultSize, Scope::Size);
-                    next.unknown.push(unknown(scope, WhyUnknown::PerNode));
-                }
-                // The kernel ignores other text after the number.
-                Some((pages, _)) => next.requests.push(Request {
-                    page_bytes,
-                    what: What::Pages,
-                    pages,
-                    place,
-                }),
-            }
-        } else if is_pool_word {
-            size_word = Some(p.word);
-            let size = kernel.size(&p.value);
-            rejected = size.err();
-            match size {
-                Err(bytes) if is_default => {
-                    next.ignored
-                        .push(Ignored::new(place, bytes, WhyIgnored::NoSuchSize));
-                }
-                Err(_) => {}
-                Ok(bytes) => {
-                    let is_second = is_default && next.default_page_bytes.is_some();
-                    let is_new = !is_second && !named.contains(&bytes);
-                    current = is_new.then_some(Some(bytes));
-                    if is_default {
-                        next.default_page_bytes.get_or_insert(bytes);
-                    } else {
-                        named.push(bytes);
-                    }
-                }
+        }
+    }
+    let Some(pools) = pools(line, kernel) else {
+        next.unknown
+            .push(unknown(Scope::AnySize, WhyUnknown::Unusual));
+        return;
+    };
+    for (page_bytes, count, place) in pools {
+        match plain_number(&count) {
+            Some(pages) => next.requests.push(Request {
+                page_bytes: Some(page_bytes),
+                pages,
+                place,
+            }),
+            None => {
+                let why = match count.contains(':') {
+                    true => WhyUnknown::PerNode,
+                    false => WhyUnknown::NotANumber,
+                };
+                next.unknown.push(unknown(Scope::Size(page_bytes), why));
             }
         }
     }
 }
 
-/// True for `sysctl.vm.nr_hugepages` and the like (fs/proc/proc_sysctl.c `process_sysctl_arg`).
-fn is_pool_sysctl(name: &str) -> bool {
-    let key = name.strip_prefix("sysctl").unwrap_or_default();
-    key.starts_with(['.', '/']) && key.contains("hugepages")
+/// Returns the page size, the value and the words of each `hugepages=` that the kernel accepts.
+///
+/// `None`: unknown, because words repeat a page size or follow each other in an order that kernel
+/// versions read differently.
+fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
+    let is_default = |p: &Parameter| p.name == "default_hugepagesz";
+    let words: Vec<_> = parameters(line)
+        .filter(|p| is_default(p) || matches!(&*p.name, "hugepages" | "hugepagesz"))
+        .collect();
+    let (mut pools, mut named, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+    let mut has_default = false;
+    for (at, p) in words.iter().enumerate() {
+        if p.name != "hugepages" {
+            // Only `default_hugepagesz=X` followed by `hugepagesz=X` can name a size again.
+            let bytes = size(&p.value)?;
+            if named.contains(&bytes) || is_default(p) && has_default {
+                return None;
+            }
+            match is_default(p) {
+                true => has_default = true,
+                false => named.push(bytes),
+            }
+            continue;
+        }
+        let (page_bytes, text) = match at.checked_sub(1).map(|before| &words[before]) {
+            None => (kernel.default_bytes?, p.word.to_owned()),
+            Some(before) if before.name == "hugepages" => return None,
+            // Before Linux 5.8, this number belonged to the size before `default_hugepagesz=`.
+            Some(before) if is_default(before) && at > 1 => return None,
+            Some(before) => (size(&before.value)?, format!("{} {}", before.word, p.word)),
+        };
+        if counted.contains(&page_bytes) {
+            return None;
+        }
+        counted.push(page_bytes);
+        // The kernel ignores a size that it does not have, and the number that follows.
+        if kernel.sizes.as_ref()?.contains(&page_bytes) {
+            let place = Place::new(COMMAND_LINE, 1, &text);
+            pools.push((page_bytes, p.value.clone(), place));
+        }
+    }
+    (words.len() <= kernel.most_words()).then_some(pools)
+}
+
+/// Parses a size such as `2M`, `1GB` or `2048k` (lib/cmdline.c `memparse`). `None`: another
+/// notation, such as octal or hexadecimal numbers.
+fn size(text: &str) -> Option<u64> {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = plain_number(&text[..end])?;
+    let shift = match text[end..].to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" | "KB" => 10,
+        "M" | "MB" => 20,
+        "G" | "GB" => 30,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+/// Parses decimal digits. `None`: other characters, a leading zero, which means octal in some
+/// places, or too large.
+pub(super) fn plain_number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|b| b.is_ascii_digit());
+    let is_octal = text.len() > 1 && text.starts_with('0');
+    (is_plain && !is_octal).then(|| text.parse().ok())?
 }

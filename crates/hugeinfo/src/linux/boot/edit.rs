@@ -1,17 +1,20 @@
-//! Changes to the files and words that the next boot reads.
+//! Changes to the files that the next boot reads, and words for the kernel command line.
 
 use std::path::Path;
 
 use super::{
     Inputs, NextBoot, command_line,
-    entry::{Edit, File, Kind, Place},
-    files::Budget,
+    entry::{COMMAND_LINE, Edit, File, Kind, Place, Request, Words},
+    tmpfiles,
 };
-use crate::{linux::transparent_hugepage, shell};
+use crate::linux::transparent_hugepage;
 
-/// Pages of this size and larger are better set on the kernel command line, because a running
-/// kernel rarely finds contiguous memory for them.
+/// Pages of this size and larger stay on the kernel command line, because a running kernel rarely
+/// finds contiguous memory for them.
 const GIGANTIC: u64 = 1 << 30;
+
+/// The longest line that is replaced.
+const LONGEST: usize = 1000;
 
 /// The directory for sysctl files of the administrator.
 pub(super) const SYSCTL: &str = "/etc/sysctl.d";
@@ -21,37 +24,68 @@ pub(super) const TMPFILES: &str = "/etc/tmpfiles.d";
 impl NextBoot {
     /// Returns the change after which the next boot sets up this number of pages.
     ///
-    /// `None`: the number is set already; `/etc` does not survive a reboot; the kernel has no such
-    /// size; or something unknown might override the change.
+    /// `None`: the number is set already; `/etc` does not survive a reboot; something unknown might
+    /// override the change; or only the kernel command line can set it, see
+    /// [`NextBoot::words_for_pages`].
     pub fn set_pages(&self, page_bytes: u64, default: u64, pages: u64) -> Option<Edit> {
-        let is_set = |next: &Self| {
-            let set = next
-                .pages(page_bytes, default)
-                .map_or(0, |request| request.pages);
-            set == pages && !next.is_unknown(page_bytes, default)
-        };
-        let now = self
-            .pages(page_bytes, default)
-            .map(|request| &request.place);
-        let on_line = now.filter(|place| place.file == super::entry::COMMAND_LINE);
-        let is_default = page_bytes == self.default_size(default);
-        let candidates = if is_default && !(on_line.is_some() && page_bytes >= GIGANTIC) {
-            self.edits(SYSCTL, now, &format!("vm.nr_hugepages = {pages}"))
-        } else {
-            let old = on_line.map_or("", |place| &place.text);
-            let size = match old.rsplit_once(' ') {
-                Some((size, _)) => format!("{size} "),
-                None if old.is_empty() => format!("hugepagesz={} ", as_word(page_bytes)),
-                None => String::new(),
+        if self.needs_words(page_bytes, default) {
+            return None;
+        }
+        let set = |next: &Self| next.pages(page_bytes, default).map(|r| r.pages);
+        let now = self.last(page_bytes, default).map(|r| &r.place);
+        let candidates = self.edits(SYSCTL, now, &format!("vm.nr_hugepages = {pages}"));
+        self.first(candidates, |next| set(next) == Some(pages))
+    }
+
+    /// Returns the words on the kernel command line that set this number of pages, and the settings
+    /// with these words.
+    ///
+    /// `None`: the number is set already; sysctl.d can set it, see [`NextBoot::set_pages`]; the
+    /// kernel has no such size; or the effect of the words is unknown.
+    pub fn words_for_pages(
+        &self,
+        page_bytes: u64,
+        default: u64,
+        pages: u64,
+    ) -> Option<(Words, Self)> {
+        let line = self.inputs.command_line.as_deref()?;
+        let is_unknown = self.is_unknown(page_bytes, default);
+        if is_unknown || !self.is_kept || !self.needs_words(page_bytes, default) {
+            return None;
+        }
+        let is_it = |request: &Request| request.page_bytes == Some(page_bytes);
+        if let Some(at) = self.requests.iter().position(is_it) {
+            let mut after = self.clone();
+            let request = &mut after.requests[at];
+            let old = request.place.text.clone();
+            let size = old.rsplit_once(' ').map(|(size, _)| format!("{size} "));
+            request.place.text = format!("{}hugepages={pages}", size.unwrap_or_default());
+            let words = Words {
+                new: request.place.text.clone(),
+                instead_of: Some(old),
+                at_end: false,
             };
-            let line = self.inputs.command_line.as_deref()?;
-            vec![Edit::CommandLine {
-                new: format!("{size}hugepages={pages}"),
-                instead_of: old.split_whitespace().map(str::to_owned).collect(),
-                at_end: old.is_empty() && line.contains("hugepages"),
-            }]
+            let before = std::mem::replace(&mut request.pages, pages);
+            return (before != pages).then_some((words, after));
+        }
+        let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
+        let mut inputs = Inputs::clone(&self.inputs);
+        inputs.command_line = Some(format!("{line} {new}"));
+        let after = Self::evaluate(inputs, self.is_kept);
+        after.pages(page_bytes, default)?;
+        let words = Words {
+            new,
+            instead_of: None,
+            at_end: line.contains("hugepages"),
         };
-        self.first(candidates, is_set)
+        Some((words, after))
+    }
+
+    /// True if only the kernel command line can set the number of pages, or does it better.
+    fn needs_words(&self, page_bytes: u64, default: u64) -> bool {
+        let now = self.last(page_bytes, default);
+        page_bytes != default
+            || page_bytes >= GIGANTIC && now.is_some_and(|r| r.place.file == COMMAND_LINE)
     }
 
     /// Returns the change that keeps `vm.KEY = value` over a reboot, for the keys of
@@ -59,30 +93,43 @@ impl NextBoot {
     pub fn set_vm(&self, key: &str, value: u64) -> Option<Edit> {
         let is_set = |next: &Self| next.vm(key).is_some_and(|set| set.0 == value);
         let now = self.vm.iter().rfind(|set| set.0 == key).map(|set| &set.2);
-        self.first(
-            self.edits(SYSCTL, now, &format!("vm.{key} = {value}")),
-            is_set,
-        )
+        let candidates = self.edits(SYSCTL, now, &format!("vm.{key} = {value}"));
+        self.first(candidates, is_set)
     }
 
-    /// Returns the change that keeps the mode of a file below
+    /// Returns the line of tmpfiles.d that keeps the mode of a file below
     /// `/sys/kernel/mm/transparent_hugepage`, such as `enabled` or `hugepages-64kB/enabled`, over a
-    /// reboot: a line of tmpfiles.d, or a word on the command line of a machine without systemd.
-    /// `None`: as for [`NextBoot::set_pages`].
+    /// reboot. `None`: as for [`NextBoot::set_pages`], or systemd did not start this machine.
     pub fn set_thp(&self, file: &str, mode: &str) -> Option<Edit> {
-        let is_set = |next: &Self| next.thp(file).is_some_and(|set| set.0 == mode);
-        let now = self.thp(file).map(|set| set.1);
-        let candidates = if self.inputs.has_systemd {
-            let path = format!("{}/{file}", transparent_hugepage::DIRECTORY);
-            self.edits(TMPFILES, now.as_ref(), &format!("w {path} - - - - {mode}"))
-        } else {
-            vec![Edit::CommandLine {
-                new: format!("{}={mode}", thp_word(file)?),
-                instead_of: now.into_iter().map(|place| place.text).collect(),
-                at_end: false,
-            }]
-        };
-        self.first(candidates, is_set)
+        if !self.inputs.has_systemd {
+            return None;
+        }
+        let now = tmpfiles::mode(&self.inputs.files, file).ok()?;
+        let path = format!("{}/{file}", transparent_hugepage::DIRECTORY);
+        let line = format!("w {path} - - - - {mode}");
+        let candidates = self.edits(TMPFILES, now.as_ref().map(|set| &set.1), &line);
+        self.first(candidates, |next| next.thp(file).as_deref() == Some(mode))
+    }
+
+    /// Returns the word on the kernel command line that does the same where systemd did not start
+    /// the machine. `None`: the line has it, the file has no word, or the line is unknown.
+    pub fn words_for_thp(&self, file: &str, mode: &str) -> Option<Words> {
+        let name = thp_word(file)?;
+        let now = command_line::value(self.inputs.command_line.as_deref()?, name);
+        let is_set = now.as_ref().is_some_and(|(value, _)| value == mode);
+        (self.is_kept && !self.inputs.has_systemd && !is_set).then(|| Words {
+            new: format!("{name}={mode}"),
+            instead_of: now.map(|(_, place)| place.text),
+            at_end: false,
+        })
+    }
+
+    /// Returns the mode that is set for a file below `/sys/kernel/mm/transparent_hugepage`: by
+    /// tmpfiles.d, or else by the kernel command line. `None`: it is not set, or that is unknown.
+    pub fn thp(&self, file: &str) -> Option<String> {
+        let line = || command_line::value(self.inputs.command_line.as_deref()?, thp_word(file)?);
+        let set = tmpfiles::mode(&self.inputs.files, file).ok()?;
+        set.or_else(line).map(|(mode, _)| mode)
     }
 
     /// Returns the settings after a change.
@@ -99,13 +146,6 @@ impl NextBoot {
                 }
             }
             Edit::Append { file, line, .. } => inputs.append(file, line),
-            Edit::CommandLine {
-                new, instead_of, ..
-            } => {
-                if let Some(line) = &mut inputs.command_line {
-                    *line = edited(line, instead_of, new);
-                }
-            }
         }
         Self::evaluate(inputs, self.is_kept)
     }
@@ -122,24 +162,23 @@ impl NextBoot {
     /// Returns candidates for a line: in place of the line that counts now, and in files that are
     /// read at different times.
     fn edits(&self, directory: &str, now: Option<&Place>, line: &str) -> Vec<Edit> {
-        let files = self.inputs.files.iter();
-        let files = files.filter(|file| file.directory() == Some(directory));
-        let mut names = files.clone().rev().map(|file| str::from_utf8(&file.name));
-        let last = names.find_map(Result::ok).unwrap_or_default();
-        // An underscore sorts after the dot of `.conf`.
-        let after_last = format!("{}_hugepages.conf", last.trim_end_matches(".conf"));
-        let names = [
+        let appended = [
             "60-hugepages.conf",
             "zz-hugepages.conf",
-            &after_last,
             "00-hugepages.conf",
-        ];
-        let appended = names.into_iter().filter_map(|name| {
+        ]
+        .into_iter()
+        .filter_map(|name| {
             let file = format!("{directory}/{name}");
             // A new file would hide files with its name in other directories.
-            let mut others = files.clone().filter(|other| other.name == name.as_bytes());
-            let is_ours = |other: &File| other.local.as_ref() == Some(&file) && other.is_complete;
-            let is_open = others.all(is_ours) && shell::quoted(name).is_some();
+            let is_open = self
+                .inputs
+                .files
+                .iter()
+                .filter(|other| {
+                    other.directory() == Some(directory) && other.name == name.as_bytes()
+                })
+                .all(|other| other.local.as_ref() == Some(&file) && other.is_complete);
             is_open.then(|| Edit::Append {
                 file,
                 line: line.to_owned(),
@@ -155,7 +194,8 @@ impl NextBoot {
         let file = files.find(|file| file.path == place.file)?;
         let mut lines = file.lines.iter().flatten();
         let (_, old) = lines.find(|(number, _)| *number == place.line)?;
-        let is_plain = old.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'));
+        let is_plain =
+            old.len() <= LONGEST && old.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'));
         is_plain.then_some(Edit::Replace {
             file: file.local.clone()?,
             old: old.clone(),
@@ -179,7 +219,7 @@ impl Inputs {
     fn append(&mut self, path: &str, line: &str) {
         let is_it = |file: &File| file.local.as_deref() == Some(path);
         let at = self.files.iter().position(is_it).unwrap_or_else(|| {
-            let new = Budget::default().file(Path::new(path), Some(path.to_owned()), Ok(b""));
+            let new = File::new(Path::new(path), Some(path.to_owned()), Ok(b""));
             self.directories.extend(new.directory().map(str::to_owned));
             let is_before = |file: &File| (file.kind, &file.name) < (new.kind, &new.name);
             let at = self.files.iter().take_while(|file| is_before(file)).count();
@@ -196,29 +236,12 @@ impl Inputs {
 
 /// The word for a file below `/sys/kernel/mm/transparent_hugepage`
 /// (Documentation/admin-guide/mm/transhuge.rst).
-pub(super) fn thp_word(file: &str) -> Option<&'static str> {
+fn thp_word(file: &str) -> Option<&'static str> {
     match file {
         "enabled" => Some("transparent_hugepage"),
         "shmem_enabled" => Some("transparent_hugepage_shmem"),
         _ => None,
     }
-}
-
-/// Returns the command line after [`Edit::CommandLine`].
-fn edited(line: &str, instead_of: &[String], new: &str) -> String {
-    let mut words = command_line::split(line);
-    let end = words.iter().position(|word| *word == "--");
-    let mut at = end.unwrap_or(words.len());
-    let mut from = 0;
-    for old in instead_of {
-        if let Some(found) = words[from..].iter().position(|word| word == old) {
-            from += found;
-            words.remove(from);
-            at = at.min(from);
-        }
-    }
-    words.insert(at, new);
-    words.join(" ")
 }
 
 /// Formats a page size for the kernel command line.

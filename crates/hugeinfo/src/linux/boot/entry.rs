@@ -1,4 +1,4 @@
-//! Files, lines and words about huge pages, and the changes to them.
+//! Files, lines and words about huge pages, and changes to them.
 
 use std::fmt;
 
@@ -7,21 +7,12 @@ use crate::escape;
 /// The kernel command line.
 pub(super) const COMMAND_LINE: &str = "/proc/cmdline";
 
-/// A part of a pool's settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// Persistent pages: `nr_hugepages`.
-    Pages,
-    /// Maximum number of surplus pages: `nr_overcommit_hugepages`.
-    Overcommit,
-}
-
 /// The position of a line or word. Displays as `FILE:LINE`, or `/proc/cmdline (WORDS)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Absolute path, escaped for display.
     pub file: String,
-    /// Line number, starting at 1. On the kernel command line, the number of the word.
+    /// Line number, starting at 1.
     pub line: usize,
     /// The text, escaped and truncated. On the kernel command line, the words that belong together,
     /// such as `hugepagesz=1G hugepages=4`.
@@ -55,48 +46,10 @@ impl fmt::Display for Place {
 pub struct Request {
     /// Page size in bytes. `None`: the default size.
     pub page_bytes: Option<u64>,
-    /// The counter that is set.
-    pub what: What,
-    /// The number of pages.
+    /// The number of persistent pages.
     pub pages: u64,
     /// The line or words that set it.
     pub place: Place,
-}
-
-/// A line or word about a pool that has no effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
-    /// The line or word.
-    pub place: Place,
-    /// Page size in bytes. `None`: the default size, or no valid size.
-    pub page_bytes: Option<u64>,
-    /// The reason.
-    pub why: WhyIgnored,
-}
-
-impl Ignored {
-    pub(super) fn new(place: Place, page_bytes: Option<u64>, why: WhyIgnored) -> Self {
-        Self {
-            place,
-            page_bytes,
-            why,
-        }
-    }
-}
-
-/// Reasons why a line or word has no effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WhyIgnored {
-    /// A later sysctl line sets the same key.
-    Overridden(Place),
-    /// The kernel has no huge pages of this size.
-    NoSuchSize,
-    /// The value is not a number that the kernel accepts.
-    Malformed,
-    /// `/etc/sysctl.conf` without a link to it in a sysctl.d directory, as on Debian 13.
-    NotReadBySystemd,
-    /// An earlier word sets the same pool to the same number.
-    Repeated,
 }
 
 /// Something that might set a pool, with an unknown result. The administrator has to check it.
@@ -105,8 +58,8 @@ pub enum WhyIgnored {
 pub struct Unknown {
     /// Absolute path of a file or directory, escaped for display.
     pub file: String,
-    /// Line number, starting at 1. On the kernel command line, the number of the word. `None`: the
-    /// contents are unknown.
+    /// Line number, starting at 1. `None`: the contents are unknown, or it is the kernel command
+    /// line.
     pub line: Option<usize>,
     /// The pools that it might set.
     pub scope: Scope,
@@ -116,9 +69,8 @@ pub struct Unknown {
 
 impl Unknown {
     pub(super) fn new(file: &str, line: Option<usize>, scope: Scope, why: WhyUnknown) -> Self {
-        let file = file.to_owned();
         Self {
-            file,
+            file: file.to_owned(),
             line,
             scope,
             why,
@@ -163,8 +115,11 @@ pub enum WhyUnknown {
     /// `hugetlb_cma=` reserves memory for the largest pages, and restricts what `hugepages=`
     /// allocates.
     Cma,
-    /// Words repeat a page size. Kernel versions differ in which of them counts.
-    Repeated,
+    /// Words repeat a page size, have an unusual notation, or are in an order that kernel versions
+    /// read differently.
+    Unusual,
+    /// The number has a notation that is not interpreted, or is none.
+    NotANumber,
 }
 
 impl fmt::Display for WhyUnknown {
@@ -175,7 +130,8 @@ impl fmt::Display for WhyUnknown {
             Self::SetsPool => "sets the pool in another way",
             Self::PerNode => "sets the pages of each NUMA node",
             Self::Cma => "reserves memory for the largest pages (hugetlb_cma)",
-            Self::Repeated => "repeats a page size",
+            Self::Unusual => "has unusual words about huge pages",
+            Self::NotANumber => "sets a number of pages that is not a plain number",
         })
     }
 }
@@ -201,15 +157,18 @@ pub enum Edit {
         /// True if the directory of the file does not exist yet.
         makes_directory: bool,
     },
-    /// Changes the kernel command line, in the configuration of the boot loader.
-    CommandLine {
-        /// Words to write.
-        new: String,
-        /// Words to replace. Other words can stand between them. Empty: the new words are added.
-        instead_of: Vec<String>,
-        /// True if the new words have to follow all other words of the kernel.
-        at_end: bool,
-    },
+}
+
+/// Words to write on the kernel command line, in the configuration of the boot loader. No command
+/// does this: the configuration differs between boot loaders and distributions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// The words, such as `hugepagesz=1G hugepages=4`.
+    pub new: String,
+    /// Words that they replace, escaped for display. `None`: they are added.
+    pub instead_of: Option<String>,
+    /// True if they have to follow all other words about huge pages.
+    pub at_end: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -35,72 +35,36 @@ const LARGEST_FILE: usize = 256 << 10;
 /// Maximum number of names in one directory.
 const MOST_NAMES: usize = 1024;
 
-/// Maximum length of a relevant line.
-const LONGEST_LINE: usize = 1000;
-
-/// Remaining size of all files, and remaining number of relevant lines, all of which are evaluated
-/// for each simulated change.
-pub(super) struct Budget {
-    bytes: usize,
-    lines: usize,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self {
-            bytes: 1 << 20,
-            lines: 256,
-        }
-    }
-}
-
-impl Budget {
+impl File {
     /// Keeps the relevant lines of a file.
-    pub(super) fn file(
-        &mut self,
-        path: &Path,
-        local: Option<String>,
-        text: Result<&[u8], WhyUnknown>,
-    ) -> File {
+    pub(super) fn new(path: &Path, local: Option<String>, text: Result<&[u8], WhyUnknown>) -> Self {
         let kind = kind(path);
         let is_drop_in = kind != Kind::SysctlConf && path.extension().is_some_and(|e| e == "conf");
         let name = path.file_name().filter(|_| is_drop_in);
         let all = text.unwrap_or_default();
-        let lines = text.and_then(|text| self.relevant(kind, text));
-        File {
+        Self {
             kind,
             path: escape::name(path),
             // A directory, and all other files, come last.
             name: name.map_or(&[0xff; 9][..], OsStrExt::as_bytes).to_owned(),
-            local: local.filter(|_| lines.is_ok()),
-            lines,
+            local: local.filter(|_| text.is_ok()),
+            lines: text.map(|text| relevant(kind, text)),
             line_count: all.split_inclusive(|&b| b == b'\n').count(),
             is_complete: all.last().is_none_or(|&b| b == b'\n'),
         }
     }
+}
 
-    fn relevant(&mut self, kind: Kind, text: &[u8]) -> Result<Vec<(usize, String)>, WhyUnknown> {
-        if text.len() > self.bytes.min(LARGEST_FILE) {
-            return Err(WhyUnknown::TooLarge);
-        }
-        self.bytes -= text.len();
-        let mut kept = Vec::new();
-        for (line, number) in text.split(|&b| b == b'\n').zip(1..) {
-            let line = String::from_utf8_lossy(line);
-            let is_relevant = match kind {
-                Kind::Sysctl | Kind::SysctlConf => sysctl::parse_line(&line).is_some(),
-                Kind::Tmpfiles | Kind::Other => tmpfiles::parse_line(kind, &line).is_some(),
-            };
-            if is_relevant && (kept.len() == self.lines || line.len() > LONGEST_LINE) {
-                return Err(WhyUnknown::TooLarge);
-            }
-            if is_relevant {
-                kept.push((number, line.into_owned()));
-            }
-        }
-        self.lines -= kept.len();
-        Ok(kept)
-    }
+fn relevant(kind: Kind, text: &[u8]) -> Vec<(usize, String)> {
+    let lines = text.split(|&b| b == b'\n').map(String::from_utf8_lossy);
+    (1..)
+        .zip(lines)
+        .filter(|(_, line)| match kind {
+            Kind::Sysctl | Kind::SysctlConf => sysctl::parse_line(line).is_some(),
+            Kind::Tmpfiles | Kind::Other => tmpfiles::parse_line(kind, line).is_some(),
+        })
+        .map(|(number, line)| (number, line.into_owned()))
+        .collect()
 }
 
 fn kind(path: &Path) -> Kind {
@@ -116,9 +80,8 @@ fn kind(path: &Path) -> Kind {
 
 /// Reads all files that exist.
 pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadError> {
-    let mut budget = Budget::default();
     let (mut files, mut others) = (Vec::new(), Vec::new());
-    read_drop_ins(root, "sysctl.d", &mut budget, &mut files)?;
+    read_drop_ins(root, "sysctl.d", &mut files)?;
     let real = |path: &str| fs::canonicalize(root.path(path)).ok();
     let conf = real(SYSCTL_CONF);
     let is_linked = conf.is_some() && files.iter().any(|file| real(&file.path) == conf);
@@ -126,7 +89,7 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
         others.push(PathBuf::from(SYSCTL_CONF));
     }
     if has_systemd {
-        read_drop_ins(root, "tmpfiles.d", &mut budget, &mut files)?;
+        read_drop_ins(root, "tmpfiles.d", &mut files)?;
     }
     let profiles = fact(root.read_written("/etc/tuned/active_profile"))?.unwrap_or_default();
     let profiles = String::from_utf8_lossy(&profiles).into_owned();
@@ -142,19 +105,14 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
     }
     for path in others {
         if root.path(&path).exists() {
-            files.push(read_file(root, &path, &mut budget)?);
+            files.push(read_file(root, &path)?);
         }
     }
     Ok(files)
 }
 
 /// Reads the files in all directories with this name.
-fn read_drop_ins(
-    root: &Root,
-    name: &str,
-    budget: &mut Budget,
-    files: &mut Vec<File>,
-) -> Result<(), ReadError> {
+fn read_drop_ins(root: &Root, name: &str, files: &mut Vec<File>) -> Result<(), ReadError> {
     let mut by_name = BTreeMap::new();
     let mut seen = BTreeSet::new();
     let mut unread = Vec::new();
@@ -182,20 +140,20 @@ fn read_drop_ins(
         }
     }
     for path in by_name.into_values() {
-        files.push(read_file(root, &path, budget)?);
+        files.push(read_file(root, &path)?);
     }
     files.extend(
         unread
             .iter()
-            .map(|(path, why)| budget.file(path, None, Err(*why))),
+            .map(|(path, why)| File::new(path, None, Err(*why))),
     );
     Ok(())
 }
 
-fn read_file(root: &Root, path: &Path, budget: &mut Budget) -> Result<File, ReadError> {
+fn read_file(root: &Root, path: &Path) -> Result<File, ReadError> {
     let most = u64::try_from(LARGEST_FILE).unwrap_or(u64::MAX);
     if fs::metadata(root.path(path)).is_ok_and(|found| found.len() > most) {
-        return Ok(budget.file(path, None, Err(WhyUnknown::TooLarge)));
+        return Ok(File::new(path, None, Err(WhyUnknown::TooLarge)));
     }
     let text = match root.read_written(path) {
         Ok(text) => Ok(text),
@@ -204,7 +162,11 @@ fn read_file(root: &Root, path: &Path, budget: &mut Budget) -> Result<File, Read
         Err(error) if error.is_missing() => Ok(Vec::new()),
         Err(_) => Err(WhyUnknown::Unreadable),
     };
-    Ok(budget.file(path, local(root, path), text.as_deref().map_err(|why| *why)))
+    Ok(File::new(
+        path,
+        local(root, path),
+        text.as_deref().map_err(|why| *why),
+    ))
 }
 
 /// Returns the path below `/etc` that a shell command can edit. It would replace a link by a file.

@@ -1,16 +1,16 @@
 //! Huge pages that the next boot sets up: by the kernel command line and by sysctl.d(5)
 //! (Documentation/admin-guide/mm/hugetlbpage.rst).
 //!
-//! The next boot is assumed to use the kernel command line of the running kernel. Other mechanisms
-//! such as tmpfiles.d, tuned and `hugetlb_cma=` are not simulated: each file or word that might set
-//! a pool is [`Unknown`]. Units, an initrd and the credentials of systemd are not examined.
+//! The next boot is assumed to use the kernel command line and the default page size of the running
+//! kernel. Other mechanisms such as tmpfiles.d, tuned and `hugetlb_cma=` are not simulated: each
+//! file or word that might set a pool is [`Unknown`]. Units, an initrd and the credentials of
+//! systemd are not examined.
 
 mod command_line;
 mod edit;
 mod entry;
 mod files;
 mod host;
-mod number;
 mod sysctl;
 mod tmpfiles;
 
@@ -23,7 +23,7 @@ use crate::linux::{
 };
 
 pub use command_line::Kernel;
-pub use entry::{Edit, Ignored, Place, Request, Scope, Unknown, What, WhyIgnored, WhyUnknown};
+pub use entry::{Edit, Place, Request, Scope, Unknown, WhyUnknown, Words};
 use entry::{File, Kind};
 
 /// This directory exists if systemd started the machine (sd_booted(3)).
@@ -32,12 +32,11 @@ const SYSTEMD: &str = "/run/systemd/system";
 /// Settings of huge pages at the next boot. All sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextBoot {
-    /// Default page size that `default_hugepagesz=` sets. `None`: that of the running kernel.
-    pub default_page_bytes: Option<u64>,
-    /// In the order in which they are applied. The last one for a pool and counter determines it.
+    /// In the order in which they are applied. The last one for a pool determines it.
     pub requests: Vec<Request>,
-    /// Lines and words without effect.
-    pub ignored: Vec<Ignored>,
+    /// A line in `/etc/sysctl.conf` that sets the default pool and that systemd does not read,
+    /// because no sysctl.d directory has a link to this file, as on Debian 13.
+    pub not_read: Option<Place>,
     /// Files, lines and words that might change the number of persistent pages, except those that a
     /// later sysctl line overrides. See [`NextBoot::unknown_of`] for a single pool.
     pub unknown: Vec<Unknown>,
@@ -106,10 +105,9 @@ impl NextBoot {
         has_systemd: bool,
         kernel: Kernel,
     ) -> Self {
-        let mut budget = files::Budget::default();
         let file = |(path, text): &(&str, &str)| {
             let local = path.starts_with("/etc/").then(|| (*path).to_owned());
-            budget.file(Path::new(path), local, Ok(text.as_bytes()))
+            File::new(Path::new(path), local, Ok(text.as_bytes()))
         };
         let mut files: Vec<File> = texts.iter().map(file).collect();
         files.retain(|file| has_systemd || file.kind != Kind::Tmpfiles);
@@ -128,9 +126,8 @@ impl NextBoot {
     fn evaluate(inputs: Inputs, is_kept: bool) -> Self {
         let inputs = Arc::new(inputs);
         let mut next = Self {
-            default_page_bytes: None,
             requests: Vec::new(),
-            ignored: Vec::new(),
+            not_read: None,
             unknown: Vec::new(),
             is_kept,
             vm: Vec::new(),
@@ -150,26 +147,16 @@ impl NextBoot {
         next
     }
 
-    /// Returns the request that determines the number of persistent pages of this size.
-    /// `default` is the default size of the running kernel.
+    /// Returns the request that determines the number of persistent pages of this size. `default`
+    /// is the default size of the kernel. `None`: nothing sets them, or that is unknown.
     pub fn pages(&self, page_bytes: u64, default: u64) -> Option<&Request> {
-        self.last(What::Pages, page_bytes, default)
+        let is_known = !self.is_unknown(page_bytes, default);
+        self.last(page_bytes, default).filter(|_| is_known)
     }
 
-    /// Returns the request that determines `nr_overcommit_hugepages`, as [`NextBoot::pages`].
-    pub fn overcommit(&self, page_bytes: u64, default: u64) -> Option<&Request> {
-        self.last(What::Overcommit, page_bytes, default)
-    }
-
-    fn last(&self, what: What, page_bytes: u64, default: u64) -> Option<&Request> {
-        let default = self.default_size(default);
-        let is_it = |r: &&Request| r.what == what && r.page_bytes.unwrap_or(default) == page_bytes;
+    fn last(&self, page_bytes: u64, default: u64) -> Option<&Request> {
+        let is_it = |request: &&Request| request.page_bytes.unwrap_or(default) == page_bytes;
         self.requests.iter().rfind(is_it)
-    }
-
-    /// Returns the default page size of the next boot.
-    pub fn default_size(&self, default: u64) -> u64 {
-        self.default_page_bytes.unwrap_or(default)
     }
 
     /// True if something unknown might change the number of persistent pages of this size.
@@ -179,8 +166,8 @@ impl NextBoot {
 
     /// Returns everything unknown that might change the number of persistent pages of this size.
     pub fn unknown_of(&self, page_bytes: u64, default: u64) -> impl Iterator<Item = &Unknown> {
-        let is_default = page_bytes == self.default_size(default);
-        let request = self.pages(page_bytes, default);
+        let is_default = page_bytes == default;
+        let request = self.last(page_bytes, default);
         // sysctl.d is read after the kernel command line.
         let overrides_line = request.is_some_and(|r| r.place.file != entry::COMMAND_LINE);
         self.unknown.iter().filter(move |unknown| {
@@ -201,16 +188,6 @@ impl NextBoot {
         let is_same = |set: &&(&str, u64, Place)| set.0 == key || is_limit(set.0) && is_limit(key);
         let (last, value, place) = self.vm.iter().rfind(is_same)?;
         Some((if *last == key { *value } else { 0 }, place))
-    }
-
-    /// Returns the mode that is set for a file below `/sys/kernel/mm/transparent_hugepage`, such as
-    /// `enabled`: by tmpfiles.d, or else by the kernel command line. `None`: it is not set, or that
-    /// is unknown.
-    pub fn thp(&self, file: &str) -> Option<(String, Place)> {
-        if let Some(set) = tmpfiles::mode(&self.inputs.files, file).ok()? {
-            return Some(set);
-        }
-        command_line::value(self.inputs.command_line.as_deref()?, edit::thp_word(file)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lines of tmpfiles.d(5) and other files that set pools or modes of transparent huge pages.
+//! Lines of tmpfiles.d(5) and profiles of tuned that set pools or modes of transparent huge pages.
 
 use super::{
     Inputs, NextBoot,
@@ -23,11 +23,9 @@ pub(super) enum Line<'l> {
 
 /// `None`: the line is a comment, or about other files.
 pub(super) fn parse_line(kind: Kind, line: &str) -> Option<Line<'_>> {
-    let is_counter =
-        |text: &str| text.contains("nr_hugepages") || text.contains("nr_overcommit_hugepages");
-    if kind != Kind::Tmpfiles {
+    if kind == Kind::Other {
         let is_comment = line.trim_start().starts_with(['#', ';']);
-        return (is_counter(line) && !is_comment).then(|| Line::Pool(scope(line)));
+        return (line.contains("nr_hugepages") && !is_comment).then(|| Line::Pool(scope(line)));
     }
     let mut words = line.split_ascii_whitespace();
     // Types that write to an existing file or replace it.
@@ -35,15 +33,13 @@ pub(super) fn parse_line(kind: Kind, line: &str) -> Option<Line<'_>> {
         .next()
         .filter(|kind| kind.starts_with(['w', 'f', 'F', 'C', 'L']))?;
     let path = words.next()?.trim_matches(['"', '\'']);
-    let is_pool = is_counter(path) || path.contains("hugepages-");
-    let is_mode = path.starts_with(DIRECTORY);
-    if is_pool && !is_mode || POOLS.iter().any(|file| might_match(path, file)) {
-        return Some(Line::Pool(scope(path)));
+    if path.starts_with(DIRECTORY) {
+        // Mode, user, group and age come before the argument.
+        let mode = words.nth(4).unwrap_or_default();
+        return Some(Line::Mode { path, mode });
     }
-    // Mode, user, group and age come before the argument.
-    let mode = words.nth(4).unwrap_or_default();
-    let is_mode = is_mode || might_match(path, &format!("{DIRECTORY}/enabled"));
-    is_mode.then_some(Line::Mode { path, mode })
+    let is_pool = path.contains("hugepages") || POOLS.iter().any(|file| might_match(path, file));
+    is_pool.then(|| Line::Pool(scope(path)))
 }
 
 /// Returns the pools that a path or a line of tuned sets.
@@ -59,15 +55,14 @@ fn scope(text: &str) -> Scope {
 pub(super) fn evaluate(next: &mut NextBoot, inputs: &Inputs) {
     let is_ours = |file: &&File| matches!(file.kind, Kind::Tmpfiles | Kind::Other);
     for file in inputs.files.iter().filter(is_ours) {
+        let unknown = |line, scope, why| Unknown::new(&file.path, line, scope, why);
         if let Err(why) = file.lines {
-            next.unknown
-                .push(Unknown::new(&file.path, None, Scope::AnySize, why));
+            next.unknown.push(unknown(None, Scope::AnySize, why));
         }
         for (number, text) in file.lines.iter().flatten() {
             if let Some(Line::Pool(scope)) = parse_line(file.kind, text) {
-                let (line, why) = (Some(*number), WhyUnknown::SetsPool);
-                next.unknown
-                    .push(Unknown::new(&file.path, line, scope, why));
+                let why = WhyUnknown::SetsPool;
+                next.unknown.push(unknown(Some(*number), scope, why));
             }
         }
     }
