@@ -331,5 +331,6 @@ pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
             pages: target.idle(),
         },
         IdleFor::PendingSettings(why) => Decision::AskAsSuperuser(why.clone()),
+        IdleFor::UnknownBoot(why) => Decision::LookAtBootFiles(vec![why.clone()]),
     })
 }

@@ -372,6 +372,8 @@ pub enum IdleFor {
     Hidden(Hidden),
     /// Settings are pending, and the pages that they need are unknown.
     PendingSettings(String),
+    /// The boot configuration could ask for them, which is unknown.
+    UnknownBoot(String),
 }
 
 impl PoolTarget {
@@ -385,7 +387,7 @@ impl PoolTarget {
             at_boot: at_boot(machine, size),
             idle_for: None,
         };
-        let idle_for = (target.idle() > Pages(0)).then(|| idle_for(machine));
+        let idle_for = (target.idle() > Pages(0)).then(|| idle_for(machine, size));
         Some(Self {
             idle_for: idle_for.flatten(),
             ..target
@@ -427,10 +429,15 @@ fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
     Some((Pages(request.pages), request.place.to_string()))
 }
 
-fn idle_for(machine: &Machine) -> Option<IdleFor> {
+fn idle_for(machine: &Machine, size: PageSize) -> Option<IdleFor> {
     let env = machine.env.as_ref()?;
     if let Some(hidden) = hidden_servers(machine) {
         return Some(IdleFor::Hidden(hidden));
+    }
+    if let Ok(boot) = &env.next_boot
+        && let Some(unknown) = boot.unknown_of(size.0, machine.default_bytes()).next()
+    {
+        return Some(IdleFor::UnknownBoot(unknown.to_string()));
     }
     match &env.files {
         Files::Unseen(why) if env.settings_wait_for_restart => {

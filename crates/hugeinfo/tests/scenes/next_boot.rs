@@ -73,7 +73,9 @@ fn reboot() {
             m.pool(0).total = 1537;
             m.pool(0).free = 1512;
         })
-        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[]),
+        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[])
+        .says("pool_filled", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of pages that this boot asked for is unknown.", &[])
+        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual words about huge pages).", &[]),
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;

@@ -19,9 +19,13 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let default = machine.default_bytes();
     let next = machine.next_start();
     let mut evidence = Vec::new();
-    let mut worst = None;
+    let (mut worst, mut unknown) = (None, None);
     for pool in pools {
         let size = PageSize(pool.page_bytes);
+        let target = PoolTarget::of(machine, size, &next).ok_or("the segment cannot be seen")?;
+        if target.after.total() > Pages(0) {
+            unknown = unknown.or(boot.unknown_of(size.0, default).next());
+        }
         let Some(request) = boot.pages(size.0, default) else {
             continue;
         };
@@ -32,7 +36,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             "persistent_pages": has.0,
             "source": request.place.to_string(),
         }));
-        let target = PoolTarget::of(machine, size, &next).ok_or("the segment cannot be seen")?;
         // The running server keeps the pages that it has.
         let missing = asked.min(target.after.total()) - has;
         if missing > Pages(0) {
@@ -45,13 +48,16 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             worst = worst.max(Some((missing * size, text)));
         }
     }
-    let finding = match worst {
-        Some((_, text)) => Finding::warning("not_filled", text),
-        None if evidence.is_empty() => Finding::ok(
+    let finding = match (worst, unknown) {
+        (Some((_, text)), _) => Finding::warning("not_filled", text),
+        (None, Some(unknown)) => Finding::unknown(format!(
+            "{unknown}, so the number of pages that this boot asked for is unknown."
+        )),
+        (None, None) if evidence.is_empty() => Finding::ok(
             "not_asked",
             "The boot configuration asks for no huge pages.",
         ),
-        None => Finding::ok(
+        (None, None) => Finding::ok(
             "filled",
             "The pools hold the pages that are needed of those that this boot asked for.",
         ),

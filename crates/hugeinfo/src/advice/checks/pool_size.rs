@@ -93,6 +93,9 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             let why = why.trim_end_matches('.');
             Finding::unknown(format!("{text} Pending settings could need them ({why})."))
         }
+        Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
+            "{text} The boot configuration could ask for them ({why})."
+        )),
         // Idle pages alone are no reason for a restart, and two numbers in a row confuse.
         None if large.now.total() > large.after.total() => {
             let later = large.now.total() - large.after.total();
