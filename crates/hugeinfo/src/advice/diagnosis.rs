@@ -232,8 +232,11 @@ impl Remedies {
         if let Some(decision) = decision {
             return Remedy::NeedsDecision(decision.clone());
         }
+        // No server is restarted for the next boot alone.
+        let may_restart = self.fixed.contains(&CheckId::HugePages);
+        let is_allowed = |step: &Step| may_restart || !step.is_disruptive();
         match &self.core {
-            Ok(steps) if self.fixed.contains(&id) && !steps.iter().any(Step::is_disruptive) => {
+            Ok(steps) if self.fixed.contains(&id) && steps.iter().all(is_allowed) => {
                 Remedy::steps(steps.clone())
             }
             Err(decision) => Remedy::NeedsDecision(decision.clone()),
