@@ -13,7 +13,7 @@ use hugeinfo::{
         connection::Connection,
         facts::{HugePages, SharedMemoryType},
         instances::{self, Instance, Progress},
-        wish::{Wish, WishSource},
+        wish::Wish,
     },
 };
 use tempfile::TempDir;
@@ -159,7 +159,7 @@ fn server_with_readable_directory_has_all_facts() {
             mappings: 1,
         }),
         shared_memory_type: Some(SharedMemoryType::Mmap),
-        huge_pages: Wish::Known(HugePages::On, WishSource::CommandLine),
+        huge_pages: Wish::Known(HugePages::On, None),
         rss_shmem_bytes: Some(7 << 10),
         major_version: Some(17),
         ..hidden(10)
@@ -311,54 +311,53 @@ fn wish(command_line: &str, files: &[(&str, &str)]) -> Wish {
 }
 
 #[test]
-fn huge_pages_from_files() {
-    let known = |value, source| Wish::Known(value, source);
+fn huge_pages_from_command_lines_and_files() {
     let conf = "data/postgresql.conf";
     let auto = "data/postgresql.auto.conf";
     let opts = "data/postmaster.opts";
-    let of_file = |value| known(value, WishSource::ConfigurationFile);
-    let default = known(HugePages::Try, WishSource::Default);
+    let known = |value| Wish::Known(value, Some(0));
+    let default = known(HugePages::Try);
     let off = "huge_pages = off\n";
     for (command_line, files, expected) in [
         ("x ", &[][..], Wish::Unknown),
         ("x ", &[(conf, "")], default),
         ("x ", &[(conf, "#huge_pages = on")], default),
-        ("x ", &[(conf, off)], of_file(HugePages::Off)),
+        ("x ", &[(conf, off)], known(HugePages::Off)),
         (
             "x ",
             &[(conf, "huge_pages = on\nhuge_pages = off\n")],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         (
             "x ",
             &[(conf, "huge_pages = on\n"), (auto, off)],
-            known(HugePages::Off, WishSource::AutoConf),
+            known(HugePages::Off),
         ),
         (
             "x -c huge_pages=on ",
             &[(conf, off), (auto, off)],
-            known(HugePages::On, WishSource::CommandLine),
+            known(HugePages::On),
         ),
         (
             "",
             &[(conf, off), (opts, "/bin/x \"-c\" \"huge_pages=on\"\n")],
-            known(HugePages::On, WishSource::OptionsFile),
+            known(HugePages::On),
         ),
         ("", &[(conf, off)], Wish::Unknown),
         (
             "",
             &[(conf, off), (opts, "/bin/x\n")],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         (
             "x -D ROOTdata -c config_file=ROOTetc/a.conf ",
             &[(conf, "huge_pages = on\n"), ("etc/a.conf", off)],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         (
             "x -D ROOTetc ",
             &[(conf, "huge_pages = on\n"), ("etc/postgresql.conf", off)],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         ("x -c config_file=a.conf ", &[(conf, off)], Wish::Unknown),
         ("x -D ROOTno ", &[(conf, off)], Wish::Unknown),
@@ -368,7 +367,7 @@ fn huge_pages_from_files() {
                 (conf, "huge_pages = on\ninclude '../etc/a.conf'\nport = 1\n"),
                 ("etc/a.conf", off),
             ],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         (
             "x ",
@@ -376,7 +375,7 @@ fn huge_pages_from_files() {
                 (conf, "include 'ROOTetc/a.conf'\nhuge_pages = on"),
                 ("etc/a.conf", off),
             ],
-            of_file(HugePages::On),
+            known(HugePages::On),
         ),
         (
             "x ",
@@ -389,9 +388,11 @@ fn huge_pages_from_files() {
             &[
                 (conf, "include 'a.conf'"),
                 ("data/a.conf", "include 'b.conf'"),
+                ("data/b.conf", off),
             ],
-            Wish::Unknown,
+            known(HugePages::Off),
         ),
+        ("x ", &[(conf, "include 'postgresql.conf'")], Wish::Unknown),
         (
             "x ",
             &[
@@ -401,18 +402,71 @@ fn huge_pages_from_files() {
                 ("data/conf.d/.3.conf", "huge_pages = on"),
                 ("data/conf.d/4.conf.orig", "huge_pages = on"),
             ],
-            of_file(HugePages::Off),
+            known(HugePages::Off),
         ),
         ("x ", &[(conf, "include_dir 'no.d'")], Wish::Unknown),
         ("x ", &[(conf, "huge_pages = maybe")], Wish::Unknown),
         ("x ", &[(conf, "huge_pages = 'off")], Wish::Unknown),
-        ("x ", &[(conf, &"#".repeat(256 << 10))], default),
-        ("x ", &[(conf, &"#".repeat((256 << 10) + 1))], Wish::Unknown),
+        ("x ", &[(conf, &"#".repeat(1 << 20))], default),
+        ("x ", &[(conf, &"#".repeat((1 << 20) + 1))], Wish::Unknown),
     ] {
         assert_eq!(
             wish(command_line, files),
             expected,
             "{command_line}, {files:.200?}"
+        );
+    }
+}
+
+#[test]
+fn huge_page_size_from_command_lines_and_files() {
+    let conf = "data/postgresql.conf";
+    let auto = "data/postgresql.auto.conf";
+    let known = |size| Wish::Known(HugePages::Try, size);
+    for (command_line, files, expected) in [
+        ("x ", &[(conf, "")][..], known(Some(0))),
+        (
+            "x ",
+            &[(conf, "huge_page_size = 2048")],
+            known(Some(2 << 20)),
+        ),
+        (
+            "x ",
+            &[(conf, "huge_page_size = '1 GB'")],
+            known(Some(1 << 30)),
+        ),
+        ("x ", &[(conf, "huge_page_size = many")], known(None)),
+        (
+            "x --huge-page-size=0 ",
+            &[(conf, ""), (auto, "huge_page_size = 2MB")],
+            known(Some(0)),
+        ),
+        (
+            "x ",
+            &[
+                (conf, "huge_page_size = 1GB"),
+                (auto, "huge_page_size = 2MB"),
+            ],
+            known(Some(2 << 20)),
+        ),
+        // What is set before a file that cannot be read.
+        ("x -c huge_pages=try ", &[], known(None)),
+        (
+            "x ",
+            &[(conf, "include 'no.conf'"), (auto, "huge_pages = try")],
+            known(None),
+        ),
+        ("x -c huge_page_size=2MB ", &[], Wish::Unknown),
+        (
+            "x -Fc huge_page_size=2MB ",
+            &[(conf, "huge_pages = try")],
+            Wish::Unknown,
+        ),
+    ] {
+        assert_eq!(
+            wish(command_line, files),
+            expected,
+            "{command_line}, {files:?}"
         );
     }
 }
@@ -426,10 +480,7 @@ fn configuration_files_of_other_users_are_not_followed() {
     symlink(host.path("etc/a.conf"), &link).expect("symlink");
     let own = rustix::process::geteuid().as_raw();
     for (uid, expected) in [
-        (
-            own,
-            Wish::Known(HugePages::Off, WishSource::ConfigurationFile),
-        ),
+        (own, Wish::Known(HugePages::Off, Some(0))),
         (own + 1, Wish::Unknown),
     ] {
         host.write(

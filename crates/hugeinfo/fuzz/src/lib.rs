@@ -111,10 +111,10 @@ pub fn cmdline(bytes: &[u8]) {
 
 /// `postgresql.conf` and `postmaster.opts`.
 pub fn postgresql_conf(bytes: &[u8]) {
-    for line in bytes.split(|&b| b == b'\n') {
+    for line in String::from_utf8_lossy(bytes).split('\n') {
         let _ = wish::parse_line(line);
     }
-    if let Ok(command_line) = wish::parse_options(bytes) {
+    if let Some(command_line) = wish::parse_options(bytes) {
         assert!(command_line.ends_with(b"\0"));
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     linux::boot::Words,
     model::{
         Blocked,
-        demand::{Hidden, IdleFor, PoolTarget},
+        demand::{Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
         memory::CommitLimit,
         start::{self, Fit, Reason, StartOutcome},
@@ -114,6 +114,15 @@ pub enum Decision {
     HiddenServers {
         /// Who is hidden.
         hidden: Hidden,
+        /// The size of the pages.
+        size: PageSize,
+        /// Idle pages.
+        pages: Pages,
+    },
+    /// Find out whether another server is meant to use idle pages.
+    MeantForServer {
+        /// The server.
+        server: Name,
         /// The size of the pages.
         size: PageSize,
         /// Idle pages.
@@ -327,6 +336,11 @@ pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
     Some(match target.idle_for.as_ref()? {
         IdleFor::Hidden(hidden) => Decision::HiddenServers {
             hidden: *hidden,
+            size,
+            pages: target.idle(),
+        },
+        IdleFor::Server(server) => Decision::MeantForServer {
+            server: *server,
             size,
             pages: target.idle(),
         },

@@ -90,55 +90,62 @@ impl Demands {
     /// has the memory for all of them: the running segments on small pages keep theirs.
     /// `None`: the pools, or the pages of the running server, are unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
-        let mut demands = Self::without_asking(machine, size, next, when)?;
-        let asking: Vec<_> = asking(machine, size).collect();
-        let pool = machine
-            .pool(size)
-            .map_or(Pages(0), |pool| Pages(pool.total));
-        let wanted: Pages = asking.iter().map(|demand| demand.pages).sum();
-        let growth = (demands.total() + wanted - pool) * size;
-        let elsewhere = match demands.of_this_server() {
-            Pages(0) => Self::growth_elsewhere(machine, next, when)?,
-            _ => Bytes(0),
-        };
-        let available = memory::available_once_stopped(machine, elsewhere);
-        let missing = memory::missing_in_ram(machine, growth + elsewhere).unwrap_or_default();
-        let is_there = growth == Bytes(0);
-        if is_there || missing == Bytes(0) && available.is_none_or(|available| growth <= available)
-        {
-            demands.all.extend(asking);
+        let all = Self::with_asking(machine, size, next, when)?;
+        if all.growth(machine) == Bytes(0) || Self::all_fit(machine, next, when)? {
+            Some(all)
+        } else {
+            Self::without_asking(machine, size, next, when)
         }
-        Some(demands)
     }
 
-    /// Memory that a start with these settings takes: by growing the pool that it asks for, or on
-    /// small pages.
-    fn growth_elsewhere(machine: &Machine, next: &Server, when: When) -> Option<Bytes> {
-        let Some(size) = machine.size_to_map(next) else {
-            return Some(Bytes(next.shared_memory_bytes));
+    /// Whether the host has the memory for the demands on all pools.
+    fn all_fit(machine: &Machine, next: &Server, when: When) -> Option<bool> {
+        let mut growth = Bytes(0);
+        for pool in machine.pools() {
+            let demands = Self::with_asking(machine, PageSize(pool.page_bytes), next, when)?;
+            growth = growth + demands.growth(machine);
+        }
+        let size = machine.size_to_map(next);
+        let small = match size.filter(|size| machine.pool(*size).is_some()) {
+            Some(_) => Bytes(0),
+            None => Bytes(next.shared_memory_bytes),
         };
-        let demands = Self::without_asking(machine, size, next, when)?;
-        let pool = machine.pool(size).map_or(0, |pool| pool.total);
-        Some((demands.total() - Pages(pool)) * size)
+        let available = memory::available_once_stopped(machine, small);
+        let missing = memory::missing_in_ram(machine, growth + small).unwrap_or_default();
+        Some(missing == Bytes(0) && available.is_none_or(|available| growth <= available))
+    }
+
+    /// Memory that the pool takes if it grows to all demands.
+    fn growth(&self, machine: &Machine) -> Bytes {
+        let pool = machine.pool(self.size).map_or(0, |pool| pool.total);
+        (self.total() - Pages(pool)) * self.size
     }
 
     /// The same at boot, when all memory is free.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
-        let mut demands = Self::without_asking(machine, size, next, When::AfterRestart)?;
-        let asking: Vec<_> = asking(machine, size).collect();
-        let wanted: Pages = asking.iter().map(|demand| demand.pages).sum();
-        let all = (demands.total() + wanted) * size;
-        if memory::most_in_pools(machine).is_none_or(|most| all <= most) {
-            demands.all.extend(asking);
+        let all = Self::with_all(machine, size, next)?;
+        let most = memory::most_in_pools(machine);
+        if most.is_none_or(|most| all.total() * size <= most) {
+            return Some(all);
         }
-        Some(demands)
+        Self::without_asking(machine, size, next, When::AfterRestart)
     }
 
     /// The same after a restart with all servers that ask for huge pages, whether there is memory
     /// for them or not.
     pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
-        let mut demands = Self::without_asking(machine, size, next, When::AfterRestart)?;
-        demands.all.extend(asking(machine, size));
+        Self::with_asking(machine, size, next, When::AfterRestart)
+    }
+
+    fn with_asking(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
+        let mut demands = Self::without_asking(machine, size, next, when)?;
+        let asking = on_small_pages(machine, size);
+        demands
+            .all
+            .extend(asking.filter_map(|(name, setting, pages)| {
+                let who = Who::Asking(name, setting?);
+                Some(Demand { who, pages })
+            }));
         Some(demands)
     }
 
@@ -269,39 +276,48 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
     }
 }
 
-/// Other servers on small pages that are known to ask for huge pages. They ask for the default size
-/// unless a setting says otherwise.
-fn asking(machine: &Machine, size: PageSize) -> impl Iterator<Item = Demand> {
-    on_small_pages(machine, size).filter_map(|(server, pages)| match &server.huge_pages {
-        Wish::Known(setting, _) if *setting != HugePages::Off => Some(Demand {
-            who: Who::Asking(Name::of(server), *setting),
-            pages,
-        }),
-        Wish::Known(..) | Wish::Unknown => None,
-    })
-}
-
-/// Other servers on small pages of which nobody knows whether they ask for huge pages, and how many
-/// they would need.
+/// Other servers on small pages of which it is unknown whether they ask for huge pages of that
+/// size, and how many they would need.
 pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<(Name, Pages)> {
     on_small_pages(machine, size)
-        .filter(|(server, _)| server.huge_pages == Wish::Unknown)
-        .map(|(server, pages)| (Name::of(server), pages))
+        .filter(|(_, setting, _)| setting.is_none())
+        .map(|(name, _, pages)| (name, pages))
         .collect()
 }
 
-/// Other servers whose segment could be on huge pages of that size and is not.
-fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = (&Instance, Pages)> {
-    let is_default = machine.default_size() == Some(size);
-    let base = machine.facts.base_page_bytes;
+/// Other servers on small pages that ask for huge pages of that size, or could. `huge_pages` is
+/// `None` if it is unknown whether they do.
+fn on_small_pages(
+    machine: &Machine,
+    size: PageSize,
+) -> impl Iterator<Item = (Name, Option<HugePages>, Pages)> {
+    let asks = move |wish| match wish {
+        Wish::Known(HugePages::Off, _) => None,
+        Wish::Known(setting, Some(bytes)) => {
+            let asked = match bytes {
+                0 => machine.default_size(),
+                // PostgreSQL rounds up to a power of two (sysv_shmem.c `GetHugePageSize`).
+                bytes => bytes.checked_next_power_of_two().map(PageSize),
+            };
+            (asked == Some(size)).then_some(Some(setting))
+        }
+        Wish::Known(_, None) | Wish::Unknown => Some(None),
+    };
     let servers = memory::other_servers(machine).iter();
     servers
-        .filter(move |_| is_default)
+        .filter(move |_| machine.pool(size).is_some())
         .filter(|server| server.shared_memory_type != Some(SharedMemoryType::Sysv))
         .filter_map(move |server| {
             let segment = server.segment.as_ref()?;
-            let is_small = segment.page_bytes.is_some_and(|bytes| bytes <= base);
-            is_small.then(|| (server, Bytes(segment.bytes).in_pages(size)))
+            let is_small = segment
+                .page_bytes
+                .is_some_and(|bytes| bytes <= machine.facts.base_page_bytes);
+            let setting = asks(server.huge_pages).filter(|_| is_small)?;
+            Some((
+                Name::of(server),
+                setting,
+                Bytes(segment.bytes).in_pages(size),
+            ))
         })
 }
 
@@ -370,6 +386,8 @@ pub struct PoolTarget {
 pub enum IdleFor {
     /// Servers that are not visible could want them.
     Hidden(Hidden),
+    /// This server on small pages could be meant to use them.
+    Server(Name),
     /// Settings are pending, and the pages that they need are unknown.
     PendingSettings(String),
     /// The boot configuration could ask for them, which is unknown.
@@ -380,18 +398,15 @@ impl PoolTarget {
     /// The target of a pool if the server starts with these settings. `None`: unknown.
     pub fn of(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let pool = machine.pool(size)?;
-        let target = Self {
+        let mut target = Self {
             now: Demands::of(machine, size, next, When::Now)?,
             after: Demands::of(machine, size, next, When::AfterRestart)?,
             persistent: Pages(pool.persistent()),
             at_boot: at_boot(machine, size),
             idle_for: None,
         };
-        let idle_for = (target.idle() > Pages(0)).then(|| idle_for(machine, size));
-        Some(Self {
-            idle_for: idle_for.flatten(),
-            ..target
-        })
+        target.idle_for = idle_for(machine, &target);
+        Some(target)
     }
 
     /// Pages that nobody uses or asks for at boot, and that the next start does not need, either.
@@ -429,17 +444,31 @@ fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
     Some((Pages(request.pages), request.place.to_string()))
 }
 
-fn idle_for(machine: &Machine, size: PageSize) -> Option<IdleFor> {
+fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     let env = machine.env.as_ref()?;
-    if let Some(hidden) = hidden_servers(machine) {
+    let is_idle = target.idle() > Pages(0);
+    if let Some(hidden) = hidden_servers(machine).filter(|_| is_idle) {
         return Some(IdleFor::Hidden(hidden));
     }
-    if let Ok(boot) = &env.next_boot
-        && let Some(unknown) = boot.unknown_of(size.0, machine.default_bytes()).next()
+    if is_idle
+        && let Ok(boot) = &env.next_boot
+        && let Some(unknown) = boot
+            .unknown_of(target.after.size.0, machine.default_bytes())
+            .next()
     {
         return Some(IdleFor::UnknownBoot(unknown.to_string()));
     }
+    // Servers that ask for pages are no demand if memory is too small for all of them.
+    let is_demand = target.after.asked_by_others() > Pages(0);
+    let mut servers = on_small_pages(machine, target.after.size)
+        .filter(|(_, setting, _)| setting.is_none() || !is_demand);
+    if target.persistent > target.after.total()
+        && let Some((server, ..)) = servers.next()
+    {
+        return Some(IdleFor::Server(server));
+    }
     match &env.files {
+        _ if !is_idle => None,
         Files::Unseen(why) if env.settings_wait_for_restart => {
             Some(IdleFor::PendingSettings(why.clone()))
         }

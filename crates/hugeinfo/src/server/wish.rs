@@ -1,10 +1,13 @@
-//! `huge_pages` of another server, from its command line and its configuration files.
+//! Huge pages that another server asks for at its next start, by its command line and its
+//! configuration files.
 //!
-//! A conservative reader, not PostgreSQL's parser: whatever it does not understand makes the answer
-//! unknown if it could set `huge_pages`. Files are read with the rights of this process.
+//! A conservative reader, not PostgreSQL's parser: a source that it does not understand makes a
+//! setting unknown, unless a source of higher precedence sets it. Files are read with the rights of
+//! this process.
 
 use std::{
-    ffi::{OsStr, OsString},
+    collections::BTreeMap,
+    ffi::OsStr,
     io::Read,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
@@ -27,33 +30,19 @@ use crate::{
     },
 };
 
-/// The value of `huge_pages` that another server uses at its next start.
+/// The huge pages that another server asks for at its next start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wish {
-    /// The value, and the source that sets it.
-    Known(HugePages, WishSource),
-    /// A source that could override the others cannot be read or understood.
+    /// `huge_pages`, and `huge_page_size` in bytes. 0: the default size of the kernel. `None`: the
+    /// size is unknown.
+    Known(HugePages, Option<u64>),
+    /// A source that could set `huge_pages` cannot be read or understood.
     #[default]
     Unknown,
 }
 
-/// The sources of a setting, in the order of their precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WishSource {
-    /// The command line of the running postmaster.
-    CommandLine,
-    /// `postmaster.opts` in the data directory, which holds the same command line.
-    OptionsFile,
-    /// `postgresql.auto.conf` in the data directory.
-    AutoConf,
-    /// `postgresql.conf`, or a file that it includes.
-    ConfigurationFile,
-    /// No source sets it. The default is `try`.
-    Default,
-}
-
 impl Wish {
-    /// The value. `None`: unknown.
+    /// `huge_pages`. `None`: unknown.
     pub fn value(self) -> Option<HugePages> {
         match self {
             Self::Known(value, _) => Some(value),
@@ -62,193 +51,160 @@ impl Wish {
     }
 }
 
-/// The largest configuration file that is read.
-const LARGEST_FILE: u64 = 256 << 10;
+/// The settings that are read.
+const NAMES: [&str; 3] = ["huge_pages", "huge_page_size", "config_file"];
+
+/// Their values, as far as they are set.
+pub type Values = BTreeMap<&'static str, String>;
 
 /// The most that is read for one server, and from how many files.
 const LARGEST_TOTAL: u64 = 1 << 20;
 const MOST_FILES: usize = 64;
 
-/// Why the answer is unknown. The reason does not matter.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Odd;
-
-/// A source that was read completely: the last value that it sets, if any.
-type Found = Result<Option<HugePages>, Odd>;
-
-/// Reads the sources of a postmaster in PostgreSQL's precedence.
+/// Reads the settings of a postmaster.
 ///
 /// `is_own_user`: the postmaster runs as the user of this process. In directories of other users,
 /// a file that is a symbolic link is not read. `command_line` is `None` if it cannot be read.
 pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[u8]>) -> Wish {
-    let known = |found: Found, source| match found {
-        Ok(Some(value)) => Some(Wish::Known(value, source)),
-        Ok(None) => None,
-        Err(Odd) => Some(Wish::Unknown),
-    };
-    let files = Files::of(process, is_own_user);
-    let (command_line, source) = match (command_line, &files) {
-        (Some(command_line), _) => (Ok(command_line.to_vec()), WishSource::CommandLine),
-        (None, Ok(files)) => (files.options(), WishSource::OptionsFile),
-        (None, Err(Odd)) => return Wish::Unknown,
-    };
-    let Ok(command_line) = command_line else {
-        return Wish::Unknown;
-    };
-    if let Some(wish) = known(of_command_line(&command_line), source) {
-        return wish;
-    }
-    let Ok(mut files) = files else {
-        return Wish::Unknown;
-    };
-    let auto = files.data.join("postgresql.auto.conf");
-    if let Some(wish) = known(files.settle(&auto, true, true), WishSource::AutoConf) {
-        return wish;
-    }
-    let main = files.main_file(&command_line);
-    let main = main.and_then(|path| files.settle(&path, false, true));
-    known(main, WishSource::ConfigurationFile)
-        .unwrap_or(Wish::Known(HugePages::Try, WishSource::Default))
-}
-
-/// `huge_pages` on a command line, from the last argument that sets it.
-pub fn of_command_line(command_line: &[u8]) -> Found {
-    let mut found = None;
-    let mut understood = 0;
-    for (name, value) in settings(command_line) {
-        if name == NAME {
-            found = Some(parse_value(value).ok_or(Odd)?);
-            understood += 1;
+    let mut values = Values::new();
+    if read_sources(process, is_own_user, command_line, &mut values).is_some() {
+        for (name, default) in [("huge_pages", "try"), ("huge_page_size", "0")] {
+            values.entry(name).or_insert_with(|| default.to_owned());
         }
     }
-    let arguments = arguments(command_line).skip(1);
-    let mentions = arguments.filter(|argument| {
-        let argument = argument.to_ascii_lowercase();
-        contains(&argument, NAME) || contains(&argument, b"huge-pages")
-    });
-    if mentions.count() == understood {
-        Ok(found)
-    } else {
-        Err(Odd)
+    let value = |name| values.get(name).map(String::as_str);
+    match value("huge_pages").and_then(parse_huge_pages) {
+        Some(huge_pages) => Wish::Known(huge_pages, value("huge_page_size").and_then(parse_size)),
+        None => Wish::Unknown,
     }
+}
+
+/// Reads the sources in the order of their precedence. `None`: one is odd, and `values` holds only
+/// the values of those before it.
+fn read_sources(
+    process: &Process,
+    is_own_user: bool,
+    command_line: Option<&[u8]>,
+    values: &mut Values,
+) -> Option<()> {
+    let command_line = match command_line {
+        Some(command_line) => command_line.to_vec(),
+        None => Files::of(process, is_own_user)?.options()?,
+    };
+    *values = of_command_line(&command_line)?;
+    let mut files = Files::of(process, is_own_user)?;
+    let auto = files.data.join("postgresql.auto.conf");
+    let main = match values.get("config_file") {
+        Some(file) => PathBuf::from(file),
+        None => directory_argument(&command_line)
+            .map_or(files.data.as_path(), path)
+            .join("postgresql.conf"),
+    };
+    // A relative path was relative to a directory that is unknown.
+    let main = Some(main).filter(|main| main.is_absolute());
+    for (file, is_optional) in [(Some(auto), true), (main, false)] {
+        let mut below = files.values(&file?, is_optional)?;
+        below.append(values);
+        *values = below;
+    }
+    Some(())
+}
+
+/// The settings on a command line. `None`: an argument could set one and is not understood.
+pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
+    let found: Vec<_> = settings(command_line)
+        .filter_map(|(name, value)| {
+            let name = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
+            Some((name, text(value)?))
+        })
+        .collect();
+    let mentions = arguments(command_line).skip(1).filter(|argument| {
+        let argument = String::from_utf8_lossy(argument).to_ascii_lowercase();
+        let argument = argument.replace('-', "_");
+        NAMES.iter().any(|name| argument.contains(name))
+    });
+    (mentions.count() == found.len()).then(|| found.into_iter().collect())
 }
 
 /// The command line in `postmaster.opts`: the program, and each argument in quotes (postmaster.c
-/// `CreateOptsFile`). Arguments that contain quotes are ambiguous.
-pub fn parse_options(bytes: &[u8]) -> Result<Vec<u8>, Odd> {
-    let line = bytes.strip_suffix(b"\n").ok_or(Odd)?;
-    let start = line.windows(2).position(|two| two == b" \"");
-    let (program, rest) = line.split_at(start.unwrap_or(line.len()));
-    let mut command_line = [program, b"\0"].concat();
-    if !rest.is_empty() {
-        let rest = &rest[2..];
-        let mut rest = rest.strip_suffix(b"\"").ok_or(Odd)?;
-        while let Some(at) = rest.iter().position(|&b| b == b'"') {
-            command_line.extend([&rest[..at], b"\0"].concat());
-            rest = rest[at..].strip_prefix(b"\" \"").ok_or(Odd)?;
-        }
-        command_line.extend([rest, b"\0"].concat());
-    }
-    Ok(command_line)
+/// `CreateOptsFile`). `None`: malformed, or ambiguous because of quotes in an argument.
+pub fn parse_options(bytes: &[u8]) -> Option<Vec<u8>> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let Some((program, rest)) = line.split_once(" \"") else {
+        return Some([line.as_bytes(), b"\0"].concat());
+    };
+    let arguments = rest.strip_suffix('"')?.replace("\" \"", "\0");
+    (!arguments.contains('"')).then(|| format!("{program}\0{arguments}\0").into_bytes())
 }
 
-const NAME: &[u8] = b"huge_pages";
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
 }
 
 /// As PostgreSQL reads it (guc_tables.c `huge_pages_options`).
-fn parse_value(value: &[u8]) -> Option<HugePages> {
-    match value.to_ascii_lowercase().as_slice() {
-        b"try" => Some(HugePages::Try),
-        b"on" | b"true" | b"yes" | b"1" => Some(HugePages::On),
-        b"off" | b"false" | b"no" | b"0" => Some(HugePages::Off),
+fn parse_huge_pages(value: &str) -> Option<HugePages> {
+    match value.to_ascii_lowercase().as_str() {
+        "try" => Some(HugePages::Try),
+        "on" | "true" | "yes" | "1" => Some(HugePages::On),
+        "off" | "false" | "no" | "0" => Some(HugePages::Off),
         _ => None,
     }
 }
 
-/// A line of a configuration file (guc-file.l).
-#[derive(Debug, PartialEq, Eq)]
-pub enum Line {
-    /// Nothing that bears on `huge_pages`.
-    Other,
-    /// `huge_pages = VALUE`.
-    Set(HugePages),
-    /// `include`, or `include_if_exists` if the file is optional.
-    Include {
-        /// As written.
-        path: PathBuf,
-        /// Whether it can be missing.
-        is_optional: bool,
-    },
-    /// `include_dir`.
-    IncludeDirectory(PathBuf),
-}
-
-/// Errors: it cannot be understood, but could set `huge_pages`.
-pub fn parse_line(line: &[u8]) -> Result<Line, Odd> {
-    let Some((name, value)) = split_line(line) else {
-        let line = line.trim_ascii().to_ascii_lowercase();
-        let bears = contains(&line, NAME) || contains(&line, b"include");
-        return match bears && !line.starts_with(b"#") {
-            true => Err(Odd),
-            false => Ok(Line::Other),
-        };
+/// `huge_page_size` in bytes, from a whole decimal number and an optional unit. PostgreSQL also
+/// reads fractions, and numbers with other bases.
+fn parse_size(value: &str) -> Option<u64> {
+    let value = value.trim_ascii();
+    let end = value.find(|c: char| !c.is_ascii_digit());
+    let (digits, unit) = value.split_at(end.unwrap_or(value.len()));
+    let unit: u64 = match unit.trim_ascii_start() {
+        "" | "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
     };
-    let path = PathBuf::from(OsStr::from_bytes(&value));
-    match name.as_slice() {
-        NAME => parse_value(&value).map(Line::Set).ok_or(Odd),
-        b"include" | b"include_if_exists" | b"include_dir" if value.is_empty() => Err(Odd),
-        b"include" | b"include_if_exists" => Ok(Line::Include {
-            path,
-            is_optional: name == b"include_if_exists",
-        }),
-        b"include_dir" => Ok(Line::IncludeDirectory(path)),
-        _ => Ok(Line::Other),
-    }
+    let is_octal = digits.len() > 1 && digits.starts_with('0');
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|_| !is_octal)
 }
 
-/// Name in lower case and value of `name = 'value' # comment`. `None`: not of this form.
-fn split_line(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+/// The name and the value in a line of a configuration file (guc-file.l), if it includes files or
+/// sets one of the settings. A value of `None` cannot be understood.
+pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
+    const INCLUDES: [&str; 3] = ["include", "include_if_exists", "include_dir"];
     let line = line.trim_ascii();
-    let is_of_name = |&b: &u8| b.is_ascii_alphanumeric() || b"_.$".contains(&b) || !b.is_ascii();
-    let end = line.iter().position(|b| !is_of_name(b))?;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c) || !c.is_ascii();
+    let end = line.find(|c| !is_of_name(c)).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
+    let name = NAMES
+        .into_iter()
+        .chain(INCLUDES)
+        .find(|known| name.eq_ignore_ascii_case(known))?;
     let rest = rest.trim_ascii_start();
-    let rest = rest.strip_prefix(b"=").unwrap_or(rest).trim_ascii_start();
-    let mut value = Vec::new();
-    let rest = if let Some(mut rest) = rest.strip_prefix(b"'") {
-        loop {
-            rest = match rest {
-                [b'\'', b'\'', after @ ..] => {
-                    value.push(b'\'');
-                    after
-                }
-                [b'\'', after @ ..] => break after,
-                [b'\\', b'b' | b'f' | b'n' | b'r' | b't' | b'0'..=b'7', ..] => return None,
-                [b'\\', byte, after @ ..] => {
-                    value.push(*byte);
-                    after
-                }
-                [b'\\'] | [] => return None,
-                [byte, after @ ..] => {
-                    value.push(*byte);
-                    after
-                }
-            };
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_ascii_start();
+    let parts = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\''),
+        None => {
+            let end = rest.find(|c: char| c.is_ascii_whitespace() || c == '#');
+            Some(rest.split_at(end.unwrap_or(rest.len())))
         }
-    } else {
-        let end = rest
-            .iter()
-            .position(|b| b.is_ascii_whitespace() || *b == b'#');
-        let (plain, rest) = rest.split_at(end.unwrap_or(rest.len()));
-        value.extend(plain);
-        rest
     };
-    let rest = rest.trim_ascii_start();
-    let is_whole = rest.is_empty() || rest.starts_with(b"#");
-    (is_whole && !name.is_empty()).then(|| (name.to_ascii_lowercase(), value))
+    let value = parts.and_then(|(value, rest)| {
+        let rest = rest.trim_ascii_start();
+        let is_whole = rest.is_empty() || rest.starts_with('#');
+        // Escapes, and bytes that are not UTF-8.
+        let is_plain = !value.is_empty() && !value.contains(['\\', char::REPLACEMENT_CHARACTER]);
+        (is_whole && is_plain).then_some(value)
+    });
+    Some((name, value))
 }
 
 /// The files of a server, as it sees them.
@@ -263,23 +219,18 @@ struct Files {
 }
 
 impl Files {
-    fn of(process: &Process, is_own_user: bool) -> Result<Self, Odd> {
-        let root = process.open_directory("root").map_err(|_| Odd)?;
-        let data = process.link("cwd").map_err(|_| Odd)?;
+    fn of(process: &Process, is_own_user: bool) -> Option<Self> {
         let files = Self {
-            root,
-            data: PathBuf::from(OsStr::from_bytes(&data)),
+            root: process.open_directory("root").ok()?,
+            data: path(&process.link("cwd").ok()?).to_owned(),
             is_own_user,
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
         };
         // The kernel shows the path as seen from our own root directory.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let seen = files.open(&files.data, flags).map_err(|_| Odd)?;
-        match process.is_working_directory(&seen) {
-            Ok(true) => Ok(files),
-            _ => Err(Odd),
-        }
+        let seen = files.open_directory(&files.data, OFlags::PATH)?;
+        let is_same = process.is_working_directory(&seen).ok()?;
+        is_same.then_some(files)
     }
 
     fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -287,95 +238,78 @@ impl Files {
         rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve)
     }
 
-    /// `None`: there is no such file.
-    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Odd> {
+    fn open_directory(&self, path: &Path, flags: OFlags) -> Option<OwnedFd> {
+        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open(path, flags).ok()
+    }
+
+    /// Nothing if the file is optional and does not exist.
+    fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
+        self.left_files = self.left_files.checked_sub(1)?;
         let follow = match self.is_own_user {
             true => OFlags::empty(),
             false => OFlags::NOFOLLOW,
         };
-        let opened = match self.open(path, WRITTEN | follow) {
-            Ok(opened) => opened,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(_) => return Err(Odd),
-        };
-        let file = if_regular(opened).ok().flatten().ok_or(Odd)?;
         let mut bytes = Vec::new();
-        let most = LARGEST_FILE.min(self.left_bytes);
-        let read = file.take(most + 1).read_to_end(&mut bytes);
-        match read.map(u64::try_from) {
-            Ok(Ok(count)) if count <= most => Ok(Some(bytes)),
-            _ => Err(Odd),
+        match self.open(path, WRITTEN | follow) {
+            Ok(opened) => {
+                let file = if_regular(opened).ok()??;
+                let mut file = file.take(self.left_bytes + 1);
+                file.read_to_end(&mut bytes).ok()?;
+            }
+            Err(Errno::NOENT) if is_optional => {}
+            Err(_) => return None,
         }
+        let count = u64::try_from(bytes.len()).ok()?;
+        self.left_bytes = self.left_bytes.checked_sub(count)?;
+        Some(bytes)
     }
 
-    fn options(&self) -> Result<Vec<u8>, Odd> {
-        parse_options(&self.bytes(&self.data.join("postmaster.opts"))?.ok_or(Odd)?)
+    fn options(&mut self) -> Option<Vec<u8>> {
+        parse_options(&self.bytes(&self.data.join("postmaster.opts"), false)?)
     }
 
-    /// The configuration file. A relative path was relative to a directory that is not known, but
-    /// without `config_file` the file is normally in the data directory.
-    fn main_file(&self, command_line: &[u8]) -> Result<PathBuf, Odd> {
-        let named = settings(command_line).filter(|(name, _)| name == b"config_file");
-        let path = |bytes| PathBuf::from(OsStr::from_bytes(bytes));
-        if let Some((_, file)) = named.last() {
-            return Some(path(file))
-                .filter(|file| file.is_absolute())
-                .ok_or(Odd);
-        }
-        let directory = directory_argument(command_line).map(path);
-        Ok(directory
-            .as_ref()
-            .unwrap_or(&self.data)
-            .join("postgresql.conf"))
-    }
-
-    /// The last value of `huge_pages` in a file and, if `includes`, in the files that it includes.
-    /// Those must not include others.
-    fn settle(&mut self, path: &Path, is_optional: bool, includes: bool) -> Found {
-        self.left_files = self.left_files.checked_sub(1).ok_or(Odd)?;
-        let Some(bytes) = self.bytes(path)? else {
-            return if is_optional { Ok(None) } else { Err(Odd) };
-        };
-        self.left_bytes = self.left_bytes.saturating_sub(bytes.len() as u64);
-        let mut found = None;
-        for line in bytes.split(|&b| b == b'\n') {
-            let (files, is_optional) = match parse_line(line)? {
-                Line::Other => continue,
-                Line::Set(value) => {
-                    found = Some(value);
+    /// The settings in a file and in the files that it includes.
+    fn values(&mut self, path: &Path, is_optional: bool) -> Option<Values> {
+        let bytes = self.bytes(path, is_optional)?;
+        let directory = path.parent()?;
+        let mut found = Values::new();
+        for line in String::from_utf8_lossy(&bytes).split('\n') {
+            let Some((name, value)) = parse_line(line) else {
+                continue;
+            };
+            let value = value?;
+            let included = match name {
+                "include" | "include_if_exists" => vec![directory.join(value)],
+                "include_dir" => self.listed(&directory.join(value))?,
+                _ => {
+                    found.insert(name, value.to_owned());
                     continue;
                 }
-                _ if !includes => return Err(Odd),
-                Line::Include { path, is_optional } => (vec![path], is_optional),
-                Line::IncludeDirectory(directory) => (self.listed(path, &directory)?, false),
             };
-            let directory = path.parent().ok_or(Odd)?;
-            for file in files {
-                let included = self.settle(&directory.join(file), is_optional, false)?;
-                found = included.or(found);
+            for file in included {
+                found.append(&mut self.values(&file, name == "include_if_exists")?);
             }
         }
-        Ok(found)
+        Some(found)
     }
 
     /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
-    fn listed(&self, including: &Path, directory: &Path) -> Result<Vec<PathBuf>, Odd> {
-        let directory = including.parent().ok_or(Odd)?.join(directory);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = self.open(&directory, flags).map_err(|_| Odd)?;
-        let mut names: Vec<OsString> = Vec::new();
-        for entry in Dir::new(opened).map_err(|_| Odd)? {
-            let entry = entry.map_err(|_| Odd)?;
+    fn listed(&self, directory: &Path) -> Option<Vec<PathBuf>> {
+        let opened = self.open_directory(directory, OFlags::RDONLY)?;
+        let mut files = Vec::new();
+        for entry in Dir::new(opened).ok()? {
+            let entry = entry.ok()?;
             let name = entry.file_name().to_bytes();
             if name.ends_with(b".conf") && !name.starts_with(b".") {
-                names.push(OsStr::from_bytes(name).to_owned());
+                files.push(directory.join(path(name)));
             }
-            if names.len() > MOST_FILES {
-                return Err(Odd);
+            if files.len() > MOST_FILES {
+                return None;
             }
         }
-        names.sort_unstable();
-        Ok(names.iter().map(|name| directory.join(name)).collect())
+        files.sort_unstable();
+        Some(files)
     }
 }
 
@@ -386,38 +320,46 @@ mod tests {
     #[test]
     fn command_lines() {
         for (command_line, expected) in [
-            ("postgres\0-D\0/srv/a\0", Ok(None)),
-            ("postgres\0-c\0huge_pages=off\0", Ok(Some(HugePages::Off))),
-            ("postgres\0-cHUGE_PAGES=On\0", Ok(Some(HugePages::On))),
-            ("postgres\0-c\0huge-pages=1\0", Ok(Some(HugePages::On))),
-            ("postgres\0--huge-pages=on\0", Ok(Some(HugePages::On))),
-            ("postgres\0--huge_pages=try\0", Ok(Some(HugePages::Try))),
+            ("-D /srv/a", Some("")),
+            ("-c huge_pages=off", Some("huge_pages=off")),
+            ("-cHUGE_PAGES=On", Some("huge_pages=On")),
+            ("-c huge-pages=1", Some("huge_pages=1")),
+            ("--huge-pages=on", Some("huge_pages=on")),
+            ("--huge_pages=try", Some("huge_pages=try")),
+            ("-c huge_pages=on --huge-pages=off", Some("huge_pages=off")),
             (
-                "postgres\0-c\0huge_pages=on\0--huge-pages=off\0",
-                Ok(Some(HugePages::Off)),
+                "-c huge_page_size=2MB --config-file=/a --huge-pages=on",
+                Some("config_file=/a huge_page_size=2MB huge_pages=on"),
             ),
-            ("postgres\0-c\0huge_page_size=2MB\0", Ok(None)),
-            ("postgres\0-c\0huge_pages=perhaps\0", Err(Odd)),
-            ("postgres\0-c\0huge_pages\0", Err(Odd)),
-            ("postgres\0-Fc\0huge_pages=off\0", Err(Odd)),
-            ("postgres\0-D\0/srv/huge_pages\0", Err(Odd)),
+            ("-c huge_pages", None),
+            ("-Fc huge_pages=off", None),
+            ("-Fc huge_page_size=1GB", None),
+            ("-D /srv/huge_pages", None),
         ] {
-            let found = of_command_line(command_line.as_bytes());
-            assert_eq!(found, expected, "{command_line:?}");
+            let found = of_command_line(
+                format!("postgres {command_line} ")
+                    .replace(' ', "\0")
+                    .as_bytes(),
+            );
+            let found = found.map(|values| {
+                let values = values.iter().map(|(name, value)| format!("{name}={value}"));
+                values.collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(found.as_deref(), expected, "{command_line:?}");
         }
     }
 
     #[test]
     fn options_files() {
         for (text, expected) in [
-            ("/bin/postgres\n", Ok("/bin/postgres\0")),
+            ("/bin/postgres\n", Some("/bin/postgres\0")),
             (
                 "/bin/postgres \"-D\" \"/srv/a b\" \"\"\n",
-                Ok("/bin/postgres\0-D\0/srv/a b\0\0"),
+                Some("/bin/postgres\0-D\0/srv/a b\0\0"),
             ),
-            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", Err(Odd)),
-            ("/bin/postgres \"-D\" \"/srv\n", Err(Odd)),
-            ("/bin/postgres \"-D\"", Err(Odd)),
+            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", None),
+            ("/bin/postgres \"-D\" \"/srv\n", None),
+            ("/bin/postgres \"-D\"", None),
         ] {
             let expected = expected.map(|text| text.as_bytes().to_vec());
             assert_eq!(parse_options(text.as_bytes()), expected, "{text:?}");
@@ -425,42 +367,66 @@ mod tests {
     }
 
     #[test]
+    fn page_sizes() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("2048", Some(2 << 20)),
+            ("2048kB", Some(2 << 20)),
+            (" 2 MB ", Some(2 << 20)),
+            ("1GB", Some(1 << 30)),
+            ("1TB", Some(1 << 40)),
+            ("", None),
+            ("MB", None),
+            ("-1", None),
+            ("1gb", None),
+            ("1 G", None),
+            ("0.5GB", None),
+            ("010", None),
+            ("0x800", None),
+            ("99999999999TB", None),
+        ] {
+            assert_eq!(parse_size(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn lines_of_configuration_files() {
-        let include = |path: &str, is_optional| Line::Include {
-            path: path.into(),
-            is_optional,
-        };
         for (line, expected) in [
-            ("", Ok(Line::Other)),
-            ("#huge_pages = off", Ok(Line::Other)),
-            ("  # huge_pages = 'off", Ok(Line::Other)),
-            ("huge_pages = off", Ok(Line::Set(HugePages::Off))),
-            ("\tHuge_Pages 'ON' # yes\r", Ok(Line::Set(HugePages::On))),
-            ("huge_pages=try#", Ok(Line::Set(HugePages::Try))),
-            ("huge_pages = 'o\\\\ff'", Err(Odd)),
-            ("huge_pages = 'o\\ff'", Err(Odd)),
-            ("huge_pages = 'off", Err(Odd)),
-            ("huge_pages = off;", Err(Odd)),
-            ("huge_pages = off on", Err(Odd)),
-            ("huge_pages", Err(Odd)),
-            ("\u{feff}huge_pages = off", Ok(Line::Other)),
-            ("x.huge_pages = off", Ok(Line::Other)),
-            ("cluster_name = 'it''s # one'", Ok(Line::Other)),
-            ("cluster_name = '", Ok(Line::Other)),
-            ("include 'it''s.conf'", Ok(include("it's.conf", false))),
+            ("", None),
+            ("#huge_pages = off", None),
+            ("  # huge_pages = 'off", None),
+            ("huge_pages = off", Some(("huge_pages", Some("off")))),
+            (
+                "\tHuge_Pages 'ON' # yes\r",
+                Some(("huge_pages", Some("ON"))),
+            ),
+            ("huge_pages=try#", Some(("huge_pages", Some("try")))),
+            (
+                "huge_page_size = '1 GB'",
+                Some(("huge_page_size", Some("1 GB"))),
+            ),
+            ("huge_page_size = 1 GB", Some(("huge_page_size", None))),
+            ("huge_pages = 'o\\ff'", Some(("huge_pages", None))),
+            ("huge_pages = 'off", Some(("huge_pages", None))),
+            ("huge_pages = off on", Some(("huge_pages", None))),
+            ("huge_pages", Some(("huge_pages", None))),
+            ("\u{feff}huge_pages = off", None),
+            ("x.huge_pages = off", None),
+            ("cluster_name = 'include ''it''s # one'", None),
+            ("cluster_name = '", None),
+            ("include 'it''s.conf'", Some(("include", None))),
+            ("include 'a\u{fffd}'", Some(("include", None))),
+            ("include ''", Some(("include", None))),
             (
                 "include_if_exists = /etc/x.conf",
-                Ok(include("/etc/x.conf", true)),
+                Some(("include_if_exists", Some("/etc/x.conf"))),
             ),
             (
-                "include_dir 'conf.d'",
-                Ok(Line::IncludeDirectory("conf.d".into())),
+                "Include_Dir 'conf.d'",
+                Some(("include_dir", Some("conf.d"))),
             ),
-            ("include 'a\\x41\\101'", Err(Odd)),
-            ("include ''", Err(Odd)),
-            ("include 'x", Err(Odd)),
         ] {
-            assert_eq!(parse_line(line.as_bytes()), expected, "{line:?}");
+            assert_eq!(parse_line(line), expected, "{line:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ use hugeinfo::{
         recovery::TooLow,
         setting::{Setting, SettingSource},
         sight::Sight,
-        wish::{Wish, WishSource},
+        wish::Wish,
     },
 };
 
@@ -73,26 +73,30 @@ impl Spec {
     }
 
     fn server_of(&self, next: NextSpec) -> Server {
-        let sizes = self.host.arch.sizes();
         Server {
             huge_pages: setting(next.huge_pages),
             shared_memory_type: match next.is_sysv {
                 true => SharedMemoryType::Sysv,
                 false => SharedMemoryType::Mmap,
             },
-            huge_page_size_bytes: match next.size {
-                SizeSpec::Default => None,
-                SizeSpec::Nth(nth) => sizes.get(nth).copied(),
-                SizeSpec::Bytes(bytes) => Some(bytes),
-            },
+            huge_page_size_bytes: self.huge_page_size(next.size),
             shared_memory_bytes: self.ram() / 100 * next.percent_of_ram + next.plus_kb * KB,
         }
     }
 
-    /// The size that a start with these settings asks for.
-    fn asked(&self, server: &Server) -> Option<u64> {
+    /// `None`: the default.
+    fn huge_page_size(&self, size: SizeSpec) -> Option<u64> {
+        match size {
+            SizeSpec::Default => None,
+            SizeSpec::Nth(nth) => self.host.arch.sizes().get(nth).copied(),
+            SizeSpec::Bytes(bytes) => Some(bytes),
+        }
+    }
+
+    /// The size that a start with this `huge_page_size` asks for.
+    fn asked(&self, huge_page_size: Option<u64>) -> Option<u64> {
         let arch = self.host.arch;
-        match server.huge_page_size_bytes {
+        match huge_page_size {
             None => arch.default_size(),
             Some(bytes) => {
                 let rounded = bytes.next_power_of_two();
@@ -138,7 +142,10 @@ impl Spec {
                 reserved += pages - faulted_in;
             } else if other.pages == OtherPages::Small
                 && matches!(other.huge_pages, 't' | 'o')
-                && self.host.arch.default_size() == Some(size)
+                && other
+                    .size
+                    .and_then(|asked| self.asked(self.huge_page_size(asked)))
+                    == Some(size)
             {
                 asking += pages;
             }
@@ -242,7 +249,7 @@ impl Spec {
         let (ram, base) = (self.ram(), arch.base());
         let mut server = self.server_of(self.server.next);
         let need = server.shared_memory_bytes;
-        let asked = self.asked(&server);
+        let asked = self.asked(server.huge_page_size_bytes);
         let is_asking = server.huge_pages != HugePages::Off
             && server.shared_memory_type == SharedMemoryType::Mmap;
         let is_on = is_asking && self.server.is_on_huge_pages && asked.is_some();
@@ -277,7 +284,7 @@ impl Spec {
             };
             let asks_next = next.huge_pages != HugePages::Off
                 && next.shared_memory_type == SharedMemoryType::Mmap
-                && self.asked(next) == Some(size);
+                && self.asked(next.huge_page_size_bytes) == Some(size);
             let wanted = if asks_next { next.pages(size) } else { held };
             counted.push(self.count(spec, size, held, wanted, &mut room)?);
         }
@@ -624,7 +631,7 @@ impl Spec {
         let needed = |size: u64| {
             let pool = pools.iter().find(|pool| pool.page_bytes == size);
             let others = pool.map_or(0, |pool| pool.committed());
-            let own = if self.asked(next) == Some(size) {
+            let own = if self.asked(next.huge_page_size_bytes) == Some(size) {
                 next.pages(size)
             } else {
                 0
@@ -712,7 +719,12 @@ impl Spec {
                 }),
                 huge_pages: match other.huge_pages {
                     '?' => Wish::Unknown,
-                    known => Wish::Known(setting(known), WishSource::ConfigurationFile),
+                    known => Wish::Known(
+                        setting(known),
+                        other
+                            .size
+                            .map(|size| self.huge_page_size(size).unwrap_or(0)),
+                    ),
                 },
                 rss_shmem_bytes: (other.has_rss && is_readable).then_some(touched),
                 ..Instance::default()

@@ -19,6 +19,7 @@ const OTHER: OtherSpec = OtherSpec {
     percent_of_ram: 0,
     touched_percent: 0,
     huge_pages: 't',
+    size: Some(SizeSpec::Default),
     has_port: true,
     has_rss: true,
 };

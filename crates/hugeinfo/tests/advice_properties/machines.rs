@@ -189,6 +189,8 @@ pub struct OtherSpec {
     pub touched_percent: u64,
     /// `t`ry, `o`n, of`f` or unknown.
     pub huge_pages: char,
+    /// `None`: unknown.
+    pub size: Option<SizeSpec>,
     pub has_port: bool,
     pub has_rss: bool,
 }
@@ -274,6 +276,14 @@ pub struct Spec {
     pub absent: Vec<usize>,
 }
 
+fn size() -> impl Strategy<Value = SizeSpec> {
+    prop_oneof![
+        8 => Just(SizeSpec::Default),
+        2 => (0..3_usize).prop_map(SizeSpec::Nth),
+        1 => select(vec![1536 * KB, 3 * MB, 16 * MB, 8 * GB, 100 * GB]).prop_map(SizeSpec::Bytes),
+    ]
+}
+
 fn next(max_percent: u64) -> impl Strategy<Value = NextSpec> {
     let percent = prop_oneof![
         3 => Just(0),
@@ -281,18 +291,13 @@ fn next(max_percent: u64) -> impl Strategy<Value = NextSpec> {
         2 => 50..80_u64,
         2 => 80..max_percent,
     ];
-    let size = prop_oneof![
-        8 => Just(SizeSpec::Default),
-        2 => (0..3_usize).prop_map(SizeSpec::Nth),
-        1 => select(vec![1536 * KB, 3 * MB, 16 * MB, 8 * GB, 100 * GB]).prop_map(SizeSpec::Bytes),
-    ];
     let huge_pages = select(vec!['t', 't', 't', 't', 'o', 'o', 'f']);
     (
         percent,
         200 * KB..2 * MB,
         huge_pages,
         one_in(12),
-        size,
+        size(),
         one_in(5),
     )
         .prop_map(|(percent_of_ram, kb, huge_pages, is_sysv, size, is_even)| {
@@ -475,17 +480,19 @@ fn other() -> impl Strategy<Value = OtherSpec> {
         prop_oneof![2 => Just(0), 1 => 0..45_u64],
         select(vec![0, 5, 50, 100]),
         select(vec!['t', 't', 'o', 'f', '?']),
+        weighted(0.9, size()),
         any::<bool>(),
         prop_oneof![5 => Just(true), 1 => Just(false)],
     )
         .prop_map(
-            |(pages, mb, percent_of_ram, touched_percent, huge_pages, has_port, has_rss)| {
+            |(pages, mb, percent_of_ram, touched_percent, huge_pages, size, has_port, has_rss)| {
                 OtherSpec {
                     pages,
                     mb,
                     percent_of_ram,
                     touched_percent,
                     huge_pages,
+                    size,
                     has_port,
                     has_rss,
                 }

@@ -67,6 +67,7 @@ properties! {
         no_state_on_the_way_is_critical,
         pools_leave_enough_memory,
         numbers_agree,
+        pages_for_other_servers_are_kept,
         no_remedy_has_a_redundant_step,
         absent_facts_yield_no_command,
         absent_facts_improve_no_verdict,

@@ -11,7 +11,7 @@ use hugeinfo::{
     },
     linux::error::Absent,
     model::{
-        demand::PoolTarget,
+        demand::{self, Demands, PoolTarget, When},
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
         memory::{self, LEFT_PERCENT},
@@ -396,9 +396,16 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 let shown = evidence("pool_size", "needed_pages");
                 prop_assert_eq!(shown, Some(target.now.total()));
             }
-            let keys = ["own_pages", "others_pages", "strangers_pages"];
+            let keys = [
+                "page_size_bytes",
+                "own_pages",
+                "others_pages",
+                "strangers_pages",
+            ];
             let parts = keys.map(|key| evidence("other_servers", key));
-            if let [Some(own), Some(others), Some(strangers)] = parts {
+            if let [Some(judged), Some(own), Some(others), Some(strangers)] = parts
+                && judged == Pages(size.0)
+            {
                 prop_assert!(own + others + strangers >= target.after.total());
             }
         }
@@ -412,6 +419,29 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                     *pages == shown || evidence("reboot", "page_size_bytes") != Some(Pages(size.0)),
                     "{name}: {step:?}, {shown} are needed"
                 );
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCaseResult {
+    for (name, of, steps) in all_steps(machine) {
+        for pool in of.pools() {
+            let size = PageSize(pool.page_bytes);
+            let has = Pages(pool.persistent());
+            let asked = Demands::with_all(&of, size, &of.next_start())
+                .map_or(Pages(0), |demands| demands.asked_by_others());
+            let least = match demand::of_unknown_wish(&of, size).as_slice() {
+                [] => asked.min(has),
+                _ => has,
+            };
+            let sets = steps.iter().filter_map(|step| match step {
+                Step::SetPool { pages, .. } if is_of(step, size) => Some(*pages),
+                _ => None,
+            });
+            if let Some(pages) = sets.last() {
+                prop_assert!(pages >= least, "{name}: {pages} of {size}, not {least}");
             }
         }
     }
@@ -579,8 +609,14 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
     let files = machine.env.as_ref().map(|env| &env.files);
     prop_assume!(!matches!(files, Some(Files::Unseen(_))));
     let rows = runbook::of(machine, None);
-    // Released memory can make possible what was left to decide.
+    // Released memory can make possible what was left to decide, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
+    let next = machine.next_start_on_huge_pages();
+    prop_assume!(machine.pools().all(|pool| {
+        let size = PageSize(pool.page_bytes);
+        Demands::of(machine, size, &next, When::AfterRestart)
+            == Demands::with_all(machine, size, &next)
+    }));
     let steps = steps_of(&rows);
     let after = machine.apply_all(&steps);
     prop_assume!(after.is_ok());
@@ -684,7 +720,9 @@ fn still_asks_for(
         let waits = |(_, other): &(&str, Decision)| {
             matches!(
                 other,
-                Decision::WaitForReservedPages | Decision::HiddenServers { .. }
+                Decision::WaitForReservedPages
+                    | Decision::HiddenServers { .. }
+                    | Decision::MeantForServer { .. }
             )
         };
         let others_could_want = findings(&at).iter().any(|(name, finding)| {

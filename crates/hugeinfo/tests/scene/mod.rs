@@ -31,14 +31,14 @@ use hugeinfo::{
         host::Host,
         instances::Instance,
         sight::Sight,
-        wish::{Wish, WishSource},
+        wish::Wish,
     },
 };
 
 /// A server that asks for huge pages by default.
-pub const TRY: Wish = Wish::Known(HugePages::Try, WishSource::Default);
+pub const TRY: Wish = Wish::Known(HugePages::Try, Some(0));
 /// A server that was turned off.
-pub const OFF: Wish = Wish::Known(HugePages::Off, WishSource::AutoConf);
+pub const OFF: Wish = Wish::Known(HugePages::Off, Some(0));
 
 pub const MB: u64 = 1 << 20;
 pub const GB: u64 = 1 << 30;

@@ -1,6 +1,6 @@
 //! What the pools leave of RAM, and memory that small pages have yet to fault in.
 
-use hugeinfo::server::{facts::HugePages, sight::Sight};
+use hugeinfo::server::{facts::HugePages, sight::Sight, wish::Wish};
 
 use crate::{scene::*, table::*};
 
@@ -156,6 +156,14 @@ fn a_tenth_of_ram() {
             },
         )
         .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs these 29463 huge pages of 2 MB: other servers are hidden from this user. If none does, release them"]),
+        when(
+            "an idle pool leaves too little, and another server could be meant to use it",
+            |m| {
+                m.more(29_463);
+                m.other(MB, 4096, Wish::Unknown);
+            },
+        )
+        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# check whether the server on port 5433 is meant to use these 29463 idle huge pages of 2 MB. If it is not, release them"]),
         when("the segment leaves plenty", |_| {}).says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
     ]);
 }

@@ -2,7 +2,11 @@
 
 use hugeinfo::{
     linux::hugepages::Pool,
-    server::{facts::SharedMemoryType, sight::Sight, wish::Wish},
+    server::{
+        facts::{HugePages, SharedMemoryType},
+        sight::Sight,
+        wish::Wish,
+    },
 };
 
 use crate::{scene::*, table::*};
@@ -30,6 +34,48 @@ fn other_servers() {
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages.", &[])
         .runbook(&[]),
+        when("one asks for pages of another size", |m| {
+            m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last one to start gets none.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"])
+        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
+        when("pages of another size are ready for one that asks", |m| {
+            m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
+            m.pool(1).total = 4;
+            m.pool(1).free = 4;
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
+        .runbook(&[]),
+        when("one asks for a size that the kernel does not have", |m| {
+            m.other(4 * GB, 4096, Wish::Known(HugePages::Try, Some(16 * MB)));
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
+        .runbook(&[]),
+        when("the page size that one asks for is unknown", |m| {
+            m.other(2 * MB, 4096, Wish::Known(HugePages::Try, None));
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 1 more is needed if the server on port 5433 is to use huge pages.", &[])
+        .runbook(&[]),
+        when("pages are idle, and the settings of one are unknown", |m| {
+            m.more(4096);
+            m.other(8 * GB, 4096, Wish::Unknown);
+        })
+        .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
+        .how_to_set(2, &[])
+        .runbook(&[]),
+        when("pages of another size are idle, and the settings of one are unknown", |m| {
+            m.other(8 * GB, 4096, Wish::Unknown);
+            m.pool(1).total = 8;
+            m.pool(1).free = 8;
+        })
+        .says("pool_size", UNKNOWN, "unknown", "8 huge pages of 1 GB (8 GB) are idle; none is needed. They could be meant for the server on port 5433.", &[]),
+        when("pages are idle, and memory is too small for one that asks", |m| {
+            m.more(4096);
+            m.other(70 * GB, 4096, TRY);
+        })
+        .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
+        .runbook(&["# lower shared_buffers of a server, or move it to another host: RAM is too small for 36377 huge pages of 2 MB"]),
         when(
             "this server fell back, and two others were turned off",
             |m| {

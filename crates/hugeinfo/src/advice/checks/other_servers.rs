@@ -39,7 +39,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         count => format!("{count} other servers run {place}."),
     };
     let pool_unknown = || Unknown(format!("{servers} The pool cannot be seen"));
-    let (size, demands) = demands_of_all(machine).ok_or_else(pool_unknown)?;
+    let demands = demands_of_all(machine).ok_or_else(pool_unknown)?;
+    let size = demands.size;
     let needed = demands.total();
     let pool = machine.pool(size).ok_or_else(pool_unknown)?;
     let has = Pages(pool.persistent());
@@ -50,9 +51,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     );
     let asked = demands.asked_by_others();
     for (name, pages) in unknown.iter().take(3) {
-        text = format!("{text} {pages} more are needed if {name} is to use huge pages.");
+        let verb = if *pages == Pages(1) { "is" } else { "are" };
+        text = format!("{text} {pages} more {verb} needed if {name} is to use huge pages.");
     }
-    let finding = if asked > Pages(0) && needed > has {
+    let finding = if is_short(machine, &demands) {
         Finding::warning(
             "pool_short_for_all",
             format!("{text} The last one to start gets none."),
@@ -76,21 +78,36 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// The demands on the pool of this server, or of the default size, with all servers that ask for
-/// huge pages, whether there is memory for all of them or not.
-fn demands_of_all(machine: &Machine) -> Option<(PageSize, Demands)> {
+/// The demands on a pool with all servers that ask for huge pages, whether there is memory for all
+/// of them or not: the pool of this server, or of the default size, unless only another pool is too
+/// small for servers that ask for its pages.
+fn demands_of_all(machine: &Machine) -> Option<Demands> {
     let next = machine.next_start();
     let size = machine
         .size_asked_for(&next)
         .filter(|size| machine.pool(*size).is_some());
     let size = size.or(machine.default_size())?;
-    let demands = Demands::with_all(machine, size, &next)?;
-    Some((size, demands))
+    let of_all = |size| Demands::with_all(machine, size, &next);
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    std::iter::once(size)
+        .chain(sizes)
+        .filter_map(of_all)
+        .find(|demands| is_short(machine, demands))
+        .or_else(|| of_all(size))
+}
+
+/// Whether the pool is too small for servers that ask for its pages.
+fn is_short(machine: &Machine, demands: &Demands) -> bool {
+    let has = machine
+        .pool(demands.size)
+        .map_or(0, |pool| pool.persistent());
+    demands.asked_by_others() > Pages(0) && demands.total() > Pages(has)
 }
 
 /// What remains once this server has its pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    let (size, demands) = demands_of_all(machine)?;
+    let demands = demands_of_all(machine)?;
+    let size = demands.size;
     let pages = demands.total();
     let has = Pages(machine.pool(size)?.persistent());
     let fits = memory::most_in_pools(machine).is_none_or(|most| pages * size <= most);

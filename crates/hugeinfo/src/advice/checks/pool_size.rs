@@ -89,6 +89,9 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Some(IdleFor::Hidden(hidden)) => {
             Finding::unknown(format!("{text} They could be for others: {hidden}."))
         }
+        Some(IdleFor::Server(server)) => {
+            Finding::unknown(format!("{text} They could be meant for {server}."))
+        }
         Some(IdleFor::PendingSettings(why)) => {
             let why = why.trim_end_matches('.');
             Finding::unknown(format!("{text} Pending settings could need them ({why})."))

@@ -303,6 +303,14 @@ impl fmt::Display for Decision {
                 "as root, check whether a server that is not visible from here needs these {}: {hidden}. If none does, release them",
                 huge_pages(*pages, *size)
             ),
+            Self::MeantForServer {
+                server,
+                size,
+                pages,
+            } => write!(
+                f,
+                "check whether {server} is meant to use these {pages} idle huge pages of {size}. If it is not, release them"
+            ),
             Self::OtherServers {
                 size,
                 pages,
