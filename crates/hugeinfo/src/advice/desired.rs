@@ -410,13 +410,13 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
 }
 
 /// The settings of the next start as advice would have them. A server that is turned off stays off,
-/// unless its page tables are large. Errors: the configuration files have to be corrected or
-/// seen first.
+/// unless its page tables are large and huge pages make them small. Errors: the configuration files
+/// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
-        && !(checks::are_page_tables_large(machine)
+        && !(checks::page_tables_need_huge_pages(machine)
             && !machine.is_muted(CheckId::PageTables.name()));
     Ok(if has_no_huge_pages || stays_off {
         machine.next_start()

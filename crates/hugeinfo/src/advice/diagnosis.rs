@@ -191,7 +191,8 @@ impl Remedies {
                         match &self.fall_back {
                             Some(step) if id.is_about_start() => Remedy::Steps(Plan {
                                 steps: vec![step.clone()],
-                                remaining: decision,
+                                remaining: decision
+                                    .or_else(|| Some(decision::of_next_start(machine))),
                             }),
                             _ => Remedy::NeedsDecision(
                                 decision.unwrap_or_else(|| decision::of_next_start(machine)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    numa::{self, AllowedPart},
+    allowed_part::{AllowedPart, allowed_parts},
     step::{Pending, ServiceChange},
     touched::Touched,
     units::{Bytes, PageSize, Pages},
@@ -80,8 +80,8 @@ impl Machine {
         {
             facts.planned = Some(next.clone());
         }
-        let mut machine = Self {
-            allowed_parts: Vec::new(),
+        Self {
+            allowed_parts: allowed_parts(&facts),
             touched: Touched::of(&facts, env.as_ref()),
             this_boot: env.as_ref().and_then(|env| env.next_boot.clone().ok()),
             facts,
@@ -93,9 +93,7 @@ impl Machine {
             pending: Pending::Nothing,
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
-        };
-        machine.allowed_parts = numa::allowed_parts(&machine);
-        machine
+        }
     }
 
     /// The same machine with other settings of the next start.

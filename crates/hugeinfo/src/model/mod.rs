@@ -4,6 +4,7 @@
 //! [`Environment`](crate::server::environment::Environment). Where an exact answer would need a
 //! simulation of the kernel, the answer is on the safe side or unknown.
 
+pub mod allowed_part;
 mod apply;
 pub mod demand;
 pub mod forecast;

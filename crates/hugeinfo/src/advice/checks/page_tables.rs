@@ -25,7 +25,7 @@ fn total(machine: &Machine) -> Option<Bytes> {
 }
 
 /// Whether they are large, against RAM, and on small pages against the segment that they map.
-pub(crate) fn are_large(machine: &Machine) -> bool {
+fn are_large(machine: &Machine) -> bool {
     let (Some(total), Some(ram)) = (total(machine), machine.ram()) else {
         return false;
     };
@@ -84,12 +84,16 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
+/// Whether they are large and would be small on huge pages.
+pub(crate) fn need_huge_pages(machine: &Machine) -> bool {
+    let would_be_small = |bytes: Bytes| {
+        let ram = machine.ram();
+        ram.is_some_and(|ram| bytes <= ram.percent(PAGE_TABLES_OF_RAM_PERCENT))
+    };
+    are_large(machine) && on_huge_pages(machine).is_some_and(|(bytes, _)| would_be_small(bytes))
+}
+
 /// Where huge pages do not help, fewer processes do.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    let helps = on_huge_pages(machine).is_some_and(|(bytes, _)| {
-        machine
-            .ram()
-            .is_some_and(|ram| bytes <= ram.percent(PAGE_TABLES_OF_RAM_PERCENT))
-    });
-    (!helps).then_some(Decision::FewerConnections)
+    (!need_huge_pages(machine)).then_some(Decision::FewerConnections)
 }
