@@ -444,11 +444,11 @@ pub fn pages_for_other_servers_are_kept(_: &Spec, machine: &Machine) -> TestCase
                 [] => asked.min(has),
                 _ => has,
             };
-            let sets = steps.iter().filter_map(|step| match step {
+            let mut sets = steps.iter().filter_map(|step| match step {
                 Step::SetPool { pages, .. } if is_of(step, size) => Some(*pages),
                 _ => None,
             });
-            if let Some(pages) = sets.last() {
+            if let Some(pages) = sets.next_back() {
                 prop_assert!(pages >= least, "{name}: {pages} of {size}, not {least}");
             }
         }
