@@ -416,8 +416,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
-        && !(checks::page_tables_need_huge_pages(machine)
-            && !machine.is_muted(CheckId::PageTables.name()));
+        && (machine.is_muted(CheckId::PageTables.name())
+            || !checks::page_tables_need_huge_pages(machine));
     Ok(if has_no_huge_pages || stays_off {
         machine.next_start()
     } else {
