@@ -116,7 +116,8 @@ fn advice(next: &NextBoot, page_bytes: u64, default: u64) -> Advice {
         return Advice::None;
     };
     let set = after.pages(page_bytes, default).expect("a request");
-    assert_eq!((set.pages, &set.place.text), (537, &words.new));
+    let new = words.new.trim_end_matches(" --");
+    assert_eq!((set.pages, set.place.text.as_str()), (537, new));
     match (words.instead_of, words.at_end) {
         (Some(old), false) => Advice::Replace(leak(old), leak(words.new)),
         (None, true) => Advice::AtEnd(leak(words.new)),
@@ -179,9 +180,15 @@ fn words_of_the_command_line() {
             &No,
         ),
         ("sysctl.vm.nr_hugepages=5", None, Some(0), &AtEnd(BOTH)),
-        // The kernel would ignore a size that is named again, or words behind `--`.
+        // The kernel would ignore a size that is named again.
         ("hugepagesz=1G", Some(0), Some(0), &No),
-        ("quiet -- single", Some(0), Some(0), &No),
+        // Words behind `--` are arguments of the first process.
+        (
+            "quiet -- single",
+            Some(0),
+            Some(0),
+            &Replace("--", "hugepagesz=1G hugepages=537 --"),
+        ),
         // Kernel versions differ, or the notation is unusual.
         (
             "hugepagesz=3M hugepages=1 hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=4",

@@ -70,13 +70,23 @@ impl NextBoot {
         }
         let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
         let mut inputs = Inputs::clone(&self.inputs);
-        inputs.command_line = Some(format!("{line} {new}"));
+        // Words behind `--` are arguments of the first process.
+        let (new, instead_of) = match line.split_once(" -- ") {
+            Some((own, rest)) => {
+                inputs.command_line = Some(format!("{own} {new} -- {rest}"));
+                (format!("{new} --"), Some("--".to_owned()))
+            }
+            None => {
+                inputs.command_line = Some(format!("{line} {new}"));
+                (new, None)
+            }
+        };
         let after = Self::evaluate(inputs, self.is_kept);
         after.pages(page_bytes, default)?;
         let words = Words {
+            at_end: instead_of.is_none() && line.contains("hugepages"),
             new,
-            instead_of: None,
-            at_end: line.contains("hugepages"),
+            instead_of,
         };
         Some((words, after))
     }
