@@ -268,7 +268,7 @@ impl Desired {
     }
 }
 
-/// What the boot configuration lacks.
+/// Changes that the boot configuration needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Boot {
     /// Lines to add or to change.
@@ -288,7 +288,7 @@ impl Boot {
         let grown = pools.iter().filter(|change| change.pages > change.before);
         let others = grown.map(|change| change.size);
         let others = others.filter(|size| Some(*size) != own);
-        let mut at = machine.clone();
+        let mut at = machine.with_next_start(next.clone());
         for size in own.into_iter().chain(others) {
             match at_boot(&at, size, next) {
                 Ok(Some(line)) => {

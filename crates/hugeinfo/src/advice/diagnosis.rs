@@ -124,11 +124,9 @@ impl Remedies {
         extra: &[Step],
     ) -> Self {
         let pools = desired.as_ref().map_or(&[][..], |desired| &desired.pools);
-        let boot = next.map_or(Boot::default(), |next| {
-            Boot::of(&machine.with_next_start(next.clone()), next, pools)
-        });
+        let boot = next.map_or(Boot::default(), |next| Boot::of(machine, next, pools));
         let core = desired.and_then(|desired| diff::plan(machine, &desired, &boot.lines, extra));
-        // What is changed on the command line is not visible before the next start.
+        // A change of the command line is not visible before the next start.
         let after = match &core {
             Ok(steps) => machine
                 .apply_all(steps)
@@ -141,7 +139,7 @@ impl Remedies {
             after.is_some_and(|after| !id.judge(after).status.needs_attention())
         };
         let fails = |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
-        // Without a core, or with one that has nothing to do.
+        // Without a core, the machine is as it is before the next start.
         let before_start = after.as_ref().unwrap_or(machine);
         Self {
             fixed: ALL
@@ -290,11 +288,11 @@ pub(crate) fn everything(
     let mut all = Vec::new();
     if is_planned {
         match &remedies.core {
-            Ok(steps) => all.extend(steps.iter().cloned()),
+            Ok(steps) => {
+                all.extend(steps.iter().cloned());
+                decisions.extend(remedies.boot.decision.clone());
+            }
             Err(decision) => decisions.insert(0, decision.clone()),
-        }
-        if remedies.core.is_ok() {
-            decisions.extend(remedies.boot.decision.clone());
         }
     }
     for (id, finding) in ALL.iter().zip(&findings) {

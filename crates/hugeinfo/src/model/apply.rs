@@ -214,8 +214,7 @@ impl Machine {
         let had = Pages(pool.total);
         set_persistent(pool, pages.0);
         let removed = had - Pages(pool.total);
-        let mut parts = self.allowed_parts.iter_mut();
-        if let Some(part) = parts.find(|part| part.size == size) {
+        if let Some(part) = self.allowed_part_mut(size) {
             part.grow(by_node);
             part.shrink(removed);
             if pages >= had {
@@ -443,8 +442,7 @@ impl Machine {
         if let Some(pool) = self.pool_mut(size) {
             release(pool, held.0, faulted_in.0);
         }
-        let mut parts = self.allowed_parts.iter_mut();
-        if let Some(part) = parts.find(|part| part.size == size) {
+        if let Some(part) = self.allowed_part_mut(size) {
             part.release(faulted_in);
         }
         let bytes = held * size;

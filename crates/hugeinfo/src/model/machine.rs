@@ -153,6 +153,11 @@ impl Machine {
         pools.find(|pool| pool.page_bytes == size.0)
     }
 
+    pub(super) fn allowed_part_mut(&mut self, size: PageSize) -> Option<&mut AllowedPart> {
+        let mut parts = self.allowed_parts.iter_mut();
+        parts.find(|part| part.size == size)
+    }
+
     /// All pools that can be seen, smallest page first.
     pub fn pools(&self) -> impl Iterator<Item = &Pool> {
         self.facts.pools.iter().flatten()

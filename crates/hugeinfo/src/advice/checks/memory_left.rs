@@ -41,7 +41,7 @@ fn of_pools(machine: &Machine) -> Judgment {
             "would_run_out_of_memory",
             format!("After a restart memory would run out. {fit}"),
         )
-    } else if small > Bytes(0) && small + others > left {
+    } else if missing_for_small_pages(machine, left) > Bytes(0) {
         let others = match others {
             Bytes(0) => String::new(),
             others => format!(", and other servers take {others}"),
@@ -72,6 +72,15 @@ fn on_small_pages(machine: &Machine) -> Bytes {
     match (machine.segment(), machine.backing()) {
         (Some(segment), Backing::SmallPages) => Bytes(segment.bytes),
         _ => Bytes(0),
+    }
+}
+
+/// RAM that is missing outside of the pools if the segment is on small pages, beside other servers
+/// on small pages.
+fn missing_for_small_pages(machine: &Machine, left: Bytes) -> Bytes {
+    match on_small_pages(machine) {
+        Bytes(0) => Bytes(0),
+        small => small + memory::of_others_on_small_pages(machine) - left,
     }
 }
 
@@ -176,10 +185,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let idle = pool_size::decision(machine);
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
-    let small = match on_small_pages(machine) {
-        Bytes(0) => Bytes(0),
-        small => small + memory::of_others_on_small_pages(machine) - left,
-    };
+    let small = missing_for_small_pages(machine, left);
     let (missing, lacks) = if small > least - left {
         (small, Lacks::SmallPages)
     } else {

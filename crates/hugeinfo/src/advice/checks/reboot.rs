@@ -118,9 +118,8 @@ fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) 
 
 /// Pools of the next boot that leave too little RAM.
 fn too_much(machine: &Machine) -> Option<Finding> {
-    let (all, ram) = (at_boot(machine)?, memory::host_ram(machine)?);
-    let is_known = all.is_known && all.bytes > memory::most_in_pools(machine)?;
-    is_known.then(|| {
+    let (all, ram) = (oversized(machine)?.0, memory::host_ram(machine)?);
+    all.is_known.then(|| {
         Finding::warning(
             "too_many_at_boot",
             format!(
@@ -132,12 +131,16 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// Whether the pools of the next boot leave too little RAM, as far as known.
+/// Whether the pools of the next boot leave too little RAM. Unknown pools count as large as they
+/// are now.
 pub(crate) fn boots_too_much(machine: &Machine) -> bool {
-    let most = memory::most_in_pools(machine);
-    at_boot(machine)
-        .zip(most)
-        .is_some_and(|(all, most)| all.bytes > most)
+    oversized(machine).is_some()
+}
+
+/// The pools of the next boot, and the bytes that they can have, if they are larger.
+fn oversized(machine: &Machine) -> Option<(AtBoot, Bytes)> {
+    let (all, most) = (at_boot(machine)?, memory::most_in_pools(machine)?);
+    (all.bytes > most).then_some((all, most))
 }
 
 /// All pools of the next boot.
@@ -191,13 +194,13 @@ fn places(machine: &Machine) -> Vec<String> {
 
 /// The decision about pools of the next boot that are too large.
 pub(crate) fn lower_boot_pools(machine: &Machine) -> Decision {
-    match at_boot(machine).zip(memory::most_in_pools(machine)) {
-        Some((all, most)) if all.bytes > most => Decision::Text(format!(
+    match oversized(machine) {
+        Some((all, most)) => Decision::Text(format!(
             "lower the pools of the next boot by {} MB at least ({})",
             (all.bytes - most).megabytes_at_least(),
             places(machine).join(", ")
         )),
-        _ => Decision::Text(
+        None => Decision::Text(
             "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned(),
         ),
     }
