@@ -69,8 +69,8 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
     }
 }
 
-/// The same if nothing waits. On a standby, the primary's settings may have grown since this server
-/// started.
+/// The same if nothing is pending. On a standby, the primary's settings can be higher than when
+/// this server started.
 pub(crate) fn nothing_waiting() -> Files {
     if !is_in_recovery() {
         return Files::NothingWaits;

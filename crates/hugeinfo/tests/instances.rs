@@ -449,7 +449,7 @@ fn huge_page_size_from_command_lines_and_files() {
             ],
             known(Some(2 << 20)),
         ),
-        // What is set before a file that cannot be read.
+        // Settings before a file that cannot be read.
         ("x -c huge_pages=try ", &[], known(None)),
         (
             "x ",

@@ -115,8 +115,8 @@ pub enum Fit {
         /// Room under the limit.
         room: Bytes,
     },
-    /// RAM outside of the pools cannot hold it once it is in use, beside other servers on small
-    /// pages.
+    /// RAM outside of the pools cannot hold it and other servers on small pages once they are in
+    /// use.
     BeyondMemory {
         /// The segment.
         segment: Bytes,

@@ -1,4 +1,4 @@
-//! How a program on the host of a server connects to it as the server's user.
+//! The user, the host and the port with which a program on this host connects to a server.
 
 use std::ffi::OsString;
 

@@ -75,7 +75,7 @@ pub struct Environment {
     pub is_container: Option<bool>,
     /// Whether systemd manages services here (`/run/systemd/system`). `None`: unknown.
     pub has_systemd: Option<bool>,
-    /// How a program on this host connects to the server.
+    /// The user and address with which a program on this host connects to the server.
     pub connection: Connection,
     /// Memory limits of the server's cgroups, nearest first; empty: no visible limit.
     pub memory_limits: Result<Vec<MemoryLimit>, Absent>,

@@ -54,7 +54,7 @@ impl Wish {
 /// The settings that are read.
 const NAMES: [&str; 3] = ["huge_pages", "huge_page_size", "config_file"];
 
-/// Their values, as far as they are set.
+/// The values of those that are set.
 pub type Values = BTreeMap<&'static str, String>;
 
 /// The most that is read for one server, and from how many files.

@@ -174,7 +174,7 @@ pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResul
     };
     let by_facts = with(None);
     prop_assume!(diagnosis::is_healthy_by_facts(&by_facts));
-    // What the status reads if it does look.
+    // The facts that the status reads otherwise.
     let whole = with(Some(Environment {
         vmstat: Err(Absent::not_looked_at()),
         free_blocks: Err(Absent::not_looked_at()),
@@ -789,7 +789,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
         env.files = Files::Planned(next);
         env.settings_wait_for_restart = true;
     }
-    // Where the server moves to, something else can be missing.
+    // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
         (
             Decision::LowerSharedBuffers { lacks: before, .. },
