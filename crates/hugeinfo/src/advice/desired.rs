@@ -173,7 +173,7 @@ impl Desired {
         lacking: Pages,
     ) -> Result<Option<PoolChange>, Decision> {
         let size = change.size;
-        let part = numa::allowed_part(machine, size);
+        let part = machine.allowed_part(size);
         let Some((part, pool)) = part.zip(machine.pool(size)) else {
             return Ok(None);
         };
@@ -363,20 +363,16 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         if let Some(env) = &mut after.env {
             env.next_boot = Ok(next_boot);
         }
-        return Err(if checks::boots_too_much(&after) {
-            checks::lower_boot_pools(&after)
-        } else {
-            Decision::SetOnCommandLine(words)
-        });
+        let too_much = checks::too_much_at_boot(&after);
+        return Err(too_much.unwrap_or(Decision::SetOnCommandLine(words)));
     }
     match boot.set_pages(size.0, default, pages.0) {
         Some(edit) => {
             let step = Step::SetPoolAtBoot { size, pages, edit };
-            match machine.apply(&step) {
-                Ok(after) if checks::boots_too_much(&after) => {
-                    Err(checks::lower_boot_pools(&after))
-                }
-                _ => Ok(Some(step)),
+            let after = machine.apply(&step).ok();
+            match after.as_ref().and_then(checks::too_much_at_boot) {
+                Some(decision) => Err(decision),
+                None => Ok(Some(step)),
             }
         }
         None => Err(Decision::SetAtBootElsewhere {

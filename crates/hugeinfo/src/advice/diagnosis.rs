@@ -239,7 +239,7 @@ impl Remedies {
                 Remedy::steps(steps.clone())
             }
             Err(decision) => Remedy::NeedsDecision(decision.clone()),
-            Ok(_) => Remedy::NeedsDecision(super::checks::lower_boot_pools(machine)),
+            Ok(_) => Remedy::NeedsDecision(super::checks::decision_about_boot(machine)),
         }
     }
 }

@@ -160,7 +160,7 @@ impl Machine {
             }
         } else {
             // Before Linux 6.7 such a write allocates too many pages where surplus pages exist.
-            let part = numa::allowed_part(self, size).filter(|_| pool.surplus == 0);
+            let part = self.allowed_part(size).filter(|_| pool.surplus == 0);
             let missing = growth - part.ok_or(Blocked::Inapplicable)?.room();
             if missing > Pages(0) {
                 return Err(Blocked::NodeMemory { size, missing });

@@ -294,12 +294,9 @@ fn on_small_pages(
     let asks = move |wish| match wish {
         Wish::Known(HugePages::Off, _) => None,
         Wish::Known(setting, Some(bytes)) => {
-            let asked = match bytes {
-                0 => machine.default_size(),
-                // PostgreSQL rounds up to a power of two (sysv_shmem.c `GetHugePageSize`).
-                bytes => bytes.checked_next_power_of_two().map(PageSize),
-            };
-            (asked == Some(size)).then_some(Some(setting))
+            let named = Some(bytes).filter(|bytes| *bytes > 0);
+            let asked = machine.facts.huge_page_of_setting(named);
+            (asked == Some(size.0)).then_some(Some(setting))
         }
         Wish::Known(_, None) | Wish::Unknown => Some(None),
     };

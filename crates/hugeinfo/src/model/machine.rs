@@ -153,6 +153,12 @@ impl Machine {
         pools.find(|pool| pool.page_bytes == size.0)
     }
 
+    /// The part of that pool on the nodes that the server is allowed to use. `None`: the server is
+    /// not bound, or it is unknown.
+    pub fn allowed_part(&self, size: PageSize) -> Option<&AllowedPart> {
+        self.allowed_parts.iter().find(|part| part.size == size)
+    }
+
     pub(super) fn allowed_part_mut(&mut self, size: PageSize) -> Option<&mut AllowedPart> {
         let mut parts = self.allowed_parts.iter_mut();
         parts.find(|part| part.size == size)

@@ -1,17 +1,10 @@
 //! NUMA nodes: whether those that a bound server is allowed to use have the pages that it needs.
 
 use super::{
-    allowed_part::AllowedPart,
     machine::Machine,
     units::{PageSize, Pages},
 };
 use crate::server::facts::AllowedNodes;
-
-/// The part of that pool on the nodes that the server is allowed to use. `None`: the server is not
-/// bound, or it is unknown.
-pub fn allowed_part(machine: &Machine, size: PageSize) -> Option<&AllowedPart> {
-    machine.allowed_parts.iter().find(|part| part.size == size)
-}
 
 /// Pages that a bound server can have from its nodes after a stop, as bounds: `(certain, most)`.
 /// `None`: unknown.
@@ -19,7 +12,7 @@ pub fn allowed_part(machine: &Machine, size: PageSize) -> Option<&AllowedPart> {
 /// The kernel compares a new mapping with the free pages of the allowed nodes
 /// (mm/hugetlb.c `allowed_mems_nr`) and does not know on which node pages are reserved.
 pub fn supply_on_allowed(machine: &Machine, size: PageSize) -> Option<(Pages, Pages)> {
-    let part = allowed_part(machine, size)?;
+    let part = machine.allowed_part(size)?;
     let held = machine.pages_held(size)?;
     let reserved = Pages(machine.pool(size)?.reserved);
     Some((part.free + held - reserved - part.surplus, part.free + held))
@@ -46,7 +39,7 @@ pub fn most_for_mapped(machine: &Machine, size: PageSize) -> Option<Pages> {
     let surplus = Pages(pool.overcommit) - Pages(pool.surplus);
     // The pages that it has faulted in can be on other nodes, from before it was bound.
     let in_use = Pages(pool.total) - Pages(pool.free);
-    let most = surplus + in_use + allowed_part(machine, size)?.free;
+    let most = surplus + in_use + machine.allowed_part(size)?.free;
     (held > most).then_some(most)
 }
 

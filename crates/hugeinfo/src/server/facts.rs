@@ -285,7 +285,12 @@ impl Facts {
 
     /// The same for a start with these settings.
     pub(crate) fn huge_page_of(&self, server: &Server) -> Option<u64> {
-        let Some(setting) = server.huge_page_size_bytes else {
+        self.huge_page_of_setting(server.huge_page_size_bytes)
+    }
+
+    /// The same for this `huge_page_size`. `None`: 0.
+    pub(crate) fn huge_page_of_setting(&self, setting: Option<u64>) -> Option<u64> {
+        let Some(setting) = setting else {
             return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
         };
         let rounded_up = setting.checked_next_power_of_two()?;

@@ -131,12 +131,6 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// Whether the pools of the next boot leave too little RAM. Unknown pools count as large as they
-/// are now.
-pub(crate) fn boots_too_much(machine: &Machine) -> bool {
-    oversized(machine).is_some()
-}
-
 /// The pools of the next boot, and the bytes that they can have, if they are larger.
 fn oversized(machine: &Machine) -> Option<(AtBoot, Bytes)> {
     let (all, most) = (at_boot(machine)?, memory::most_in_pools(machine)?);
@@ -192,16 +186,22 @@ fn places(machine: &Machine) -> Vec<String> {
     set.collect()
 }
 
-/// The decision about pools of the next boot that are too large.
-pub(crate) fn lower_boot_pools(machine: &Machine) -> Decision {
-    match oversized(machine) {
-        Some((all, most)) => Decision::Text(format!(
-            "lower the pools of the next boot by {} MB at least ({})",
-            (all.bytes - most).megabytes_at_least(),
-            places(machine).join(", ")
-        )),
-        None => Decision::Text(
+/// The decision about pools of the next boot that leave too little RAM. `None`: they leave enough.
+/// Unknown pools count as large as they are now.
+pub(crate) fn too_much_at_boot(machine: &Machine) -> Option<Decision> {
+    let (all, most) = oversized(machine)?;
+    Some(Decision::Text(format!(
+        "lower the pools of the next boot by {} MB at least ({})",
+        (all.bytes - most).megabytes_at_least(),
+        places(machine).join(", ")
+    )))
+}
+
+/// What a person has to decide about the next boot where no line is missing.
+pub(crate) fn decision(machine: &Machine) -> Decision {
+    too_much_at_boot(machine).unwrap_or_else(|| {
+        Decision::Text(
             "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned(),
-        ),
-    }
+        )
+    })
 }
