@@ -210,10 +210,15 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
 ///
 /// `standard` and `inherited` are descriptors of this process that nothing else uses here.
 unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Result<(), Errno> {
+    rustix::process::setpgid(None, None)?;
+    // A cancel is sent to the process group of a backend (storage/ipc/signalfuncs.c
+    // `pg_signal_backend`). What came before this process left the group is for the parent, and
+    // ignoring it discards it.
     // SAFETY: as above. That a signal's action can't be set, or a descriptor is closed already,
     // doesn't matter.
     unsafe {
         for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_IGN);
             libc::signal(signal, libc::SIG_DFL);
         }
         for (descriptor, number) in standard.into_iter().zip(0..) {
@@ -225,7 +230,6 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
             libc::close(descriptor);
         }
     }
-    rustix::process::setpgid(None, None)?;
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != Some(parent) {
         return Err(Errno::SRCH);
