@@ -51,7 +51,7 @@ fn hugeinfo_checks() -> Result<
                 Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => None,
             };
             (
-                check.name,
+                check.name(),
                 check.finding.status.as_str(),
                 check.finding.code,
                 shown(check.finding.text),

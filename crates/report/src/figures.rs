@@ -271,7 +271,7 @@ fn checks(context: &Context<'_>) -> Value {
     let rows = context.findings.checks.iter().map(|judged| {
         let check = &judged.check;
         let mut row = json!({
-            "name": check.name,
+            "name": check.name(),
             "status": check.finding.status.as_str(),
             "code": check.finding.code,
             "is_muted": check.is_muted,

@@ -98,7 +98,7 @@ impl Judged {
     /// The earlier check whose remedy contains this one.
     pub(crate) fn same_as(&self) -> Option<&'static str> {
         match self.check.remedy {
-            Remedy::As(name) => Some(name),
+            Remedy::As(id) => Some(id.name()),
             Remedy::Nothing | Remedy::Steps(_) | Remedy::NeedsDecision(_) => None,
         }
     }

@@ -164,7 +164,7 @@ fn page_has_the_findings_of_the_core() {
             let finding = &check.finding;
             assert!(text.contains(&finding.text), "{name}: {}", finding.text);
             let figures = figures["checks"].as_array().expect("checks");
-            let of_check = figures.iter().find(|row| row["name"] == check.name);
+            let of_check = figures.iter().find(|row| row["name"] == check.name());
             assert_eq!(of_check.expect("the check")["code"], finding.code, "{name}");
         }
         let steps = runbook::of(&machine, None);
@@ -308,8 +308,8 @@ fn truncated_pages_say_so() {
         assert_eq!(text(&html).contains(SAID), is_cut, "{name}");
         // All checks are there.
         for check in diagnosis::checks(&machine) {
-            let id = format!("<code id=\"check-{0}\">{0}</code>", check.name);
-            assert!(html.contains(&id), "{name}: {}", check.name);
+            let id = format!("<code id=\"check-{0}\">{0}</code>", check.name());
+            assert!(html.contains(&id), "{name}: {}", check.name());
         }
         // Commands are complete.
         for part in html.split("<pre><code>").skip(1) {

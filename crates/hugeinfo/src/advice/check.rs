@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::decision::Decision;
+use super::{checks::CheckId, decision::Decision};
 use crate::{
     linux::error::Absent,
     model::{machine::Machine, step::Step},
@@ -133,7 +133,7 @@ pub enum Remedy {
     /// These steps, in order.
     Steps(Plan),
     /// The steps are part of the remedy of an earlier check.
-    As(&'static str),
+    As(CheckId),
     /// A person has to decide.
     NeedsDecision(Decision),
 }
@@ -151,14 +151,21 @@ impl Remedy {
 /// A check of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// A stable name.
-    pub name: &'static str,
+    /// Which check.
+    pub id: CheckId,
     /// Whether it is muted.
     pub is_muted: bool,
     /// The result.
     pub finding: Finding,
     /// How it is fixed.
     pub remedy: Remedy,
+}
+
+impl Check {
+    /// The stable name.
+    pub fn name(&self) -> &'static str {
+        self.id.name()
+    }
 }
 
 /// The environment of a machine. Errors: it was not read.

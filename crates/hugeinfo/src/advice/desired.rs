@@ -68,7 +68,7 @@ impl Desired {
         let is_on_small_pages = machine.backing() == Backing::SmallPages;
         let restart = is_on_small_pages
             && next.asks_for_huge_pages()
-            && !machine.is_muted(CheckId::HugePages.name())
+            && !CheckId::HugePages.is_muted(machine)
             && machine.segment().is_some()
             && (machine.default_size().is_some() || machine.facts.meminfo.is_err());
         Self::with(machine, next, settings, restart)
@@ -201,7 +201,7 @@ impl Desired {
         let will_release = target.now.total() > target.after.total();
         target.idle_for.is_none()
             && !self.is_bound_in(machine, target.now.size)
-            && !machine.is_muted(CheckId::PoolSize.name())
+            && !CheckId::PoolSize.is_muted(machine)
             && (self.restart || !will_release)
             && checks::is_much_idle(
                 machine,
@@ -281,7 +281,7 @@ impl Boot {
     /// For the pool that these settings ask for, and for pools that grow for other servers.
     pub(crate) fn of(machine: &Machine, next: &Server, pools: &[PoolChange]) -> Self {
         let mut boot = Self::default();
-        if machine.is_muted(CheckId::Reboot.name()) {
+        if CheckId::Reboot.is_muted(machine) {
             return boot;
         }
         let own = machine.size_to_map(next);
@@ -412,8 +412,7 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
-        && (machine.is_muted(CheckId::PageTables.name())
-            || !checks::page_tables_need_huge_pages(machine));
+        && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
     Ok(if has_no_huge_pages || stays_off {
         machine.next_start()
     } else {

@@ -30,9 +30,9 @@ pub struct Verdict {
     pub reason: String,
 }
 
-/// The findings of all checks, with their names, the most important first.
-pub fn findings(machine: &Machine) -> Vec<(&'static str, Finding)> {
-    let all = ALL.iter().map(|id| (id.name(), id.judge(machine)));
+/// The findings of all checks, the most important first.
+pub fn findings(machine: &Machine) -> Vec<(CheckId, Finding)> {
+    let all = ALL.iter().map(|id| (*id, id.judge(machine)));
     all.collect()
 }
 
@@ -54,22 +54,18 @@ pub fn checks(muted: &Machine) -> Vec<Check> {
                 Remedy::Nothing
             };
             Check {
-                name: id.name(),
-                is_muted: muted.is_muted(id.name()),
+                id: *id,
+                is_muted: id.is_muted(muted),
                 finding,
-                remedy: unless_listed(&mut listed, id.name(), remedy),
+                remedy: unless_listed(&mut listed, *id, remedy),
             }
         })
         .collect()
 }
 
-/// Replaces a remedy that an earlier check has by its name, so that typing all rows from top to
-/// bottom does nothing twice.
-fn unless_listed(
-    listed: &mut Vec<(&'static str, Remedy)>,
-    name: &'static str,
-    mut remedy: Remedy,
-) -> Remedy {
+/// Replaces a remedy that an earlier check has by the name of that check, so that typing all rows
+/// from top to bottom does nothing twice.
+fn unless_listed(listed: &mut Vec<(CheckId, Remedy)>, id: CheckId, mut remedy: Remedy) -> Remedy {
     if let Remedy::Steps(plan) = &mut remedy {
         // A line that is added twice can have another effect.
         let is_listed = |step: &Step| {
@@ -92,9 +88,9 @@ fn unless_listed(
         _ => false,
     };
     if let Some((earlier, _)) = listed.iter().find(|(_, earlier)| contains(earlier)) {
-        return Remedy::As(earlier);
+        return Remedy::As(*earlier);
     }
-    listed.push((name, remedy.clone()));
+    listed.push((id, remedy.clone()));
     remedy
 }
 
@@ -260,9 +256,8 @@ pub(crate) fn everything(
     is_planned: bool,
 ) -> (Vec<Step>, Vec<Decision>) {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
-    let needs_attention = |id: &CheckId, finding: &Finding| {
-        finding.status.needs_attention() && !machine.is_muted(id.name())
-    };
+    let needs_attention =
+        |id: &CheckId, finding: &Finding| finding.status.needs_attention() && !id.is_muted(machine);
     let mut own = Vec::new();
     let mut decisions = Vec::new();
     let mut wants_core = is_planned;
@@ -358,7 +353,7 @@ fn worst<'f>(
 ) -> Option<(CheckId, &'f Finding)> {
     let counted = counted.iter().copied();
     counted
-        .filter(|(id, _)| !machine.is_muted(id.name()))
+        .filter(|(id, _)| !id.is_muted(machine))
         .max_by_key(|(id, finding)| (finding.status, Reverse(*id)))
 }
 
@@ -379,11 +374,10 @@ fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'st
         .collect();
     let muted = findings
         .iter()
-        .filter(|(id, finding)| machine.is_muted(id.name()) && finding.status > Status::Ok);
+        .filter(|(id, finding)| id.is_muted(machine) && finding.status > Status::Ok);
     let muted = muted.map(|(id, finding)| {
         format!(
-            "Muted: {} ({}): {}",
-            id.name(),
+            "Muted: {id} ({}): {}",
             finding.status.as_str(),
             finding.text
         )
@@ -397,7 +391,7 @@ fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'st
 }
 
 fn pending(machine: &Machine) -> Option<&'static str> {
-    if machine.is_muted(CheckId::PendingSettings.name()) {
+    if CheckId::PendingSettings.is_muted(machine) {
         return None;
     }
     match machine.env.as_ref()?.files {

@@ -50,18 +50,26 @@ pub fn text(machine: &Machine) -> String {
         ("next restart", CheckId::Restart),
         ("next reboot", CheckId::Reboot),
     ] {
-        let found = checks.iter().find(|check| check.name == id.name());
+        let found = checks.iter().find(|check| check.id == id);
         lines.extend(
             found
                 .map(|check| labeled(label, &check.finding.text))
                 .unwrap_or_default(),
         );
     }
-    let shown = ["page_tables", "restart", "reboot", "huge_pages"];
+    let shown = [
+        CheckId::PageTables,
+        CheckId::Restart,
+        CheckId::Reboot,
+        CheckId::HugePages,
+    ];
     let others = checks.iter().filter(|check| needs_attention(check));
-    for check in others.filter(|check| !shown.contains(&check.name)) {
+    for check in others.filter(|check| !shown.contains(&check.id)) {
         let Finding { status, text, .. } = &check.finding;
-        lines.extend(labeled(check.name, &format!("{}: {text}", status.as_str())));
+        lines.extend(labeled(
+            check.name(),
+            &format!("{}: {text}", status.as_str()),
+        ));
     }
     let rows = runbook::of(machine, None);
     for (number, row) in (1..).zip(&rows) {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use hugeinfo::{
     advice::{
+        CheckId,
         check::{Finding, Remedy, Status},
         decision::{Decision, Lower},
         diagnosis::{self, checks, findings, how_to_set, verdict},
@@ -37,7 +38,8 @@ type Statuses = Vec<(&'static str, Status)>;
 
 fn statuses(machine: &Machine) -> Statuses {
     let all = findings(machine).into_iter();
-    all.map(|(name, finding)| (name, finding.status)).collect()
+    all.map(|(id, finding)| (id.name(), finding.status))
+        .collect()
 }
 
 /// The checks that became worse, apart from muted ones.
@@ -71,7 +73,7 @@ fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
     let mut all = vec![("runbook".to_owned(), of, steps_of(&rows))];
     for check in checks(machine) {
         let steps = steps(&check.remedy).to_vec();
-        all.push((check.name.to_owned(), machine.clone(), steps));
+        all.push((check.name().to_owned(), machine.clone(), steps));
     }
     for pool in machine.pools() {
         let size = PageSize(pool.page_bytes);
@@ -95,7 +97,7 @@ fn decisions(machine: &Machine) -> Vec<(&'static str, Decision)> {
         Remedy::As(_) | Remedy::Nothing => None,
     };
     let all = checks(machine).into_iter();
-    all.filter_map(|check| Some((check.name, decision(check.remedy)?)))
+    all.filter_map(|check| Some((check.name(), decision(check.remedy)?)))
         .collect()
 }
 
@@ -138,7 +140,7 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
                 Err(blocked) => {
                     return Err(TestCaseError::fail(format!(
                         "{}: {blocked:?} by {step:?}",
-                        check.name
+                        check.name()
                     )));
                 }
             }
@@ -196,7 +198,7 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         let Remedy::Steps(plan) = &check.remedy else {
             continue;
         };
-        prop_assert!(!plan.steps.is_empty(), "{}: no steps", check.name);
+        prop_assert!(!plan.steps.is_empty(), "{}: no steps", check.name());
         let after = machine.apply_all(&plan.steps);
         prop_assume!(after.is_ok());
         let after = after.expect("it was assumed").at_next_start();
@@ -209,8 +211,9 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
         worse.retain(|worse| !worse.starts_with("other_servers"));
         // A server that asks from now on finds that this boot allocated too few.
-        let fell_short =
-            |(name, found): &(&str, Finding)| *name == "reboot" && found.code == "boot_fell_short";
+        let fell_short = |(id, found): &(CheckId, Finding)| {
+            *id == CheckId::Reboot && found.code == "boot_fell_short"
+        };
         let fell_short = findings(&after).iter().any(fell_short);
         worse.retain(|worse| !fell_short || !worse.starts_with("reboot"));
         // Released memory can be enough for pages that other servers ask for.
@@ -225,7 +228,7 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         prop_assert!(
             worse.is_empty(),
             "{}: {worse:?}: {:#?}",
-            check.name,
+            check.name(),
             plan.steps
         );
         let is_service = plan.steps.iter().all(|step| match step {
@@ -233,12 +236,12 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
             Step::ChangeSetting(change) => change.place == SettingPlace::CommandLine,
             _ => false,
         });
-        let status = after_all.iter().find(|(name, _)| *name == check.name);
+        let status = after_all.iter().find(|(name, _)| *name == check.name());
         let status = status.map(|(_, status)| *status);
         prop_assert!(
             plan.remaining.is_some() || is_service || status < Some(Status::Warning),
             "{} is {status:?}: {:#?}",
-            check.name,
+            check.name(),
             plan.steps
         );
     }
@@ -253,11 +256,11 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
             needs_attention,
             check.remedy != Remedy::Nothing,
             "{}: {:?}",
-            check.name,
+            check.name(),
             check.remedy
         );
-        if let Remedy::As(name) = &check.remedy {
-            let earlier = all.iter().find(|other| other.name == *name);
+        if let Remedy::As(id) = &check.remedy {
+            let earlier = all.iter().find(|other| other.id == *id);
             let earlier = earlier.map(|other| &other.remedy);
             prop_assert!(!matches!(
                 earlier,
@@ -274,18 +277,21 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
     let decides = decides(&rows) || decides(&runbook::of(&after, None));
     let ill: Vec<_> = findings(&after)
         .into_iter()
-        .filter(|(name, finding)| finding.status.needs_attention() && !machine.is_muted(name))
-        .filter(|(name, _)| after.service.is_empty() || !is_about_service(name))
-        .filter(|(name, _)| !machine.is_bound_to_nodes() || *name != "pool_size")
-        .filter(|(name, _)| spec.memory_limits.is_empty() || *name != "memory_left")
-        .filter(|(name, _)| *name != "other_servers")
+        .filter(|(id, finding)| finding.status.needs_attention() && !machine.is_muted(id.name()))
+        .filter(|(id, _)| after.service.is_empty() || !is_about_service(*id))
+        .filter(|(id, _)| !machine.is_bound_to_nodes() || *id != CheckId::PoolSize)
+        .filter(|(id, _)| spec.memory_limits.is_empty() || *id != CheckId::MemoryLeft)
+        .filter(|(id, _)| *id != CheckId::OtherServers)
         .collect();
     prop_assert!(ill.is_empty() || decides, "no decision: {ill:#?}");
     Ok(())
 }
 
-fn is_about_service(name: &str) -> bool {
-    ["oom_protection", "memlock", "numa_segment"].contains(&name)
+fn is_about_service(id: CheckId) -> bool {
+    matches!(
+        id,
+        CheckId::OomProtection | CheckId::Memlock | CheckId::NumaSegment
+    )
 }
 
 pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseResult {
@@ -295,10 +301,7 @@ pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseR
             .collect()
     };
     for (name, machine, steps) in all_steps(machine) {
-        let before: Vec<_> = critical(&machine)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+        let before: Vec<_> = critical(&machine).into_iter().map(|(id, _)| id).collect();
         let way = way(&machine, &steps);
         for (index, (step, state)) in way.iter().enumerate() {
             // Settings belong together.
@@ -309,7 +312,8 @@ pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseR
             }
             for (check, finding) in critical(&state.at_next_start()) {
                 // Pending settings are judged as the restart is.
-                let is_same = check == "pending_settings" && before.contains(&"restart");
+                let is_same =
+                    check == CheckId::PendingSettings && before.contains(&CheckId::Restart);
                 prop_assert!(
                     is_same || before.contains(&check),
                     "{name}: {check} after {step:?}: {} in {steps:#?}",
@@ -357,7 +361,7 @@ pub fn pools_leave_enough_memory(_: &Spec, machine: &Machine) -> TestCaseResult 
 pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
     let all = checks(machine);
     let evidence = |name: &str, key: &str| {
-        let check = all.iter().find(|check| check.name == name)?;
+        let check = all.iter().find(|check| check.name() == name)?;
         check.finding.evidence.get(key)?.as_u64().map(Pages)
     };
     for pool in machine.pools() {
@@ -502,7 +506,7 @@ pub fn no_remedy_has_a_redundant_step(_: &Spec, machine: &Machine) -> TestCaseRe
             prop_assert!(
                 differs || after.state != full.state || reaches(&after) != reaches(&full),
                 "{}: {step:?} is redundant in {:#?}",
-                check.name,
+                check.name(),
                 plan.steps
             );
         }
@@ -733,14 +737,14 @@ fn still_asks_for(
                     | Decision::MeantForServer { .. }
             )
         };
-        let others_could_want = findings(&at).iter().any(|(name, finding)| {
-            *name == "pool_size" && finding.status == Status::Unknown
+        let others_could_want = findings(&at).iter().any(|(id, finding)| {
+            *id == CheckId::PoolSize && finding.status == Status::Unknown
                 || at.pools().any(|pool| {
                     let size = PageSize(pool.page_bytes);
                     let target = PoolTarget::of(&at, size, &at.next_start());
                     target.is_some_and(|target| target.idle_for.is_some())
                 })
-                || *name == "other_servers" && finding.evidence["others_pages"] != 0
+                || *id == CheckId::OtherServers && finding.evidence["others_pages"] != 0
         });
         let is_hidden = hugeinfo::model::demand::hidden_servers(&at).is_some();
         if again.is_none() || others_could_want || is_hidden || decisions(&at).iter().any(waits) {
@@ -834,7 +838,7 @@ pub fn more_memory_is_never_worse(_: &Spec, machine: &Machine) -> TestCaseResult
 
 pub fn boot_line_is_never_withheld(_: &Spec, machine: &Machine) -> TestCaseResult {
     let all = checks(machine);
-    let reboot = all.iter().find(|check| check.name == "reboot");
+    let reboot = all.iter().find(|check| check.name() == "reboot");
     let reboot = reboot.expect("a check of that name");
     let alone = steps(&reboot.remedy);
     prop_assert!(!alone.iter().any(Step::is_disruptive), "{alone:?}");
@@ -876,8 +880,8 @@ pub fn boot_line_is_never_withheld(_: &Spec, machine: &Machine) -> TestCaseResul
     prop_assume!(is_editable && fits && !is_file_unknown && !is_bound && !is_too_much);
     if let Some((words, _)) = words {
         let remedy = match &reboot.remedy {
-            Remedy::As(name) => {
-                let earlier = all.iter().find(|check| check.name == *name);
+            Remedy::As(id) => {
+                let earlier = all.iter().find(|check| check.id == *id);
                 &earlier.expect("a check of that name").remedy
             }
             remedy => remedy,
@@ -904,8 +908,8 @@ pub fn boot_line_is_never_withheld(_: &Spec, machine: &Machine) -> TestCaseResul
     };
     prop_assert!(line(&steps_of(&rows)), "runbook: {:?}", reboot.remedy);
     let has_line = match &reboot.remedy {
-        Remedy::As(name) => {
-            let earlier = all.iter().find(|check| check.name == *name);
+        Remedy::As(id) => {
+            let earlier = all.iter().find(|check| check.id == *id);
             earlier.is_some_and(|check| line(steps(&check.remedy)))
         }
         remedy => line(steps(remedy)),
@@ -936,12 +940,12 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
     prop_assume!(matches!(start::outcome(machine), StartOutcome::Fails(..)));
     prop_assume!(machine.facts.next_start().huge_pages == HugePages::On);
     let all = checks(machine);
-    let restart = all.iter().find(|check| check.name == "restart");
+    let restart = all.iter().find(|check| check.name() == "restart");
     let restart = restart.expect("a check of that name");
     prop_assert_eq!(restart.finding.status, Status::Critical);
     let remedy = match &restart.remedy {
-        Remedy::As(name) => {
-            let earlier = all.iter().find(|check| check.name == *name);
+        Remedy::As(id) => {
+            let earlier = all.iter().find(|check| check.id == *id);
             &earlier.expect("an earlier row").remedy
         }
         remedy => remedy,

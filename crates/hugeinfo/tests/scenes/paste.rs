@@ -19,7 +19,7 @@ pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<Strin
     let mut complaints = Vec::new();
     let checks = diagnosis::checks(machine);
     for check in &checks {
-        complaints.extend(of_finding(check.name, &check.finding.text));
+        complaints.extend(of_finding(check.name(), &check.finding.text));
     }
     complaints.extend(of_finding("status", &diagnosis::verdict(machine).reason));
     let of_pools = machine

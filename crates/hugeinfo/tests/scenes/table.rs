@@ -119,7 +119,7 @@ fn answer(machine: &Machine, what: &str) -> String {
         return format!(".how_to_set({megabytes}, {})", quote(&text(&remedy)));
     }
     let checks = diagnosis::checks(machine);
-    let check = checks.iter().find(|check| check.name == what);
+    let check = checks.iter().find(|check| check.name() == what);
     let check = check.unwrap_or_else(|| panic!("no check {what}"));
     format!(
         ".says({what:?}, {}, {:?}, {:?}, {})",
@@ -149,7 +149,7 @@ fn is_met(machine: &Machine, expected: &Expected) -> Result<(), String> {
     match expected {
         Expected::Check(name, (status, code, words, remedy)) => {
             let checks = diagnosis::checks(machine);
-            let check = checks.iter().find(|check| check.name == *name);
+            let check = checks.iter().find(|check| check.name() == *name);
             let check = check.ok_or_else(|| format!("no check {name}"))?;
             let finding = &check.finding;
             let is_it = finding.status == *status

@@ -48,7 +48,7 @@ fn row(context: &Context<'_>, judged: &Judged) -> Vec<Markup> {
     let check = &judged.check;
     vec![
         html! { (badge(check.finding.status)) @if check.is_muted { " muted" } },
-        html! { code id=(format!("check-{}", check.name)) { (check.name) } },
+        html! { code id=(format!("check-{}", check.name())) { (check.name()) } },
         html! {
             (context.shown(&check.finding.text))
             @if let Some(name) = judged.same_as() {

@@ -45,7 +45,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             p { "Checks with an unknown result:" }
             ul {
                 @for check in unknown {
-                    li { code { (check.name) } ": " (context.shown(why(check))) }
+                    li { code { (check.name()) } ": " (context.shown(why(check))) }
                 }
             }
         }
@@ -62,7 +62,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 /// The reason without the name of the check, which the list shows in front of it.
 fn why(check: &Check) -> &str {
     let text = &check.finding.text;
-    let prefix = format!("Cannot judge {}: ", check.name);
+    let prefix = format!("Cannot judge {}: ", check.name());
     text.strip_prefix(&prefix).unwrap_or(text)
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
                     (count(checks.len() as u64, "check needs", "checks need")) " attention: "
                     @for (index, check) in checks.iter().enumerate() {
                         @if index > 0 { ", " }
-                        a href=(format!("#check-{}", check.name)) { (check.name) }
+                        a href=(format!("#check-{}", check.name())) { (check.name()) }
                     }
                     "."
                 }

@@ -27,6 +27,8 @@ mod thp;
 mod thp_private;
 mod thp_shared;
 
+use std::fmt::{self, Display, Formatter};
+
 use super::{
     check::{Finding, Judgment},
     decision::Decision,
@@ -86,6 +88,12 @@ pub enum CheckId {
     Initdb,
     /// `vm.hugetlb_shm_group`.
     HugetlbShmGroup,
+}
+
+impl Display for CheckId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// All checks. Where two are equally bad, the earlier one matters more.
@@ -157,6 +165,11 @@ impl CheckId {
         }
     }
 
+    /// Whether the setting `pg_hugeinfo.muted_checks` names it.
+    pub(crate) fn is_muted(self, machine: &Machine) -> bool {
+        machine.is_muted(self.name())
+    }
+
     /// Judges a machine. What cannot be judged is unknown, with the reason.
     pub(crate) fn judge(self, machine: &Machine) -> Finding {
         let judge: fn(&Machine) -> Judgment = match self {
@@ -185,7 +198,7 @@ impl CheckId {
         };
         judge(machine).unwrap_or_else(|why| {
             let why = why.0.trim_end_matches('.');
-            Finding::unknown(format!("Cannot judge {}: {why}.", self.name()))
+            Finding::unknown(format!("Cannot judge {self}: {why}."))
         })
     }
 
