@@ -189,6 +189,12 @@ fn words_of_the_command_line() {
             Some(0),
             &Replace("--", "hugepagesz=1G hugepages=537 --"),
         ),
+        (
+            "hugepages=1 init=--x --\n",
+            Some(1),
+            Some(0),
+            &Replace("--", "hugepagesz=1G hugepages=537 --"),
+        ),
         // Kernel versions differ, or the notation is unusual.
         (
             "hugepagesz=3M hugepages=1 hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=4",
@@ -673,6 +679,10 @@ fn edits_of_overcommit_and_transparent_huge_pages() {
         words.instead_of.as_deref(),
         Some("transparent_hugepage=never")
     );
+    let next = NextBoot::parse("-- single", &[], false, kernel());
+    let words = next.words_for_thp("enabled", "madvise").expect("words");
+    assert_eq!(words.new, "transparent_hugepage=madvise --");
+    assert_eq!(words.instead_of.as_deref(), Some("--"));
     let next = parse("transparent_hugepage=never", &[]);
     assert_eq!(next.words_for_thp("enabled", "madvise"), None, "systemd");
 }

@@ -69,25 +69,11 @@ impl NextBoot {
             return (before != pages).then_some((words, after));
         }
         let new = format!("hugepagesz={} hugepages={pages}", as_word(page_bytes));
+        let (line, words) = add_words(line, &new);
         let mut inputs = Inputs::clone(&self.inputs);
-        // Words behind `--` are arguments of the first process.
-        let (new, instead_of) = match line.split_once(" -- ") {
-            Some((own, rest)) => {
-                inputs.command_line = Some(format!("{own} {new} -- {rest}"));
-                (format!("{new} --"), Some("--".to_owned()))
-            }
-            None => {
-                inputs.command_line = Some(format!("{line} {new}"));
-                (new, None)
-            }
-        };
+        inputs.command_line = Some(line);
         let after = Self::evaluate(inputs, self.is_kept);
         after.pages(page_bytes, default)?;
-        let words = Words {
-            at_end: instead_of.is_none() && line.contains("hugepages"),
-            new,
-            instead_of,
-        };
         Some((words, after))
     }
 
@@ -124,14 +110,21 @@ impl NextBoot {
     /// Returns the word on the kernel command line that does the same where systemd did not start
     /// the machine. `None`: the line has it, the file has no word, or the line is unknown.
     pub fn words_for_thp(&self, file: &str, mode: &str) -> Option<Words> {
+        let line = self.inputs.command_line.as_deref()?;
         let name = thp_word(file)?;
-        let now = command_line::value(self.inputs.command_line.as_deref()?, name);
-        let is_set = now.as_ref().is_some_and(|(value, _)| value == mode);
-        (self.is_kept && !self.inputs.has_systemd && !is_set).then(|| Words {
-            new: format!("{name}={mode}"),
-            instead_of: now.map(|(_, place)| place.text),
-            at_end: false,
-        })
+        if !self.is_kept || self.inputs.has_systemd {
+            return None;
+        }
+        let new = format!("{name}={mode}");
+        match command_line::value(line, name) {
+            Some((value, _)) if value == mode => None,
+            Some((_, place)) => Some(Words {
+                new,
+                instead_of: Some(place.text),
+                at_end: false,
+            }),
+            None => Some(add_words(line, &new).1),
+        }
     }
 
     /// Returns the mode that is set for a file below `/sys/kernel/mm/transparent_hugepage`: by
@@ -244,14 +237,32 @@ impl Inputs {
     }
 }
 
+/// Adds words to a kernel command line, before the word `--`: what follows it are arguments of the
+/// first process.
+fn add_words(line: &str, new: &str) -> (String, Words) {
+    let is_end = |at: &usize| {
+        let (before, after) = (&line[..*at], &line[*at + 2..]);
+        let is_blank = |c: char| c.is_ascii_whitespace();
+        before.chars().next_back().is_none_or(is_blank) && after.chars().next().is_none_or(is_blank)
+    };
+    let end = line.match_indices("--").map(|(at, _)| at).find(is_end);
+    let after = match end {
+        Some(at) => format!("{}{new} {}", &line[..at], &line[at..]),
+        None => format!("{line} {new}"),
+    };
+    let words = Words {
+        new: end.map_or_else(|| new.to_owned(), |_| format!("{new} --")),
+        instead_of: end.map(|_| "--".to_owned()),
+        at_end: end.is_none() && line.contains("hugepages"),
+    };
+    (after, words)
+}
+
 /// The word for a file below `/sys/kernel/mm/transparent_hugepage`
-/// (Documentation/admin-guide/mm/transhuge.rst).
+/// (Documentation/admin-guide/mm/transhuge.rst). The advice never changes `shmem_enabled`, which
+/// has words, too.
 fn thp_word(file: &str) -> Option<&'static str> {
-    match file {
-        "enabled" => Some("transparent_hugepage"),
-        "shmem_enabled" => Some("transparent_hugepage_shmem"),
-        _ => None,
-    }
+    (file == "enabled").then_some("transparent_hugepage")
 }
 
 /// Formats a page size for the kernel command line.
