@@ -98,7 +98,6 @@ impl Desired {
     ) -> Result<Self, Decision> {
         unless_files_decide(machine)?;
         let mut desired = Self::with(machine, next, Vec::new(), restart)?;
-        desired.limits.clear();
         desired.pools.retain(|change| change.size == size);
         Ok(desired)
     }
@@ -249,9 +248,11 @@ impl Desired {
                 .and_then(|usage| usage.swap_total)
                 .unwrap_or(0),
         );
+        let grows = pools > memory::in_pools(machine);
         let is_enough = |ratio: u64| {
-            let limit = CommitLimit::with(ram, pools, ratio, swap) - limit.reserve;
-            committed <= limit.percent(COMMITTED_PERCENT)
+            let at_most = CommitLimit::with(ram, pools, ratio, swap);
+            let has_reserve = committed + limit.reserve <= at_most;
+            committed <= at_most.percent(COMMITTED_PERCENT) && (has_reserve || !grows)
         };
         if is_enough(now) {
             return Ok(None);

@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     linux::{boot::Edit, process::segment::Segment},
-    server::{environment::Files, facts::Server},
+    server::{
+        environment::{Environment, Files},
+        facts::Server,
+    },
 };
 
 /// Why a step cannot be taken, or must not be.
@@ -385,9 +388,16 @@ impl Machine {
         if let Ok(next) = &change.next {
             self.facts.planned = Some(next.clone());
         }
-        // PostgreSQL has judged the files with this change and those before it.
-        if let Some(env) = &mut self.env {
-            env.files = files;
+        match &mut self.env {
+            // What else is pending stays unknown.
+            Some(Environment {
+                files: Files::Unseen(_),
+                settings_wait_for_restart: true,
+                ..
+            })
+            | None => {}
+            // PostgreSQL has judged the files with this change and those before it.
+            Some(env) => env.files = files,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     allowed_part::{AllowedPart, allowed_parts},
+    memory,
     step::{Pending, ServiceChange},
     touched::Touched,
     units::{Bytes, PageSize, Pages},
@@ -47,6 +48,8 @@ pub struct Machine {
     pub allowed_parts: Vec<AllowedPart>,
     /// Bytes of the segment that have been faulted in.
     pub touched: Touched,
+    /// Whether `/proc/meminfo` shows the memory of the host.
+    pub shows_host_memory: bool,
     /// Whether memory has been compacted.
     pub is_compacted: bool,
     /// Changes of the service that wait for the next start.
@@ -80,20 +83,23 @@ impl Machine {
         {
             facts.planned = Some(next.clone());
         }
-        Self {
+        let mut machine = Self {
             allowed_parts: allowed_parts(&facts),
             touched: Touched::of(&facts, env.as_ref()),
             this_boot: env.as_ref().and_then(|env| env.next_boot.clone().ok()),
             facts,
             env,
             state: ServerState::Running,
+            shows_host_memory: false,
             is_compacted: false,
             service: Vec::new(),
             command_line: None,
             pending: Pending::Nothing,
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
-        }
+        };
+        machine.shows_host_memory = memory::is_of_host(&machine);
+        machine
     }
 
     /// The same machine with other settings of the next start.

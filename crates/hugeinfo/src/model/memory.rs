@@ -58,10 +58,17 @@ pub fn in_pools(machine: &Machine) -> Bytes {
         .sum()
 }
 
-/// `MemTotal`, where it is that of the host. A container can have a `/proc/meminfo` of its own
-/// (lxcfs) with less than the host's pools or nodes hold.
+/// `MemTotal` of the host. `None`: unknown.
 pub fn host_ram(machine: &Machine) -> Option<Bytes> {
-    let ram = machine.ram()?;
+    machine.ram().filter(|_| machine.shows_host_memory)
+}
+
+/// Whether `/proc/meminfo` is that of the host. A container can have one of its own (lxcfs), with
+/// less memory than the host's pools or nodes hold.
+pub(super) fn is_of_host(machine: &Machine) -> bool {
+    let Some(ram) = machine.ram() else {
+        return false;
+    };
     let nodes = machine.nodes().unwrap_or_default().iter();
     let (of_nodes, free) = nodes.fold((Bytes(0), Bytes(0)), |(total, free), node| {
         (
@@ -74,7 +81,7 @@ pub fn host_ram(machine: &Machine) -> Option<Bytes> {
     let available = machine.usage().and_then(|usage| usage.available);
     let is_available =
         available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
-    (is_whole && is_available).then_some(ram)
+    is_whole && is_available
 }
 
 /// RAM outside of the pools. `None`: unknown.

@@ -6,7 +6,7 @@ use proptest::test_runner::TestCaseResult;
 use super::{
     machines::{
         Amount, Arch, FilesSpec, LimitSpec, MB, MemoryLimitSpec, NextSpec, OtherPages, OtherSpec,
-        SizeSpec, Spec,
+        SizeSpec, Spec, Strict,
     },
     properties::*,
 };
@@ -24,12 +24,32 @@ const OTHER: OtherSpec = OtherSpec {
     has_rss: true,
 };
 
+fn exact_plus(plus: i64) -> Amount {
+    Amount { percent: 100, plus }
+}
+
+/// A host with nothing in use besides, and no boot configuration.
+fn bare(spec: &mut Spec) {
+    spec.host.used_percent = 5;
+    spec.host.blocks_percent = 0;
+    spec.host.swap_gb = 0;
+    spec.host.committed_percent = 10;
+    spec.host.release = "4.18.0";
+    spec.server.touched_percent = 0;
+    spec.server.processes = 2;
+    spec.server.page_tables_mb = 1;
+    spec.boot.sysctl = None;
+    for pool in &mut spec.pools {
+        pool.persistent = exact_plus(0);
+    }
+}
+
 fn next(spec: &Spec) -> NextSpec {
     spec.server.next
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 6] = [
+pub const ROWS: [Row; 12] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -115,5 +135,156 @@ pub const ROWS: [Row; 6] = [
             });
         },
         no_state_on_the_way_is_critical,
+    ),
+    // The nodes of the server are unknown, and only a start shows whether it gets its pages.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.server.next = NextSpec {
+                percent_of_ram: 50,
+                plus_kb: 992_360,
+                huge_pages: 'f',
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.others = vec![OtherSpec {
+                mb: 1927,
+                percent_of_ram: 5,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.limits = vec![LimitSpec {
+                nth_size: 0,
+                faults: None,
+                reservations: Some(exact_plus(-1)),
+                others: 0,
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 19,
+                plus_kb: 401_408,
+                huge_pages: 't',
+                ..next(spec)
+            });
+        },
+        absent_facts_yield_no_command,
+    ),
+    // The segment takes less than the page that is one too many.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![32];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 719_872,
+                huge_pages: 'f',
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(24);
+            spec.boot.sysctl = Some(exact_plus(24));
+            spec.pools[1].others_percent = 7;
+            spec.others = vec![OtherSpec {
+                pages: OtherPages::Huge(0),
+                mb: 573,
+                percent_of_ram: 7,
+                size: None,
+                has_port: false,
+                ..OTHER
+            }];
+        },
+        decisions_are_enough,
+    ),
+    // Pages that a restart releases hide the idle pages of another pool.
+    (
+        |spec| {
+            bare(spec);
+            spec.server.next = NextSpec {
+                percent_of_ram: 26,
+                plus_kb: 1_583_760,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.pools[1].persistent = exact_plus(2);
+            spec.others = vec![OtherSpec {
+                mb: 827,
+                percent_of_ram: 25,
+                has_port: false,
+                ..OTHER
+            }];
+            spec.files = FilesSpec::Planned(NextSpec {
+                size: SizeSpec::Nth(1),
+                percent_of_ram: 8,
+                plus_kb: 1_971_328,
+                ..next(spec)
+            });
+        },
+        more_memory_is_never_worse,
+    ),
+    // Nearly all of a strict commit limit is reserved for root.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![16];
+            spec.host.strict = Some(Strict::Ratio(30));
+            spec.host.committed_percent = 100;
+            spec.server.next = NextSpec {
+                percent_of_ram: 16,
+                plus_kb: 1_509_952,
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(1);
+            spec.pools[1].others_percent = 7;
+        },
+        no_remedy_has_a_redundant_step,
+    ),
+    // A container shows less memory than the host has, and no nodes.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![4];
+            spec.host.shown_gb = Some(1);
+            spec.server.next = NextSpec {
+                percent_of_ram: 50,
+                plus_kb: 204_800,
+                size: SizeSpec::Bytes(3 * MB),
+                ..next(spec)
+            };
+            spec.pools[1].persistent = exact_plus(2);
+            spec.absent = vec![9];
+        },
+        no_state_on_the_way_is_critical,
+    ),
+    // Pending settings are unknown until the setting is changed.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::Arm64k;
+            spec.host.nodes_gb = vec![4, 128];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 204_800,
+                huge_pages: 'o',
+                ..next(spec)
+            };
+            spec.pools[0].persistent = Amount {
+                percent: 109,
+                plus: 360,
+            };
+            spec.pools[0].others_percent = 1;
+            spec.pools[1].persistent = exact_plus(-1);
+            let other = |mb| OtherSpec {
+                pages: OtherPages::Huge(0),
+                mb,
+                size: None,
+                has_port: false,
+                ..OTHER
+            };
+            spec.others = vec![other(2767), other(2905)];
+            spec.files = FilesSpec::Unseen(true);
+        },
+        remedies_cure,
     ),
 ];

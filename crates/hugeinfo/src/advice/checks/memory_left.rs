@@ -198,7 +198,9 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
             let required = machine.pages_mapped(&next, size);
             Lower::by_pages(machine, size, required, missing.in_pages(size))
         }
-        None => Lower::by_bytes(machine, missing),
+        None if lacks == Lacks::SmallPages => Lower::by_bytes(machine, missing),
+        // Smaller shared buffers do not make the pools smaller.
+        None => None,
     };
     let size = size.or(machine.default_size());
     let lower = Decision::LowerSharedBuffers {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     advice::{
-        check::{Finding, Judgment},
+        check::{Finding, Judgment, Status},
         decision::{self, Decision},
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
     },
@@ -50,11 +50,21 @@ pub(crate) fn largest_idle_size(machine: &Machine) -> Option<PageSize> {
     Some(largest_idle(machine)?.now.size)
 }
 
-/// The pool with the most idle memory that is worth releasing.
+/// How bad it is that a pool holds many idle pages. Idle pages alone are no reason for a restart
+/// that releases more of them.
+fn status(target: &PoolTarget) -> Status {
+    match &target.idle_for {
+        Some(_) => Status::Unknown,
+        None if target.now.total() > target.after.total() => Status::Ok,
+        None => Status::Warning,
+    }
+}
+
+/// The pool with the most idle memory that is worth releasing, and should be released first.
 fn largest_idle(machine: &Machine) -> Option<PoolTarget> {
     let targets = targets(machine)?.into_iter();
     let large = targets.filter(|target| is_large(machine, target));
-    large.max_by_key(|target| (target.idle_for.is_none(), target.idle() * target.now.size))
+    large.max_by_key(|target| (status(target), target.idle() * target.now.size))
 }
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
@@ -99,8 +109,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
             "{text} The boot configuration could ask for them ({why})."
         )),
-        // Idle pages alone are no reason for a restart, and two numbers in a row confuse.
-        None if large.now.total() > large.after.total() => {
+        // Two numbers in a row would confuse.
+        None if status(&large) == Status::Ok => {
             let later = large.now.total() - large.after.total();
             Finding::ok(
                 "idle_after_restart",
