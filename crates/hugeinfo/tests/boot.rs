@@ -552,7 +552,7 @@ fn sysctl_conf_counts_without_systemd() {
     let next = parse("", &files);
     assert_eq!(pages(&next, MB2), Some(5));
     let not_read = next.not_read.expect("a line");
-    assert_eq!(not_read.to_string(), "/etc/sysctl.conf:2");
+    assert_eq!(not_read.place.to_string(), "/etc/sysctl.conf:2");
     let next = NextBoot::parse("", &files, false, kernel());
     assert_eq!(pages(&next, MB2), Some(300));
     let expected = replace(

@@ -158,7 +158,7 @@ fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
         return;
     };
     let requests = boot.requests.iter().map(|request| &request.place.file);
-    let not_read = boot.not_read.iter().map(|place| &place.file);
+    let not_read = boot.not_read.iter().map(|request| &request.place.file);
     let unknown = boot.unknown.iter().map(|unknown| &unknown.file);
     for file in requests.chain(not_read).chain(unknown) {
         add(paths, file);

@@ -6,7 +6,7 @@ use crate::{
         Blocked,
         demand::{Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
-        memory::CommitLimit,
+        memory::{self, CommitLimit},
         start::{self, Fit, Reason, StartOutcome},
         units::{Bytes, PageSize, Pages},
     },
@@ -20,8 +20,10 @@ pub enum Decision {
     FreeMemory {
         /// Available memory that is missing.
         missing: Bytes,
-        /// The alternative.
+        /// An alternative.
         lower: Option<Lower>,
+        /// Whether the next boot can set up the pool.
+        or_at_boot: bool,
     },
     /// Lower `shared_buffers`, add RAM, or free huge pages.
     LowerSharedBuffers {
@@ -33,6 +35,8 @@ pub enum Decision {
         lacks: Lacks,
         /// Pages that others hold.
         others: Option<(Pages, PageSize)>,
+        /// Pages that can be released once the server has stopped, if that is enough.
+        release: Option<(Pages, PageSize)>,
     },
     /// Set a pool on the host if it has the memory, which is unknown here.
     CheckMemory {
@@ -79,6 +83,8 @@ pub enum Decision {
         missing: Bytes,
         /// `vm.overcommit_ratio`, if it decides.
         ratio: Option<u64>,
+        /// The lowest ratio that is enough.
+        enough: Option<u64>,
     },
     /// Wait until reserved pages are in use.
     WaitForReservedPages,
@@ -147,6 +153,18 @@ pub enum Decision {
     LookForFaults,
     /// Anything else, as a sentence.
     Text(String),
+}
+
+impl Decision {
+    /// Memory that is missing where lower `shared_buffers` would help.
+    pub(crate) fn missing(&self) -> Option<Bytes> {
+        match self {
+            Self::FreeMemory { missing, .. } | Self::LowerSharedBuffers { missing, .. } => {
+                Some(*missing)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where memory is missing.
@@ -222,12 +240,15 @@ pub(crate) fn of_blocked(
         Blocked::Memory { missing } => Decision::FreeMemory {
             missing,
             lower: lower(missing),
+            or_at_boot: memory::most_in_pools_at_boot(machine)
+                .is_some_and(|most| required * size <= most),
         },
         Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
             lower: lower(missing),
             missing,
             lacks: Lacks::Reserve,
             others: held_by_others(machine, size),
+            release: None,
         },
         Blocked::UnknownMemory { size, pages, why } => Decision::CheckMemory { size, pages, why },
         Blocked::NodeMemory { size, missing } => Decision::FreeNodeMemory {
@@ -235,13 +256,7 @@ pub(crate) fn of_blocked(
             missing,
             lower: Lower::by_pages(machine, size, required, missing),
         },
-        Blocked::CommitLimit { missing } => {
-            let ratio = CommitLimit::of(machine);
-            Decision::AddSwap {
-                missing,
-                ratio: ratio.and_then(|limit| limit.ratio),
-            }
-        }
+        Blocked::CommitLimit { missing } => add_swap(machine, missing),
         Blocked::ReservedPages => Decision::WaitForReservedPages,
         Blocked::SetOutside | Blocked::FaultLimit => Decision::RaiseLimitOutside,
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
@@ -259,6 +274,22 @@ pub(crate) fn of_blocked(
             "find out why some facts are unknown (hugeinfo_sources): no remedy is known to be safe"
                 .to_owned(),
         ),
+    }
+}
+
+/// The decision about a strict commit limit that is too low by this much.
+fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
+    let limit = CommitLimit::of(machine);
+    let ratio = limit.and_then(|limit| limit.ratio);
+    let outside = memory::left(machine).unwrap_or_default();
+    // One per cent of RAM outside of the pools for each per cent of the ratio.
+    let enough = ratio.and_then(|ratio| {
+        (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
+    });
+    Decision::AddSwap {
+        missing,
+        ratio,
+        enough,
     }
 }
 
@@ -300,6 +331,17 @@ pub(crate) fn held_by_others(machine: &Machine, size: PageSize) -> Option<(Pages
     (others > Pages(0)).then_some((others, size))
 }
 
+/// Pages of one pool that neither others nor the next start needs, if they are this many bytes.
+fn releasable(machine: &Machine, missing: Bytes) -> Option<(Pages, PageSize)> {
+    machine.pools().find_map(|pool| {
+        let size = PageSize(pool.page_bytes);
+        let others = Pages(pool.committed()) - machine.pages_held(size)?;
+        let idle = Pages(pool.total) - others;
+        let pages = missing.in_pages(size);
+        (pages <= idle).then_some((pages, size))
+    })
+}
+
 /// The decision about small pages that cannot hold the segment.
 pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
     match fit {
@@ -312,18 +354,16 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
                     - start::committed_by_segment(machine)
                     - limit.limit
             });
-            Decision::AddSwap {
-                missing,
-                ratio: limit.and_then(|limit| limit.ratio),
-            }
+            add_swap(machine, missing)
         }
-        Fit::BeyondMemory { segment, left, .. } => Decision::LowerSharedBuffers {
-            lower: Lower::by_bytes(machine, segment - left),
-            missing: segment - left,
+        Fit::BeyondMemory { missing, .. } => Decision::LowerSharedBuffers {
+            lower: Lower::by_bytes(machine, missing),
+            missing,
             lacks: Lacks::SmallPages,
             others: machine
                 .default_size()
                 .and_then(|size| held_by_others(machine, size)),
+            release: releasable(machine, missing),
         },
         Fit::BeyondCgroup { to_raise, .. } => Decision::RaiseMemoryLimit { by: to_raise },
     }

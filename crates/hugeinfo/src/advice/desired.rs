@@ -2,7 +2,8 @@
 //! here or from the demands behind it.
 
 use super::{
-    checks::{self, CheckId},
+    check::CheckId,
+    checks,
     decision::{self, Decision, Lacks, Lower, held_by_others},
     planned::Planned,
     thresholds::COMMITTED_PERCENT,
@@ -13,7 +14,7 @@ use crate::{
         demand::{self, Demands, PoolTarget},
         limits,
         machine::{Backing, Machine},
-        memory::{self, CommitLimit},
+        memory::{self, CgroupMemory, CommitLimit},
         numa,
         pool_change::set_persistent,
         step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
@@ -265,6 +266,7 @@ impl Desired {
         lowest.map(Some).ok_or_else(|| Decision::AddSwap {
             missing: missing(),
             ratio: Some(now),
+            enough: None,
         })
     }
 }
@@ -279,17 +281,22 @@ pub(crate) struct Boot {
 }
 
 impl Boot {
-    /// For the pool that these settings ask for, and for pools that grow for other servers.
-    pub(crate) fn of(machine: &Machine, next: &Server, pools: &[PoolChange]) -> Self {
+    /// For the pool that these settings ask for, and for pools that grow for other servers, once
+    /// limits have been raised.
+    pub(crate) fn of(machine: &Machine, next: &Server, desired: Option<&Desired>) -> Self {
         let mut boot = Self::default();
         if CheckId::Reboot.is_muted(machine) {
             return boot;
         }
         let own = machine.size_to_map(next);
+        let pools = desired.map_or(&[][..], |desired| &desired.pools);
         let grown = pools.iter().filter(|change| change.pages > change.before);
         let others = grown.map(|change| change.size);
         let others = others.filter(|size| Some(*size) != own);
         let mut at = machine.with_next_start(next.clone());
+        for limit in desired.iter().flat_map(|desired| &desired.limits) {
+            at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
+        }
         for size in own.into_iter().chain(others) {
             match at_boot(&at, size, next) {
                 Ok(Some(line)) => {
@@ -336,6 +343,9 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     if asked >= pages && numa::of_even_boot(machine, asked) >= own {
         return Ok(None);
     }
+    if let Some(decision) = unless_start_is_safe(machine, size, own) {
+        return Err(decision);
+    }
     let Some(most) = memory::most_in_pools(machine) else {
         return Err(Decision::SetAtBootElsewhere {
             size,
@@ -343,13 +353,29 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             why: "the memory of the host is unknown here".to_owned(),
         });
     };
+    let beside_others = memory::most_in_pools_at_boot(machine).unwrap_or(most);
+    let missing = pages * size - beside_others;
     if pages * size > most {
-        let missing = pages * size - most;
         return Err(Decision::LowerSharedBuffers {
             lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
             missing,
             lacks: Lacks::Reserve,
             others: held_by_others(machine, size),
+            release: None,
+        });
+    }
+    // The line that systemd does not read could be meant for others, too.
+    let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
+    let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
+    let pages = match not_read * size > beside_others {
+        true => pages,
+        false => pages.max(not_read),
+    };
+    if missing > Bytes(0) {
+        return Err(Decision::FreeMemory {
+            missing,
+            lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
+            or_at_boot: false,
         });
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
@@ -364,14 +390,15 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         if let Some(env) = &mut after.env {
             env.next_boot = Ok(next_boot);
         }
-        let too_much = checks::too_much_at_boot(&after);
+        let too_much = checks::too_much_at_boot(machine, &after);
         return Err(too_much.unwrap_or(Decision::SetOnCommandLine(words)));
     }
     match boot.set_pages(size.0, default, pages.0) {
         Some(edit) => {
             let step = Step::SetPoolAtBoot { size, pages, edit };
             let after = machine.apply(&step).ok();
-            match after.as_ref().and_then(checks::too_much_at_boot) {
+            let too_much = after.and_then(|after| checks::too_much_at_boot(machine, &after));
+            match too_much {
                 Some(decision) => Err(decision),
                 None => Ok(Some(step)),
             }
@@ -384,6 +411,24 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
                 None => "no command can change the boot configuration".to_owned(),
             },
         }),
+    }
+}
+
+/// Why a server that starts on that many pages after the next boot would be killed. The limits of
+/// its cgroups are set again at boot by whoever set them. `None`: it would not, as far as known.
+fn unless_start_is_safe(machine: &Machine, size: PageSize, own: Pages) -> Option<Decision> {
+    if own == Pages(0) {
+        return None;
+    }
+    let low = limits::to_raise(machine, size, own);
+    if !low.is_empty() {
+        return Some(Decision::RaiseLimitOutside);
+    }
+    match memory::in_cgroups(machine, own * size, true) {
+        CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(Decision::RaiseMemoryLimit {
+            by: excess.to_raise,
+        }),
+        _ => None,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
-    check::{Check, Finding, Plan, Remedy, Status},
-    checks::{ALL, CheckId, Cure},
+    check::{Check, CheckId, Finding, Plan, Remedy, Status},
+    checks::{ALL, Cure},
     decision::{self, Decision},
     desired::{self, Boot, Desired},
     diff,
@@ -100,6 +100,8 @@ pub(crate) struct Remedies {
     core: Result<Vec<Step>, Decision>,
     /// The checks that the core fixes.
     fixed: BTreeSet<CheckId>,
+    /// What the core leaves to decide about the boot configuration.
+    left_by_core: Option<Decision>,
     /// The boot configuration alone.
     boot: Boot,
     /// `huge_pages = try` for a server that would not start.
@@ -119,9 +121,18 @@ impl Remedies {
         desired: Result<Desired, Decision>,
         extra: &[Step],
     ) -> Self {
-        let pools = desired.as_ref().map_or(&[][..], |desired| &desired.pools);
-        let boot = next.map_or(Boot::default(), |next| Boot::of(machine, next, pools));
-        let core = desired.and_then(|desired| diff::plan(machine, &desired, &boot.lines, extra));
+        let boot = |desired: Option<&Desired>| {
+            next.map_or(Boot::default(), |next| Boot::of(machine, next, desired))
+        };
+        let with_core = boot(desired.as_ref().ok());
+        let limits = desired.as_ref().map_or(&[][..], |desired| &desired.limits);
+        // Alone, the lines must not lead into limits that the core raises.
+        let boot = match limits {
+            [] => with_core.clone(),
+            _ => boot(None),
+        };
+        let core =
+            desired.and_then(|desired| diff::plan(machine, &desired, &with_core.lines, extra));
         // A change of the command line is not visible before the next start.
         let after = match &core {
             Ok(steps) => machine
@@ -148,6 +159,7 @@ impl Remedies {
                 .then(|| desired::fall_back_to_try(before_start))
                 .flatten(),
             core,
+            left_by_core: with_core.decision,
             boot,
         }
     }
@@ -170,10 +182,18 @@ impl Remedies {
                 match &self.core {
                     Ok(steps) if self.fixed.contains(&id) => Remedy::Steps(Plan {
                         steps: steps.clone(),
-                        remaining: self.boot.decision.clone().filter(|_| moves_pages(steps)),
+                        remaining: self.left_by_core.clone().filter(|_| moves_pages(steps)),
                     }),
                     core => {
-                        let decision = decide(machine).or_else(|| match core {
+                        let own = decide(machine);
+                        // What cannot be had now can be set for the next boot.
+                        let lines = match (&own, id) {
+                            (None, CheckId::HugePages | CheckId::Restart | CheckId::PoolGrowth) => {
+                                &self.boot.lines[..]
+                            }
+                            _ => &[],
+                        };
+                        let decision = own.or_else(|| match core {
                             // What small pages lack is a figure.
                             Err(Decision::WouldNotStart(_))
                                 if !decision::next_start_fits(machine) =>
@@ -182,16 +202,16 @@ impl Remedies {
                             }
                             core => core.as_ref().err().cloned(),
                         });
-                        match &self.fall_back {
-                            Some(step) if id.is_about_start() => Remedy::Steps(Plan {
-                                steps: vec![step.clone()],
-                                remaining: decision
-                                    .or_else(|| Some(decision::of_next_start(machine))),
-                            }),
-                            _ => Remedy::NeedsDecision(
-                                decision.unwrap_or_else(|| decision::of_next_start(machine)),
-                            ),
+                        let decision = decision.unwrap_or_else(|| decision::of_next_start(machine));
+                        let fall_back = self.fall_back.iter().filter(|_| id.is_about_start());
+                        let steps: Vec<_> = fall_back.chain(lines).cloned().collect();
+                        if steps.is_empty() {
+                            return Remedy::NeedsDecision(decision);
                         }
+                        Remedy::Steps(Plan {
+                            steps,
+                            remaining: Some(decision),
+                        })
                     }
                 }
             }
@@ -224,19 +244,19 @@ impl Remedies {
                 remaining: decision.clone(),
             });
         }
-        if let Some(decision) = decision {
-            return Remedy::NeedsDecision(decision.clone());
-        }
         // No server is restarted for the next boot alone.
         let may_restart = self.fixed.contains(&CheckId::HugePages);
         let is_allowed = |step: &Step| may_restart || !step.is_disruptive();
-        match &self.core {
-            Ok(steps) if self.fixed.contains(&id) && steps.iter().all(is_allowed) => {
-                Remedy::steps(steps.clone())
-            }
-            Err(decision) => Remedy::NeedsDecision(decision.clone()),
-            Ok(_) => Remedy::NeedsDecision(super::checks::decision_about_boot(machine)),
+        if let Ok(steps) = &self.core
+            && self.fixed.contains(&id)
+            && steps.iter().all(is_allowed)
+        {
+            return Remedy::steps(steps.clone());
         }
+        let of_core = self.core.as_ref().err().cloned();
+        let decision = decision.clone().or(of_core);
+        let decision = decision.or_else(|| super::checks::decision_about_boot(machine));
+        Remedy::NeedsDecision(decision.unwrap_or_else(|| decision::of_next_start(machine)))
     }
 }
 
@@ -285,13 +305,17 @@ pub(crate) fn everything(
         match &remedies.core {
             Ok(steps) => {
                 all.extend(steps.iter().cloned());
-                decisions.extend(remedies.boot.decision.clone());
+                decisions.extend(remedies.left_by_core.clone());
             }
             Err(decision) => decisions.insert(0, decision.clone()),
         }
     }
     for (id, finding) in ALL.iter().zip(&findings) {
-        if !needs_attention(id, finding) || !matches!(id.cure(), Cure::Core(_) | Cure::Boot) {
+        let is_moot = is_planned && remedies.fixed.contains(id);
+        if is_moot
+            || !needs_attention(id, finding)
+            || !matches!(id.cure(), Cure::Core(_) | Cure::Boot)
+        {
             continue;
         }
         match remedies.of_check(machine, *id) {
@@ -308,14 +332,19 @@ pub(crate) fn everything(
     let missing: Vec<_> = own.into_iter().filter(|step| !all.contains(step)).collect();
     all.extend(missing);
     let mut seen: Vec<Decision> = Vec::new();
-    decisions.retain(|decision| {
-        let is_new = !seen.contains(decision);
-        if is_new {
-            seen.push(decision.clone());
+    for decision in decisions {
+        let missing = decision.missing();
+        let same = |other: &&mut Decision| {
+            **other == decision || missing.is_some() && other.missing().is_some()
+        };
+        match seen.iter_mut().find(same) {
+            // The largest figure is enough for all.
+            Some(other) if missing > other.missing() => *other = decision,
+            Some(_) => {}
+            None => seen.push(decision),
         }
-        is_new
-    });
-    (all, decisions)
+    }
+    (all, seen)
 }
 
 /// The answer for the server: the first of the checks about its start and its pages that is worst,
@@ -439,24 +468,24 @@ pub fn how_to_set(machine: &Machine, size: crate::model::units::PageSize) -> Rem
     let may_restart = machine.backing() == Backing::SmallPages
         && machine.size_to_map(&machine.next_start()) == Some(size);
     let machine = machine.with_next_start(next.clone());
-    let boot = Boot::of(&machine, &next, &[]);
     let with = |restart| {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
-        diff::plan(&machine, &desired, &boot.lines, &[])
+        let boot = Boot::of(
+            &machine,
+            &next,
+            Some(&desired).filter(|_| !desired.limits.is_empty()),
+        );
+        let steps = diff::plan(&machine, &desired, &boot.lines, &[])?;
+        Ok((steps, boot.decision))
     };
     let plan = match with(false) {
         Err(_) if may_restart => with(true),
         plan => plan,
     };
     match plan {
-        Ok(steps) if steps.is_empty() => match boot.decision {
-            None => Remedy::Nothing,
-            Some(decision) => Remedy::NeedsDecision(decision),
-        },
-        Ok(steps) => Remedy::Steps(Plan {
-            steps,
-            remaining: boot.decision,
-        }),
+        Ok((steps, None)) if steps.is_empty() => Remedy::Nothing,
+        Ok((steps, Some(decision))) if steps.is_empty() => Remedy::NeedsDecision(decision),
+        Ok((steps, remaining)) => Remedy::Steps(Plan { steps, remaining }),
         Err(decision) => Remedy::NeedsDecision(decision),
     }
 }

@@ -17,4 +17,4 @@ pub mod runbook;
 pub mod text;
 mod thresholds;
 
-pub use checks::{CheckId, shared_thp_may_be_used};
+pub use checks::shared_thp_may_be_used;

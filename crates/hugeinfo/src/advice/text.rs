@@ -1,8 +1,7 @@
 //! The answer for people, as plain text of at most 100 columns.
 
 use super::{
-    check::{Check, Finding},
-    checks::CheckId,
+    check::{Check, CheckId, Finding},
     diagnosis,
     render::Place,
     runbook::{self, Row},

@@ -190,6 +190,9 @@ impl Machine {
             if let (None, Some(to_raise)) = (before.next_excess(), self.next_excess()) {
                 return Err(Blocked::CgroupMemory { to_raise });
             }
+            if !before.next_exceeds_fault_limit() && self.next_exceeds_fault_limit() {
+                return Err(Blocked::FaultLimit);
+            }
         }
         match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
             (Ok(()), Err(reason)) => Err(Blocked::LosesHugePages(reason)),
@@ -329,6 +332,17 @@ impl Machine {
             CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(excess.to_raise),
             _ => None,
         }
+    }
+
+    /// Whether the next start maps huge pages that a cgroup does not let it fault in.
+    fn next_exceeds_fault_limit(&self) -> bool {
+        let at = self.at_next_start();
+        let StartOutcome::HugePages(size) = start::outcome(&at) else {
+            return false;
+        };
+        let pages = at.pages_mapped(&at.next_start(), size);
+        let breaches = limits::breaches(&at, size, pages, Counts::Faults);
+        breaches.is_some_and(|breaches| !breaches.is_empty())
     }
 
     /// Whether the running server would have its huge pages again if it started now with the

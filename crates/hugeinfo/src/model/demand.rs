@@ -8,12 +8,15 @@ use super::{
     memory,
     units::{Bytes, PageSize, Pages},
 };
-use crate::server::{
-    environment::Files,
-    facts::{HugePages, Server, SharedMemoryType},
-    instances::Instance,
-    sight::Sight,
-    wish::Wish,
+use crate::{
+    linux::boot::Request,
+    server::{
+        environment::Files,
+        facts::{HugePages, Server, SharedMemoryType},
+        instances::Instance,
+        sight::Sight,
+        wish::Wish,
+    },
 };
 
 /// Pages that somebody needs.
@@ -121,10 +124,11 @@ impl Demands {
         (self.total() - Pages(pool)) * self.size
     }
 
-    /// The same at boot, when all memory is free.
+    /// The same at boot. Other servers that ask for huge pages count only if they fit beside what
+    /// other programs use now.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let all = Self::with_all(machine, size, next)?;
-        let most = memory::most_in_pools(machine);
+        let most = memory::most_in_pools_at_boot(machine);
         if most.is_none_or(|most| all.total() * size <= most) {
             return Some(all);
         }
@@ -306,10 +310,11 @@ fn on_small_pages(
         .filter(|server| server.shared_memory_type != Some(SharedMemoryType::Sysv))
         .filter_map(move |server| {
             let segment = server.segment.as_ref()?;
-            let is_small = segment
-                .page_bytes
-                .is_some_and(|bytes| bytes <= machine.facts.base_page_bytes);
-            let setting = asks(server.huge_pages).filter(|_| is_small)?;
+            let page_bytes = segment.page_bytes;
+            let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.facts.base_page_bytes);
+            let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
+            // With an unknown page size, it could have its huge pages already.
+            let setting = setting.filter(|_| page_bytes.is_some());
             Some((
                 Name::of(server),
                 setting,
@@ -454,6 +459,16 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
             .next()
     {
         return Some(IdleFor::UnknownBoot(unknown.to_string()));
+    }
+    if is_idle
+        && let Ok(boot) = &env.next_boot
+        && let Some(Request { place, .. }) = &boot.not_read
+        && target.after.size.0 == machine.default_bytes()
+    {
+        return Some(IdleFor::UnknownBoot(format!(
+            "{place} sets {}, but systemd does not read this file",
+            place.text
+        )));
     }
     // Servers that ask for pages are no demand if memory is too small for all of them.
     let is_demand = target.after.asked_by_others() > Pages(0);

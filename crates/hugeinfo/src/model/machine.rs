@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{
     allowed_part::{AllowedPart, allowed_parts},
-    memory,
     step::{Pending, ServiceChange},
     touched::Touched,
     units::{Bytes, PageSize, Pages},
@@ -98,7 +97,7 @@ impl Machine {
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
         };
-        machine.shows_host_memory = memory::is_of_host(&machine);
+        machine.shows_host_memory = machine.is_memory_of_host();
         machine
     }
 
@@ -250,6 +249,29 @@ impl Machine {
     pub fn ram(&self) -> Option<Bytes> {
         let meminfo = self.facts.meminfo.as_ref().ok()?;
         meminfo.total_bytes.map(Bytes)
+    }
+
+    /// Whether `/proc/meminfo` is that of the host. A container can have one of its own (lxcfs),
+    /// with less memory than the host's pools or nodes hold.
+    fn is_memory_of_host(&self) -> bool {
+        let Some(ram) = self.ram() else {
+            return false;
+        };
+        let pools = self.pools();
+        let pools = pools.map(|pool| Pages(pool.total) * PageSize(pool.page_bytes));
+        let nodes = self.nodes().unwrap_or_default().iter();
+        let (of_nodes, free) = nodes.fold((Bytes(0), Bytes(0)), |(total, free), node| {
+            (
+                total + Bytes(node.memory.total.unwrap_or(0)),
+                free + Bytes(node.memory.free.unwrap_or(0)),
+            )
+        });
+        let is_whole = ram >= pools.sum() && ram >= of_nodes.percent(80);
+        // Free memory is available, apart from reserves of the kernel.
+        let available = self.usage().and_then(|usage| usage.available);
+        let is_available =
+            available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
+        is_whole && is_available
     }
 
     /// The NUMA nodes; empty where the kernel knows none. `None`: not read, or unknown.

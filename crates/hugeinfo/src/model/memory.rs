@@ -5,7 +5,10 @@ use super::{
     touched::Touched,
     units::{Bytes, PageSize, Pages},
 };
-use crate::{linux::cgroup::memory::MemoryLimit, server::instances::Instance};
+use crate::{
+    linux::cgroup::memory::MemoryLimit,
+    server::{facts::HugePages, instances::Instance, wish::Wish},
+};
 
 /// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
 /// reads that miss shared buffers depend on the file cache.
@@ -63,27 +66,6 @@ pub fn host_ram(machine: &Machine) -> Option<Bytes> {
     machine.ram().filter(|_| machine.shows_host_memory)
 }
 
-/// Whether `/proc/meminfo` is that of the host. A container can have one of its own (lxcfs), with
-/// less memory than the host's pools or nodes hold.
-pub(super) fn is_of_host(machine: &Machine) -> bool {
-    let Some(ram) = machine.ram() else {
-        return false;
-    };
-    let nodes = machine.nodes().unwrap_or_default().iter();
-    let (of_nodes, free) = nodes.fold((Bytes(0), Bytes(0)), |(total, free), node| {
-        (
-            total + Bytes(node.memory.total.unwrap_or(0)),
-            free + Bytes(node.memory.free.unwrap_or(0)),
-        )
-    });
-    let is_whole = ram >= in_pools(machine) && ram >= of_nodes.percent(80);
-    // Free memory is available, apart from reserves of the kernel.
-    let available = machine.usage().and_then(|usage| usage.available);
-    let is_available =
-        available.is_none_or(|bytes| Bytes(bytes) >= free.percent(50) - of_nodes.percent(5));
-    is_whole && is_available
-}
-
 /// RAM outside of the pools. `None`: unknown.
 pub fn left(machine: &Machine) -> Option<Bytes> {
     machine.facts.pools.as_ref().ok()?;
@@ -99,6 +81,28 @@ pub fn of_others_on_small_pages(machine: &Machine) -> Bytes {
 /// Bytes that the pools can have if they leave [`LEFT_PERCENT`]. `None`: unknown.
 pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
     host_ram(machine).map(|ram| ram - ram.percent(LEFT_PERCENT))
+}
+
+/// Bytes that the pools can have from boot on, beside what other programs use now. `None`: unknown.
+pub fn most_in_pools_at_boot(machine: &Machine) -> Option<Bytes> {
+    let most = most_in_pools(machine)?;
+    let Some(available) = machine.usage().and_then(|usage| usage.available) else {
+        return Some(most);
+    };
+    // Huge pages take the place of small ones.
+    let own = match machine.backing() {
+        Backing::SmallPages => machine.touched.least,
+        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
+    };
+    let (mut moved, mut missing) = (own, host_ram(machine)?.percent(SPARE_PERCENT));
+    for (other, segment) in others_on_small_pages(machine) {
+        let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
+        match other.huge_pages {
+            Wish::Known(HugePages::Try | HugePages::On, _) => moved = moved + rss,
+            Wish::Known(HugePages::Off, _) | Wish::Unknown => missing = missing + (segment - rss),
+        }
+    }
+    Some(most.min(Bytes(available) + in_pools(machine) + moved - missing))
 }
 
 /// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].

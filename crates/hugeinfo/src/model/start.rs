@@ -124,6 +124,8 @@ pub enum Fit {
         left: Bytes,
         /// RAM that the other servers need.
         others: Bytes,
+        /// RAM that is missing.
+        missing: Bytes,
     },
     /// A memory limit of a cgroup cannot hold it once it is in use.
     BeyondCgroup {
@@ -300,13 +302,14 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
         }
     }
     let others = memory::of_others_on_small_pages(machine);
-    if let Some(left) = memory::left(machine).map(|left| left - others)
-        && left < segment
+    if let Some(left) = memory::left(machine)
+        && left < segment + others
     {
         return Fit::BeyondMemory {
             segment,
-            left,
+            left: left - others,
             others,
+            missing: segment + others - left,
         };
     }
     match memory::in_cgroups(machine, segment, false) {

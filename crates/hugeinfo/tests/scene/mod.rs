@@ -172,9 +172,22 @@ impl Scene {
     pub fn waits(&mut self, change: impl FnOnce(&mut Server)) {
         let mut next = self.facts.server.clone();
         change(&mut next);
+        let now = &self.facts.server;
+        let names = [
+            ("huge_pages", next.huge_pages != now.huge_pages),
+            (
+                "huge_page_size",
+                next.huge_page_size_bytes != now.huge_page_size_bytes,
+            ),
+            (
+                "shared_buffers",
+                next.shared_memory_bytes != now.shared_memory_bytes,
+            ),
+        ];
+        let waiting = names.into_iter().filter(|(_, waits)| *waits);
+        self.env.waiting_settings = waiting.map(|(name, _)| name.to_owned()).collect();
         self.env.files = Files::Planned(next);
         self.env.settings_wait_for_restart = true;
-        self.env.waiting_settings = vec!["shared_buffers".to_owned()];
     }
 
     /// Puts the server on huge pages of the first pool, with no idle page, a boot file that asks

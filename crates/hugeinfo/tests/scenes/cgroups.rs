@@ -241,7 +241,7 @@ fn reservation_limits() {
                 m.waits(|next| next.huge_pages = HugePages::On);
             },
         )
-        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (shared_buffers). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"])
+        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"])
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"]),
         when("a fallback would not fit beside the own pool", |m| {
             m.on_huge_pages(50 * GB, GB);

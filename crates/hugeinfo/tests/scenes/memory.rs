@@ -71,7 +71,7 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, lower shared_buffers to 3398MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, or lower shared_buffers to 3398MB: available memory is too small for the pool"]),
         when(
             "available memory is small, and the segment is untouched",
             |m| {
@@ -80,7 +80,7 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, lower shared_buffers to 326MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, or lower shared_buffers to 326MB: available memory is too small for the pool"]),
     ]);
 }
 
@@ -92,18 +92,18 @@ fn a_tenth_of_ram() {
             m.touched(GB);
             m.available = Some(62 * GB);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
-        .runbook(&["# lower shared_buffers to 55961MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
+        .runbook(&["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.waits(|next| next.shared_memory_bytes = 59 * GB);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# lower shared_buffers by 4384MB, or add 4383 MB of memory: the pools would leave less than 10 % of RAM"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 1434MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10 % of RAM"]),
         when(
             "a smaller segment is pending that is still too large",
             |m| {
@@ -111,7 +111,7 @@ fn a_tenth_of_ram() {
                 m.waits(|next| next.shared_memory_bytes = 59 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1434 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[]),
         when(
             "a smaller segment is pending, and available memory is short",
@@ -121,7 +121,7 @@ fn a_tenth_of_ram() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, lower shared_buffers by 13600MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, or lower shared_buffers by 13600MB: available memory is too small for the pool"]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -135,7 +135,7 @@ fn a_tenth_of_ram() {
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 84 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10 % of RAM"]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -143,7 +143,7 @@ fn a_tenth_of_ram() {
             m.available = Some(GB);
             m.touched(GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, lower shared_buffers to 819MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, or lower shared_buffers to 819MB: available memory is too small for the pool"]),
         when("an idle pool leaves too little", |m| {
             m.more(29_463);
         })
@@ -180,7 +180,7 @@ fn other_programs_hold_the_pool() {
                 m.needs(16_000 * MB);
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 8218 MB of memory: the pools would leave less than 10 % of RAM"])
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10 % of RAM"])
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segment"]),
         when(
             "a server that was turned off would not fit beside a pool that others hold",
@@ -199,7 +199,7 @@ fn other_programs_hold_the_pool() {
             m.pool(0).reserved = 25_600;
             m.needs(8 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1311 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10 % of RAM"]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -228,10 +228,10 @@ fn other_programs_hold_the_pool() {
                 next.shared_memory_bytes = 24 * GB;
             });
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"])
-        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
-        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"]),
+        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"])
+        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
+        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "# free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"]),
         when(
             "the pool of a running server with huge_pages = on cannot be had again",
             |m| {
@@ -243,7 +243,7 @@ fn other_programs_hold_the_pool() {
                 m.available = Some(GB);
             },
         )
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, lower shared_buffers by 14624MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {

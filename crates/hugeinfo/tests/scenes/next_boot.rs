@@ -115,10 +115,10 @@ fn reboot() {
             m.available = Some(5 * GB);
             m.touched(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 36127 MB of memory, lower shared_buffers to 2783MB, or set the pool at boot: available memory is too small for the pool"])
-        .how_to_set(2, &["# free 36127 MB of memory, lower shared_buffers to 2783MB, or set the pool at boot: available memory is too small for the pool"])
-        .runbook(&["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)", "# free 36127 MB of memory, lower shared_buffers to 2783MB, or set the pool at boot: available memory is too small for the pool"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["# as huge_pages"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"])
+        .how_to_set(2, &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"])
+        .runbook(&["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
@@ -159,7 +159,7 @@ fn reboot() {
             m.on_small_pages(4 * GB, 0);
             m.facts.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by 1114 MB at least (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=4) sets 4 huge pages of 1 GB)"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by 1114 MB at least (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
             m.facts.server.huge_page_size_bytes = Some(GB);

@@ -75,7 +75,7 @@ fn other_servers() {
             m.other(70 * GB, 4096, TRY);
         })
         .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
-        .runbook(&["# lower shared_buffers of a server, or move it to another host: RAM is too small for 36377 huge pages of 2 MB"]),
+        .runbook(&["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"]),
         when(
             "this server fell back, and two others were turned off",
             |m| {
@@ -128,7 +128,7 @@ fn other_servers() {
         when("one is larger than the host", |m| {
             m.other(70 * GB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# lower shared_buffers of a server, or move it to another host: RAM is too small for 36377 huge pages of 2 MB"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"])
         .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
         when("this server was turned off", |m| {
             m.fall_back(100);

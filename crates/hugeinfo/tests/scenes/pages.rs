@@ -50,7 +50,7 @@ fn on_huge_pages() {
         })
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
         .runbook(&["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
-        .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (shared_buffers). A restart would lose huge pages. The next start uses huge_pages = off.", &["# as restart"]),
+        .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.", &["# as restart"]),
         when("shared_memory_type = sysv is pending", |m| {
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
         })
@@ -400,7 +400,7 @@ fn other_page_sizes() {
             m.pool(1).demote_bytes = Some(2 * MB);
             m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
             |m| {
@@ -420,7 +420,7 @@ fn other_page_sizes() {
                 m.available = Some(4 * GB);
             },
         )
-        .how_to_set(1024, &["# add 50463 MB of memory: the pools would leave less than 10 % of RAM"])
+        .how_to_set(1024, &["# add 56070 MB of memory: the pools would leave less than 10 % of RAM"])
         .how_to_set(2, &[]),
     ]);
 }

@@ -526,7 +526,7 @@ fn a_plan_that_is_too_large_is_a_decision() {
         (
             62 * GB,
             HugePages::Try,
-            "# lower shared_buffers by 7456MB, or add 7455 MB of memory: the pools would leave less than 10 % of RAM",
+            "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10 % of RAM",
         ),
         (
             70 * GB,

@@ -208,6 +208,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         missing,
         lacks,
         others: size.and_then(|size| decision::held_by_others(machine, size)),
+        release: None,
     };
     (missing > Bytes(0)).then(|| idle.unwrap_or(lower))
 }

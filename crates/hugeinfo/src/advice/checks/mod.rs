@@ -27,10 +27,8 @@ mod thp;
 mod thp_private;
 mod thp_shared;
 
-use std::fmt::{self, Display, Formatter};
-
 use super::{
-    check::{Finding, Judgment},
+    check::{CheckId, Finding, Judgment},
     decision::Decision,
 };
 use crate::model::{machine::Machine, step::Step};
@@ -40,61 +38,6 @@ pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
-
-/// A check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CheckId {
-    /// A cgroup lets the server map huge pages that it cannot fault in.
-    CgroupFaultLimit,
-    /// Which pages back the segment.
-    HugePages,
-    /// Whether a restart would get huge pages.
-    Restart,
-    /// What the configuration files mean for the next start.
-    PendingSettings,
-    /// Whether the pools hold idle pages.
-    PoolSize,
-    /// What the next boot sets up.
-    Reboot,
-    /// Whether the kernel has the page size that is set.
-    HugePageSize,
-    /// Whether the pools hold what this boot asked for.
-    PoolFilled,
-    /// Whether the pool can grow.
-    PoolGrowth,
-    /// What the pools leave of RAM.
-    MemoryLeft,
-    /// Whether the pool is enough for all servers of the host.
-    OtherServers,
-    /// The distribution of the segment over NUMA nodes.
-    NumaSegment,
-    /// The size of page tables.
-    PageTables,
-    /// Whether the server is swapped out.
-    Swap,
-    /// The rate of major faults.
-    MajorFaults,
-    /// Transparent huge pages for private memory.
-    ThpPrivate,
-    /// Transparent huge pages for shared memory.
-    ThpShared,
-    /// Strict overcommit.
-    Overcommit,
-    /// Whether the OOM killer spares the postmaster.
-    OomProtection,
-    /// The limit on locked memory.
-    Memlock,
-    /// Settings that `initdb` chooses after crashes.
-    Initdb,
-    /// `vm.hugetlb_shm_group`.
-    HugetlbShmGroup,
-}
-
-impl Display for CheckId {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// All checks. Where two are equally bad, the earlier one matters more.
 pub(crate) const ALL: [CheckId; 22] = [
@@ -137,34 +80,6 @@ pub(crate) enum Cure {
 }
 
 impl CheckId {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CgroupFaultLimit => "cgroup_fault_limit",
-            Self::HugePages => "huge_pages",
-            Self::Restart => "restart",
-            Self::PendingSettings => "pending_settings",
-            Self::PoolSize => "pool_size",
-            Self::Reboot => "reboot",
-            Self::HugePageSize => "huge_page_size",
-            Self::PoolFilled => "pool_filled",
-            Self::PoolGrowth => "pool_growth",
-            Self::MemoryLeft => "memory_left",
-            Self::OtherServers => "other_servers",
-            Self::NumaSegment => "numa_segment",
-            Self::PageTables => "page_tables",
-            Self::Swap => "swap",
-            Self::MajorFaults => "major_faults",
-            Self::ThpPrivate => "thp_private",
-            Self::ThpShared => "thp_shared",
-            Self::Overcommit => "overcommit",
-            Self::OomProtection => "oom_protection",
-            Self::Memlock => "memlock",
-            Self::Initdb => "initdb",
-            Self::HugetlbShmGroup => "hugetlb_shm_group",
-        }
-    }
-
     /// Whether the setting `pg_hugeinfo.muted_checks` names it.
     pub(crate) fn is_muted(self, machine: &Machine) -> bool {
         machine.is_muted(self.name())

@@ -110,6 +110,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let size = demands.size;
     let pages = demands.total();
     let has = Pages(machine.pool(size)?.persistent());
-    let fits = memory::most_in_pools(machine).is_none_or(|most| pages * size <= most);
+    let most = memory::most_in_pools_at_boot(machine);
+    let fits = most.is_none_or(|most| pages * size <= most);
     (pages > has).then_some(Decision::OtherServers { size, pages, fits })
 }

@@ -72,5 +72,6 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {
         missing: wanted - limit.limit,
         ratio: None,
+        enough: None,
     })
 }

@@ -8,7 +8,7 @@ use crate::{
         decision::Decision,
         render,
     },
-    linux::hugepages::Pool,
+    linux::{boot::Request, hugepages::Pool},
     model::{
         demand::Demands,
         machine::Machine,
@@ -85,7 +85,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             ),
         ),
         None => match &boot.not_read {
-            Some(place) => Finding::warning(
+            Some(Request { place, .. }) => Finding::warning(
                 "not_read_at_boot",
                 format!(
                     "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; {demands}.",
@@ -186,10 +186,10 @@ fn places(machine: &Machine) -> Vec<String> {
     set.collect()
 }
 
-/// The decision about pools of the next boot that leave too little RAM. `None`: they leave enough.
-/// Unknown pools count as large as they are now.
-pub(crate) fn too_much_at_boot(machine: &Machine) -> Option<Decision> {
-    let (all, most) = oversized(machine)?;
+/// The decision about pools of the next boot that leave too little RAM once it is changed. `None`:
+/// they leave enough. Unknown pools count as large as they are now.
+pub(crate) fn too_much_at_boot(machine: &Machine, changed: &Machine) -> Option<Decision> {
+    let (all, most) = oversized(changed)?;
     Some(Decision::Text(format!(
         "lower the pools of the next boot by {} MB at least ({})",
         (all.bytes - most).megabytes_at_least(),
@@ -198,10 +198,15 @@ pub(crate) fn too_much_at_boot(machine: &Machine) -> Option<Decision> {
 }
 
 /// What a person has to decide about the next boot where no line is missing.
-pub(crate) fn decision(machine: &Machine) -> Decision {
-    too_much_at_boot(machine).unwrap_or_else(|| {
-        Decision::Text(
-            "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned(),
-        )
+pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
+    too_much_at_boot(machine, machine).or_else(|| {
+        let next = machine.next_start();
+        let size = machine.size_to_map(&next)?;
+        let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
+        let asked = Pages(boot.pages(size.0, machine.default_bytes())?.pages);
+        let required = Demands::at_boot(machine, size, &next)?.total();
+        let why =
+            "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned();
+        fell_short(machine, size, asked, required).then_some(Decision::Text(why))
     })
 }

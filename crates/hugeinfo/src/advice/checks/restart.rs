@@ -63,17 +63,30 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     Ok(finding.with(evidence(machine)))
 }
 
-/// Huge pages that are turned off on purpose stay off.
+/// Huge pages that are turned off on purpose stay off. A pending change that takes them from a
+/// server whose segment does not fit on small pages is better taken back.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    let is_off = matches!(
-        start::outcome(machine),
-        StartOutcome::SmallPages(Reason::Off, Fit::Fits)
-    );
-    is_off.then(|| {
-        Decision::Text(
-            "leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
-                .to_owned(),
-        )
+    let outcome = start::outcome(machine);
+    let fits = !matches!(&outcome, StartOutcome::SmallPages(_, fit) if *fit != Fit::Fits)
+        && !matches!(&outcome, StartOutcome::Fails(_, Some(_)));
+    if fits {
+        return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
+            Decision::Text(
+                "leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
+                    .to_owned(),
+            )
+        });
+    }
+    let pending = machine
+        .env
+        .as_ref()
+        .map(|env| env.waiting_settings.as_slice());
+    let pending = pending.filter(|names| !names.is_empty())?;
+    (machine.is_on_huge_pages() == Some(true)).then(|| {
+        Decision::Text(format!(
+            "take back the pending change of {} (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
+            pending.join(", ")
+        ))
     })
 }
 

@@ -95,6 +95,7 @@ impl fmt::Display for Fit {
                 segment,
                 left,
                 others,
+                ..
             } => {
                 let who = match *others {
                     Bytes(0) => "the pools",
@@ -176,11 +177,15 @@ pub(crate) fn numbers(nodes: &[u32]) -> String {
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FreeMemory { missing, lower } => {
+            Self::FreeMemory {
+                missing,
+                lower,
+                or_at_boot,
+            } => {
                 let free = format!("free {} MB of memory", missing.megabytes_at_least());
                 let lower = lower.map(|lower| lower.to_string());
-                let at_boot = "set the pool at boot".to_owned();
-                let ways = one_of([Some(free), lower, Some(at_boot)]);
+                let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
+                let ways = one_of([Some(free), lower, at_boot]);
                 write!(f, "{ways}: available memory is too small for the pool")
             }
             Self::LowerSharedBuffers {
@@ -188,14 +193,24 @@ impl fmt::Display for Decision {
                 missing,
                 lacks,
                 others,
+                release,
             } => {
                 let lower = lower.map(|lower| lower.to_string());
                 let others = others.map(|(pages, size)| {
                     let pages = huge_pages(pages, size);
                     format!("free some of the {pages} that other programs have (hugeinfo_holders)")
                 });
-                let add = format!("add {} MB of memory", missing.megabytes_at_least());
-                let ways = one_of([lower, others, Some(add)]);
+                let release = release.map(|(pages, size)| {
+                    let pages = huge_pages(pages, size);
+                    format!("release {pages} while the server is stopped")
+                });
+                let more = match lacks {
+                    // A tenth of what is added stays outside of the pools, too.
+                    Lacks::Reserve => Bytes(missing.0 / (100 - LEFT_PERCENT) * 100 + 100),
+                    Lacks::SmallPages => *missing,
+                };
+                let add = format!("add {} MB of memory", more.megabytes_at_least());
+                let ways = one_of([release, lower, others, Some(add)]);
                 match lacks {
                     Lacks::Reserve => write!(
                         f,
@@ -240,15 +255,20 @@ impl fmt::Display for Decision {
                 huge_pages(*pages, *size),
                 named_nodes(nodes)
             ),
-            Self::AddSwap { missing, ratio } => {
+            Self::AddSwap {
+                missing,
+                ratio,
+                enough,
+            } => {
                 let megabytes = missing.megabytes_at_least();
                 let swap = format!("add {megabytes} MB of swap");
+                let raise = enough.map(|ratio| format!("set vm.overcommit_ratio to {ratio}"));
                 let lower = "lower what programs commit by as much".to_owned();
                 let kilobytes = "raise vm.overcommit_kbytes by as much".to_owned();
                 let kilobytes = ratio.is_none().then_some(kilobytes);
-                write!(f, "{}", one_of([Some(swap), kilobytes, Some(lower)]))?;
+                write!(f, "{}", one_of([raise, Some(swap), kilobytes, Some(lower)]))?;
                 match ratio {
-                    Some(ratio) if *ratio < 100 => write!(
+                    Some(ratio) if *ratio < 100 && enough.is_none() => write!(
                         f,
                         ": vm.overcommit_ratio is {ratio}, and 100 would not be enough"
                     ),
@@ -326,7 +346,7 @@ impl fmt::Display for Decision {
                 fits: false,
             } => write!(
                 f,
-                "lower shared_buffers of a server, or move it to another host: RAM is too small for {}",
+                "lower shared_buffers of a server, move it to another host, or free memory: there is too little for {}",
                 huge_pages(*pages, *size)
             ),
             Self::AskAsSuperuser(why) => write!(

@@ -36,7 +36,7 @@ pub struct NextBoot {
     pub requests: Vec<Request>,
     /// A line in `/etc/sysctl.conf` that sets the default pool and that systemd does not read,
     /// because no sysctl.d directory has a link to this file, as on Debian 13.
-    pub not_read: Option<Place>,
+    pub not_read: Option<Request>,
     /// Files, lines and words that might change the number of persistent pages, except those that a
     /// later sysctl line overrides. See [`NextBoot::unknown_of`] for a single pool.
     pub unknown: Vec<Unknown>,

@@ -77,7 +77,13 @@ pub(super) fn evaluate(next: &mut NextBoot, inputs: &Inputs) {
         for (number, text) in file.lines.iter().flatten() {
             let place = Place::new(&file.path, *number, text);
             match parse_line(text) {
-                Some(Line::Set(POOL, _)) if !is_read => next.not_read = Some(place),
+                Some(Line::Set(POOL, pages)) if !is_read => {
+                    next.not_read = Some(Request {
+                        page_bytes: None,
+                        pages: pages.unwrap_or(0),
+                        place,
+                    });
+                }
                 Some(Line::Set(POOL, Some(pages))) => {
                     // This line determines the number, whatever earlier lines set.
                     next.unknown.truncate(first_unknown);
