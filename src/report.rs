@@ -56,7 +56,7 @@ impl From<Error> for ErrorReport {
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 format!("extension pg_hugeinfo is version {objects} in this database, but its library is version {library}"),
                 Some(if objects.ends_with("-dev") {
-                    format!("Nothing upgrades a development version. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
+                    format!("A development version cannot be upgraded. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
                 } else if is_library_older {
                     format!("Connect again: an old session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
                 } else {
@@ -148,7 +148,7 @@ impl From<Error> for ErrorReport {
             } => (
                 code_of(&source),
                 format!("could not {action} \"{}\": {source}", escape::name(path)),
-                Some("A plan needs about 12 kB for a moment: in the directory TMPDIR of the server's environment, or in /tmp.".to_owned()),
+                Some("A plan temporarily needs about 12 kB in the directory TMPDIR of the server's environment, or in /tmp.".to_owned()),
             ),
             Error::NotRead { path, end } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
@@ -174,7 +174,7 @@ impl From<Error> for ErrorReport {
             } => (
                 ERRCODE_CONFIG_FILE_ERROR,
                 "the configuration files have an error that stops the next start".to_owned(),
-                Some("A superuser sees it in hugeinfo_checks or pg_file_settings.".to_owned()),
+                Some("A superuser can see it in hugeinfo_checks or pg_file_settings.".to_owned()),
             ),
             Error::RefusedForOthers {
                 is_of_configuration: false,

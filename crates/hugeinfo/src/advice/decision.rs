@@ -301,7 +301,7 @@ pub(crate) fn of_next_start(machine: &Machine) -> Decision {
         StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
         StartOutcome::HugePages(_) | StartOutcome::SmallPages(..) | StartOutcome::Unknown(_) => {
             Decision::Text(
-                "follow the other remedies first: none is known for this alone".to_owned(),
+                "apply the other remedies first: no separate remedy is known".to_owned(),
             )
         }
     }

@@ -82,11 +82,11 @@ fn reboot() {
             m.env.nodes = Ok(vec![on_node(0, 737)]);
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 737 = 537 for this server + 200 for other programs.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 737/' /etc/sysctl.d/hugepages.conf"]),
-        when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by 4506 MB at least (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        when("the boot sets up too much", |m| m.asked(31_744)).says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
         when("the boot sets up too many 1 GB pages", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=60");
         })
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.", &["# lower the pools of the next boot by 3532 MB at least (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"]),
+        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 61 GB in huge pages and leaves 3022 MB of 64 GB RAM.", &["# lower the pools of the next boot by at least 3532 MB (/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB, /proc/cmdline (hugepagesz=1G hugepages=60) sets 60 huge pages of 1 GB)"]),
         when(
             "the boot sets up too much, and the server is turned off",
             |m| {
@@ -95,7 +95,7 @@ fn reboot() {
                 m.off();
             },
         )
-        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by 4506 MB at least (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
+        .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
         when(
             "the server is turned off, and nothing asks for pages",
             |m| {
@@ -122,7 +122,7 @@ fn reboot() {
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["sysctl -w vm.nr_hugepages=609"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf", "sysctl -w vm.nr_hugepages=609"]),
         when(
@@ -159,7 +159,7 @@ fn reboot() {
             m.on_small_pages(4 * GB, 0);
             m.facts.server.huge_page_size_bytes = Some(GB);
         })
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by 1114 MB at least (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 1 GB pages at boot; 4 are needed.", &["# lower the pools of the next boot by at least 1114 MB (/proc/cmdline (hugepagesz=2M hugepages=28000) sets 28000 huge pages of 2 MB)"]),
         when("1 GB pages are missing at boot", |m| {
             m.fall_back(537);
             m.facts.server.huge_page_size_bytes = Some(GB);

@@ -69,7 +69,7 @@ fn segments() {
         m.env.segment_nodes = Some((0..).zip(pages).collect());
     }
     test(vec![
-        when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "There is one NUMA node that the server can use.", &[]),
+        when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "The server can use only one NUMA node.", &[]),
         when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
             .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 1060 MB of the segment that are in use are on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
             .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),

@@ -54,20 +54,20 @@ fn overcommit() {
             m.strict(38 * GB);
             m.file(KBYTES, "33554432\n");
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 40 GB are committed.", &["# add 2276 MB of swap, raise vm.overcommit_kbytes by as much, or lower what programs commit by as much"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 40 GB are committed.", &["# add 2276 MB of swap, raise vm.overcommit_kbytes by as much, or lower committed memory by as much"]),
         when("more is committed than RAM and swap hold", |m| {
             m.strict(70 * GB);
             m.file(RATIO, "100\n");
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 70 GB of 71 GB are committed. The pools take 1074 MB from the limit.", &["# add 6991 MB of swap, or lower what programs commit by as much"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 70 GB of 71 GB are committed. The pools take 1074 MB from the limit.", &["# add 6991 MB of swap, or lower committed memory by as much"]),
         when("the ratio is 50, and 100 would not be enough", |m| {
             tiny(m, "50\n")
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# add 350 MB of swap, or lower what programs commit by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["# add 350 MB of swap, or lower what programs commit by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
+        .status(CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"])
         .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 72 huge pages of 2 MB; 0 are available. On small pages the segment takes 143 MB; CommitLimit leaves 0 bytes.", &["# as huge_pages"])
         .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 1183 MB of 475 MB are committed.", &["# as huge_pages"])
-        .how_to_set(2, &["# add 350 MB of swap, or lower what programs commit by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        .how_to_set(2, &["# add 350 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
         when("the ratio is 80, and 100 would not be enough", |m| {
             tiny(m, "80\n")
         })

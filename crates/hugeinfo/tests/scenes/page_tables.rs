@@ -105,8 +105,8 @@ fn swap() {
     test(vec![
         when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of private memory of this server are swapped out.", &[]),
         when("much is swapped out", |m| swapped(m, 20 * MB, 300 * MB))
-            .says("swap", WARNING, "swapped_out", "180 MB of private memory of this server are swapped out.", &["# find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
-            .runbook(&["# find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]),
+            .says("swap", WARNING, "swapped_out", "180 MB of private memory of this server are swapped out.", &["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
+            .runbook(&["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]),
         when("little is swapped out", |m| swapped(m, MB, 300 * MB)).says("swap", OK, "not_swapped_out", "9 MB of private memory of this server are swapped out.", &[]),
         when(
             "backends inherit the swapped pages of the postmaster",

@@ -288,7 +288,7 @@ fn growth() {
             m.fall_back(0);
             m.facts.server.huge_page_size_bytes = Some(GB);
         })
-        .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, larger than any free block. A running machine might not find them.", &["# as huge_pages"])
+        .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"])
         .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
         when("the server does not ask for huge pages", |m| {
@@ -475,7 +475,7 @@ fn idle_pages() {
         )
         .status(UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown.", &[])
         .says("pool_size", UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers).", &[])
-        .how_to_set(2, &["# ask as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (for superusers)"]),
+        .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (for superusers)"]),
         when("1 GB pages are idle", |m| {
             m.pool(1).total = 8;
             m.pool(1).free = 6;

@@ -30,7 +30,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     if usable < 2 {
         return Ok(Finding::ok(
             "one_node",
-            "There is one NUMA node that the server can use.",
+            "The server can use only one NUMA node.",
         ));
     }
     let (nodes, page_bytes) = env

@@ -21,10 +21,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let others = env.neighbours.as_ref()?;
     let place = match env.sight {
         Sight::Host => "on this host",
-        Sight::Namespace | Sight::Hidden => "as far as visible",
+        Sight::Namespace | Sight::Hidden => "among the visible processes",
     };
     let count = others.len();
-    // Servers in other containers are expected, and said by "as far as visible".
+    // Servers in other containers are expected, and said by "among the visible processes".
     let hidden =
         demand::hidden_servers(machine).filter(|hidden| *hidden != Hidden::OtherNamespaces);
     if count == 0 {
@@ -57,7 +57,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let finding = if is_short(machine, &demands) {
         Finding::warning(
             "pool_short_for_all",
-            format!("{text} The last one to start gets none."),
+            format!("{text} The last server to start would get none."),
         )
     } else if let Some(hidden) = hidden {
         Finding::unknown(format!("{text} There could be more: {hidden}."))

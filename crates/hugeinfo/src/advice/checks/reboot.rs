@@ -191,7 +191,7 @@ fn places(machine: &Machine) -> Vec<String> {
 pub(crate) fn too_much_at_boot(machine: &Machine, changed: &Machine) -> Option<Decision> {
     let (all, most) = oversized(changed)?;
     Some(Decision::Text(format!(
-        "lower the pools of the next boot by {} MB at least ({})",
+        "lower the pools of the next boot by at least {} MB ({})",
         (all.bytes - most).megabytes_at_least(),
         places(machine).join(", ")
     )))
@@ -206,7 +206,7 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         let asked = Pages(boot.pages(size.0, machine.default_bytes())?.pages);
         let required = Demands::at_boot(machine, size, &next)?.total();
         let why =
-            "reboot and compare, or set up fewer pages: this boot did not allocate them".to_owned();
+            "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them".to_owned();
         fell_short(machine, size, asked, required).then_some(Decision::Text(why))
     })
 }

@@ -381,10 +381,10 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             counts: Counts::Faults,
             ..
         }) => "a process that uses more pages than the limit dies of SIGBUS".to_owned(),
-        Step::RaiseLimit(_) => "the limit refuses the segment".to_owned(),
+        Step::RaiseLimit(_) => "the limit is too low for the segment".to_owned(),
         Step::ChangeSetting(change) => match (change.name.as_str(), change.value.as_str()) {
             ("huge_pages", "try") if machine.next_start().huge_pages == HugePages::On => {
-                "with on the server would not start".to_owned()
+                "the server would not start with huge_pages = on".to_owned()
             }
             ("huge_pages", _) => "the server does not ask for huge pages".to_owned(),
             ("shared_memory_type", "mmap") => "only mmap can use huge pages".to_owned(),
@@ -399,7 +399,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             ServiceChange::Interleave => "the segment is on few NUMA nodes",
         }
         .to_owned(),
-        Step::Stop => "the pool needs memory that the server has".to_owned(),
+        Step::Stop => "the pool needs memory that the running server uses".to_owned(),
         Step::Start | Step::Restart => "the server maps its segment when it starts".to_owned(),
         Step::SetVm { .. } => "committed memory is near the commit limit".to_owned(),
         Step::SetThp { .. } => "memory gets transparent huge pages without a request".to_owned(),

@@ -263,7 +263,7 @@ impl fmt::Display for Decision {
                 let megabytes = missing.megabytes_at_least();
                 let swap = format!("add {megabytes} MB of swap");
                 let raise = enough.map(|ratio| format!("set vm.overcommit_ratio to {ratio}"));
-                let lower = "lower what programs commit by as much".to_owned();
+                let lower = "lower committed memory by as much".to_owned();
                 let kilobytes = "raise vm.overcommit_kbytes by as much".to_owned();
                 let kilobytes = ratio.is_none().then_some(kilobytes);
                 write!(f, "{}", one_of([raise, Some(swap), kilobytes, Some(lower)]))?;
@@ -305,7 +305,7 @@ impl fmt::Display for Decision {
             Self::RaiseSettings(settings) => write!(f, "{}", raise(settings)),
             Self::LookAtBootFiles(files) => write!(
                 f,
-                "look at what sets the pool at boot: {}",
+                "check the configuration that sets the pool at boot: {}",
                 files.join("; ")
             ),
             Self::SetOnCommandLine(words) => write!(f, "{words}"),
@@ -351,14 +351,14 @@ impl fmt::Display for Decision {
             ),
             Self::AskAsSuperuser(why) => write!(
                 f,
-                "ask as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown ({why})"
+                "repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown ({why})"
             ),
             Self::FewerConnections => {
                 write!(f, "lower max_connections, or use a connection pooler")
             }
             Self::LookForSwap => write!(
                 f,
-                "find out what takes the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"
+                "find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"
             ),
             Self::LookForFaults => write!(
                 f,
