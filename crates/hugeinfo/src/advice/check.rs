@@ -130,7 +130,7 @@ impl Status {
         }
     }
 
-    /// Whether somebody has to do something.
+    /// True for a warning or worse.
     pub fn needs_attention(self) -> bool {
         self >= Self::Warning
     }
@@ -145,7 +145,7 @@ pub struct Finding {
     pub code: &'static str,
     /// The finding for people: one statement, one number, one cause.
     pub text: String,
-    /// The figures that it rests on, named like SQL columns.
+    /// The figures behind the finding, named like SQL columns.
     pub evidence: Value,
 }
 

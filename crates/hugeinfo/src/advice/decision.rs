@@ -1,4 +1,4 @@
-//! What a person has to decide where no command is safe.
+//! Decisions for a person, if no command is safe.
 
 use crate::{
     linux::boot::Words,
@@ -300,9 +300,7 @@ pub(crate) fn of_next_start(machine: &Machine) -> Decision {
         StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => of_fit(machine, fit),
         StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
         StartOutcome::HugePages(_) | StartOutcome::SmallPages(..) | StartOutcome::Unknown(_) => {
-            Decision::Text(
-                "apply the other remedies first: no separate remedy is known".to_owned(),
-            )
+            Decision::Text("apply the other remedies first: no separate remedy is known".to_owned())
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// When changes are made, the least disruptive first.
+/// When changes are made, the least disruptive order first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// While the server runs.
@@ -29,7 +29,7 @@ enum Order {
 /// The steps to the desired state, without the boot configuration: `boot` is inserted before a
 /// restart.
 ///
-/// Errors: the decision that the least demanding order leaves to a person.
+/// Errors: the decision that the last order leaves to a person.
 pub(crate) fn plan(
     machine: &Machine,
     desired: &Desired,
@@ -81,7 +81,7 @@ fn steps(
     steps.extend(ratio);
     steps.extend(extra.iter().cloned());
     if order == Order::Stopped && machine.state == ServerState::Running {
-        // Nothing that can be done before keeps the server down.
+        // Nothing that can be done earlier waits until the server is stopped.
         steps.extend(boot.iter().cloned());
         steps.push(Step::Stop);
     }

@@ -1,22 +1,22 @@
-//! Checks that somebody has muted. They still say what they find, and alert nobody: for those who
-//! run without huge pages on purpose, or set the pool by other means.
+//! Muted checks: they keep their findings but do not change the status of the server. For servers
+//! that do not use huge pages on purpose, or whose pools are set by other tools.
 
 use std::collections::BTreeSet;
 
 use super::checks::ALL;
 
-/// What a list of names says.
+/// The value of the setting `pg_hugeinfo.muted_checks`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Muted {
-    /// The checks in it.
+    /// Names of checks.
     pub names: BTreeSet<&'static str>,
-    /// What is no name of a check, as it is written there.
+    /// Unknown names, as written in the list.
     pub unknown: Vec<String>,
 }
 
 impl Muted {
-    /// Of a list as PostgreSQL writes them: names between commas, in any case, with blanks around
-    /// them, in double quotes or not.
+    /// Parses a comma-separated list of names in PostgreSQL's syntax: in any case, with optional
+    /// blanks and double quotes.
     ///
     /// ```
     /// use hugeinfo::advice::muted::Muted;

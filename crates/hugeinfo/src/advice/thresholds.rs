@@ -1,44 +1,43 @@
-//! Where a finding begins to be worth an administrator's time: all in one place, each with its
-//! reason. What pools have to leave of RAM is [`LEFT_PERCENT`](crate::model::memory::LEFT_PERCENT),
-//! because remedies use it, too.
+//! Thresholds above which a finding is worth an administrator's time, each with its reason. The RAM
+//! that pools have to leave is [`LEFT_PERCENT`](crate::model::memory::LEFT_PERCENT), because
+//! remedies use it, too.
 
-/// Idle huge pages are a warning when they are both more than this share of what is needed ...
+/// Idle huge pages are a warning if they exceed both this percentage of the needed pages ...
 pub(crate) const IDLE_OF_NEED_PERCENT: u64 = 10;
-/// ... and more than this share of RAM. Below, setting the pool again is not worth the work.
+/// ... and this percentage of RAM. Changing the pool for fewer pages is not worth the work.
 pub(crate) const IDLE_OF_RAM_PERCENT: u64 = 1;
 
-/// Page tables are large beyond this share of RAM: memory that the file cache then lacks. On huge
-/// pages they stay far below it, whatever the number of connections.
+/// Page tables are large above this percentage of RAM, which the file cache then lacks. On huge
+/// pages they stay far below it, for any number of connections.
 pub(crate) const PAGE_TABLES_OF_RAM_PERCENT: u64 = 2;
-/// Or beyond this share of the segment that they map, the price of a hundred connections that have
-/// touched all of it ...
+/// On small pages, also above this percentage of the segment: 100 connections that have faulted in
+/// all of it ...
 pub(crate) const PAGE_TABLES_OF_SEGMENT_PERCENT: u64 = 20;
-/// ... if they are worth the talk at all: idle processes have some hundred kB each.
+/// ... if they exceed this size. Idle processes have some hundred kB each.
 pub(crate) const PAGE_TABLES_AT_LEAST_BYTES: u64 = 64 << 20;
 
-/// Swapped out by the processes of one server: what they touched at their start and never again may
-/// well be gone, and is less.
+/// Swapped-out memory of all processes of the server. Memory that processes used only while they
+/// started can be swapped out without harm, and is less.
 pub(crate) const SWAP_BYTES: u64 = 64 << 20;
 
-/// Faults that read from disk, a second, over the life of the processes that are there: a healthy
-/// server has them only while it starts.
+/// Major faults per second, on average over the life of the present processes. A healthy server has
+/// them only while it starts.
 pub(crate) const MAJOR_FAULTS_PER_SECOND: u64 = 10;
-/// Processes that are younger altogether tell nothing yet: a start has major faults of its own.
+/// Minimum age of the server in seconds, because starting causes major faults.
 pub(crate) const MAJOR_FAULTS_AFTER_SECONDS: u64 = 600;
 
-/// With strict overcommit, promises beyond this share of the limit: a few connections more, and
-/// `fork` or `palloc` fails.
+/// Committed memory is near the limit above this percentage of `CommitLimit`: with a few more
+/// connections, `fork` or `palloc` fails.
 pub(crate) const COMMITTED_PERCENT: u64 = 90;
 
-/// The segment lies on one node when that has more than this share of the pages that were touched
-/// ...
+/// The segment is on few nodes if they have more than this percentage of its faulted-in pages ...
 pub(crate) const SEGMENT_ON_ONE_NODE_PERCENT: u64 = 90;
-/// ... and enough of them were touched to tell.
+/// ... and if at least this much of it has been faulted in.
 pub(crate) const SEGMENT_TOUCHED_BYTES: u64 = 1 << 30;
 
-/// Before this kernel (5.12), each process is charged for its ring of `io_method = io_uring` ...
+/// Before Linux 5.12, each process is charged for its own io_uring ring ...
 pub(crate) const IO_URING_LOCKS_BEFORE: (u32, u32) = (5, 12);
-/// ... and since this one (6.14) the user is charged for all rings.
+/// ... and since Linux 6.14, the user is charged for all rings.
 pub(crate) const IO_URING_LOCKS_SINCE: (u32, u32) = (6, 14);
-/// Locked memory of one ring with the 64 entries that PostgreSQL asks for, as measured.
+/// Measured locked memory of one ring with 64 entries, the size that PostgreSQL requests.
 pub(crate) const IO_URING_RING_BYTES: u64 = 8 << 10;

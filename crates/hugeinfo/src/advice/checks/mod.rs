@@ -1,7 +1,7 @@
-//! The checks, a file each and named as in SQL.
+//! The checks, one file for each, with the name that it has in SQL.
 //!
-//! A finding is one statement, one number, one cause, in sentences. Its figures are its evidence,
-//! named like SQL columns: bytes end in `_bytes`, counts of pages in `_pages`.
+//! A finding is one statement, one number, one cause, in sentences. The evidence contains its
+//! figures, named like SQL columns: bytes end in `_bytes`, counts of pages in `_pages`.
 
 mod cgroup_fault_limit;
 mod huge_page_size;
