@@ -1,24 +1,24 @@
-//! Dynamic shared memory of a server that lies in files: parallel queries, statistics, extensions
+//! Dynamic shared memory of a server in files: parallel queries, statistics, extensions
 //! (storage/ipc/dsm.c, dsm_impl.c).
 //!
-//! All servers of a host have theirs in one directory, under names that don't tell whose they are.
-//! One of them is the list of a server, and the server knows which.
+//! All servers of a host use the same directory, and file names do not identify the server. One of
+//! the files is the control segment of a server, whose handle the server knows.
 
 use crate::linux::{
     error::{ReadError, absent_or},
     root::Root,
 };
 
-/// What is in front of the numbers in the names of POSIX shared memory (`SEGMENT_NAME_PREFIX`).
+/// Prefix of the file names of POSIX shared memory (`SEGMENT_NAME_PREFIX`).
 pub const POSIX: &str = "/dev/shm/PostgreSQL.";
 
-/// The same below the data directory, with `dynamic_shared_memory_type = mmap`.
+/// Prefix below the data directory, with `dynamic_shared_memory_type = mmap`.
 pub const MMAP: &str = "pg_dynshmem/mmap.";
 
-/// Bytes of all segments that the list of number `control` has, and of the list itself. `None`: the
-/// list has a form that this version doesn't know.
+/// Total size in bytes of the control segment with this handle and of all segments in it. `None`:
+/// this version does not know the format of the control segment.
 ///
-/// Errors: absent if there is no such list, or it may not be read.
+/// Errors: absent if the file does not exist or cannot be read.
 pub fn read(root: &Root, prefix: &str, control: u32) -> Result<Option<u64>, ReadError> {
     let file = |handle: u32| format!("{prefix}{handle}");
     let Some(handles) = parse(&root.read(file(control))?) else {
@@ -26,15 +26,16 @@ pub fn read(root: &Root, prefix: &str, control: u32) -> Result<Option<u64>, Read
     };
     let mut bytes = root.allocated(file(control))?;
     for handle in handles {
-        // A small one can lie in the main segment, and any can be gone by now.
+        // A small segment can be part of the main segment, and any segment can have been removed
+        // since.
         let of_file = absent_or(root.allocated(file(handle)))?;
         bytes = bytes.saturating_add(of_file.unwrap_or(0));
     }
     Ok(Some(bytes))
 }
 
-/// The numbers of the segments in a list (`dsm_control_header`, as it is in PostgreSQL 15 to 19).
-/// `None`: it is no such list.
+/// Parses the handles in a control segment (`dsm_control_header` of PostgreSQL 15 to 19). `None`:
+/// not a control segment.
 pub fn parse(bytes: &[u8]) -> Option<Vec<u32>> {
     const MAGIC: u32 = 0x9a50_3d32;
     const HEADER: usize = 16;
@@ -53,7 +54,7 @@ pub fn parse(bytes: &[u8]) -> Option<Vec<u32>> {
         return None;
     }
     let items = bytes[HEADER..].chunks_exact(ITEM).take(used);
-    // Without references it is gone.
+    // A slot without references is free.
     let there = items.filter(|item| number(item, 4).is_some_and(|references| references > 0));
     there.map(|item| number(item, 0)).collect()
 }

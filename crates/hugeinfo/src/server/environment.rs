@@ -33,7 +33,6 @@ pub struct Environment {
     /// Free memory by block size.
     pub free_blocks: Result<FreeBlocks, Absent>,
     /// Huge pages requested at the next boot.
-    /// The same for the rebuilt advice.
     pub next_boot: Result<NextBoot, Absent>,
     /// The NUMA nodes, with their part of the pools.
     pub nodes: Result<Vec<Node>, Absent>,
@@ -77,7 +76,7 @@ pub struct Environment {
     pub has_systemd: Option<bool>,
     /// The user and address with which a program on this host connects to the server.
     pub connection: Connection,
-    /// Memory limits of the server's cgroups, nearest first; empty: no visible limit.
+    /// Memory limits of the server's cgroups, nearest first. Empty: no visible limit.
     pub memory_limits: Result<Vec<MemoryLimit>, Absent>,
     /// Huge pages that limits of the server's cgroups have refused so far.
     pub refused_by_limits: Vec<Refused>,
@@ -99,7 +98,7 @@ pub struct Environment {
     pub waiting_settings: Vec<String>,
     /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
     pub allows_alter_system: bool,
-    /// What the configuration files mean for the next start.
+    /// The effect of the configuration files on the next start.
     pub files: Files,
 }
 
@@ -176,12 +175,12 @@ impl Environment {
     }
 }
 
-/// What the configuration files on disk mean for the next start.
+/// The effect of the configuration files on disk on the next start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Files {
     /// No setting that affects the main segment or its pages is pending a restart.
     NothingWaits,
-    /// What the next start will use.
+    /// Settings that the next start will use.
     Planned(Server),
     /// The next start would fail with this message of PostgreSQL.
     Refused(String),
@@ -193,7 +192,7 @@ pub enum Files {
 }
 
 impl Files {
-    /// Whether the server would not start again after a stop, or might not.
+    /// True if the server would not start after a stop, or might not.
     pub fn stop_a_start(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::TooLow(_))
     }

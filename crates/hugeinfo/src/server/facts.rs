@@ -1,4 +1,4 @@
-//! All that the reasoning needs to know about one server and its machine.
+//! The facts about one server and its machine on which all advice is based.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,16 +23,16 @@ use crate::linux::{
 /// The setting `huge_pages`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HugePages {
-    /// Never.
+    /// Do not use huge pages.
     Off,
-    /// Else refuse to start.
+    /// Use huge pages, or fail to start.
     On,
-    /// Else fall back to small pages, without a message.
+    /// Use huge pages, or fall back to small pages without a message.
     Try,
 }
 
 impl HugePages {
-    /// As the setting is written.
+    /// Returns the value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -52,7 +52,7 @@ pub enum SharedMemoryType {
 }
 
 impl SharedMemoryType {
-    /// As the setting is written.
+    /// Returns the value of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mmap => "mmap",
@@ -61,7 +61,7 @@ impl SharedMemoryType {
     }
 }
 
-/// What the server says about itself.
+/// Settings of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// `huge_pages`.
@@ -70,20 +70,19 @@ pub struct Server {
     pub shared_memory_type: SharedMemoryType,
     /// `huge_page_size`; `None`: the kernel's default.
     pub huge_page_size_bytes: Option<u64>,
-    /// `shared_memory_size`: what the server needs, rounded up to whole MB by PostgreSQL.
-    /// Exact in a plan.
+    /// `shared_memory_size`, which PostgreSQL rounds up to whole MB. Exact in a plan.
     pub shared_memory_bytes: u64,
 }
 
 impl Server {
-    /// Whether a start with these settings asks for huge pages.
+    /// True if a start with these settings requests huge pages.
     pub fn asks_for_huge_pages(&self) -> bool {
         self.huge_pages != HugePages::Off && self.shared_memory_type == SharedMemoryType::Mmap
     }
 
-    /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds its need up
-    /// to the size that it was told, the kernel to pages that it has (port/sysv_shmem.c
-    /// `CreateAnonymousSegment`).
+    /// Huge pages of that size that a start with these settings maps. PostgreSQL rounds the segment
+    /// up to the requested size, and the kernel rounds it up to its own page size
+    /// (port/sysv_shmem.c `CreateAnonymousSegment`).
     pub fn pages(&self, page_bytes: u64) -> u64 {
         let needed = self.shared_memory_bytes;
         let told = self.huge_page_size_bytes.filter(|&told| told < page_bytes);
@@ -92,7 +91,7 @@ impl Server {
     }
 }
 
-/// Where to look.
+/// Identifies the server and its main segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The postmaster; `None` in single-user mode.
@@ -101,13 +100,13 @@ pub struct Subject {
     pub address: u64,
 }
 
-/// One server and its machine. What the kernel doesn't tell is [`Absent`], never a default.
+/// Facts about one server and its machine. Unknown facts are [`Absent`], never a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// What the server says.
+    /// Settings of the running server.
     pub server: Server,
-    /// What its next start will use, and exactly how many bytes it will need, where a plan has
-    /// told; `None`: the same as now.
+    /// Settings of the next start, with the exact size of its segment if a plan has computed it.
+    /// `None`: as now.
     pub planned: Option<Server>,
     /// Size of a small page: 4 kB, or up to 64 kB on arm64.
     pub base_page_bytes: u64,
@@ -117,42 +116,42 @@ pub struct Facts {
     pub meminfo: Result<Meminfo, Absent>,
     /// The kernel's pools.
     pub pools: Result<Vec<Pool>, Absent>,
-    /// The control group's limits.
+    /// Limits of the server's cgroups.
     pub hugetlb: Result<Hugetlb, Absent>,
-    /// Limits in the server's environment whose values are not understood.
+    /// Limits in the server's environment with invalid values.
     pub misread_limits: Vec<MisreadLimit>,
-    /// The NUMA nodes that it may take memory from.
+    /// The NUMA nodes that the server is allowed to use.
     pub allowed_nodes: AllowedNodes,
 }
 
-/// An environment variable that should hold a limit on huge pages, and holds something else.
+/// An environment variable for a limit on huge pages whose value is not a number of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisreadLimit {
-    /// The page size that it is about.
+    /// The page size of the limit.
     pub page_bytes: u64,
-    /// Its name.
+    /// Name.
     pub variable: String,
     /// Value, escaped and truncated.
     pub value: String,
 }
 
-/// The NUMA nodes that a server may take memory from: its control group says which
-/// (`cpuset.mems`), and whether it was bound to some (`numactl --membind`).
+/// The NUMA nodes that a server is allowed to use: those of its cgroup (`cpuset.mems`) and of its
+/// memory policy (`numactl --membind`).
 ///
-/// A mapping on huge pages is refused if these nodes have too few, whatever the pool has
-/// (mm/hugetlb.c `hugetlb_acct_memory`, `allowed_mems_nr`).
+/// The kernel refuses a mapping on huge pages if these nodes have too few, even if the whole pool
+/// has enough (mm/hugetlb.c `hugetlb_acct_memory`, `allowed_mems_nr`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedNodes {
-    /// All that have memory, as where there is one, or the kernel knows no NUMA.
+    /// All nodes with memory, or the kernel has no NUMA support.
     All,
-    /// These, which are not all.
+    /// Some of the nodes with memory.
     Only(Vec<Node>),
-    /// The kernel doesn't tell.
+    /// Not reported.
     Untold(Absent),
 }
 
 impl AllowedNodes {
-    /// Whether it may take memory from that node. `None`: the kernel does not report it.
+    /// True if the server is allowed to use this node. `None`: unknown.
     pub fn allows(&self, number: u32) -> Option<bool> {
         match self {
             Self::All => Some(true),
@@ -161,14 +160,14 @@ impl AllowedNodes {
         }
     }
 
-    /// The counters of nodes are read only where it matters: most hosts have one node, and most
-    /// servers may use all.
+    /// Reads the counters of nodes only if the server is restricted to some nodes, because most
+    /// servers are not.
     fn read(root: &Root, process: &Result<Process, Absent>) -> Result<Self, ReadError> {
         let with_memory = match fact(nodes::with_memory(root))? {
             Ok(list) if list.count() < 2 => return Ok(Self::All),
             Ok(list) => list,
             Err(absent) => {
-                // A kernel without NUMA, or one that doesn't tell of its nodes.
+                // The kernel has no NUMA support, or does not report nodes.
                 return Ok(match fact(nodes::read(root))? {
                     Ok(nodes) if nodes.len() < 2 => Self::All,
                     Err(nodes) if nodes.why == Absence::Missing => Self::All,
@@ -203,16 +202,16 @@ impl AllowedNodes {
 /// The pages that back the main segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiesOn {
-    /// Of this many bytes each.
+    /// Huge pages of this size in bytes.
     HugePages(u64),
-    /// Small pages, transparent huge pages among them or not.
+    /// Small pages, including transparent huge pages.
     SmallPages,
-    /// That cannot be seen.
+    /// Unknown.
     Unseen,
 }
 
 impl LiesOn {
-    /// Whether these are huge. `None`: unknown.
+    /// True for huge pages. `None`: unknown.
     pub fn is_huge(self) -> Option<bool> {
         match self {
             Self::HugePages(_) => Some(true),
@@ -221,7 +220,7 @@ impl LiesOn {
         }
     }
 
-    /// Their size where they are huge.
+    /// The size of the huge pages in bytes. `None`: not huge, or unknown.
     pub fn huge_page_bytes(self) -> Option<u64> {
         match self {
             Self::HugePages(bytes) => Some(bytes),
@@ -269,26 +268,25 @@ impl Facts {
         }
     }
 
-    /// What the next start of the server will use.
+    /// Settings that the next start will use.
     pub fn next_start(&self) -> &Server {
         self.planned.as_ref().unwrap_or(&self.server)
     }
 
-    /// Size of the huge pages that the next start asks for (port/sysv_shmem.c `GetHugePageSize`).
-    /// `None` where neither the setting nor the kernel names one.
+    /// Size of the huge pages that the next start requests (port/sysv_shmem.c `GetHugePageSize`).
+    /// `None`: neither the setting nor the kernel has a size.
     ///
-    /// PostgreSQL hands the kernel the logarithm of the setting, rounded up: 1536 kB gets pages of
-    /// 2 MB.
+    /// PostgreSQL passes the logarithm of the setting, rounded up: 1536 kB requests 2 MB pages.
     pub fn huge_page_asked_for(&self) -> Option<u64> {
         self.huge_page_of(self.next_start())
     }
 
-    /// The same for a start with these settings.
+    /// Like [`Self::huge_page_asked_for`], for a start with these settings.
     pub(crate) fn huge_page_of(&self, server: &Server) -> Option<u64> {
         self.huge_page_of_setting(server.huge_page_size_bytes)
     }
 
-    /// The same for this `huge_page_size`. `None`: 0.
+    /// Like [`Self::huge_page_asked_for`], for this value of `huge_page_size`. `None`: 0.
     pub(crate) fn huge_page_of_setting(&self, setting: Option<u64>) -> Option<u64> {
         let Some(setting) = setting else {
             return self.meminfo.as_ref().ok()?.default_huge_page_bytes;
@@ -302,12 +300,12 @@ impl Facts {
         Some(if is_there { rounded_up } else { setting })
     }
 
-    /// Whether the next start asks for huge pages at all.
+    /// True if the next start requests huge pages.
     pub fn asks_for_huge_pages(&self) -> bool {
         self.next_start().asks_for_huge_pages()
     }
 
-    /// Whether the next start asks for huge pages of that size. `None`: unknown.
+    /// True if the next start requests huge pages of that size. `None`: unknown.
     pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
         if !self.asks_for_huge_pages() {
             return Some(false);
@@ -315,9 +313,9 @@ impl Facts {
         self.huge_page_asked_for().map(|asked| asked == page_bytes)
     }
 
-    /// Whether a start with these settings takes as many pages as the server has now, of the same
-    /// kind. Where the kernel doesn't tell how many it has, PostgreSQL does, in whole MB, rounded
-    /// up.
+    /// True if a start with these settings maps as many pages of the same kind as the server has
+    /// now. If the kernel does not report the size of the segment, compares PostgreSQL's figure in
+    /// whole MB, rounded up.
     pub fn is_as_now(&self, next: &Server) -> bool {
         let now = &self.server;
         let is_of_same_size = match &self.segment {
@@ -335,7 +333,7 @@ impl Facts {
         is_of_same_size && has_same_settings
     }
 
-    /// The pool that the next start asks for.
+    /// The pool from which the next start requests pages.
     pub fn target_pool(&self) -> Option<&Pool> {
         let page_bytes = self.huge_page_asked_for()?;
         self.pools
@@ -345,8 +343,8 @@ impl Facts {
             .find(|pool| pool.page_bytes == page_bytes)
     }
 
-    /// Bytes that the main segment of the next start has to hold. Without a plan as closely as can
-    /// be told: the mapping is rounded up to whole pages, PostgreSQL's own figure to whole MB.
+    /// Bytes of the main segment at the next start. Exact with a plan. Otherwise an upper bound,
+    /// because the mapping is rounded up to whole pages and PostgreSQL's own figure to whole MB.
     pub fn needed_bytes(&self) -> u64 {
         if let Some(planned) = &self.planned {
             return planned.shared_memory_bytes;
@@ -358,11 +356,11 @@ impl Facts {
     }
 }
 
-/// The process of the server to look into, and the main segment there.
+/// Returns the process of the server to read from, and the main segment in it.
 ///
-/// The postmaster first: it has touched the least, so that the slow way is quick there, and its
-/// control group is the one that the segment was reserved in. Where the segment isn't seen in it,
-/// that may be another's number: `/proc` can be of another PID namespace.
+/// Tries the postmaster first. It has faulted in the least memory, so walking its page tables is
+/// fast, and the segment was reserved in its cgroup. If the postmaster does not map the segment,
+/// the PID might belong to another process, because `/proc` can be of another PID namespace.
 fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
     let look = |process: Result<Process, ReadError>| {
         let process = fact(process)?;
@@ -380,7 +378,7 @@ fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
 
 type Found = (Result<Process, Absent>, Result<Segment, Absent>);
 
-/// What is read through an opened directory.
+/// Reads facts through an opened directory.
 fn through<T>(
     process: &Result<Process, Absent>,
     read: impl FnOnce(&Process) -> Result<T, ReadError>,

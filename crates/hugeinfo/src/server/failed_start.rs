@@ -1,31 +1,31 @@
-//! What PostgreSQL's program writes to standard error when it does not start (utils/error/elog.c
+//! Parses the standard error of the `postgres` program after a failed start (utils/error/elog.c
 //! `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
 
 use crate::escape;
 
-/// Why PostgreSQL's program did not answer, in its own words if there are any.
+/// The reason why the program failed, with its own messages if there are any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedStart {
-    /// Its last message.
+    /// The last message.
     pub message: String,
-    /// Its SQLSTATE, if any.
+    /// The SQLSTATE of that message, if any.
     pub state: Option<[u8; 5]>,
-    /// Its messages before that, and details.
+    /// Earlier messages, and details.
     pub detail: Vec<String>,
-    /// Its hint.
+    /// The hint, if any.
     pub hint: Option<String>,
-    /// Whether a start with the same configuration would be refused, too. Not so where the machine,
-    /// or the place where the program was run, is to blame: a full disk, no memory, a signal.
+    /// True if a start with the same configuration would fail, too. False if the cause is the
+    /// machine or the scratch directory: a full disk, out of memory, a signal.
     pub is_of_configuration: bool,
 }
 
 impl FailedStart {
-    /// Of `text`, its standard error; `program` is the name that it writes before what it says too
-    /// early for its log.
+    /// Parses the standard error `text`. `program` is the prefix of messages that the program
+    /// writes before it has a log.
     ///
-    /// `end` says how it ended. With `is_failure` that was as PostgreSQL ends by an error of its
-    /// own, `exit(1)` or, without configuration files, `exit(2)`. Files are its scratch directory's
-    /// if their names start with `scratch`, or are relative.
+    /// `end` describes how the program ended. `is_failure` is true if it ended like PostgreSQL
+    /// after an error of its own, with `exit(1)` or, without configuration files, `exit(2)`. Files
+    /// belong to the scratch directory if their names start with `scratch` or are relative.
     pub fn parse(text: &str, program: &str, end: &str, is_failure: bool, scratch: &str) -> Self {
         let mut refusal = Self::default();
         let mut location = None;
@@ -39,7 +39,7 @@ impl FailedStart {
                     location = None;
                 }
                 "LOCATION" => location = Some(said.to_owned()),
-                // Combinations of settings, which are checked before there is a log.
+                // Invalid combinations of settings, which PostgreSQL checks before it has a log.
                 _ if kind == program => refusal.message = said.to_owned(),
                 "LOG" | "ERROR" => {
                     let (state, message) = state_and_message(said);
@@ -79,7 +79,7 @@ impl FailedStart {
     }
 }
 
-/// A line that begins with a tab goes on with the one before.
+/// Splits the text into reports. A line that begins with a tab continues the previous line.
 fn reports(text: &str) -> Vec<String> {
     let mut reports: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -94,7 +94,7 @@ fn reports(text: &str) -> Vec<String> {
     reports
 }
 
-/// Of `22023: invalid value …`.
+/// Splits `22023: invalid value …` into the SQLSTATE and the message.
 fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
     match said.split_once(": ") {
         Some((state, message)) if state.len() == 5 => {
@@ -104,9 +104,9 @@ fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
     }
 }
 
-/// Whether the report comes from where PostgreSQL deals with settings and libraries, and with what
-/// follows from them, before it allocates anything: not from a library that it has loaded, which
-/// may look for what the scratch directory doesn't have: `function, file:line`.
+/// True if the report is from the code in PostgreSQL that handles settings and libraries, before it
+/// allocates memory. `location` is `function, file:line`. A preloaded library could report that it
+/// misses files which the scratch directory does not have.
 fn is_postgres_own(location: &str) -> bool {
     let own = [
         "dfmgr.c",
@@ -129,9 +129,8 @@ fn is_postgres_own(location: &str) -> bool {
     own.contains(&file)
 }
 
-/// Whether something is wanting, or broken, that may be there the next time: insufficient resources
-/// (53), an operator's intervention (57), an error of a disk (58030); of what the loader of
-/// libraries says, only words tell.
+/// True if a later start might succeed: insufficient resources (53), operator intervention (57), a
+/// disk error (58030). The dynamic loader reports such errors only in the text of its message.
 fn is_want(state: Option<[u8; 5]>, message: &str) -> bool {
     let words = [
         "Cannot allocate memory",
@@ -143,13 +142,14 @@ fn is_want(state: Option<[u8; 5]>, message: &str) -> bool {
         || words.iter().any(|words| message.contains(words))
 }
 
-/// Whether a file is missing (58), or not to be written (42501), that is in the program's
-/// directory: its own has others.
+/// True if a file in the scratch directory is missing (58) or not writable (42501). The real data
+/// directory has other files.
 fn is_of_directory(state: Option<[u8; 5]>, message: &str) -> bool {
     match state.as_ref().map(|state| state.as_slice()) {
         Some([b'5', b'8', ..] | b"42501") => {
             let name = message.split('"').nth(1).unwrap_or_default();
-            // As shared_preload_libraries has it: one with a slash is below the directory, too.
+            // In shared_preload_libraries, a name with a slash can also be a path below the
+            // directory.
             let is_library = message.starts_with("could not access file") && !name.contains('/');
             !is_library && !name.starts_with('/')
         }

@@ -1,4 +1,4 @@
-//! Who holds the huge pages of this host.
+//! The holders of the huge pages of this host.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,40 +23,40 @@ use crate::{
 /// A holder of huge pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Who.
+    /// Kind of holder.
     pub kind: HolderKind,
-    /// The size of the pages. `None`: unknown, or of several sizes.
+    /// Size of the pages. `None`: unknown, or several sizes.
     pub page_bytes: Option<u64>,
-    /// How much. `None`: unknown.
+    /// Bytes of huge pages. `None`: unknown.
     pub bytes: Option<u64>,
 }
 
-/// Who holds huge pages.
+/// Kind of a holder of huge pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HolderKind {
-    /// A process, with what it has touched, memory that it shares with others included. The kernel
-    /// leaves out what lies below page tables that processes share, and what is reserved.
+    /// A process with the huge pages that it has faulted in, including memory that it shares with
+    /// others. The kernel does not count pages behind shared page tables, nor reserved pages.
     Process {
-        /// Its number.
+        /// PID.
         pid: u32,
-        /// Its program's name, at most 15 bytes of it.
+        /// Name of the program, at most 15 bytes.
         name: Vec<u8>,
-        /// The user that it runs as.
+        /// User that the process runs as.
         uid: Option<u32>,
-        /// Whether it is of this server.
+        /// True for a process of this server.
         is_own: bool,
     },
-    /// A mount of files on huge pages, with what is reserved for it or, if its size has a limit,
-    /// with what its files take.
+    /// A hugetlbfs mount with the pages reserved for it or, if its size is limited, with the pages
+    /// that its files use.
     Mount(Hugetlbfs),
-    /// At least so much is in use or promised and is nobody's of these: processes and mounts that
-    /// can't be seen, files without a process, System V segments that nobody is attached to, of
-    /// which the kernel doesn't tell the page size.
+    /// A lower bound of pages in use or reserved that no process or mount above accounts for:
+    /// hidden processes and mounts, files without a process, and System V segments that no process
+    /// is attached to, whose page size the kernel does not report.
     Unexplained,
 }
 
 impl HolderKind {
-    /// As it is shown in SQL.
+    /// The value shown in SQL.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Process { .. } => "process",
@@ -75,8 +75,8 @@ pub struct HugeMapping {
 }
 
 /// Reads the mappings of huge pages of the processes that are not in `own`, and reports each
-/// process that can be looked into. Such a read takes the lock of the process's memory, which the
-/// process can hold for long.
+/// process that can be read. Such a read waits for the lock of the process's memory, which the
+/// process can hold for a long time.
 ///
 /// Errors: a file that is malformed or fails to be read.
 pub fn huge_mappings(
@@ -115,11 +115,10 @@ pub fn huge_mappings(
     Ok(())
 }
 
-/// Each process with huge pages, each mount for them, and the rest of each pool.
+/// Each process with huge pages, each hugetlbfs mount, and the unexplained rest of each pool.
 ///
-/// `own` are the processes of this server. `mappings` are those of other processes, by PID, as far
-/// as they are known. `check_for_interrupts` is called for each process of the
-/// host, so that a caller can stop.
+/// `own` are the processes of this server. `mappings` are those of other processes by PID, if
+/// known. `check_for_interrupts` is called for each process of the host, so that a caller can stop.
 ///
 /// Errors: a file that is malformed or fails to be read; never one that is absent. A process that
 /// ends meanwhile is left out.
@@ -200,20 +199,20 @@ fn with_huge_pages(
     Ok(bytes.map(|bytes| (process, bytes)))
 }
 
-/// The size of all huge pages that there are, if it is one.
+/// The page size of all pools, if there is only one with pages.
 fn only_size(pools: &[Pool]) -> Option<u64> {
     let mut filled = pools.iter().filter(|pool| pool.total > 0);
     let only = filled.next()?;
     filled.next().is_none().then_some(only.page_bytes)
 }
 
-/// What is accounted for, rather too much than too little: what remains is certain.
+/// Pages that are accounted for, as an upper bound, so that the rest is certain.
 #[derive(Debug, Default)]
 struct Explained {
     by_size: BTreeMap<u64, u64>,
-    /// Of processes that can't be looked into.
+    /// Pages of processes whose mappings are unknown.
     of_any_size: u64,
-    /// How much of each shared object is counted: each time by another process that maps it.
+    /// Bytes of each shared object that are already counted, because several processes map it.
     objects: HashMap<(Device, u64), u64>,
 }
 
@@ -223,8 +222,8 @@ impl Explained {
         *sum = sum.saturating_add(bytes);
     }
 
-    /// By the mappings of a process, else by what it has touched. What is mapped is promised as a
-    /// whole. Gives the size of its pages, if it is one.
+    /// Accounts for a process by its mappings if they are known, which are reserved as a whole,
+    /// else by the pages that it has faulted in. Returns the page size, if there is only one.
     fn process(
         &mut self,
         mappings: &[HugeMapping],
@@ -262,7 +261,7 @@ impl Explained {
         Ok(())
     }
 
-    /// What of a pool is in use or promised, and not accounted for.
+    /// Pages of a pool that are in use or reserved, and not accounted for.
     fn rest(&self, pool: &Pool) -> u64 {
         let by_size = self.by_size.get(&pool.page_bytes).copied().unwrap_or(0);
         let committed = pool.committed().saturating_mul(pool.page_bytes);

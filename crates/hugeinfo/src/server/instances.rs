@@ -1,4 +1,4 @@
-//! Every PostgreSQL server on the host, also of other users, as `/proc` shows them.
+//! All visible PostgreSQL servers of the host, including those of other users, from `/proc`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,22 +30,22 @@ use crate::{
 /// One server. Facts that cannot be read, such as most facts of another user's server, are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instance {
-    /// Its postmaster.
+    /// PID of the postmaster.
     pub pid: u32,
-    /// The user that it runs as.
+    /// User that the server runs as.
     pub owner_uid: Option<u32>,
-    /// That user's name in `/etc/passwd`.
+    /// Name of that user in `/etc/passwd`.
     pub owner: Option<String>,
-    /// Where its postmaster works, which is its data directory.
+    /// Working directory of the postmaster, which is the data directory.
     pub data_directory: Option<Vec<u8>>,
-    /// The absolute path behind `-D`, which every user can read. It can be that of the
-    /// configuration files alone.
+    /// The absolute path in option `-D`, which every user can read. It can be a directory with only
+    /// the configuration files.
     pub directory_argument: Option<Vec<u8>>,
     /// From `postmaster.pid`.
     pub port: Option<u16>,
     /// Its main shared memory segment.
     pub segment: Option<Segment>,
-    /// What that was made by, as the segment shows it.
+    /// The type of the main segment.
     pub shared_memory_type: Option<SharedMemoryType>,
     /// `huge_pages` at the server's next start.
     pub huge_pages: Wish,
@@ -90,9 +90,9 @@ pub fn collect(steps: impl IntoIterator<Item = Progress>) -> Option<Vec<Instance
 
 /// PIDs of processes that created a System V segment that is in use, without duplicates.
 ///
-/// Every server has such a segment, whatever its `shared_memory_type` (port/sysv_shmem.c
-/// `PGSharedMemoryCreate`). Servers in other IPC or PID namespaces, as in containers, are missing.
-/// Reads one file and no process.
+/// Every server has such a segment, with any `shared_memory_type` (port/sysv_shmem.c
+/// `PGSharedMemoryCreate`). Servers in other IPC or PID namespaces, such as containers, are
+/// missing. Reads one file.
 ///
 /// Errors: absent if the kernel has no System V shared memory.
 pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
@@ -109,7 +109,7 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 
 /// Finds all servers of the host, and reports each step.
 ///
-/// `own` is a server for certain. `children` are certainly none and are not opened.
+/// `own` is known to be a server. `children` are known not to be servers and are not opened.
 ///
 /// A server is a process whose working directory has a `postmaster.pid` that names the process and
 /// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and
@@ -134,8 +134,8 @@ pub fn read(
     read_each(root, own, pids, report)
 }
 
-/// The same for `own` and the [`candidates`] only, so that the cost does not depend on the number
-/// of processes of the host.
+/// Like [`read`], for `own` and the [`candidates`] only, so that the cost does not depend on the
+/// number of processes of the host.
 pub fn read_candidates(
     root: &Root,
     own: Option<u32>,
@@ -181,7 +181,7 @@ fn read_each(
     Ok(())
 }
 
-/// What tells servers from other processes.
+/// The facts that distinguish servers from other processes.
 struct Search<'r> {
     root: &'r Root,
     own: Option<u32>,
@@ -190,8 +190,8 @@ struct Search<'r> {
 }
 
 impl Search<'_> {
-    /// The process as a server. `None`: it is another program. Except for the arguments of another
-    /// user's process, reads only files that do not need the lock of its memory.
+    /// Returns the process as a server. `None`: it is another program. Reads only files that do not
+    /// need the lock of the process's memory, except for the arguments of another user's process.
     fn server(
         &self,
         process: &Process,
@@ -238,7 +238,7 @@ impl Search<'_> {
         }))
     }
 
-    /// By the arguments. A child that was just forked has those of its parent.
+    /// Judges a process by its arguments. A child that was just forked has those of its parent.
     fn looks_like_server(
         &self,
         process: &Process,
@@ -265,7 +265,7 @@ fn rss_shmem_bytes(
     postmaster: u32,
     buffer: &mut Vec<u8>,
 ) -> Result<Option<u64>, ReadError> {
-    /// The checkpointer, which writes all of shared buffers, is one of the first.
+    /// The checkpointer, which touches all shared buffers, is one of the first children.
     const MOST: usize = 32;
     let path = format!("proc/{postmaster}/task/{postmaster}/children");
     let bytes = absent_or(root.read(&path))?.unwrap_or_default();
@@ -308,11 +308,11 @@ fn look_inside(
     Ok(())
 }
 
-/// An address in the main segment of a postmaster, by `maps`, and what that was made by: the
-/// largest shared memory object, all its mappings together. `None`: there is none.
+/// Finds the main segment of a postmaster in its `maps`: the largest shared memory object, with all
+/// of its mappings. Returns an address in it and its type. `None`: there is none.
 ///
-/// That there are others, such as the small System V segment that guards the data directory, is why
-/// size decides. Errors: the number of a line that is not a mapping.
+/// Size decides because there are other objects, such as the small System V segment that guards the
+/// data directory. Errors: the number of a line that is not a mapping.
 pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usize> {
     let mut objects: Vec<(Mapping, u64)> = Vec::new();
     for (number, line) in lines(maps) {
@@ -339,7 +339,7 @@ pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usiz
     }))
 }
 
-/// How the kernel names System V segments (ipc/shm.c `newseg`).
+/// Prefix of the names of System V segments in `maps` (ipc/shm.c `newseg`).
 const SYSTEM_V: &[u8] = b"/SYSV";
 
 fn is_shared_memory(mapping: &Mapping) -> bool {

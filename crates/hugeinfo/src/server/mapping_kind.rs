@@ -1,18 +1,18 @@
-//! What a mapping of a PostgreSQL process is for.
+//! Classifies the mappings of a PostgreSQL process by their use.
 
 use crate::linux::{
     error::{ReadError, absent_or},
     process::{Process, maps::Extent, segment, smaps::Entry},
 };
 
-/// What a mapping is for.
+/// The use of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingKind {
-    /// The main shared memory segment, whatever the kernel calls it.
+    /// The main shared memory segment, with any name.
     MainSegment,
     /// The small System V segment that guards the data directory.
     SysvShim,
-    /// Made at run time for parallel queries and the like, of any `dynamic_shared_memory_type`.
+    /// Dynamic shared memory, of any `dynamic_shared_memory_type`.
     DynamicSharedMemory,
     /// `brk` memory.
     Heap,
@@ -20,18 +20,18 @@ pub enum MappingKind {
     Stack,
     /// Memory without a file.
     Anonymous,
-    /// The program itself.
+    /// The executable file of the process.
     Executable,
     /// A shared library.
     Library,
     /// Any other file.
     File,
-    /// The kernel's own, such as `[vdso]`.
+    /// Kernel memory such as `[vdso]`.
     Kernel,
 }
 
 impl MappingKind {
-    /// As it is shown in SQL.
+    /// The value shown in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MainSegment => "main segment",
@@ -48,21 +48,21 @@ impl MappingKind {
     }
 }
 
-/// What tells the mappings of one process apart: by address where names lie.
+/// Facts that identify mappings of one process, by address because names are ambiguous.
 #[derive(Debug, Clone, Default)]
 pub struct Landmarks {
     /// A mapping of the main segment.
     pub main: Option<Extent>,
     /// The mapping of the System V segment.
     pub shim: Option<Extent>,
-    /// Where `/proc/PID/exe` points to.
+    /// The target of `/proc/PID/exe`.
     pub executable: Option<Vec<u8>>,
 }
 
 impl Landmarks {
-    /// `main` and `shim` are addresses inside these segments of the process.
+    /// Reads the facts. `main` and `shim` are addresses inside these segments of the process.
     ///
-    /// Errors: as [`segment::object`], but for what is absent, which then no mapping is.
+    /// Errors: as [`segment::object`], except that an absent segment has no mapping.
     pub fn of(process: &Process, main: u64, shim: u64) -> Result<Self, ReadError> {
         let holding = |address| absent_or(segment::object(process, address));
         Ok(Self {
@@ -72,7 +72,7 @@ impl Landmarks {
         })
     }
 
-    /// What that mapping is for.
+    /// Returns the use of a mapping.
     pub fn kind(&self, entry: &Entry) -> MappingKind {
         let extent = &entry.mapping.extent;
         let path = entry.mapping.path.as_slice();
@@ -92,9 +92,9 @@ impl Landmarks {
             | b"/anon_hugepage (deleted)" => MappingKind::Anonymous,
             b"[heap]" => MappingKind::Heap,
             b"[stack]" => MappingKind::Stack,
-            // Before Linux 4.5, of a thread.
+            // The stack of a thread, before Linux 4.5.
             [b'[', name @ ..] if name.starts_with(b"stack:") => MappingKind::Stack,
-            // What a descriptor of the kernel's own maps: [io_uring], [perf_event].
+            // Mappings of kernel descriptors: [io_uring], [perf_event].
             _ if path.starts_with(b"anon_inode:") => MappingKind::Kernel,
             [b'[', name @ ..] if name.starts_with(b"anon") => MappingKind::Anonymous,
             [b'[', ..] => MappingKind::Kernel,
@@ -106,7 +106,7 @@ impl Landmarks {
     }
 }
 
-/// `posix`, `mmap` and `sysv` in turn (storage/ipc/dsm_impl.c).
+/// The types `posix`, `mmap` and `sysv` (storage/ipc/dsm_impl.c).
 fn is_dynamic_shared_memory(path: &[u8]) -> bool {
     let contains = |part: &[u8]| path.windows(part.len()).any(|window| window == part);
     path.starts_with(b"/dev/shm/PostgreSQL.")
@@ -149,7 +149,7 @@ mod tests {
                 entry(&format!(
                     "7f0010000000-7f0020000000 rw-s 10000000 00:01 42 {name}"
                 )),
-                // Its id may be the inode of the main segment (ipc/shm.c).
+                // Its ID can be equal to the inode of the main segment (ipc/shm.c).
                 entry("7f0020000000-7f0020001000 rw-s 00000000 00:01 42 /SYSV0052e2c1 (deleted)"),
                 entry("7f0030000000-7f0030001000 rw-s 00000000 00:01 9 /SYSV5f02e2c1 (deleted)"),
                 entry("7f0040000000-7f0040001000 rw-s 00000000 00:01 77 /dev/zero (deleted)"),

@@ -1,4 +1,4 @@
-//! Where memory ran short: on the host, and in the cgroups of the server.
+//! Memory shortage on the host, and in the cgroups of the server.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::linux::{
 pub struct Level {
     /// Directory of the cgroup; `None`: the host.
     pub group: Option<PathBuf>,
-    /// For the host, without limit, use and hits, which only cgroups have.
+    /// Shortage. The host has no limit, use and hits, which only cgroups have.
     pub shortage: Shortage,
 }
 

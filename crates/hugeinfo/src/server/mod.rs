@@ -1,5 +1,4 @@
-//! One PostgreSQL server and its machine, as facts. What the kernel doesn't tell is absent, never a
-//! default.
+//! Facts about one PostgreSQL server and its machine. Unknown facts are absent, never a default.
 
 pub mod connection;
 pub mod dynamic_shared_memory;

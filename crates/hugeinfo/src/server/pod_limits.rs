@@ -1,8 +1,8 @@
-//! What a container was told of its pod's limits on huge pages.
+//! Limits of the pod on huge pages, from environment variables of the container.
 //!
-//! Kubernetes limits a pod in a control group above those of its containers, which cannot be seen
-//! from inside (kubernetes issue 85938). The downward API puts the limit into an environment
-//! variable: `resourceFieldRef: limits.hugepages-2Mi`, a number of bytes.
+//! Kubernetes limits a pod in a cgroup above those of its containers, which is not visible inside
+//! the container (kubernetes issue 85938). The downward API can set an environment variable to the
+//! limit: `resourceFieldRef: limits.hugepages-2Mi`, a number of bytes.
 
 use std::ffi::{OsStr, OsString};
 
@@ -19,8 +19,8 @@ use crate::{
 const LONGEST_SHOWN: usize = 40;
 
 impl Facts {
-    /// The same with the limits in the environment, as groups above all others. An empty variable
-    /// is none.
+    /// Adds the limits in the environment, as cgroups above all others. An empty variable is
+    /// ignored.
     #[must_use]
     pub fn with_pod_limits(mut self, environment: impl Fn(&str) -> Option<OsString>) -> Self {
         let Ok(hugetlb) = &mut self.hugetlb else {
@@ -32,7 +32,8 @@ impl Facts {
             let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
-            // Kubernetes has no limit of half a page: a divisor has made it another unit.
+            // Kubernetes has no limit that is not a multiple of the page size: a divisor has
+            // changed the unit.
             let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
             let Some(bytes) = bytes(&value).filter(is_whole) else {
                 self.misread_limits.push(MisreadLimit {
@@ -42,7 +43,7 @@ impl Facts {
                 });
                 continue;
             };
-            // At least what the container uses.
+            // The pod uses at least as much as the container.
             let mut all = hugetlb.groups.iter().flat_map(|group| &group.limits);
             let of_container = all.rfind(|limits| limits.page_bytes == page_bytes);
             let limits = Limits {
@@ -63,7 +64,8 @@ impl Facts {
     }
 }
 
-/// `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi`, as Kubernetes names the resource `hugepages-2Mi`.
+/// The name of the variable: `PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi` for the Kubernetes resource
+/// `hugepages-2Mi`.
 fn variable(page_bytes: u64) -> String {
     let kilobytes = page_bytes >> 10;
     let size = if kilobytes >= 1 << 20 {

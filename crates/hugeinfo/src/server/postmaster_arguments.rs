@@ -1,9 +1,9 @@
-//! The arguments of a postmaster, as `/proc/PID/cmdline` shows them: each ended by a NUL.
+//! The arguments of a postmaster from `/proc/PID/cmdline`, each terminated by a NUL.
 
-/// Whether these are the arguments of a server, for a process about which little else is known.
+/// True for the arguments of a server, for a process about which little else is known.
 ///
-/// Not: a child, which has a title such as `postgres: checkpointer`; the program in a mode in which
-/// it also has a System V segment, but is not a server (main/main.c).
+/// False for a child, which has a title such as `postgres: checkpointer`, and for modes of the
+/// program that create a System V segment but are no server (main/main.c).
 pub fn looks_like_server(command_line: &[u8]) -> bool {
     let mut arguments = arguments(command_line);
     let program = arguments.next().unwrap_or_default();
@@ -14,7 +14,7 @@ pub fn looks_like_server(command_line: &[u8]) -> bool {
     is_named && !contains(b": ") && serves
 }
 
-/// Whether the value of an option is the next argument: `-D DIR`, unlike `-DDIR`, `-F`, `--port=1`.
+/// True if the value of an option is the next argument: `-D DIR`, unlike `-DDIR`, `-F`, `--port=1`.
 fn takes_next(argument: &[u8]) -> bool {
     // postmaster/postmaster.c
     matches!(argument, [b'-', letter] if b"BcdDfhkNprStWo".contains(letter))
@@ -26,8 +26,8 @@ pub(crate) fn arguments(command_line: &[u8]) -> impl Iterator<Item = &[u8]> {
     end.split(|&b| b == 0)
 }
 
-/// The absolute path behind `-D`. It can be that of the configuration files alone, where these say
-/// where the data is.
+/// The absolute path in option `-D`. It can be a directory with only the configuration files, which
+/// set `data_directory`.
 pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
     let mut arguments = arguments(command_line).skip(1);
     let mut directory = None;

@@ -1,5 +1,5 @@
-//! `postmaster.pid`, which a PostgreSQL server keeps in its data directory (utils/init/miscinit.c
-//! `CreateLockFile`, utils/pidfile.h).
+//! Parses `postmaster.pid`, the lock file in the data directory of a running server
+//! (utils/init/miscinit.c `CreateLockFile`, utils/pidfile.h).
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,22 +9,22 @@ use std::{
 
 use crate::linux::text::parse_number;
 
-/// The lines that identify a server, and those that say how to connect to it.
+/// The lines that identify a server, and its address for connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmasterPid {
-    /// Line 1: the process, as it knows itself. In single-user mode the file has it negative, and
-    /// is none of a server.
+    /// Line 1: the PID in the server's own PID namespace. It is negative in single-user mode, which
+    /// is not a server.
     pub pid: u32,
     /// Line 4: the TCP port, which also names the socket.
     pub port: u16,
-    /// Lines 5 and 6 as `psql -h` needs them: the first socket directory or, if there is no socket,
-    /// the first address that the server listens on. `None`: it does not listen yet.
+    /// Lines 5 and 6, as the value of `psql -h`: the first socket directory or, if there is no
+    /// socket, the first address that the server listens on. `None`: it does not listen yet.
     pub host: Option<OsString>,
     /// Whether line 7, the System V segment, is filled in. `postgres -C` ends before that.
     pub has_shared_memory: bool,
 }
 
-/// `None`: it is not of this form, or not written to its end yet.
+/// Parses the file. `None`: another format, or not completely written yet.
 pub fn parse(bytes: &[u8]) -> Option<PostmasterPid> {
     let mut lines = bytes.split(|&b| b == b'\n');
     let pid = u32::try_from(parse_number(lines.next()?.trim_ascii())?).ok()?;

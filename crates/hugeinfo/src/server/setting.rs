@@ -1,39 +1,38 @@
-//! A setting of the server, and where it comes from: that decides where it can be changed.
+//! A setting of the server and its source, which determines where it can be changed.
 
 use std::path::PathBuf;
 
-/// A setting as the server runs with it.
+/// A setting of the running server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// As `SHOW` shows it.
+    /// The value that `SHOW` prints.
     pub value: String,
-    /// Where that comes from.
+    /// The source of the value.
     pub source: SettingSource,
 }
 
-/// As `pg_settings.source` has it.
+/// The source of a setting, as in `pg_settings.source`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingSource {
-    /// Nobody has set it.
+    /// The default.
     Default,
-    /// A configuration file. `None`: the caller may not know which, or there was no memory to keep
-    /// it.
+    /// A configuration file. `None`: the caller is not allowed to see which file, or out of memory.
     File(Option<FileLine>),
     /// `postgresql.auto.conf` of the data directory, which `ALTER SYSTEM` writes.
     AutoConf,
-    /// The command line of the server, which goes before any file.
+    /// The command line of the server, which takes precedence over all files.
     CommandLine,
-    /// The environment of the server, which any file goes before.
+    /// The environment of the server. All files take precedence over it.
     Environment,
-    /// Anything else, as PostgreSQL calls it.
+    /// Any other source, with its name in PostgreSQL.
     Other(String),
 }
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLine {
-    /// The file, absolute.
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// Counted from 1.
+    /// Line number, starting at 1.
     pub line: u32,
 }

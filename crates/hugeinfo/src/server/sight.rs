@@ -1,4 +1,4 @@
-//! How much of the host its processes show: who cannot be seen may be a server, too.
+//! Which processes of the host are visible. A hidden process might be a server.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -10,23 +10,23 @@ use crate::linux::{
     root::Root,
 };
 
-/// Whose processes can be seen.
+/// Which processes are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// Those of the whole host.
+    /// All processes of the host.
     Host,
-    /// Those of this PID namespace, as in a container.
+    /// The processes of this PID namespace, as in a container.
     Namespace,
-    /// Those of other users are hidden, and one of them may be a server's: `hidepid` of
-    /// `/proc` (proc(5)), `ProtectProc` of systemd, or a security module.
+    /// Processes of other users are hidden, by `hidepid` of `/proc` (proc(5)), `ProtectProc` of
+    /// systemd, or a security module. Servers might be among them.
     Hidden,
 }
 
-/// Reads which servers are hidden from this process.
+/// Reads which processes are visible to this process.
 ///
 /// Errors: only out of memory.
 pub fn read(root: &Root) -> Result<Sight, ReadError> {
-    // The list of System V segments proves nothing: it is that of one IPC namespace.
+    // The list of System V segments proves nothing, because it covers only one IPC namespace.
     if hides_processes(root)? {
         return Ok(Sight::Hidden);
     }
@@ -49,10 +49,11 @@ fn hides_processes(root: &Root) -> Result<bool, ReadError> {
     if this.is_ok_and(|this| this.uid != first.uid) {
         return Ok(false);
     }
-    // Our own user's, as in a container: what of others?
+    // Process 1 belongs to our own user, as in a container, so it does not show whether other users
+    // are hidden.
     let mut hides = false;
     let looked = mounts::each(root, "proc", |mount| {
-        // Of several at one place the last one counts.
+        // The last of several mounts on one directory counts.
         if mount.point == Path::new("/proc") {
             let value = mount.option("hidepid").unwrap_or(b"0");
             hides = value != b"0" && value != b"off";

@@ -1,9 +1,9 @@
-//! Each kernel source that is read here: whether it is there and may be read, by trying.
+//! Tries each kernel source that this crate reads.
 //!
-//! What it costs doesn't grow with anything: a file is opened, and of most a first byte is read,
-//! since some permissions show only there. Of files for which the kernel walks page tables that
-//! byte makes it walk the first mapping alone, and `smaps_rollup`, where it would walk all, is only
-//! opened: the permission for these is asked for at `open` (fs/proc/task_mmu.c `proc_maps_open`).
+//! The cost is constant: each file is opened, and in most files one byte is read, because the
+//! kernel checks some permissions only then. For files that make the kernel walk page tables, that
+//! byte costs a walk of the first mapping. `smaps_rollup`, which would walk all mappings, is only
+//! opened, because its permission is checked at `open` (fs/proc/task_mmu.c `proc_maps_open`).
 
 use std::{
     io::Read,
@@ -25,24 +25,23 @@ use crate::{
     server::facts::Subject,
 };
 
-/// A source, as it was when it was tried.
+/// A source and the result of trying it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// A short name that stays: that of the file, of the system call, or of what the directory is
-    /// for.
+    /// Stable short name: that of the file, of the system call, or of the purpose of the directory.
     pub name: &'static str,
-    /// Where it was looked for.
+    /// Path of the source.
     pub path: PathBuf,
-    /// What came of it.
+    /// The result.
     pub status: Availability,
 }
 
-/// What came of trying a source.
+/// The result of trying a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Availability {
     /// It can be read.
     Ok,
-    /// It may not be read.
+    /// Permission denied.
     Denied,
     /// This kernel, container or sandbox does not have it.
     Missing,
@@ -51,7 +50,7 @@ pub enum Availability {
 }
 
 impl Availability {
-    /// As it is shown in SQL.
+    /// The value shown in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -61,7 +60,7 @@ impl Availability {
         }
     }
 
-    /// `Ok(false)`: what was there says nothing.
+    /// `Ok(false)`: the file has no valid contents.
     fn of(result: Result<bool, ReadError>) -> Self {
         match result {
             Ok(true) => Self::Ok,
@@ -88,22 +87,22 @@ impl Availability {
     }
 }
 
-/// How a file of a process is tried.
+/// How to try a file of a process.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     /// Opened only: reading would walk all page tables.
     Open,
     /// Opened, and a first byte read.
     Byte,
-    /// The same, but no byte is no sign.
+    /// Opened, and a first byte read. An empty file is not an error.
     ByteOrNone,
     /// A link, followed by name.
     Link,
-    /// Asked for the mapping of the main segment.
+    /// Queried for the mapping of the main segment.
     Query,
 }
 
-/// Name, file, way. Those that need the rights to look into a process first.
+/// Name, file and way. Files that need permission to inspect the process come first.
 const INSIDE: [Entry; 5] = [
     ("PROCMAP_QUERY", "maps", Way::Query),
     ("maps", "maps", Way::Byte),
@@ -140,8 +139,8 @@ const OF_HOST: [(&str, &str); 9] = [
     ("processors", "sys/devices/system/cpu/online"),
 ];
 
-/// Tries each source: for the postmaster and, where looking into a process takes rights, for this
-/// process as well, by which the segment is found where the postmaster can't be looked into.
+/// Tries each source for the postmaster. Files that need permission to inspect a process are also
+/// tried for this process, from which the segment is read if the postmaster cannot be inspected.
 pub fn probe(root: &Root, subject: &Subject) -> Vec<Source> {
     let number = subject.postmaster.unwrap_or_else(std::process::id);
     let postmaster = (number.to_string(), Process::open(root, number));
@@ -205,12 +204,12 @@ fn of_host(root: &Root, name: &'static str, path: &str, result: Result<bool, Rea
     }
 }
 
-/// A directory in `/proc` by its name, opened or not.
+/// A directory in `/proc` with its name, opened or not.
 type Opened = (String, Result<Process, ReadError>);
 
 fn of_process(root: &Root, (pid, process): &Opened, entry: &Entry, subject: &Subject) -> Source {
     let &(name, file, way) = entry;
-    // The only one that lies deeper.
+    // The only file in a subdirectory.
     let file = match name {
         "children" => format!("task/{pid}/children"),
         _ => file.to_owned(),
@@ -245,8 +244,7 @@ fn first_byte(root: &Root, path: impl AsRef<Path>) -> Result<bool, ReadError> {
         .map_err(|error| ReadError::from_io(root.path(path), error))
 }
 
-/// The limits on huge pages of the control group that the process is in, or of the nearest above it
-/// that has some.
+/// The limits on huge pages of the process's cgroup, or of the nearest ancestor that has some.
 fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     let read = match process {
         Ok(process) => cgroup::read(root, process, page_sizes),
@@ -274,8 +272,7 @@ fn limits(root: &Root, (pid, process): &Opened, page_sizes: &[u64]) -> Source {
     }
 }
 
-/// What the control group that the process is in counts of its memory, or the nearest above it that
-/// does.
+/// The memory statistics of the process's cgroup, or of the nearest ancestor that has them.
 fn memory_group(root: &Root, (pid, process): &Opened) -> Source {
     let files = match process {
         Ok(process) => memory_events::files(root, process),

@@ -54,10 +54,10 @@ impl Wish {
 /// The settings that are read.
 const NAMES: [&str; 3] = ["huge_pages", "huge_page_size", "config_file"];
 
-/// The values of those that are set.
+/// The settings that are set, by name.
 pub type Values = BTreeMap<&'static str, String>;
 
-/// The most that is read for one server, and from how many files.
+/// Limits on the bytes and the files that are read for one server.
 const LARGEST_TOTAL: u64 = 1 << 20;
 const MOST_FILES: usize = 64;
 
@@ -79,8 +79,8 @@ pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[
     }
 }
 
-/// Reads the sources in the order of their precedence. `None`: one is odd, and `values` holds only
-/// the values of those before it.
+/// Reads the sources in the order of their precedence. `None`: a source cannot be read or
+/// understood, and `values` holds only the settings of sources with higher precedence.
 fn read_sources(
     process: &Process,
     is_own_user: bool,
@@ -100,7 +100,7 @@ fn read_sources(
             .map_or(files.data.as_path(), path)
             .join("postgresql.conf"),
     };
-    // A relative path was relative to a directory that is unknown.
+    // A relative path belongs to an unknown directory.
     let main = Some(main).filter(|main| main.is_absolute());
     for (file, is_optional) in [(Some(auto), true), (main, false)] {
         let mut below = files.values(&file?, is_optional)?;
@@ -145,7 +145,7 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// As PostgreSQL reads it (guc_tables.c `huge_pages_options`).
+/// Parses `huge_pages` like PostgreSQL (guc_tables.c `huge_pages_options`).
 fn parse_huge_pages(value: &str) -> Option<HugePages> {
     match value.to_ascii_lowercase().as_str() {
         "try" => Some(HugePages::Try),
@@ -200,18 +200,18 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     let value = parts.and_then(|(value, rest)| {
         let rest = rest.trim_ascii_start();
         let is_whole = rest.is_empty() || rest.starts_with('#');
-        // Escapes, and bytes that are not UTF-8.
+        // Rejects escapes, and bytes that are not UTF-8.
         let is_plain = !value.is_empty() && !value.contains(['\\', char::REPLACEMENT_CHARACTER]);
         (is_whole && is_plain).then_some(value)
     });
     Some((name, value))
 }
 
-/// The files of a server, as it sees them.
+/// The files of a server, in its own root directory.
 struct Files {
-    /// The root directory of the server, which is another one in a container.
+    /// The root directory of the server, which differs from ours in a container.
     root: OwnedFd,
-    /// The path of its data directory there.
+    /// The path of its data directory below this root.
     data: PathBuf,
     is_own_user: bool,
     left_bytes: u64,
@@ -227,7 +227,7 @@ impl Files {
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
         };
-        // The kernel shows the path as seen from our own root directory.
+        // The kernel shows the path relative to our own root directory.
         let seen = files.open_directory(&files.data, OFlags::PATH)?;
         let is_same = process.is_working_directory(&seen).ok()?;
         is_same.then_some(files)
@@ -243,7 +243,7 @@ impl Files {
         self.open(path, flags).ok()
     }
 
-    /// Nothing if the file is optional and does not exist.
+    /// Reads a file. Returns no bytes if the file is optional and does not exist.
     fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
         self.left_files = self.left_files.checked_sub(1)?;
         let follow = match self.is_own_user {
