@@ -36,7 +36,7 @@ pub fn is_container(root: &Root) -> Result<Option<bool>, ReadError> {
     })
 }
 
-/// The device and directory that a process has as its root. `None`: no mount, as after `chroot`.
+/// The device and directory of a process's root. `None`: it is not a mount, as after `chroot`.
 fn root_directory(root: &Root, file: &str) -> Result<Option<(Vec<u8>, PathBuf)>, ReadError> {
     let mut found = None;
     mounts::all(root, file, |mount| {

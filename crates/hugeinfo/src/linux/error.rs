@@ -1,20 +1,20 @@
-//! Why a kernel source gave no facts.
+//! Reasons why a kernel source has no facts.
 
 use std::{collections::TryReserveError, fmt, io, path::PathBuf};
 
 use crate::escape;
 
-/// A source that this kernel does not have or that we may not read: not a failure, but a fact.
+/// A source that the kernel does not have or that cannot be read. This is a result, not a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
-    /// The file or directory that was asked for.
+    /// The file or directory.
     pub path: PathBuf,
     /// Whether it is missing or denied.
     pub why: Absence,
 }
 
 impl Absent {
-    /// For a source that was not asked for.
+    /// A source that was not read on purpose.
     pub fn not_looked_at() -> Self {
         Self {
             path: "what was not asked for".into(),
@@ -26,12 +26,12 @@ impl Absent {
 /// The ways in which a source can be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absence {
-    /// The kernel has no such file (`ENOENT`), or doesn't fill it (`EOPNOTSUPP`, as with `psi=0`),
+    /// The kernel has no such file (`ENOENT`) or does not fill it (`EOPNOTSUPP`, as with `psi=0`),
     /// or the process has ended (`ESRCH`).
     Missing,
-    /// The file may not be read (`EACCES`, `EPERM`).
+    /// Access is denied (`EACCES`, `EPERM`).
     Denied,
-    /// `/sys` is not mounted, so that nobody knows whether the kernel has it.
+    /// `/sys` is not mounted, so it is unknown whether the kernel has the file.
     NotMounted,
     /// It exists, but is not the file that the machine boots with.
     OfAnotherRoot,
@@ -74,53 +74,53 @@ impl fmt::Display for Absent {
     }
 }
 
-/// What can go wrong between a kernel file and its facts.
+/// Errors of reading and parsing a kernel file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The source is missing or denied. Callers that have another way, or can say "unknown", go on.
+    /// The source is missing or denied. Callers use another source, or report the fact as unknown.
     #[error("{0}")]
     Absent(Absent),
-    /// The kernel failed to read it.
+    /// The kernel returned an error.
     #[error("could not read \"{}\": {source}", escape::name(path))]
     Io {
-        /// The file that was read.
+        /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The file is larger than any valid file of its kind.
     #[error("\"{}\" has more than {limit} bytes", escape::name(path))]
     TooLarge {
-        /// The file that was read.
+        /// The file.
         path: PathBuf,
-        /// At most this much is read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Not enough memory for what was read.
+    /// Out of memory.
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
     /// The file does not have the format that the kernel documents.
     #[error("\"{}\", line {line}: {problem}", escape::name(path))]
     Malformed {
-        /// The file that was read.
+        /// The file.
         path: PathBuf,
-        /// Its line, from 1.
+        /// Line number, starting at 1.
         line: usize,
         /// The expected contents.
         problem: &'static str,
     },
 }
 
-/// Why a stream of text gave no facts: a [`ReadError`] that does not know its file yet.
+/// Like [`ReadError`], for a stream whose file name is added later.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// The stream failed.
+    /// Reading the stream failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Not enough memory for what was read.
+    /// Out of memory.
     #[error("out of memory")]
     NoMemory(#[from] TryReserveError),
-    /// A line does not have the form that the kernel documents.
+    /// A line does not have the format that the kernel documents.
     #[error("line {line}: {problem}")]
     Malformed {
         /// Line number, starting at 1.
@@ -146,8 +146,8 @@ impl ParseError {
 
 impl ReadError {
     pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
-        // These have no ErrorKind of their own: a process or a cgroup that ended while we looked,
-        // and a file of pressure where the kernel was told not to count it.
+        // These codes have no `ErrorKind`: a process or cgroup that has ended meanwhile, and a
+        // pressure file with `psi=0`.
         let is_missing = |code| {
             use rustix::io::Errno;
             [Errno::SRCH, Errno::NODEV, Errno::OPNOTSUPP]
@@ -197,7 +197,7 @@ pub fn fact<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadEr
     Ok(Err(Absent { path, why }))
 }
 
-/// Separates an absent source from a failure, for objects that show only this source.
+/// Separates an absent source from a failure, for views that show only this source.
 pub fn absent_or<T>(result: Result<T, ReadError>) -> Result<Result<T, Absent>, ReadError> {
     match result {
         Ok(value) => Ok(Ok(value)),

@@ -1,11 +1,11 @@
-//! Lists that grow with what is read: where there is no memory for more, that is an error and no
-//! abort.
+//! Fallible `push` and `collect`: running out of memory returns an error instead of aborting the
+//! backend.
 
 use std::collections::TryReserveError;
 
-/// As `push`, for lists that can grow large.
+/// Fallible `push`.
 pub trait TryPush<T> {
-    /// Adds one. Errors: not enough memory.
+    /// Appends an item. Errors: out of memory.
     fn try_push(&mut self, item: T) -> Result<(), TryReserveError>;
 }
 
@@ -17,7 +17,7 @@ impl<T> TryPush<T> for Vec<T> {
     }
 }
 
-/// As `collect`, for lists that can grow large.
+/// Fallible `collect`.
 pub fn try_collect<T, E: From<TryReserveError>>(
     items: impl IntoIterator<Item = Result<T, E>>,
 ) -> Result<Vec<T>, E> {

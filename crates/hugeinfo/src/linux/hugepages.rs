@@ -75,7 +75,7 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
         .map(|(name, page_bytes)| {
             let counter = |file| read_counter(root, &Path::new(DIRECTORY).join(name).join(file));
             let total = counter("nr_hugepages")?;
-            // An empty pool has no pages to count, and most pools are empty.
+            // The other counters of an empty pool are 0, and most pools are empty.
             let of_total = |file| if total == 0 { Ok(0) } else { counter(file) };
             Ok(Pool {
                 page_bytes,
@@ -98,7 +98,7 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
     Ok(pools)
 }
 
-/// Page sizes of all pools, in no order.
+/// Page sizes of all pools, unsorted.
 pub(crate) fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
     let names = root.names(DIRECTORY)?;
     Ok(names.iter().filter_map(|name| parse_name(name)).collect())

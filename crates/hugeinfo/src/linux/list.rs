@@ -12,18 +12,18 @@ pub struct List {
 }
 
 impl List {
-    /// How many numbers there are.
+    /// Number of elements.
     pub fn count(&self) -> u64 {
         let of_range = |range: &RangeInclusive<u32>| u64::from(range.end() - range.start()) + 1;
         self.ranges.iter().map(of_range).sum()
     }
 
-    /// Whether the number is one of them.
+    /// True if the list contains the number.
     pub fn contains(&self, number: u32) -> bool {
         self.ranges.iter().any(|range| range.contains(&number))
     }
 
-    /// Whether all of the other's numbers are among these.
+    /// True if the list contains all numbers of the other list.
     pub fn covers(&self, other: &Self) -> bool {
         let is_covered = |range: &RangeInclusive<u32>| {
             let mut own = self.ranges.iter();
@@ -32,7 +32,7 @@ impl List {
         other.ranges.iter().all(is_covered)
     }
 
-    /// The numbers that are in both.
+    /// Numbers that are in both lists.
     pub fn intersection(&self, other: &Self) -> Self {
         let common = self.ranges.iter().flat_map(|own| {
             let of = move |range: &RangeInclusive<u32>| {
@@ -50,7 +50,8 @@ impl List {
     }
 }
 
-/// Single numbers and ranges between commas, ascending; an empty line is an empty list.
+/// Parses numbers and ranges separated by commas, in ascending order. An empty line is an empty
+/// list.
 pub fn parse(bytes: &[u8]) -> Option<List> {
     let text = bytes.trim_ascii();
     if text.is_empty() {
@@ -64,7 +65,7 @@ pub fn parse(bytes: &[u8]) -> Option<List> {
         match ranges.last_mut() {
             _ if range.is_empty() => return None,
             Some(last) if last.end() >= range.start() => return None,
-            // One range, however it is written.
+            // Merges adjacent ranges, so that equal lists have one representation.
             Some(last) if last.end() + 1 == *range.start() => *last = *last.start()..=*range.end(),
             _ => ranges.push(range),
         }

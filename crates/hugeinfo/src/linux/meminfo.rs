@@ -9,7 +9,7 @@ use crate::linux::{
 
 const PATH: &str = "proc/meminfo";
 
-/// The values that decide about huge pages.
+/// The values that are needed for huge pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meminfo {
     /// `MemTotal`: usable RAM in bytes.

@@ -1,4 +1,4 @@
-//! `/proc/self/mountinfo`: what is mounted where (fs/proc_namespace.c `show_mountinfo`).
+//! `/proc/self/mountinfo`: the mounts of this process (fs/proc_namespace.c `show_mountinfo`).
 
 use std::{
     ffi::OsStr,
@@ -19,34 +19,34 @@ const PATH: &str = "proc/self/mountinfo";
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The file system's device: two numbers and a colon between them.
+    /// Device number of the file system, as `MAJOR:MINOR`.
     pub device: Vec<u8>,
-    /// What of the file system is mounted.
+    /// Directory of the file system that is mounted.
     pub root: PathBuf,
-    /// Where.
+    /// Mount point.
     pub point: PathBuf,
-    /// Whether it is read-only.
+    /// True if the mount or the file system is read-only.
     pub is_read_only: bool,
     /// The type of the file system.
     filesystem: Vec<u8>,
-    /// The options of the file system, between commas.
+    /// The options of the file system, separated by commas.
     options: Vec<u8>,
 }
 
 impl Mount {
-    /// Whether an option stands among those of the file system.
+    /// True if the file system has this option.
     pub(crate) fn has_option(&self, name: &str) -> bool {
         self.options().any(|option| option == name.as_bytes())
     }
 
-    /// The text after `NAME=`.
+    /// The value of option `NAME=VALUE`.
     pub(crate) fn option(&self, name: &str) -> Option<&[u8]> {
         self.options()
             .filter_map(|option| split_once(option, b'='))
             .find_map(|(key, value)| (key == name.as_bytes()).then_some(value))
     }
 
-    /// Whether files can be written that are there after a boot.
+    /// True if files can be written and survive a reboot.
     pub(crate) fn is_kept(&self) -> bool {
         let is_memory = matches!(&*self.filesystem, b"tmpfs" | b"ramfs" | b"rootfs");
         !is_memory && !self.is_read_only
@@ -57,19 +57,18 @@ impl Mount {
     }
 }
 
-/// Shows `look` the mounts of that type of file system, until it breaks off.
+/// Calls `look` for each mount of a file system type, until it breaks.
 pub(crate) fn each(
     root: &Root,
     filesystem: &str,
     look: impl FnMut(Mount) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    // The kernel makes up the text as it is read: what stands behind the mount that is looked for
-    // is never asked for.
+    // The kernel generates the text as it is read, so stopping early saves the rest.
     let file = BufReader::with_capacity(4096, root.open(PATH)?);
     parse(file, filesystem, look).map_err(|error| error.in_file(root.path(PATH)))
 }
 
-/// Shows `look` all mounts that such a file lists.
+/// Calls `look` for all mounts in such a file.
 pub(crate) fn all(root: &Root, path: &str, mut look: impl FnMut(Mount)) -> Result<(), ReadError> {
     let file = BufReader::with_capacity(4096, root.open(path)?);
     let every = |_: &[u8]| true;
@@ -80,15 +79,15 @@ pub(crate) fn all(root: &Root, path: &str, mut look: impl FnMut(Mount)) -> Resul
     .map_err(|error| error.in_file(root.path(path)))
 }
 
-/// That no mount is as it should be.
+/// The error for a mount that does not exist.
 pub(crate) fn missing(root: &Root) -> ReadError {
     ReadError::missing(root.path(PATH))
 }
 
-/// `36 35 0:31 /below /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate` in each
-/// line, where `below` is what of the file system is mounted.
+/// Parses lines such as `36 35 0:31 /below /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2
+/// rw,nsdelegate`, where `/below` is the mounted directory of the file system.
 ///
-/// Errors: a line that is not a mount, among those of that type.
+/// Errors: a line of that file system type that cannot be parsed.
 pub fn parse(
     text: impl BufRead,
     filesystem: &str,
@@ -125,7 +124,7 @@ fn parse_those(
     Ok(())
 }
 
-/// Of what stands before and behind the type of the file system.
+/// Parses the fields before and after the file system type.
 fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount> {
     let mut words = words(before);
     let (id, parent) = (words.next()?, words.next()?);
@@ -133,9 +132,9 @@ fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount>
     let device = words.next()?;
     split_once(device, b':')?;
     let (root, point) = (words.next()?, words.next()?);
-    // Options of the mount; those of the file system, behind its type, hold as well.
+    // Mount options come first. The options of the file system, after its type, apply as well.
     let of_mount = words.next()?;
-    // The source may be empty, but not the blank behind it.
+    // The source can be empty, but the blank after it is always there.
     let (_, options) = split_once(behind, b' ')?;
     Some(Mount {
         device: device.to_vec(),
@@ -150,7 +149,7 @@ fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount>
     })
 }
 
-/// Undoes the kernel's `\040` for a blank (fs/proc_namespace.c `mangle`).
+/// Replaces escapes such as `\040`, a blank (fs/proc_namespace.c `mangle`).
 fn unescape(field: &[u8]) -> PathBuf {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -165,21 +164,21 @@ fn unescape(field: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(&plain))
 }
 
-/// A mount of files on huge pages.
+/// A hugetlbfs mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hugetlbfs {
-    /// Where.
+    /// Mount point.
     pub point: PathBuf,
-    /// `pagesize`. `None`: the kernel (before 4.4) doesn't say.
+    /// `pagesize` in bytes. `None`: not reported (before Linux 4.4).
     pub page_bytes: Option<u64>,
-    /// `size`: as much its files may take. `None`: no limit.
+    /// `size` in bytes: the limit on its files. `None`: no limit.
     pub size_bytes: Option<u64>,
-    /// `min_size`: as much is reserved for them. `None`: nothing.
+    /// `min_size` in bytes, which is reserved. `None`: nothing.
     pub min_size_bytes: Option<u64>,
 }
 
-/// The mounts of `hugetlbfs` (fs/hugetlbfs/inode.c `hugetlbfs_show_options`). One that is mounted
-/// at several places is shown at each.
+/// Reads the mounts of hugetlbfs (fs/hugetlbfs/inode.c `hugetlbfs_show_options`). A file system
+/// with several mount points is listed for each.
 pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
     let mut all = Vec::new();
     each(root, "hugetlbfs", |mount| {
@@ -190,19 +189,19 @@ pub fn hugetlbfs(root: &Root) -> Result<Vec<Hugetlbfs>, ReadError> {
 }
 
 impl Hugetlbfs {
-    /// What its files take, which the kernel counts only where their size has a limit
+    /// Bytes that its files use. The kernel counts them only if the size is limited
     /// (`hugetlbfs_statfs`). `None`: unknown.
     pub(crate) fn used_bytes(&self, root: &Root) -> Option<u64> {
         self.size_bytes?;
         let room = rustix::fs::statfs(root.path(&self.point)).ok()?;
         let block = u64::try_from(room.f_bsize).ok()?;
-        // Of another file system if something else is mounted over it.
+        // Another mount can cover it.
         let is_own = self.page_bytes.is_none_or(|page_bytes| page_bytes == block);
         let blocks = room.f_blocks.checked_sub(room.f_bfree)?;
         blocks.checked_mul(block).filter(|_| is_own)
     }
 
-    /// Of its options.
+    /// Parses the options of a mount.
     pub fn of(mount: Mount) -> Self {
         let bytes = |name| mount.option(name).and_then(parse_bytes);
         Self {

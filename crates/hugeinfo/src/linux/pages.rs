@@ -1,13 +1,13 @@
-//! How large a page is, and how many of them a number of bytes takes.
+//! Page sizes, and the number of pages for a number of bytes.
 
 /// Size of a small page of the running kernel.
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Pages needed to hold `bytes`: an exact multiple takes no page more.
+/// Pages needed to hold `bytes`, rounded up.
 ///
-/// Panics where a page has no bytes, which no reader says.
+/// Panics if `page_bytes` is 0, which no reader returns.
 ///
 /// ```
 /// // A main segment of 8402592 kB on pages of 2048 kB is 4102.8 pages.
@@ -17,7 +17,7 @@ pub fn pages_required(bytes: u64, page_bytes: u64) -> u64 {
     bytes.div_ceil(page_bytes)
 }
 
-/// Bytes of the last page that stay unused. Panics where a page has no bytes.
+/// Unused bytes of the last page. Panics if `page_bytes` is 0.
 pub fn tail_waste(bytes: u64, page_bytes: u64) -> u64 {
     match bytes % page_bytes {
         0 => 0,
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn published_footprints() {
-        // 148392404 kB was VmPeak; as a footprint it asks for more than the segment needs.
+        // 148392404 kB is VmPeak, which is more than the segment needs.
         assert_eq!(pages_required(148_392_404 << 10, 2 << 20), 72_458);
         assert_eq!(pages_required(548_864 << 10, 2 << 20), 268);
     }

@@ -1,5 +1,5 @@
-//! `/etc/passwd`: names of users (passwd(5)). Not a kernel source; users of a directory service are
-//! not in it.
+//! `/etc/passwd`: names of users (passwd(5)). This is not a kernel source. Users of a directory
+//! service are missing.
 
 use std::collections::TryReserveError;
 
@@ -10,14 +10,14 @@ use crate::linux::{
     text::{lines, parse_number},
 };
 
-/// Numbers and names, in the file's order.
+/// User IDs and names, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Users {
     users: Vec<(u32, String)>,
 }
 
 impl Users {
-    /// The name of that user; of several with one number the first, as everywhere.
+    /// The name of a user. If several users have this ID, the first one, like getpwuid(3).
     pub fn name(&self, uid: u32) -> Option<&str> {
         let found = self.users.iter().find(|(number, _)| *number == uid);
         found.map(|(_, name)| name.as_str())
@@ -29,10 +29,10 @@ pub fn read(root: &Root) -> Result<Users, ReadError> {
     Ok(parse(&root.read_written("etc/passwd")?)?)
 }
 
-/// `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash` in each line. People write this
-/// file: lines of another form are ignored.
+/// Parses lines such as `postgres:x:105:113:PostgreSQL:/var/lib/postgresql:/bin/bash`. Invalid
+/// lines are skipped, because people edit this file.
 ///
-/// Errors: not enough memory.
+/// Errors: out of memory.
 pub fn parse(bytes: &[u8]) -> Result<Users, TryReserveError> {
     let user = |(_, line): (usize, &[u8])| {
         let mut fields = line.split(|&b| b == b':');

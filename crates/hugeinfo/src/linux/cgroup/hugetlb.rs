@@ -16,46 +16,46 @@ use crate::linux::{
 /// Limits and use of one huge page size in one group, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The page size that they hold for.
+    /// The page size of the limits.
     pub page_bytes: u64,
-    /// On pages touched. `None`: unlimited.
+    /// Limit on pages faulted in. `None`: unlimited.
     pub fault_limit: Option<u64>,
-    /// Pages touched by this group and those below it.
+    /// Pages faulted in by this cgroup and its descendants.
     pub fault_use: Option<u64>,
-    /// On pages reserved by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
+    /// Limit on pages reserved by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
     /// limit.
     pub reservation_limit: Option<u64>,
-    /// Pages reserved by this group and those below it.
+    /// Pages reserved by this cgroup and its descendants.
     pub reservation_use: Option<u64>,
 }
 
-/// One group on the way from the process to the root of what we can see.
+/// The cgroup of a process, or a visible ancestor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its directory; for a limit from the environment, the variable.
+    /// Directory of the cgroup or, for a limit from the environment, the name of the variable.
     pub directory: PathBuf,
-    /// By page size; empty if the controller isn't enabled for the group.
+    /// Limits by page size. Empty if the controller is not enabled for the cgroup.
     pub limits: Vec<Limits>,
-    /// Whether these can be set from outside alone: it is the outermost group of a container, whose
-    /// limits are not its to set, or the container may only read.
+    /// True if the limits can only be set from outside of the container: it is the outermost cgroup
+    /// of a container, or the mount is read-only.
     pub is_set_outside: bool,
-    /// Whether it is not visible, and its limits come from the environment.
+    /// True if the cgroup is not visible, and its limits are from the environment.
     pub is_told: bool,
 }
 
-/// The group of a process and its ancestors, nearest first. A limit holds for all below it.
+/// The cgroup of a process and its ancestors, nearest first. A limit applies to all descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hugetlb {
-    /// Which of the two interfaces counts.
+    /// The version of the interface that has the controller.
     pub version: Version,
-    /// Nearest first; empty where nothing can limit the process.
+    /// Nearest first. Empty if nothing can limit the process.
     pub groups: Vec<Group>,
-    /// Whether memory limits of v2 count huge pages, too (`memory_hugetlb_accounting`, Linux 6.7).
+    /// True if memory limits of v2 include huge pages (`memory_hugetlb_accounting`, Linux 6.7).
     pub counts_as_memory: bool,
 }
 
 impl Hugetlb {
-    /// No group has a limit: there is no group.
+    /// No limits, because there is no cgroup.
     const UNLIMITED: Self = Self {
         version: Version::V2,
         groups: Vec::new(),
@@ -91,12 +91,12 @@ impl Version {
     }
 }
 
-/// The limits on a process for these page sizes.
+/// Reads the limits on a process for these page sizes.
 ///
-/// Limits above a container's own cgroup mount are not visible from inside, so they are left out.
-/// A kernel without control groups has none.
+/// Limits above a container's own cgroup mount are not visible from inside, so they are left out. A
+/// kernel without cgroups has no limits.
 ///
-/// Errors: absent if the group can't be seen, or may not be.
+/// Errors: absent if the cgroup is not visible or access is denied.
 pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetlb, ReadError> {
     let Some((version, shown)) = shown(root, process, "hugetlb")? else {
         return Ok(Hugetlb::UNLIMITED);
@@ -121,7 +121,7 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
         }
     }
     if let Some(own) = groups.first().filter(|own| own.limits.is_empty()) {
-        // No limits because there are none, or because something else is mounted over the groups?
+        // Distinguishes a cgroup without limits from a directory that another mount covers.
         root.open(own.directory.join("cgroup.procs"))?;
     }
     Ok(Hugetlb {
@@ -131,21 +131,22 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
     })
 }
 
-/// Whether the mount shows a part of all groups only.
+/// True if the mount shows only a part of the hierarchy.
 fn is_container(root: &Root, mount: &Mount) -> Result<bool, ReadError> {
     Ok(mount.root != Path::new("/") || !namespace::is_first(root, Kind::Cgroup)?)
 }
 
-/// Huge pages that a limit has refused since the group was made: direct evidence that it matters.
+/// Allocations of huge pages that a limit has refused since the cgroup was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The group.
+    /// Directory of the cgroup.
     pub directory: PathBuf,
     /// The page size.
     pub page_bytes: u64,
-    /// Which of its limits did. `None`: the kernel counts both in one, as in v2.
+    /// True for the limit on reservations. `None`: unknown, because v2 has one counter for both
+    /// limits.
     pub is_reservation: Option<bool>,
-    /// How many times. In v2 those of the groups below count as well.
+    /// Number of refusals. In v2 this includes those of descendants.
     pub count: u64,
 }
 
@@ -205,7 +206,8 @@ fn limits(
         let used = |name| Ok::<_, ReadError>(fact(read(name))?.ok().flatten().flatten());
         let [limit, usage, reservation_limit, reservation_use] = version.files();
         let Some(fault_limit) = read(limit)? else {
-            // All sizes or none: the controller isn't enabled here, as in the root of v2.
+            // The files exist for all sizes or for none: the controller is not enabled here, as in
+            // the root of v2.
             break;
         };
         all.push(Limits {
@@ -219,7 +221,7 @@ fn limits(
     Ok(all)
 }
 
-/// As the kernel writes a page size in file names (mm/hugetlb_cgroup.c `mem_fmt`).
+/// Formats a page size for file names (mm/hugetlb_cgroup.c `mem_fmt`).
 fn size_name(page_bytes: u64) -> String {
     let kilobytes = page_bytes >> 10;
     if kilobytes >= 1 << 20 {

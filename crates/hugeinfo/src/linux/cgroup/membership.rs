@@ -1,4 +1,4 @@
-//! `/proc/PID/cgroup`: the control groups of a process, one in each hierarchy (cgroups(7)).
+//! `/proc/PID/cgroup`: the cgroups of a process, one in each hierarchy (cgroups(7)).
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
@@ -9,8 +9,8 @@ use crate::linux::{
     text::{lines, parse_number, split_once},
 };
 
-/// The group that counts for a controller, and through which interface. `None`: there is none,
-/// since the kernel has no control groups (`CONFIG_CGROUPS`), or nobody has mounted them so far.
+/// Reads the version and path of the cgroup that a controller applies to. `None`: there is none,
+/// because the kernel has no cgroups (`CONFIG_CGROUPS`) or they have never been mounted.
 pub(super) fn read(
     process: &Process,
     controller: &str,
@@ -20,7 +20,7 @@ pub(super) fn read(
         parse(bytes, controller)
     }) {
         Ok(group) => Ok(group),
-        // Of a process that has ended nothing is there.
+        // A process that has ended has no files at all.
         Err(error) if error.is_missing() && absent_or(process.file("stat"))?.is_ok() => Ok(None),
         Err(error) => Err(error),
     }

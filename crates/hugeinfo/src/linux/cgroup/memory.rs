@@ -40,13 +40,12 @@ impl MemoryLimit {
 /// The mount option of v2 with which memory limits count huge pages (Linux 6.7).
 pub(super) const COUNTS_HUGETLB: &str = "memory_hugetlb_accounting";
 
-/// No counter of v1 is larger, whatever the page size.
+/// Values from here on mean unlimited: no counter of v1 is larger, for any page size.
 pub(super) const UNLIMITED_FROM: u64 = 64 << 10;
 
-/// The limits on the memory of the process, nearest first. Empty: nothing limits it, as far as can
-/// be seen.
+/// Reads the limits on the memory of the process, nearest first. Empty: there is no visible limit.
 ///
-/// Errors: absent if the group can't be seen, or may not be.
+/// Errors: absent if the cgroup is not visible or access is denied.
 pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadError> {
     let Some((version, shown)) = shown(root, process, "memory")? else {
         return Ok(Vec::new());
@@ -60,14 +59,14 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
         let found = level(root, version, &directory, counts_hugetlb);
         match absent_or(found)? {
             Ok(level) => levels.push(level),
-            // As in the root of v2, or where the controller isn't enabled. But nothing at all is
-            // there where something else is mounted over the groups.
+            // The root of v2 has no such files, and neither have cgroups without the controller. If
+            // another mount covers the cgroups, there are no files at all.
             Err(absent) if absent.why == Absence::Denied => return Err(ReadError::Absent(absent)),
             Err(_) if nth == 0 => drop(root.open(directory.join("cgroup.procs"))?),
             Err(_) => {}
         }
     }
-    // What limits a group's swap limits that of all below it.
+    // A swap limit applies to all descendants.
     let mut swap_room_bytes: Option<u64> = None;
     for level in levels.iter_mut().rev() {
         let both = [level.swap_room_bytes, swap_room_bytes];
@@ -78,8 +77,8 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     Ok(levels)
 }
 
-/// Whether a limit of the group is one for groups below it, too. Since Linux 5.11 always; before, a
-/// group of v1 has a switch for that, which systemd turns on and others may not
+/// True if a limit of the cgroup applies to its descendants. This is always so since Linux 5.11.
+/// Earlier, it depended on `memory.use_hierarchy` in v1, which systemd turns on
 /// (`mem_cgroup_css_alloc`).
 fn limits_children(root: &Root, version: Version, directory: &Path) -> Result<bool, ReadError> {
     if version == Version::V2 {
@@ -96,7 +95,7 @@ fn limits_children(root: &Root, version: Version, directory: &Path) -> Result<bo
     Ok(absent_or(found)?.unwrap_or(true))
 }
 
-/// Without a limit it has the largest number.
+/// The largest number means unlimited.
 fn level(
     root: &Root,
     version: Version,
@@ -133,7 +132,7 @@ fn level(
         }
         None => (None, None),
     };
-    // Where the kernel doesn't count swap, no group limits it.
+    // A kernel that does not account for swap has no limit on it.
     let swap = |limit, used| -> Result<Option<u64>, ReadError> {
         let both = read(limit).and_then(|limit| Ok(limit.zip(read(used)?)));
         let both = absent_or(both)?.unwrap_or_default();
@@ -141,7 +140,7 @@ fn level(
     };
     let swap_room_bytes = match (version, limit_bytes) {
         (Version::V2, _) => swap("memory.swap.max", "memory.swap.current")?,
-        // Memory and swap together: beside as much memory as there may be.
+        // `memory.memsw` limits memory and swap together. Memory can use its part of the rest.
         (Version::V1, Some(limit)) => {
             let room = swap("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes")?;
             let memory = limit.saturating_sub(use_bytes.unwrap_or(limit));

@@ -114,8 +114,8 @@ fn shortage(root: &Root, version: Version, group: &Path) -> Result<Shortage, Rea
         Version::V2 => ["memory.max", "memory.current"],
     };
     let limit_hits = match version {
-        // A charge beyond both limits counts for the second alone (`try_charge_memcg`). Kernels
-        // with `track_failcnt`, as 6.18, don't count that any more.
+        // A charge beyond both limits only increments the second counter (`try_charge_memcg`).
+        // Kernels with `track_failcnt`, such as 6.18, do not count such a charge.
         Version::V1 => {
             let hits = value_of(number(root, &group.join("memory.failcnt")))?;
             let with_swap = value_of(number(root, &group.join("memory.memsw.failcnt")))?;

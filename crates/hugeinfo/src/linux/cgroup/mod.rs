@@ -1,5 +1,4 @@
-//! The control group that a process is in, and the groups above it: what limits its huge pages and
-//! its memory.
+//! The cgroup of a process and its ancestors, with their limits on huge pages and memory.
 
 mod hugetlb;
 pub mod membership;
@@ -18,7 +17,7 @@ use crate::linux::{
     text::{lines, parse_counter, parse_number, split_once},
 };
 
-/// Control groups have two interfaces; a hybrid host offers each controller through one of them.
+/// The two versions of cgroups. A hybrid host has each controller in one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// `hugetlb.SIZE.limit_in_bytes`.
@@ -36,10 +35,10 @@ impl Version {
     }
 }
 
-/// The interface that speaks for a controller, and where the group of a process can be seen.
-/// `None`: nothing can limit the process.
+/// Returns the version that has a controller, and the visible part of the hierarchy. `None`:
+/// nothing can limit the process.
 ///
-/// Errors: absent if the group can't be seen, or may not be.
+/// Errors: absent if the cgroup is not visible or access is denied.
 fn shown(
     root: &Root,
     process: &Process,
@@ -49,7 +48,7 @@ fn shown(
         return Ok(None);
     };
     match mount::read(root, version, controller, &group) {
-        // The root of all groups has no limits, whether anybody has mounted it or not.
+        // The root cgroup has no limits, even if it is not mounted.
         Err(ReadError::Absent(_))
             if group == Path::new("/") && namespace::is_first(root, Kind::Cgroup)? =>
         {
@@ -71,14 +70,14 @@ fn read_limit(root: &Root, file: &Path, page_bytes: u64) -> Result<Option<u64>, 
 /// The value in a file with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// There is none: `max` in v2 and, in v1, the largest multiple of the page size.
+    /// `max` in v2; the largest multiple of the page size in v1.
     Unlimited,
     /// A number of bytes.
     Bytes(u64),
 }
 
 impl Limit {
-    /// `None`: unlimited.
+    /// The limit in bytes. `None`: unlimited.
     pub fn bytes(self) -> Option<u64> {
         match self {
             Self::Unlimited => None,

@@ -1,4 +1,4 @@
-//! Where a hierarchy of control groups is mounted.
+//! Mount points of cgroup hierarchies.
 
 use std::{
     io::BufRead,
@@ -13,20 +13,20 @@ use crate::linux::{
     root::Root,
 };
 
-/// The mount that shows a group and most of what is above it, and the group below it.
+/// The mount that shows a cgroup with most of its ancestors, and the path of the cgroup in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The mount.
     pub mount: Mount,
-    /// The group, from the mount point on.
+    /// Path of the cgroup below the mount point.
     pub below: PathBuf,
 }
 
 impl Shown {
-    /// The directories of the group and of those above it, nearest first.
+    /// The directories of the cgroup and its visible ancestors, nearest first.
     pub(super) fn directories(&self) -> impl Iterator<Item = PathBuf> {
         self.below.ancestors().map(|group| {
-            // Joined to nothing a path would end in a slash.
+            // Joining an empty path would add a slash at the end.
             match group.as_os_str().is_empty() {
                 true => self.mount.point.clone(),
                 false => self.mount.point.join(group),
@@ -35,8 +35,7 @@ impl Shown {
     }
 }
 
-/// Where the hierarchy of a controller is mounted so that the group can be seen. Errors: absent
-/// where it isn't.
+/// Finds the mount that shows the cgroup of a controller. Errors: absent if there is none.
 pub(super) fn read(
     root: &Root,
     version: Version,
@@ -50,9 +49,9 @@ pub(super) fn read(
     best.ok_or_else(|| mounts::missing(root))
 }
 
-/// The same of a text.
+/// Like `read`, from the text of `mountinfo`.
 ///
-/// Errors: a line that is not a mount, among those of interest.
+/// Errors: the line of a cgroup mount that cannot be parsed.
 pub fn parse(
     text: impl BufRead,
     version: Version,
@@ -76,14 +75,14 @@ fn consider(
     if version == Version::V1 && !mount.has_option(controller) {
         return ControlFlow::Continue(());
     }
-    // A group above the mount or beside it, as `/..` in a namespace, is out of sight.
+    // A cgroup outside of the mounted part, such as `/..` in a namespace, is not visible.
     let is_normal = |part| matches!(part, Component::Normal(_));
     let below = group.strip_prefix(&mount.root).ok();
     let Some(below) = below.filter(|below| below.components().all(is_normal)) else {
         return ControlFlow::Continue(());
     };
     let depth = |below: &Path| below.components().count();
-    // More than all can't be seen.
+    // No other mount can show more.
     let shows_all = mount.root == Path::new("/");
     if best
         .as_ref()

@@ -1,4 +1,4 @@
-//! `/sys/devices/system/node`: the NUMA nodes, and what each of them has.
+//! `/sys/devices/system/node`: the NUMA nodes, their memory and their parts of the pools.
 
 pub mod node;
 pub mod nodes;

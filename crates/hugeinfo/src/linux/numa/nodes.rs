@@ -24,10 +24,10 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
     Ok(nodes)
 }
 
-/// The nodes that have memory; others have only processors or devices.
+/// The nodes with memory. Other nodes have only processors or devices.
 ///
-/// Errors: absent as [`read`], or if the kernel doesn't tell (before 4.14, unless it was built
-/// to unplug memory).
+/// Errors: absent as for [`read`], or if the kernel does not report it (before 4.14, unless built
+/// with memory hotplug).
 pub(crate) fn with_memory(root: &Root) -> Result<List, ReadError> {
     let path = format!("{DIRECTORY}/has_memory");
     root.parse(&path, "a list of numbers was expected", |bytes| {
@@ -40,7 +40,7 @@ pub fn directory(node: u32) -> String {
     format!("{DIRECTORY}/node{node}")
 }
 
-/// The number that the name of a node's directory tells. `None`: it is not a node's.
+/// Parses the number in the name of a node's directory. `None`: not a node.
 pub fn parse_name(name: &str) -> Option<u32> {
     u32::try_from(parse_number(name.strip_prefix("node")?.as_bytes())?).ok()
 }
