@@ -1,4 +1,4 @@
-//! Reads Linux's report on huge pages and shared memory of a process, and derives advice from it.
+//! Reads the huge pages and the shared memory of a process on Linux, and derives advice from them.
 //!
 //! Data flows one way, and each module depends only on those before it. [`linux`] reads kernel
 //! files and does not depend on PostgreSQL. [`server`] collects facts about one server and its

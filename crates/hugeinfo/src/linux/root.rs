@@ -1,4 +1,4 @@
-//! The directory below which all kernel files are read.
+//! The root directory of all files that this crate reads.
 
 use std::{
     ffi::OsString,
@@ -15,16 +15,17 @@ use crate::linux::{
     growth::{TryPush, try_collect},
 };
 
-/// Most of the kernel's files are shorter, and come with one read.
+/// Size of the first read. Most kernel files are shorter.
 const FIRST_READ: usize = 4096;
 
-/// More than the largest has: `maps` of a process with hundreds of thousands of mappings.
+/// Maximum size of a kernel file. The largest is `maps` of a process with hundreds of thousands of
+/// mappings.
 pub(crate) const LARGEST: u64 = 128 << 20;
 
-/// More than any file has that people write.
+/// Maximum size of a file that people write.
 const LARGEST_WRITTEN: u64 = 8 << 20;
 
-/// `/` on a real system, a captured tree in a test.
+/// The root: `/` on a real system, a captured directory in a test.
 #[derive(Debug, Clone)]
 pub struct Root(PathBuf);
 
@@ -34,12 +35,12 @@ impl Root {
         Self(PathBuf::from("/"))
     }
 
-    /// A tree that stands for a system.
+    /// A directory with captured files.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// `path`, absolute or not, taken from this root.
+    /// `path`, absolute or relative, below this root.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.0.join(path.strip_prefix("/").unwrap_or(path))
@@ -57,8 +58,8 @@ impl Root {
         Ok(bytes)
     }
 
-    /// The same of a file in which the kernel always writes something. An empty one counts as
-    /// missing: containers and sandboxes mask files with `/dev/null`.
+    /// Reads a file that the kernel never leaves empty. An empty file counts as missing, because
+    /// containers and sandboxes mask files with `/dev/null`.
     pub(crate) fn read_filled(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
         match self.read(path)? {
@@ -67,8 +68,8 @@ impl Root {
         }
     }
 
-    /// Bytes that a file takes where it lies: of one in memory, what it has of it, swapped out or
-    /// not.
+    /// Allocated bytes of a file on its file system. For a file in memory, this includes
+    /// swapped-out pages.
     pub(crate) fn allocated(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
         let path = self.path(path);
         match fs::metadata(&path) {
@@ -77,8 +78,8 @@ impl Root {
         }
     }
 
-    /// Reads a file as [`Self::read_filled`] and makes facts of it. Parsers of whole files say in
-    /// which line they failed.
+    /// Reads and parses a file like [`Self::read_filled`]. The parser returns the number of an
+    /// invalid line.
     pub(crate) fn parse<T>(
         &self,
         path: impl AsRef<Path>,
@@ -93,8 +94,8 @@ impl Root {
         })
     }
 
-    /// Opens a file that a user has written. One that is not regular counts as missing: a pipe
-    /// would never end.
+    /// Opens a file of a user. A file that is not regular counts as missing, because reading a pipe
+    /// might never end.
     pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
         let path = self.path(path);
         let opened = rustix::fs::open(&path, WRITTEN, Mode::empty());
@@ -105,8 +106,8 @@ impl Root {
         }
     }
 
-    /// Reads a file that a user has written, as [`Self::open_written`]. One that is larger than
-    /// any such file counts as missing, too.
+    /// Reads a file of a user, like [`Self::open_written`]. A file that is larger than any valid
+    /// one counts as missing, too.
     pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         let path = path.as_ref();
         let mut bytes = Vec::new();
@@ -135,8 +136,8 @@ impl Root {
         try_collect(names.filter_map(|name| name.into_string().ok()).map(Ok))
     }
 
-    /// The same of a directory of `/sys` that some kernels lack, which is another thing than a
-    /// `/sys` that is not mounted.
+    /// Like [`Self::names`], for a directory of `/sys` that some kernels do not have. Distinguishes
+    /// this from `/sys` not being mounted.
     pub(crate) fn names_in_sys(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
         self.names(path).map_err(|error| match error {
             ReadError::Absent(Absent {
@@ -151,29 +152,28 @@ impl Root {
     }
 }
 
-/// How a file that a user has written is opened: without waiting, should it be a pipe.
+/// Flags for opening a file of a user, without blocking if it is a pipe.
 pub(crate) const WRITTEN: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// What was opened as [`WRITTEN`], if it is a regular file: one that nobody waits for.
+/// The file that was opened with [`WRITTEN`], if it is regular and thus does not block.
 pub(crate) fn if_regular(opened: OwnedFd) -> io::Result<Option<File>> {
     let file = File::from(opened);
     let is_regular = file.metadata()?.is_file();
     Ok(is_regular.then_some(file))
 }
 
-/// Adds all of a file. Errors: it has more than `limit` bytes, there is no memory for it, or it
-/// can't be read.
+/// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
+/// cannot be read.
 pub(crate) fn read_all(
     file: &File,
     limit: u64,
     path: impl Fn() -> PathBuf,
     bytes: &mut Vec<u8>,
 ) -> Result<(), ReadError> {
-    // Through `take`, since `File` itself would first ask for a size, which the kernel's files
-    // don't have.
+    // `take` prevents `File` from asking for the size, which kernel files do not have.
     let read = file.take(limit + 1).read_to_end(bytes);
     match read.map(u64::try_from) {
         Ok(Ok(count)) if count <= limit => Ok(()),

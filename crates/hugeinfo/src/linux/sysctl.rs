@@ -6,7 +6,7 @@ use crate::linux::{
     text::parse_number,
 };
 
-/// The directory that holds a file for each setting.
+/// The directory with one file for each setting.
 pub const DIRECTORY: &str = "/proc/sys/vm";
 
 /// `None`: the kernel has no such setting, or reading it is not allowed.
@@ -84,7 +84,7 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
     })
 }
 
-/// One setting.
+/// Reads a setting.
 pub(crate) fn read_number(root: &Root, name: &str) -> Result<i64, ReadError> {
     read_as(root, name, parse)
 }
@@ -98,7 +98,7 @@ fn read_as(
     root.parse(path, "a number was expected", |bytes| parse(bytes).ok_or(1))
 }
 
-/// A decimal number. The kernel lets some of them be negative, although it makes no sense.
+/// Parses a decimal number. The kernel accepts negative values for some settings.
 pub fn parse(bytes: &[u8]) -> Option<i64> {
     let text = bytes.trim_ascii();
     let (digits, is_negative) = match text.strip_prefix(b"-") {

@@ -1,8 +1,8 @@
-//! Lines and numbers in the kernel's text files.
+//! Parses lines and numbers in text files of the kernel.
 
 use std::io::{self, BufRead};
 
-/// Decimal digits only: no sign, no blanks, nothing beyond 64 bits.
+/// Parses decimal digits without sign or blanks, up to 64 bits.
 pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
     if digits.first().is_none_or(|b| !b.is_ascii_digit()) {
         return None;
@@ -10,19 +10,19 @@ pub(crate) fn parse_number(digits: &[u8]) -> Option<u64> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// An unsigned counter of the kernel. `None`: not a number, or above `i64::MAX`, because the kernel
-/// decremented the counter below zero.
+/// Parses an unsigned counter of the kernel. `None`: not a number, or above `i64::MAX`, because the
+/// kernel decremented the counter below zero.
 pub(crate) fn parse_counter(digits: &[u8]) -> Option<u64> {
     parse_number(digits).filter(|&counter| !is_below_zero(counter))
 }
 
-/// Whether an unsigned counter was decremented below zero. No correct counter, also in bytes, is
-/// that large.
+/// True if an unsigned counter was decremented below zero. No correct counter is that large, even
+/// in bytes.
 pub(crate) fn is_below_zero(counter: u64) -> bool {
     counter > i64::MAX.unsigned_abs()
 }
 
-/// Hexadecimal digits only.
+/// Parses hexadecimal digits.
 pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     if digits.first().is_none_or(|b| !b.is_ascii_hexdigit()) {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn parse_hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// `     1234 kB`, in bytes. `None`: another form, or below zero, as in [`parse_counter`].
+/// Parses `     1234 kB` to bytes. `None`: another format, or below zero, as in [`parse_counter`].
 pub(crate) fn parse_kilobytes(text: &[u8]) -> Option<u64> {
     let kilobytes = parse_counter(text.trim_ascii().strip_suffix(b" kB")?)?;
     let bytes = kilobytes.checked_mul(1024)?;
@@ -43,12 +43,12 @@ pub(crate) fn split_once(text: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// The words between blanks.
+/// The words of a line, separated by blanks.
 pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&b| b == b' ').filter(|word| !word.is_empty())
 }
 
-/// The lines that are not empty, with their numbers from 1.
+/// The lines that are not empty, with their numbers, starting at 1.
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     text.split(|&b| b == b'\n')
         .zip(1..)
@@ -56,8 +56,8 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         .filter(|(_, line)| !line.is_empty())
 }
 
-/// The lines of a stream, one at a time: a file may be long, and the kernel makes it up as it is
-/// read.
+/// Reads a stream line by line, because a file can be long and the kernel generates it during
+/// reads.
 pub(crate) struct LineReader<R> {
     text: R,
     line: Vec<u8>,
@@ -73,7 +73,7 @@ impl<R: BufRead> LineReader<R> {
         }
     }
 
-    /// The next line without its line feed, and its number from 1.
+    /// The next line without its line feed, and its number, starting at 1.
     pub(crate) fn next(&mut self) -> io::Result<Option<(usize, &[u8])>> {
         self.line.clear();
         self.number += 1;

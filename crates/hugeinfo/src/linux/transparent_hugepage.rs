@@ -1,5 +1,5 @@
-//! `/sys/kernel/mm/transparent_hugepage`: when the kernel puts ordinary memory on huge pages by
-//! itself (Documentation/admin-guide/mm/transhuge.rst; mm/huge_memory.c, mm/shmem.c).
+//! `/sys/kernel/mm/transparent_hugepage`: the modes in which the kernel puts ordinary memory on
+//! huge pages (Documentation/admin-guide/mm/transhuge.rst; mm/huge_memory.c, mm/shmem.c).
 
 use crate::linux::{
     error::{ReadError, absent_or},
@@ -11,29 +11,29 @@ use crate::linux::{
 /// The directory of the modes.
 pub const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// The modes in force, as the kernel names them. `None`: it has no such file, or it may not be
-/// read.
+/// The present modes, as the kernel names them. `None`: the kernel has no such file, or access is
+/// denied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Modes {
     /// `enabled`, for private memory: `always`, `madvise`, `never`.
     pub enabled: Option<String>,
-    /// `defrag`, how hard it tries: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
+    /// `defrag`, the effort of the kernel: `always`, `defer`, `defer+madvise`, `madvise`, `never`.
     pub defrag: Option<String>,
     /// `shmem_enabled`, for anonymous shared memory such as the main segment: `always`,
     /// `within_size`, `advise`, `never`, `deny`, `force`.
     pub shmem_enabled: Option<String>,
-    /// Each further size, smallest first, since Linux 6.8.
+    /// The modes of each size, smallest first, since Linux 6.8.
     pub sizes: Vec<SizeModes>,
 }
 
 /// The modes of one size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeModes {
-    /// Bytes of such a page.
+    /// Size of the pages in bytes.
     pub page_bytes: u64,
-    /// As [`Modes::enabled`], or `inherit`: what is said for all sizes.
+    /// Like [`Modes::enabled`], or `inherit`, the mode for all sizes.
     pub enabled: Option<String>,
-    /// As [`Modes::shmem_enabled`], or `inherit`. Since Linux 6.11.
+    /// Like [`Modes::shmem_enabled`], or `inherit`. Since Linux 6.11.
     pub shmem_enabled: Option<String>,
 }
 
@@ -82,7 +82,7 @@ fn read_mode(root: &Root, path: &str) -> Result<Option<String>, ReadError> {
     Ok(absent_or(root.parse(path, expected, parse))?.ok())
 }
 
-/// The word in brackets of `always [madvise] never`.
+/// Parses the word in brackets in `always [madvise] never`.
 pub fn parse(bytes: &[u8]) -> Option<&str> {
     let chosen = words(bytes.trim_ascii())
         .find_map(|word| word.strip_prefix(b"[")?.strip_suffix(b"]"))

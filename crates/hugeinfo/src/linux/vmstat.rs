@@ -89,7 +89,7 @@ pub fn read(root: &Root) -> Result<Vmstat, ReadError> {
     Ok(parse(&root.read_filled("proc/vmstat")?))
 }
 
-/// `pgmajfault 123` in each line.
+/// Parses lines such as `pgmajfault 123`.
 pub fn parse(bytes: &[u8]) -> Vmstat {
     let counter = |line| {
         let (name, value) = split_once(line, b' ').unwrap_or((line, b""));

@@ -1,4 +1,4 @@
-//! A process and its children: a server, seen by the kernel.
+//! A process and its children, such as all processes of a server.
 
 use crate::linux::{
     error::{ReadError, absent_or},
@@ -11,13 +11,13 @@ use crate::linux::{
     text::{parse_number, words},
 };
 
-/// The numbers of `parent` and its children, in order.
+/// PIDs of `parent` and its children, in order.
 ///
-/// From `/proc/PARENT/task/PARENT/children` (`CONFIG_PROC_CHILDREN`), else from the parents of all
-/// processes of the host. That file can miss a child while another ends (proc(5)): numbers that the
-/// caller knows otherwise are added. A number promises nothing; ask [`member`].
-/// `check_for_interrupts` is called for each process of the host that is looked at, so that a
-/// caller can stop.
+/// Reads `/proc/PARENT/task/PARENT/children` (`CONFIG_PROC_CHILDREN`), or else the parents of all
+/// processes of the host. The file can miss a child while another one exits (proc(5)), so PIDs that
+/// the caller knows are added. A PID can be reused meanwhile: check it with [`member`].
+/// `check_for_interrupts` is called for each process of the host that is read, so that a caller can
+/// stop.
 pub fn pids(
     root: &Root,
     parent: u32,
@@ -38,10 +38,9 @@ pub fn pids(
     Ok(pids)
 }
 
-/// Whether `parent` is the number that this process's parent has in this `/proc`; that of this
-/// process itself will do, too.
+/// True if `parent` is the PID of this process or of its parent in this `/proc`.
 ///
-/// Where `/proc` is of another PID namespace, the PID means another process.
+/// If `/proc` is of another PID namespace, the PID means another process.
 pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
     let this = stat::read(&Process::this(root)?, &mut Vec::new())?;
     if parent != std::process::id() {
@@ -52,7 +51,7 @@ pub fn is_ours(root: &Root, parent: u32) -> Result<bool, ReadError> {
     Ok(numbered.is_ok_and(|(_, stat)| born(&stat) == born(&this)))
 }
 
-/// PIDs, each followed by a blank. Words that are not a PID are skipped.
+/// Parses PIDs separated by blanks. Other words are skipped.
 pub fn parse_children(bytes: &[u8]) -> impl Iterator<Item = u32> {
     words(bytes).filter_map(|word| u32::try_from(parse_number(word)?).ok())
 }
@@ -73,11 +72,11 @@ fn pids_by_parent(
     Ok(pids)
 }
 
-/// The process of that number, if it is `parent` or a child of it; `None` if it isn't, or has
-/// ended.
+/// Opens the process with this PID, if it is `parent` or a child of it. `None`: it is not, or it
+/// has ended.
 ///
-/// The check goes through the opened directory, so that what is read from it afterwards is of the
-/// same process, even if its PID has been reused.
+/// The check uses the opened directory, so later reads are from the same process, even if its PID
+/// is reused.
 pub fn member(
     root: &Root,
     parent: u32,

@@ -6,15 +6,15 @@ use crate::linux::{
     text::{lines, parse_number, words},
 };
 
-/// The soft limit on memory that may be locked, in bytes; `None`: unlimited (`RLIMIT_MEMLOCK`).
+/// Reads the soft limit on locked memory in bytes (`RLIMIT_MEMLOCK`). `None`: unlimited.
 ///
-/// Errors: absent if the process has ended or the file is another user's.
+/// Errors: absent if the process has ended or belongs to another user.
 pub fn locked_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Option<u64>, ReadError> {
     let expected = "a limit on locked memory was expected";
     process.parse("limits", buffer, expected, parse)
 }
 
-/// The line `Max locked memory`. Errors: the number of that line, or 0 if there is none.
+/// Parses the line `Max locked memory`. Errors: the number of that line, or 0 if there is none.
 pub fn parse(bytes: &[u8]) -> Result<Option<u64>, usize> {
     const LABEL: &[u8] = b"Max locked memory";
     let (number, limits) = lines(bytes)

@@ -12,20 +12,20 @@ use crate::linux::{
 /// A device number, as in the `major:minor` of `maps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Device {
-    /// Which driver.
+    /// Number of the driver.
     pub major: u32,
-    /// Which of its devices.
+    /// Number of the device within the driver.
     pub minor: u32,
 }
 
-/// Where a mapping lies and which object it maps.
+/// The address range and the object of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// First address.
     pub start: u64,
-    /// First address behind it.
+    /// Address after the last byte.
     pub end: u64,
-    /// Where in the file it starts.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Device of the file.
     pub device: Device,
@@ -34,12 +34,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Its size.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether the address lies in it.
+    /// True if the address is in the mapping.
     pub fn holds(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
@@ -49,52 +49,52 @@ impl Extent {
         self.start.wrapping_sub(self.offset)
     }
 
-    /// Whether both are pieces of one mapping of a shared object.
+    /// True if both extents are parts of one mapping of a shared object.
     ///
-    /// Device and inode alone don't tell: System V segments and shared anonymous memory lie on one
-    /// file system of the kernel's, and the former have their id for an inode (ipc/shm.c `newseg`).
-    /// So it takes as well that both lie where one `mmap` puts them, address less offset being the
-    /// same, which two objects in one place at one time can't have in common. Private anonymous
-    /// memory has inode 0, where equal numbers say nothing.
+    /// Device and inode are not enough: System V segments and shared anonymous memory are on the
+    /// same internal file system of the kernel, and the inode of a System V segment is its ID
+    /// (ipc/shm.c `newseg`). One `mmap` also has a constant difference of address and offset, and
+    /// two objects cannot share addresses. Private anonymous memory has inode 0, for which equal
+    /// numbers mean nothing.
     pub fn is_same_object(&self, other: &Self) -> bool {
         let is_same_file = self.inode == other.inode && self.device == other.device;
         self == other || self.inode != 0 && is_same_file && self.origin() == other.origin()
     }
 }
 
-/// A whole line of `maps`.
+/// A line of `maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
-    /// Where it lies and what it maps.
+    /// Address range and object.
     pub extent: Extent,
-    /// `rwxp`, or `s` for shared in the last place.
+    /// Permissions, such as `rwxp`; `s` in the last position for shared mappings.
     pub permissions: String,
-    /// The file's name as the kernel writes it: a line feed as `\012`, ` (deleted)` behind it;
-    /// `[heap]` and the like; empty for anonymous memory. Need not be UTF-8.
+    /// Path as the kernel writes it: a line feed is `\012`, and ` (deleted)` can follow; or a name
+    /// such as `[heap]`; empty for anonymous memory. Not always UTF-8.
     pub path: Vec<u8>,
 }
 
 impl Mapping {
-    /// Whether writes reach others that map the same object.
+    /// True if writes are visible to other processes that map the object.
     pub fn is_shared(&self) -> bool {
         self.permissions.ends_with('s')
     }
 }
 
-/// What a malformed line should have been.
+/// The expected format, for errors.
 pub(crate) const EXPECTED: &str =
     "a mapping was expected: START-END PERMS OFFSET MAJOR:MINOR INODE";
 
-/// The extents in the text of `maps`. Lines that are not a mapping are skipped.
+/// Parses the extents in the text of `maps`. Lines that are not a mapping are skipped.
 ///
-/// Errors: not enough memory.
+/// Errors: out of memory.
 pub fn parse_extents(bytes: &[u8]) -> Result<Vec<Extent>, TryReserveError> {
     let mappings = lines(bytes).filter_map(|(_, line)| parse_line(line));
     try_collect(mappings.map(|mapping| Ok(mapping.extent)))
 }
 
-/// `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`; also the first line of an entry in
-/// `smaps`.
+/// Parses a line such as `7f00-7f10 rw-s 00000000 00:01 1042   /dev/zero (deleted)`, which is also
+/// the first line of an entry in `smaps`.
 pub fn parse_line(line: &[u8]) -> Option<Mapping> {
     let mut fields = line.splitn(6, |&b| b == b' ');
     let (start, end) = split_once(fields.next()?, b'-')?;
@@ -112,8 +112,8 @@ pub fn parse_line(line: &[u8]) -> Option<Mapping> {
         },
         inode,
     };
-    // The kernel fills up with blanks to a column; further blanks belong to the name, and there a
-    // name starts with a slash or bracket.
+    // The kernel pads the line with blanks up to a column. A name begins with a slash or bracket,
+    // and can contain more blanks.
     let path = fields
         .next()
         .map_or(&[][..], <[u8]>::trim_ascii_start)
@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_shim_of_the_same_inode_is_another_object() {
-        // A server on Linux 6.1, just after boot; then the shim where it would follow, or precede.
+        // Addresses of a server on Linux 6.1, shortly after boot; then with the shim directly after
+        // or before the main segment.
         for (main, shim) in [
             ("7f3c53200000-7f3c5be00000", "7f3c5c8f0000-7f3c5c8f1000"),
             ("7f3c53200000-7f3c5be00000", "7f3c5be00000-7f3c5be01000"),

@@ -1,4 +1,4 @@
-//! `/proc/PID`: one process, always by its opened directory.
+//! `/proc/PID`: one process, always read through its opened directory.
 
 pub mod children;
 pub mod limits;

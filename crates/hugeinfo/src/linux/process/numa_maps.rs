@@ -1,4 +1,4 @@
-//! `/proc/PID/numa_maps`: on which NUMA nodes the pages lie that a process has touched
+//! `/proc/PID/numa_maps`: the NUMA nodes of the pages that a process has faulted in
 //! (fs/proc/task_mmu.c `show_numa_map`; `CONFIG_NUMA`).
 
 use std::{
@@ -13,11 +13,11 @@ use crate::linux::{
     text::{LineReader, parse_counter, parse_hex, parse_number, split_once, words},
 };
 
-/// Pages of these mappings on each node, in pages of the size that backs them: those that the
-/// process has touched itself, and so at most as many as there are.
+/// Counts the pages of these mappings on each node, in pages of the size that backs them. A lower
+/// bound, because the file shows only pages that this process has faulted in.
 ///
-/// Walks the page tables of the process up to the last of the mappings.
-/// `check_for_interrupts` is called for each line, so that a caller can stop.
+/// Walks the page tables of the process up to the last of the mappings. `check_for_interrupts` is
+/// called for each line, so that a caller can stop.
 pub fn pages_by_node(
     process: &Process,
     mappings: &[Extent],
@@ -32,8 +32,8 @@ pub fn pages_by_node(
     .map_err(|error| process.unparsed(NAME, error))
 }
 
-/// `7f0000000000 default file=/dev/zero\040(deleted) dirty=3 N0=2 N1=1 kernelpagesize_kB=4` in each
-/// line; without `N` where nothing has been touched. Reads no further than the last of the
+/// Parses lines such as `7f0000000000 default file=/dev/zero\040(deleted) dirty=3 N0=2 N1=1
+/// kernelpagesize_kB=4`. `N` is missing if no page has been faulted in. Stops after the last of the
 /// mappings.
 pub fn parse(
     text: impl BufRead,
@@ -52,7 +52,7 @@ pub fn parse(
         let Some(start) = start.filter(|&start| mappings.iter().any(|m| m.start == start)) else {
             continue;
         };
-        // A file's name has its blanks and equals signs escaped.
+        // The kernel escapes blanks and equal signs in file names.
         for (node, count) in words.filter_map(pages_on_node) {
             let sum: &mut u64 = pages.entry(node).or_default();
             *sum = sum.saturating_add(count);
@@ -64,19 +64,19 @@ pub fn parse(
     Ok(pages)
 }
 
-/// The nodes that a process has bound itself to, as by `numactl --membind` (mm/mempolicy.c
-/// `mpol_to_str`). `None`: it has not; it may prefer some, or go round all.
+/// Reads the nodes that a process is bound to, as by `numactl --membind` (mm/mempolicy.c
+/// `mpol_to_str`). `None`: it is not bound. It can still prefer nodes or interleave.
 ///
-/// Of its first mapping, which is of its program's file and has no policy of its own: no further
-/// page table is walked.
+/// Reads only the first mapping, which is of the program's file and has no policy of its own, so
+/// that the kernel walks no other page table.
 pub(crate) fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
     const NAME: &str = "numa_maps";
-    // The kernel begins another line only where this one leaves room.
+    // The kernel starts another line only if the buffer has room left.
     let file = BufReader::with_capacity(64, process.file(NAME)?);
     parse_bound_nodes(file).map_err(|error| process.unparsed(NAME, error))
 }
 
-/// `bind:0-1` or `bind=static:0-1` in the second place of the first line.
+/// Parses `bind:0-1` or `bind=static:0-1` in the second column of the first line.
 pub fn parse_bound_nodes(text: impl BufRead) -> Result<Option<List>, ParseError> {
     let mut lines = LineReader::new(text);
     let Some((_, line)) = lines.next()? else {
@@ -95,7 +95,7 @@ pub fn parse_bound_nodes(text: impl BufRead) -> Result<Option<List>, ParseError>
     }
 }
 
-/// `N0=12`: the node and its pages.
+/// Parses a node and its number of pages, such as `N0=12`.
 fn pages_on_node(word: &[u8]) -> Option<(u32, u64)> {
     let (node, pages) = split_once(word.strip_prefix(b"N")?, b'=')?;
     Some((

@@ -1,14 +1,14 @@
-//! `/proc/PID/oom_score` and `oom_score_adj`: which process the OOM killer would take
+//! `/proc/PID/oom_score` and `oom_score_adj`: the order in which the OOM killer kills processes
 //! (Documentation/filesystems/proc.rst, chapter 3.1).
 
 use crate::linux::{error::ReadError, process::Process, text::parse_number};
 
-/// The kernel's own judgement of the process at this moment: the highest score is killed first.
+/// Reads the present score. The process with the highest score is killed first.
 pub fn score(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
     number(process, "oom_score", buffer)
 }
 
-/// What an administrator adds to it: -1000 (never) to 1000.
+/// Reads the adjustment by an administrator, from -1000 (never kill) to 1000.
 pub fn score_adj(process: &Process, buffer: &mut Vec<u8>) -> Result<i32, ReadError> {
     number(process, "oom_score_adj", buffer)
 }
@@ -18,7 +18,7 @@ fn number(process: &Process, name: &str, buffer: &mut Vec<u8>) -> Result<i32, Re
     process.parse(name, buffer, "a number was expected", parse)
 }
 
-/// A decimal number, which may be negative.
+/// Parses a decimal number, which can be negative.
 pub fn parse(text: &[u8]) -> Option<i32> {
     let (sign, digits) = text
         .strip_prefix(b"-")

@@ -1,4 +1,4 @@
-//! One process, by its directory in `/proc`.
+//! A process, read through its opened directory in `/proc`.
 
 use std::{
     collections::TryReserveError,
@@ -21,14 +21,14 @@ use crate::linux::{
     text::parse_number,
 };
 
-/// Room for what is read at once: more than the files of most processes hold.
+/// Size of the first read, larger than most files of a process.
 const ROOM: usize = 4096;
 
-/// Longer than that of any server, in bytes.
+/// Maximum length of a command line in bytes, longer than that of any server.
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
 
-/// An opened `/proc/PID`. All reads go to the same process, or fail once it has ended, even when
-/// its PID has been reused.
+/// An opened `/proc/PID`. All reads are from the same process, or fail after it has ended, even if
+/// its PID is reused.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
@@ -36,7 +36,7 @@ pub struct Process {
     path: PathBuf,
 }
 
-/// What makes two files the same.
+/// Identifies a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId {
     device: u64,
@@ -49,14 +49,14 @@ impl Process {
         Self::open_as(root, pid, &pid.to_string())
     }
 
-    /// The PIDs of all processes, in no order.
+    /// The PIDs of all processes, unsorted.
     pub(crate) fn numbers(root: &Root) -> Result<Vec<u32>, ReadError> {
         let names = root.names("proc")?;
         let number = |name: &String| u32::try_from(parse_number(name.as_bytes())?).ok();
         try_collect(names.iter().filter_map(number).map(Ok))
     }
 
-    /// Opens the directory of this process, whatever number it has in `/proc`.
+    /// Opens the directory of this process, with any PID in this `/proc`.
     pub fn this(root: &Root) -> Result<Self, ReadError> {
         Self::open_as(root, std::process::id(), "self")
     }
@@ -74,12 +74,12 @@ impl Process {
         }
     }
 
-    /// Its number.
+    /// PID.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Reads a whole file into `buffer`, which is emptied first and can serve for the next file.
+    /// Reads a whole file into `buffer`, which is cleared first and can be reused.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
@@ -88,8 +88,8 @@ impl Process {
         self.read_up_to(LARGEST, name, buffer)
     }
 
-    /// Reads a file as [`Self::read_record`] and makes facts of it. An empty one counts as missing:
-    /// its process has ended.
+    /// Reads and parses a file like [`Self::read_record`]. An empty file counts as missing, because
+    /// the process has ended.
     pub(crate) fn parse<T>(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl Process {
         }
     }
 
-    /// The same of a file that may be empty, and need not be one record.
+    /// Like [`Self::parse`], for files that can be empty or consist of several records.
     pub(crate) fn parse_whole<T>(
         &self,
         name: &str,
@@ -141,11 +141,11 @@ impl Process {
         Ok(buffer)
     }
 
-    /// The same for a file that the kernel writes as one record (fs/seq_file.c `single_open`), as
-    /// it does `stat` and `status`, not `maps`.
+    /// Reads a file that the kernel writes as one record (fs/seq_file.c `single_open`), such as
+    /// `stat` and `status`, but not `maps`.
     ///
-    /// Of these it gives as much as there is room for. What leaves room and ends with a line feed
-    /// is thus whole, and no second read is made to find nothing.
+    /// The kernel fills the buffer if the record is that long. A read that leaves room and ends
+    /// with a line feed is therefore complete, which saves a second read.
     pub(crate) fn read_record<'b>(
         &self,
         name: &str,
@@ -164,7 +164,7 @@ impl Process {
         }
     }
 
-    /// Opens one of its files.
+    /// Opens a file of this process.
     pub(crate) fn file(&self, name: &str) -> Result<File, ReadError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
@@ -173,8 +173,8 @@ impl Process {
         }
     }
 
-    /// Reads a file that is no kernel's, such as one in its directory: at most 64 kB of it, and
-    /// only if it is a regular file, which nobody waits for.
+    /// Reads a file of a user, such as one in the working directory: at most 64 kB, and only from a
+    /// regular file, which cannot block like a pipe.
     pub(crate) fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
         let failed = |error| self.unreadable(name, error);
         let opened = rustix::fs::openat(&self.directory, name, WRITTEN, Mode::empty());
@@ -185,14 +185,14 @@ impl Process {
         Ok(bytes)
     }
 
-    /// Its title: the command line without what fills it up. A very long one is cut. Empty for a
-    /// process that has ended.
+    /// The title of the process: the command line without padding, truncated if it is very long.
+    /// Empty if the process has ended.
     pub fn command_line<'b>(&self, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], ReadError> {
         Ok(parse_command_line(self.raw_command_line(buffer)?))
     }
 
-    /// The same as the kernel has it, the first [`LONGEST_COMMAND_LINE`] bytes of it: a title may
-    /// be followed by as many as its process likes.
+    /// The first [`LONGEST_COMMAND_LINE`] bytes of the command line, with padding, which can have
+    /// any length.
     pub(crate) fn raw_command_line<'b>(
         &self,
         buffer: &'b mut Vec<u8>,
@@ -205,8 +205,8 @@ impl Process {
         Ok(buffer)
     }
 
-    /// Its arguments, its name first, of a process that has not given itself a title. Empty for one
-    /// that has ended.
+    /// The arguments of a process without a title of its own, including the program name. Empty if
+    /// the process has ended.
     ///
     /// Errors: they are longer than [`LONGEST_COMMAND_LINE`].
     pub fn arguments(&self, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, ReadError> {
@@ -214,12 +214,12 @@ impl Process {
         Ok(parse_arguments(bytes)?)
     }
 
-    /// The path of the program that it runs. Errors: absent if it may not be seen.
+    /// The path of the executable file. Errors: absent if access is denied.
     pub fn executable(&self) -> Result<Vec<u8>, ReadError> {
         self.link("exe")
     }
 
-    /// Where one of its links points to.
+    /// Reads the target of a link.
     pub(crate) fn link(&self, name: &str) -> Result<Vec<u8>, ReadError> {
         match rustix::fs::readlinkat(&self.directory, name, Vec::new()) {
             Ok(target) => Ok(target.into_bytes()),
@@ -227,7 +227,7 @@ impl Process {
         }
     }
 
-    /// Whether one of its files has anything in it: opened, and one byte read.
+    /// True if a file is not empty: opens it and reads one byte.
     pub(crate) fn has_first_byte(&self, name: &str) -> Result<bool, ReadError> {
         match self.file(name)?.read(&mut [0]) {
             Ok(bytes) => Ok(bytes > 0),
@@ -235,18 +235,17 @@ impl Process {
         }
     }
 
-    /// The program that it runs, whatever its file is called by now. Errors: absent if it may
-    /// not be seen.
+    /// Identifies the executable file, even if it was renamed. Errors: absent if access is denied.
     pub fn program(&self) -> Result<FileId, ReadError> {
         self.target("exe")
     }
 
-    /// The directory that it works in. Errors: absent if it may not be seen.
+    /// Identifies the working directory. Errors: absent if access is denied.
     pub fn working_directory(&self) -> Result<FileId, ReadError> {
         self.target("cwd")
     }
 
-    /// Whether an open directory is the one that it works in. Errors: as
+    /// True if an open directory is the working directory. Errors: as for
     /// [`Self::working_directory`].
     pub(crate) fn is_working_directory(&self, directory: &OwnedFd) -> Result<bool, ReadError> {
         let own = self.working_directory()?;
@@ -254,14 +253,15 @@ impl Process {
         Ok(other.is_ok_and(|other| own.device == other.st_dev && own.inode == other.st_ino))
     }
 
-    /// Opens a directory that one of the kernel's links leads to, to look up names in it.
+    /// Opens the directory behind a link of the kernel, to open files in it.
     pub(crate) fn open_directory(&self, name: &str) -> Result<OwnedFd, ReadError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::openat(&self.directory, name, flags, Mode::empty())
             .map_err(|errno| self.unreadable(name, errno.into()))
     }
 
-    /// What one of the kernel's links leads to. They lead to the file itself: no name is looked up.
+    /// Identifies the target of a link of the kernel. Such links refer to the file itself, without
+    /// a lookup of names.
     fn target(&self, name: &str) -> Result<FileId, ReadError> {
         match rustix::fs::statat(&self.directory, name, AtFlags::empty()) {
             Ok(file) => Ok(FileId {
@@ -272,27 +272,27 @@ impl Process {
         }
     }
 
-    /// The name of one of its files, for an error.
+    /// The path of a file, for errors.
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// That one of its files is absent.
+    /// The error for a missing file.
     pub(crate) fn missing(&self, name: &str) -> ReadError {
         ReadError::missing(self.path.join(name))
     }
 
-    /// That one of its files could not be opened or read.
+    /// The error for a file that cannot be opened or read.
     pub(crate) fn unreadable(&self, name: &str, error: io::Error) -> ReadError {
         ReadError::from_io(self.path.join(name), error)
     }
 
-    /// That one of its files could not be read to its end, or has an unknown form.
+    /// The error for a file that cannot be read to its end or has an unknown format.
     pub(crate) fn unparsed(&self, name: &str, error: ParseError) -> ReadError {
         error.in_file(self.path.join(name))
     }
 
-    /// That one of its files has an unknown form.
+    /// The error for a file with an unknown format.
     pub(crate) fn malformed(&self, name: &str, line: usize, problem: &'static str) -> ReadError {
         ReadError::Malformed {
             path: self.path.join(name),
@@ -302,8 +302,7 @@ impl Process {
     }
 }
 
-/// What is left of the arguments of a process that has given itself a title: NULs and blanks fill
-/// it up.
+/// Removes the padding of a process title, which consists of NULs and blanks.
 pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
     let end = bytes
         .iter()
@@ -312,16 +311,16 @@ pub fn parse_command_line(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// The arguments of a process that has not given itself a title: each ends with a NUL, and may be
-/// empty.
+/// Parses the arguments of a process without a title of its own. Each one ends with a NUL and can
+/// be empty.
 ///
-/// Errors: not enough memory.
+/// Errors: out of memory.
 pub fn parse_arguments(bytes: &[u8]) -> Result<Vec<Vec<u8>>, TryReserveError> {
     let arguments = bytes
         .split(|&b| b == 0)
         .map(|argument| Ok(argument.to_vec()));
     let mut arguments = try_collect::<_, TryReserveError>(arguments)?;
-    // What comes after the last NUL: nothing.
+    // Nothing follows the last NUL.
     arguments.pop_if(|last| last.is_empty());
     Ok(arguments)
 }

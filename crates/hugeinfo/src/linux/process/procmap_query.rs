@@ -1,5 +1,6 @@
-//! `PROCMAP_QUERY`, an ioctl on `/proc/PID/maps`: one mapping, without text and without walking
-//! page tables (include/uapi/linux/fs.h, fs/proc/task_mmu.c `do_procmap_query`; Linux 6.11).
+//! `PROCMAP_QUERY`, an ioctl on `/proc/PID/maps` that returns one mapping without formatting text
+//! or walking page tables (include/uapi/linux/fs.h, fs/proc/task_mmu.c `do_procmap_query`; Linux
+//! 6.11).
 
 use std::fs::File;
 
@@ -33,10 +34,10 @@ struct ProcmapQuery {
 
 const PROCMAP_QUERY: Opcode = opcode::read_write::<ProcmapQuery>(b'f', 17);
 
-/// The mapping that holds `address`, and its page size in bytes.
+/// Returns the mapping that contains `address`, and its page size in bytes.
 ///
-/// Errors: `ENOENT` where nothing is mapped there, `ESRCH` where the process has ended, anything
-/// else (`ENOTTY` before Linux 6.11) where the kernel or a sandbox doesn't offer the call.
+/// Errors: `ENOENT` if nothing is mapped there, `ESRCH` if the process has ended, and others
+/// (`ENOTTY` before Linux 6.11) if the kernel or a sandbox does not support the call.
 #[allow(unsafe_code)]
 pub(crate) fn covering(maps: &File, address: u64) -> Result<(Extent, u64), Errno> {
     let mut query = ProcmapQuery {
@@ -44,8 +45,8 @@ pub(crate) fn covering(maps: &File, address: u64) -> Result<(Extent, u64), Errno
         query_addr: address,
         ..ProcmapQuery::default()
     };
-    // SAFETY: the structure is the one that this ioctl reads and writes, its size is told to the
-    // kernel, and with name and build id sizes of 0 the kernel follows no pointer in it.
+    // SAFETY: this ioctl reads and writes this structure, and the structure contains its size. With
+    // name and build ID sizes of 0, the kernel does not follow its pointers.
     unsafe { ioctl(maps, Updater::<PROCMAP_QUERY, _>::new(&mut query))? };
     let mapping = Extent {
         start: query.vma_start,

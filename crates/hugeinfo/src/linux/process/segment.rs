@@ -1,4 +1,4 @@
-//! The shared memory object that is mapped at an address of a process: how large, on which pages.
+//! The shared memory object that is mapped at an address of a process: its size and its pages.
 
 use std::{
     fs::File,
@@ -24,21 +24,21 @@ const MAPS: &str = "maps";
 /// A shared memory object as one process maps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Sum over its mappings. The kernel may split one object (NUMA policy, madvise) into several.
+    /// Sum over its mappings. The kernel can split one object into several (NUMA policy, madvise).
     pub bytes: u64,
-    /// Size of the pages that back it (`KernelPageSize`): larger than the base page only on hugetlb
-    /// memory, never because of transparent huge pages. `None` where the kernel doesn't tell.
+    /// Size of the pages that back it (`KernelPageSize`). Only hugetlb memory has larger pages than
+    /// the base page; transparent huge pages do not count. `None`: not reported.
     pub page_bytes: Option<u64>,
-    /// Number of mappings added up.
+    /// Number of mappings.
     pub mappings: usize,
 }
 
-/// The segment that holds `address` in a process.
+/// Reads the segment that contains `address` in a process.
 ///
-/// Asks `PROCMAP_QUERY` where the kernel has it: some system calls, whatever the segment's size.
-/// Otherwise reads `maps` for the extent. For the page size it reads `smaps`, else `numa_maps`, up
-/// to the mapping in question; but not for shared anonymous memory on small pages, which its name
-/// tells: there the walk takes the longer the larger the segment.
+/// Uses `PROCMAP_QUERY` if the kernel has it, which takes a few system calls for any size.
+/// Otherwise reads the extent from `maps`, and the page size from `smaps` or `numa_maps`, up to the
+/// mapping. Shared anonymous memory on small pages is recognized by its name instead, because the
+/// walk of its page tables takes time in proportion to its size.
 pub fn read(process: &Process, address: u64) -> Result<Segment, ReadError> {
     match by_query(process, address)? {
         Some(segment) => Ok(segment),
@@ -46,7 +46,7 @@ pub fn read(process: &Process, address: u64) -> Result<Segment, ReadError> {
     }
 }
 
-/// [`read`] by `PROCMAP_QUERY` alone; `None` if the kernel lacks it.
+/// [`read`] with `PROCMAP_QUERY` only. `None`: the kernel does not support it.
 pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, ReadError> {
     let maps = process.file(MAPS)?;
     let ask = |address| match procmap_query::covering(&maps, address) {
@@ -91,7 +91,7 @@ pub fn by_query(process: &Process, address: u64) -> Result<Option<Segment>, Read
     }
 }
 
-/// [`read`] by the text files alone, as on kernels before 6.11.
+/// [`read`] with text files only, as on kernels before 6.11.
 pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
     let mut text = Vec::new();
     let mappings = mappings(process, address, &mut text)?;
@@ -110,10 +110,10 @@ pub fn by_text(process: &Process, address: u64) -> Result<Segment, ReadError> {
     })
 }
 
-/// Whether `maps` calls it what the kernel calls shared anonymous memory that is not hugetlb
-/// (mm/shmem.c `shmem_zero_setup`); hugetlb memory is `/anon_hugepage` (mm/mmap.c
-/// `ksys_mmap_pgoff`). A System V segment has one name for both (ipc/shm.c `newseg`), but a server
-/// asks for huge pages with none (port/sysv_shmem.c `InternalIpcMemoryCreate`).
+/// True if `maps` has the name of shared anonymous memory that is not hugetlb memory (mm/shmem.c
+/// `shmem_zero_setup`). Hugetlb memory is `/anon_hugepage` (mm/mmap.c `ksys_mmap_pgoff`). A System
+/// V segment has one name for both (ipc/shm.c `newseg`), but PostgreSQL never requests huge pages
+/// for it (port/sysv_shmem.c `InternalIpcMemoryCreate`).
 fn is_on_small_pages(maps: &[u8], address: u64) -> bool {
     lines(maps)
         .filter_map(|(_, line)| maps::parse_line(line))
@@ -145,9 +145,9 @@ fn page_size(
     parse(BufReader::new(process.file(name)?)).map_err(|error| process.unparsed(name, error))
 }
 
-/// The mappings of the object that is mapped at `address`, from `maps` of an opened process.
+/// Reads the mappings of the object that is mapped at `address`, from an opened `maps`.
 ///
-/// Errors: absent if nothing is mapped there, or the file may not be read.
+/// Errors: absent if nothing is mapped there, or access is denied.
 pub fn mappings(
     process: &Process,
     address: u64,
@@ -161,10 +161,10 @@ pub fn mappings(
     Ok(mappings)
 }
 
-/// The mapping that holds `address` in a process, to tell by [`Extent::is_same_object`] whether
-/// another maps the same object there.
+/// Reads the mapping that contains `address`. Compare it by [`Extent::is_same_object`] with that of
+/// another process.
 ///
-/// Errors: absent if nothing is mapped there, or if `maps` may not be read.
+/// Errors: absent if nothing is mapped there, or if access to `maps` is denied.
 pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
     match procmap_query::covering(&process.file(MAPS)?, address) {
         Ok((extent, _)) => Ok(extent),
@@ -173,7 +173,7 @@ pub fn object(process: &Process, address: u64) -> Result<Extent, ReadError> {
     }
 }
 
-/// [`object`] by the text of `maps`, as on kernels before 6.11.
+/// [`object`] with the text of `maps`, as on kernels before 6.11.
 pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadError> {
     mappings(process, address, &mut Vec::new())?
         .into_iter()
@@ -181,8 +181,8 @@ pub fn object_by_text(process: &Process, address: u64) -> Result<Extent, ReadErr
         .ok_or_else(|| process.missing(MAPS))
 }
 
-/// `KernelPageSize` of the mapping that holds `address`, in bytes. Reads no further than needed:
-/// each line of `smaps` costs a walk of page tables.
+/// Parses `KernelPageSize` of the mapping that contains `address`, in bytes. Reads no further than
+/// necessary, because the kernel walks page tables for each mapping in `smaps`.
 pub fn parse_smaps(text: impl BufRead, address: u64) -> Result<Option<u64>, ParseError> {
     let mut lines = LineReader::new(text);
     let mut is_inside = false;
@@ -197,8 +197,8 @@ pub fn parse_smaps(text: impl BufRead, address: u64) -> Result<Option<u64>, Pars
     Ok(None)
 }
 
-/// `kernelpagesize_kB`, in bytes, of the first of these mappings that has been touched: of others
-/// the kernel shows none.
+/// Parses `kernelpagesize_kB`, in bytes, of the first of these mappings with a page that was
+/// faulted in. The kernel does not show it for other mappings.
 pub fn parse_numa_maps(text: impl BufRead, mappings: &[Extent]) -> Result<Option<u64>, ParseError> {
     let mut lines = LineReader::new(text);
     while let Some((number, line)) = lines.next()? {

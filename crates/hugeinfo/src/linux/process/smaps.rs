@@ -1,5 +1,5 @@
-//! `/proc/PID/smaps` and `smaps_rollup`: memory of each mapping and of all, by walking page tables
-//! (fs/proc/task_mmu.c `__show_smap`).
+//! `/proc/PID/smaps` and `smaps_rollup`: memory of each mapping and of all mappings, for which the
+//! kernel walks page tables (fs/proc/task_mmu.c `__show_smap`).
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ use crate::linux::{
 
 macro_rules! figures {
     ($($(#[$doc:meta])* $field:ident = $name:literal,)*) => {
-        /// Bytes. `None`: this kernel has no such line.
+        /// Memory in bytes. `None`: the kernel has no such line.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Figures {
             $($(#[$doc])* pub $field: Option<u64>,)*
@@ -36,7 +36,7 @@ macro_rules! figures {
         impl Add for Figures {
             type Output = Self;
 
-            /// Sums over two mappings. A sum without one of its parts would be too low.
+            /// Adds two mappings. `None` if a value is missing, because the sum would be too low.
             fn add(self, other: Self) -> Self {
                 Self {
                     $($field: self.$field.zip(other.$field).map(|(a, b)| a.saturating_add(b)),)*
@@ -47,8 +47,8 @@ macro_rules! figures {
 }
 
 figures! {
-    /// `KernelPageSize`: of the pages that back it, transparent huge pages not counted as such. A
-    /// sum of it means nothing.
+    /// `KernelPageSize`: size of the pages that back the mapping, ignoring transparent huge pages.
+    /// Its sum is meaningless.
     page_size = "KernelPageSize",
     /// `Rss`: in RAM, without hugetlb pages.
     rss = "Rss",
@@ -72,11 +72,11 @@ figures! {
     private_dirty = "Private_Dirty",
     /// `Referenced`.
     referenced = "Referenced",
-    /// `Anonymous`: belongs to no file.
+    /// `Anonymous`: memory without a file.
     anonymous = "Anonymous",
-    /// `KSM`, since Linux 6.8: pages merged with equal ones.
+    /// `KSM`, since Linux 6.8: pages merged with equal pages.
     ksm = "KSM",
-    /// `LazyFree`: given back by `madvise`, not taken yet.
+    /// `LazyFree`: released by `madvise`, not reclaimed yet.
     lazy_free = "LazyFree",
     /// `AnonHugePages`: private memory on transparent huge pages.
     anon_huge_pages = "AnonHugePages",
@@ -84,20 +84,22 @@ figures! {
     shmem_pmd_mapped = "ShmemPmdMapped",
     /// `FilePmdMapped`: files on transparent huge pages.
     file_pmd_mapped = "FilePmdMapped",
-    /// `Shared_Hugetlb`: hugetlb pages that others map too; in no other figure.
+    /// `Shared_Hugetlb`: hugetlb pages that other processes map, too; no other figure includes
+    /// them.
     shared_hugetlb = "Shared_Hugetlb",
     /// `Private_Hugetlb`: hugetlb pages that no other process maps; no other figure includes them.
     private_hugetlb = "Private_Hugetlb",
-    /// `Swap`: of private memory, and of shared memory that this process had mapped.
+    /// `Swap`: swapped-out private memory, and swapped-out shared memory that this process had
+    /// mapped.
     swap = "Swap",
-    /// `SwapPss`: the same, divided by the number of processes.
+    /// `SwapPss`: `Swap` divided by the number of processes that share it.
     swap_pss = "SwapPss",
-    /// `Locked`: by `mlock`.
+    /// `Locked`: locked by `mlock`.
     locked = "Locked",
 }
 
 impl Figures {
-    /// Unique set size: what would be freed if this process alone ended.
+    /// Unique set size: memory that would be freed if only this process ended.
     pub fn uss(&self) -> Option<u64> {
         Some(self.private_clean?.saturating_add(self.private_dirty?))
     }
@@ -106,20 +108,19 @@ impl Figures {
 /// One mapping of a process with its figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it lies and what it maps.
+    /// Address range and object.
     pub mapping: Mapping,
-    /// Its memory; nothing known of it where the kernel has no `smaps`
-    /// (`CONFIG_PROC_PAGE_MONITOR`).
+    /// Memory. All values are `None` if the kernel has no `smaps` (`CONFIG_PROC_PAGE_MONITOR`).
     pub figures: Figures,
-    /// Two letters each, as in `smaps`. `None`: no such line.
+    /// Flags of two letters each, as in `smaps`. `None`: no such line.
     pub vm_flags: Option<Vec<String>>,
 }
 
-/// All mappings of a process, from `smaps`, else from `maps` without figures, one by one: a process
-/// may have hundreds of thousands.
+/// Reads all mappings of a process from `smaps`, or else from `maps` without figures. Returns an
+/// iterator, because a process can have hundreds of thousands of mappings.
 ///
-/// `check_for_interrupts` is called for each mapping, so that a caller can stop: the kernel walks
-/// page tables as we read.
+/// `check_for_interrupts` is called for each mapping, so that a caller can stop. The kernel walks
+/// page tables during each read.
 pub fn read<P: FnMut()>(
     process: &Process,
     check_for_interrupts: P,
@@ -134,7 +135,7 @@ pub fn read<P: FnMut()>(
     })
 }
 
-/// The mappings of a process as they are read. Errors: absent once the process has ended.
+/// The mappings of a process while they are read. Errors: absent if the process has ended.
 pub struct OfProcess<P> {
     entries: Entries<BufReader<File>, P>,
     path: PathBuf,
@@ -149,9 +150,9 @@ impl<P: FnMut()> Iterator for OfProcess<P> {
     }
 }
 
-/// The sum over all mappings, from `smaps_rollup` (Linux 4.14), else added up from `smaps`.
+/// The sum over all mappings, from `smaps_rollup` (Linux 4.14), or else added up from `smaps`.
 ///
-/// Errors: absent if neither is there or may be read.
+/// Errors: absent if neither exists or access is denied.
 pub fn total(
     process: &Process,
     mut check_for_interrupts: impl FnMut(),
@@ -181,7 +182,7 @@ fn sum_of_file(
     Ok(total.unwrap_or_default())
 }
 
-/// The entries in the text of `smaps`, `smaps_rollup` or `maps`.
+/// Parses the entries in the text of `smaps`, `smaps_rollup` or `maps`.
 pub fn parse<R: BufRead, P: FnMut()>(text: R, check_for_interrupts: P) -> Entries<R, P> {
     Entries {
         lines: LineReader::new(text),
@@ -191,7 +192,7 @@ pub fn parse<R: BufRead, P: FnMut()>(text: R, check_for_interrupts: P) -> Entrie
     }
 }
 
-/// Entries, as the kernel writes them mapping by mapping. Nothing comes behind an error.
+/// An iterator over entries. It ends after the first error.
 pub struct Entries<R, P> {
     lines: LineReader<R>,
     check_for_interrupts: P,
@@ -201,7 +202,7 @@ pub struct Entries<R, P> {
 }
 
 impl<R: BufRead, P: FnMut()> Entries<R, P> {
-    /// The entry that ends where the next one starts, or with the text.
+    /// Returns the next entry, which ends where another one starts or at the end of the text.
     fn read(&mut self) -> Result<Option<Entry>, ParseError> {
         while let Some((_, line)) = self.lines.next()? {
             if is_figure(line) {
@@ -238,7 +239,7 @@ impl<R: BufRead, P: FnMut()> Iterator for Entries<R, P> {
     }
 }
 
-/// `Rss:   12 kB`, unlike the line that starts an entry, whose first word holds no colon.
+/// True for a figure such as `Rss:   12 kB`. The first word of an entry's first line has no colon.
 fn is_figure(line: &[u8]) -> bool {
     words(line).next().is_some_and(|word| word.ends_with(b":"))
 }

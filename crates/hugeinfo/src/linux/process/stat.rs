@@ -6,17 +6,17 @@ use crate::linux::{
     text::{parse_counter, parse_number},
 };
 
-/// What of the file bears on faults, and on whose child the process is.
+/// Parent, start and page faults of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Field 4: the parent.
+    /// Field 4: PID of the parent.
     pub parent: u32,
-    /// Field 10: faults that read nothing from disk, since the process started. `None`: below zero.
+    /// Field 10: minor faults since the process started. `None`: below zero.
     pub minor_faults: Option<u64>,
-    /// Field 12: faults that read from disk. `None`: below zero.
+    /// Field 12: major faults, which read from disk, since the process started. `None`: below zero.
     pub major_faults: Option<u64>,
-    /// Field 22: when the process started, in clock ticks since boot. With the pid it names a
-    /// process forever.
+    /// Field 22: start of the process in clock ticks since boot. Together with the PID it
+    /// identifies a process.
     pub start_ticks: u64,
 }
 
@@ -25,7 +25,7 @@ pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Stat, ReadError> 
     process.parse("stat", buffer, EXPECTED, |text| parse(text).ok_or(1))
 }
 
-/// The same with field 2, the name of the program.
+/// Like [`read`], with field 2, the name of the program.
 pub(crate) fn read_with_name(
     process: &Process,
     buffer: &mut Vec<u8>,
@@ -38,8 +38,8 @@ pub(crate) fn read_with_name(
 
 const EXPECTED: &str = "the fields of proc(5) were expected";
 
-/// The second field, the name in parentheses, may hold anything, parentheses and line feeds
-/// included.
+/// Parses the file. Field 2, the name in parentheses, can contain any bytes, including parentheses
+/// and line feeds.
 pub fn parse(bytes: &[u8]) -> Option<Stat> {
     let end_of_name = bytes.iter().rposition(|&b| b == b')')?;
     let mut fields = bytes[end_of_name + 1..]
@@ -55,7 +55,7 @@ pub fn parse(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-/// The text in parentheses: at most 15 bytes of the program's name, any bytes.
+/// Parses the text in parentheses: at most 15 bytes of the program's name, any bytes.
 pub fn parse_name(bytes: &[u8]) -> Option<&[u8]> {
     let start = bytes.iter().position(|&b| b == b'(')? + 1;
     let end = bytes.iter().rposition(|&b| b == b')')?;

@@ -1,5 +1,5 @@
-//! `/proc/PID/status`: who a process is (fs/proc/array.c `task_state`), and its memory by kind,
-//! without walking its page tables (fs/proc/task_mmu.c `task_mem`).
+//! `/proc/PID/status`: the identity of a process (fs/proc/array.c `task_state`), and its memory by
+//! kind, without a walk of page tables (fs/proc/task_mmu.c `task_mem`).
 
 use crate::linux::{
     error::ReadError,
@@ -10,15 +10,15 @@ use crate::linux::{
 
 const NAME: &str = "status";
 
-/// Bytes. `None`: the kernel has no such line; a process that has ended but was not reaped
-/// (a zombie) has none of them.
+/// Memory in bytes. `None`: the kernel has no such line. A zombie, which has ended but was not
+/// reaped, has no values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Memory {
     /// `VmPeak`: the largest virtual size so far.
     pub virtual_peak: Option<u64>,
     /// `VmSize`: the virtual size.
     pub virtual_size: Option<u64>,
-    /// `VmRSS`: resident memory, shared memory included, huge pages not.
+    /// `VmRSS`: resident memory, including shared memory but not huge pages.
     pub rss: Option<u64>,
     /// `RssAnon`, since Linux 4.5.
     pub rss_anon: Option<u64>,
@@ -28,9 +28,10 @@ pub struct Memory {
     pub rss_shmem: Option<u64>,
     /// `VmPTE`: page tables.
     pub page_tables: Option<u64>,
-    /// `VmSwap`: private memory that is swapped out; shared memory is not in it.
+    /// `VmSwap`: swapped-out private memory, without shared memory.
     pub swap: Option<u64>,
-    /// `HugetlbPages`: hugetlb memory mapped here, less what lies below shared page tables.
+    /// `HugetlbPages`: hugetlb memory that the process has faulted in, without pages behind shared
+    /// page tables.
     pub hugetlb: Option<u64>,
 }
 
@@ -39,8 +40,8 @@ pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, Re
     process.parse_leniently(NAME, buffer, parse_memory)
 }
 
-/// Lines with other names are ignored, and so is the rest of the file once all values are known:
-/// half of it. A line without a valid number of kB has no value.
+/// Parses the text. Lines with other names are ignored, and so is the rest of the file once all
+/// values are known, which is half of it. A line without a valid number of kB has no value.
 pub fn parse_memory(bytes: &[u8]) -> Memory {
     let mut memory = Memory::default();
     let mut unknown = 9;
@@ -73,17 +74,17 @@ pub fn parse_memory(bytes: &[u8]) -> Memory {
     memory
 }
 
-/// Who a process is: its user, and its numbers.
+/// The user and the PIDs of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// `Uid`, the effective one. `None`: no such line.
+    /// `Uid`: the effective user ID. `None`: no such line.
     pub uid: Option<u32>,
-    /// `NSpid`, since Linux 4.1: its number in our namespace and in each one below, the last being
-    /// that which it knows itself by. Empty: no such line.
+    /// `NSpid`, since Linux 4.1: the PID in our namespace and in each nested one. The last one is
+    /// the PID that the process itself sees. Empty: no such line.
     pub numbers: Vec<u32>,
 }
 
-/// Reads who a process is. Errors: absent if it has ended.
+/// Reads the identity of a process. Errors: absent if it has ended.
 pub(crate) fn read_identity(
     process: &Process,
     buffer: &mut Vec<u8>,
@@ -91,12 +92,13 @@ pub(crate) fn read_identity(
     process.parse_leniently(NAME, buffer, parse_identity)
 }
 
-/// Lines with other names are ignored. A line with anything but numbers has no value.
+/// Parses the text. Lines with other names are ignored. A line with other characters than digits
+/// has no value.
 pub fn parse_identity(bytes: &[u8]) -> Identity {
     let mut identity = Identity::default();
     for (_, line) in lines(bytes) {
         match split_once(line, b':') {
-            // Real, effective, saved, of the file system.
+            // Real, effective, saved and file system user ID.
             Some((b"Uid", value)) => identity.uid = numbers(value).get(1).copied(),
             Some((b"NSpid", value)) => identity.numbers = numbers(value),
             _ => {}
@@ -105,9 +107,9 @@ pub fn parse_identity(bytes: &[u8]) -> Identity {
     identity
 }
 
-/// `Mems_allowed_list`: the nodes that its control group lets it have memory of
-/// (kernel/cgroup/cpuset.c `cpuset_task_status_allowed`). `None`: no such line, since the kernel
-/// has no cpusets, which alone restrict it.
+/// Reads `Mems_allowed_list`: the NUMA nodes that the cgroup of the process allows
+/// (kernel/cgroup/cpuset.c `cpuset_task_status_allowed`). `None`: no such line, because the kernel
+/// has no cpusets and thus no restriction.
 ///
 /// Errors: absent if the process has ended.
 pub(crate) fn read_allowed_nodes(
@@ -122,7 +124,8 @@ pub(crate) fn read_allowed_nodes(
     )
 }
 
-/// Lines with other names are ignored. Errors: the number of a line that is not a list.
+/// Parses the line. Lines with other names are ignored. Errors: the number of a line that is not a
+/// list.
 pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
     for (number, line) in lines(bytes) {
         if let Some(list) = line.strip_prefix(b"Mems_allowed_list:") {
@@ -175,7 +178,7 @@ pub fn parse_capabilities(bytes: &[u8]) -> Capabilities {
     capabilities
 }
 
-/// Numbers between blanks. Empty if one of them is not valid.
+/// Parses numbers separated by blanks. Empty if one of them is not valid.
 fn numbers(value: &[u8]) -> Vec<u32> {
     value
         .split(u8::is_ascii_whitespace)
