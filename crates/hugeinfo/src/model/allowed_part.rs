@@ -11,8 +11,8 @@ const MOST_PERCENT: u64 = 95;
 /// This share of a node's memory stays available while its part of a pool grows.
 const SPARE_PERCENT: u64 = 2;
 
-/// The part of a pool on the nodes that a bound server is allowed to use. Other nodes are of no use
-/// to it. Counts are lower bounds: the kernel chooses the nodes of a write for the whole pool.
+/// The part of a pool on the nodes that a bound server is allowed to use. It cannot use other
+/// nodes. Counts are lower bounds: the kernel chooses the nodes of a write for the whole pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedPart {
     /// Size of the pages.
@@ -52,13 +52,13 @@ impl AllowedPart {
         Some(all)
     }
 
-    /// Pages that fit on these nodes in addition.
+    /// Additional pages that fit on these nodes.
     pub fn room(&self) -> Pages {
         self.nodes.iter().map(|(_, _, room)| *room).sum()
     }
 
-    /// The values of `nr_hugepages` of the nodes that add so many pages, in proportion to the room
-    /// on each. Errors: the number of pages that do not fit.
+    /// The values of `nr_hugepages` of the nodes after adding this many pages, in proportion to the
+    /// room on each node. Errors: the number of pages that do not fit.
     pub fn grown(&self, growth: Pages) -> Result<Vec<(u32, Pages)>, Pages> {
         let room = self.room();
         if growth > room {
@@ -80,7 +80,7 @@ impl AllowedPart {
         Ok(numbers)
     }
 
-    /// After a write for each of these nodes.
+    /// Updates the counts after a write for each of these nodes.
     pub(super) fn grow(&mut self, by_node: &[(u32, Pages)]) {
         for (number, total, room) in &mut self.nodes {
             let written = by_node.iter().find(|(node, _)| node == number);
@@ -92,15 +92,16 @@ impl AllowedPart {
         }
     }
 
-    /// After a write for the whole pool that removes so many pages, perhaps all from these nodes.
+    /// Updates the counts after a write for the whole pool that removes this many pages, possibly
+    /// all from these nodes.
     pub(super) fn shrink(&mut self, pages: Pages) {
         let removed = pages.min(self.free);
         self.total = self.total - removed;
         self.free = self.free - removed;
     }
 
-    /// After the server has released so many pages that it had faulted in. Surplus pages cease to
-    /// exist.
+    /// Updates the counts after the server has released this many pages that it had faulted in. The
+    /// kernel frees surplus pages.
     pub(super) fn release(&mut self, pages: Pages) {
         self.free = (self.free + pages).min(self.total);
         let gone = self.surplus.min(self.free);

@@ -1,4 +1,4 @@
-//! The effect of a step on a machine, and the hazards that no advice may lead to.
+//! The effect of a step on a machine, and the hazards that advice has to avoid.
 
 use super::{
     demand::{self, Hidden},
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Why a step cannot be taken, or must not be.
+/// Why a step is impossible or hazardous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocked {
     /// The step does not fit the state of the machine, or the facts that it needs are unknown.
@@ -86,7 +86,7 @@ pub enum Blocked {
 }
 
 impl Machine {
-    /// The machine after all steps.
+    /// Applies all steps.
     ///
     /// Errors: the first hazard.
     pub fn apply_all<'s>(
@@ -100,7 +100,7 @@ impl Machine {
         Ok(after)
     }
 
-    /// The machine after a step.
+    /// Applies a step.
     ///
     /// Errors: the hazard.
     pub fn apply(&self, step: &Step) -> Result<Self, Blocked> {
@@ -212,7 +212,7 @@ impl Machine {
         }
     }
 
-    /// Sets the pages of the given nodes, or of the whole pool, and all counters with them.
+    /// Sets the pages of the given nodes, or of the whole pool, and updates all counters.
     fn write_pool(&mut self, size: PageSize, pages: Pages, by_node: &[(u32, Pages)]) {
         let Some(pool) = self.pool_mut(size) else {
             return;
@@ -229,7 +229,8 @@ impl Machine {
         }
     }
 
-    /// The kernel chooses the nodes that lose pages. Others could have reserved just those.
+    /// The kernel chooses the nodes that lose pages, on which other processes could have reserved
+    /// pages.
     fn can_shrink_on_any_node(&self, size: PageSize) -> Result<(), Blocked> {
         let is_numa = self.nodes().is_none_or(|nodes| nodes.len() > 1);
         let has_reserved = self.pool(size).is_some_and(|pool| pool.reserved > 0);
@@ -303,7 +304,7 @@ impl Machine {
         }
     }
 
-    /// The machine, seen with the settings that were changed on the command line.
+    /// The machine with the settings of the command line for the next start.
     pub fn at_next_start(&self) -> Self {
         match &self.command_line {
             Some(next) => self.with_next_start(next.clone()),
@@ -311,8 +312,8 @@ impl Machine {
         }
     }
 
-    /// Why small pages would not hold the segment of the next start. `None`: they would, or it gets
-    /// huge pages.
+    /// Why small pages cannot hold the segment of the next start. `None`: they can, or the server
+    /// gets huge pages.
     fn next_misfit(&self) -> Option<Fit> {
         match start::outcome(&self.at_next_start()) {
             StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => Some(fit),

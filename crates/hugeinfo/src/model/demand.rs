@@ -24,7 +24,7 @@ use crate::{
 pub struct Demand {
     /// Who needs them.
     pub who: Who,
-    /// How many.
+    /// Number of pages.
     pub pages: Pages,
 }
 
@@ -135,8 +135,8 @@ impl Demands {
         Self::without_asking(machine, size, next, When::AfterRestart)
     }
 
-    /// The same after a restart with all servers that ask for huge pages, whether there is memory
-    /// for them or not.
+    /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory
+    /// is too small for all of them.
     pub fn with_all(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         Self::with_asking(machine, size, next, When::AfterRestart)
     }
@@ -212,7 +212,7 @@ impl Demands {
         self.sum(|who| matches!(who, Who::Asking(..)))
     }
 
-    /// Pages of some of them.
+    /// Pages of the demands that `is_meant` selects.
     pub fn sum(&self, is_meant: impl Fn(&Who) -> bool) -> Pages {
         let all = self.all.iter().filter(|demand| is_meant(&demand.who));
         all.map(|demand| demand.pages).sum()

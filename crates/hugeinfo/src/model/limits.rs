@@ -28,9 +28,9 @@ pub struct CgroupLimits {
 }
 
 impl CgroupLimits {
-    /// Those of this server.
+    /// The limits of this server.
     ///
-    /// Errors: absent if the cgroups cannot be seen.
+    /// Errors: absent if the cgroups are not visible.
     pub fn of(machine: &Machine, size: PageSize) -> Result<Self, Absent> {
         let levels: Vec<_> = levels(machine, size)?.collect();
         let tightest = |limit: fn(&Limits) -> Option<u64>| {
@@ -151,8 +151,8 @@ fn used_by_others(
     (used - most * size, used - least * size)
 }
 
-/// The changes that lift every limit in the way of the running server and of a start with this many
-/// pages: a server is never put on pages that it can map and not touch.
+/// The changes that raise every limit below the needs of the running server and of a start with
+/// this many pages, so that the server never maps pages that it cannot fault in.
 pub fn to_raise(machine: &Machine, size: PageSize, pages: Pages) -> Vec<LimitChange> {
     let held = machine.pages_held(size).unwrap_or_default();
     let of = |pages: Pages, counts| {
@@ -166,8 +166,8 @@ pub fn to_raise(machine: &Machine, size: PageSize, pages: Pages) -> Vec<LimitCha
     changes
 }
 
-/// Whether only somebody outside of the server's container can set limits of that cgroup. The
-/// kubelet sets those of pods.
+/// True if only somebody outside of the server's container can set limits of that cgroup, such as
+/// the kubelet for pods.
 pub fn is_set_outside(machine: &Machine, change: &LimitChange) -> bool {
     if change.cgroup.to_string_lossy().contains("kubepods") {
         return true;

@@ -51,7 +51,7 @@ pub struct Machine {
     pub shows_host_memory: bool,
     /// Whether memory has been compacted.
     pub is_compacted: bool,
-    /// Changes of the service that wait for the next start.
+    /// Changes of the service that take effect at the next start.
     pub service: Vec<ServiceChange>,
     /// Settings of the next start that were changed on the command line.
     pub command_line: Option<Server>,

@@ -1,4 +1,5 @@
-//! Memory outside of the pools: what is left, what is yet to be faulted in, and what limits it.
+//! Memory outside of the pools: the rest of RAM, small pages that are not faulted in yet, and
+//! limits.
 
 use super::{
     machine::{Backing, Machine},
@@ -190,7 +191,7 @@ pub struct Excess<'a> {
 pub enum CgroupMemory<'a> {
     /// They can.
     Fits,
-    /// That depends on how much has been faulted in.
+    /// It depends on how much has been faulted in.
     Unknown(&'a MemoryLimit),
     /// One cannot.
     Exceeds(Excess<'a>),

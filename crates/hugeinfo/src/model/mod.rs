@@ -1,7 +1,7 @@
-//! A server and its machine, the steps that change them, and what a start of PostgreSQL gets.
+//! A server and its machine, the steps that change them, and the outcome of a start of PostgreSQL.
 //!
-//! Pure: everything is computed from [`Facts`](crate::server::facts::Facts) and
-//! [`Environment`](crate::server::environment::Environment). Where an exact answer would need a
+//! This module is pure: it uses only [`Facts`](crate::server::facts::Facts) and
+//! [`Environment`](crate::server::environment::Environment). If an exact answer would need a
 //! simulation of the kernel, the answer is on the safe side or unknown.
 
 pub mod allowed_part;

@@ -43,8 +43,8 @@ pub fn most_for_mapped(machine: &Machine, size: PageSize) -> Option<Pages> {
     (held > most).then_some(most)
 }
 
-/// Pages of this many that a bound server can use if the boot spreads them evenly over all nodes
-/// with memory. A server that is not bound can use all.
+/// Pages out of this many that a bound server can use if the boot spreads them evenly over all
+/// nodes with memory. A server that is not bound can use all.
 pub fn of_even_boot(machine: &Machine, pages: Pages) -> Pages {
     let with_memory = machine.nodes().unwrap_or_default().iter();
     let all = with_memory

@@ -1,5 +1,5 @@
-//! What page tables cost for a segment of shared memory: each process that has touched a page keeps
-//! an entry for it.
+//! Size of page tables for a segment of shared memory. Each process has an entry for each page that
+//! it has faulted in.
 
 use super::units::{Bytes, PageSize};
 use crate::{
@@ -7,30 +7,32 @@ use crate::{
     server::{environment::ProcessFigures, facts::Facts},
 };
 
-/// Bytes of one entry of the lowest level used: the same on x86-64 and arm64. The levels above add
-/// less than 1 %.
+/// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1 %.
 const ENTRY_BYTES: u64 = 8;
 
-/// What page tables cost on pages of one size. Bytes.
+/// Size of page tables in bytes, with the segment on pages of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// The size of the pages.
+    /// Size of the pages.
     pub page_bytes: u64,
-    /// Whether the main segment lies on them. `None`: that cannot be seen.
+    /// True if the main segment is on such pages. `None`: unknown.
     pub is_used: Option<bool>,
-    /// Of one process that has touched the whole segment.
+    /// Page tables of one process that has faulted in the whole segment.
     pub one: u64,
-    /// Of all processes that there are, once each has touched all of it.
+    /// Page tables of all present processes, once each has faulted in the whole segment.
     pub present: u64,
-    /// The same of `max_connections` processes.
+    /// The same for `max_connections` processes.
     pub max_connections: u64,
-    /// What the processes have now, on the pages that the segment lies on. `None`: not told.
+    /// Present page tables of the processes, with the segment on its present pages. `None`: not
+    /// reported.
     pub now: Option<u64>,
-    /// What they would have on these pages, estimated. `None`: these are smaller.
+    /// Estimate of their page tables on such pages. `None`: these are smaller than the present
+    /// ones.
     pub then: Option<u64>,
 }
 
-/// For small pages and each huge page size, smallest first. `all` are the processes of the server.
+/// The cost on small pages and on each huge page size, smallest first. `all` are the processes of
+/// the server.
 pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64) -> Vec<Cost> {
     let processes = u64::try_from(all.len()).unwrap_or(u64::MAX);
     let each = all.iter().filter_map(|process| process.page_tables);
@@ -48,7 +50,7 @@ pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64)
             present: one.saturating_mul(processes),
             max_connections: one.saturating_mul(max_connections),
             now,
-            // Smaller pages would make much of what is only near to nothing.
+            // An estimate for smaller pages would multiply errors of the measured value.
             then: lies_on
                 .filter(|&lies_on| lies_on <= page_bytes)
                 .map(|lies_on| on_other_pages(all, segment, lies_on, page_bytes)),

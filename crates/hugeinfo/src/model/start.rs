@@ -1,4 +1,4 @@
-//! What the next start of PostgreSQL gets (port/sysv_shmem.c `CreateAnonymousSegment`).
+//! The outcome of the next start of PostgreSQL (port/sysv_shmem.c `CreateAnonymousSegment`).
 
 use std::path::PathBuf;
 
@@ -16,12 +16,12 @@ use crate::{
     server::facts::{AllowedNodes, HugePages, SharedMemoryType},
 };
 
-/// How a start ends.
+/// The outcome of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartOutcome {
-    /// On the huge pages that it asks for.
+    /// The server gets the huge pages that it requests.
     HugePages(PageSize),
-    /// On small pages.
+    /// The server starts on small pages.
     SmallPages(Reason, Fit),
     /// The server does not start.
     Fails(Reason, Option<Fit>),

@@ -13,7 +13,8 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// Of the present segment. Each process shows only what it has touched itself.
+    /// Bounds for the present segment. Each process reports only the pages that it has faulted in
+    /// itself.
     pub(super) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
         let Ok(segment) = &facts.segment else {
             return Self {
