@@ -1,4 +1,4 @@
-//! What the checks need besides the facts of `hugeinfo_status`, read for this server.
+//! Reads the facts that checks need in addition to those of `hugeinfo_status`.
 
 use std::collections::BTreeMap;
 
@@ -45,10 +45,11 @@ use crate::{
     processes::{self, Member},
 };
 
-/// Who wants to know more of each process than the diagnoses do, from the one time that it is read.
+/// Receives the facts about each process as it is read, so that a caller can use more of them
+/// without reading them again.
 pub(crate) type Watcher<'w> = dyn FnMut(&Member, &Memory, &mut Vec<u8>) -> Result<(), Error> + 'w;
 
-/// `waiting` says what the configuration files mean for the next start.
+/// Reads the environment. `waiting` has the effect of the configuration files.
 pub(crate) fn read(
     facts: &Facts,
     waiting: impl FnOnce(&Facts) -> Waiting,
@@ -135,10 +136,11 @@ pub(crate) fn read(
     })
 }
 
-/// What `hugeinfo_status` needs; the rest counts as missing. The cost does not grow with the number
-/// of processes, unless `scope` is the host. `None`: no other server has to be looked for.
+/// Reads the facts that `hugeinfo_status` needs; the rest counts as missing. The cost does not grow
+/// with the number of processes, unless `scope` is the host. `None`: do not search for other
+/// servers.
 ///
-/// If pages are idle and servers in other IPC namespaces are not looked for, `sight` says that
+/// If pages are idle and servers in other IPC namespaces are not searched, `sight` records that
 /// there can be more servers.
 pub(crate) fn for_status(
     scope: Option<Scope>,
@@ -152,7 +154,7 @@ pub(crate) fn for_status(
         Ok(postmaster) => fact(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
-    // Under a memory limit it matters how much of the segment has been touched.
+    // A memory limit makes it relevant how much of the segment has been faulted in.
     let processes = match memory_limits.as_deref() {
         Ok([_, ..]) => oldest_processes(&root)?,
         _ => Vec::new(),
@@ -222,7 +224,7 @@ pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
     })
 }
 
-/// The other servers of this host, and whether there may be more.
+/// Reads the other servers of this host, and whether there can be hidden ones.
 fn neighbours(root: &Root, scope: Scope) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
     let own = postmaster(root)?.ok().map(|process| process.pid());
     let servers = others::servers(root, own, scope)?;
@@ -234,7 +236,7 @@ fn neighbours(root: &Root, scope: Scope) -> Result<(Result<Vec<Instance>, Absent
     Ok((others, sight))
 }
 
-/// The postmaster's directory in `/proc`. Missing where that number is somebody else's, since
+/// The postmaster's directory in `/proc`. Missing if the PID belongs to another process, because
 /// `/proc` is of another PID namespace.
 fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     let pid = postgres::processes::parent_pid();
@@ -248,8 +250,8 @@ fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     })
 }
 
-/// Whether the main segment starts where a transparent huge page can start. The address is the same
-/// in all processes of the server.
+/// True if the main segment is aligned to transparent huge pages. Its address is the same in all
+/// processes of the server.
 fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Option<bool>, Error> {
     let Ok(pmd_bytes) = fact(transparent_hugepage::pmd_bytes(root))? else {
         return Ok(None);
@@ -264,9 +266,9 @@ fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Optio
     Ok(None)
 }
 
-/// Enough processes to tell how much of the segment has been touched. The checkpointer is one of
-/// the first that the postmaster starts; what is only read, backends touch alone, and those that
-/// have been there longest the most.
+/// Reads enough processes to estimate how much of the segment has been faulted in: the first
+/// children, which include the checkpointer, and the oldest backends. Pages that are only read are
+/// faulted in by backends alone.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 32;
     let parent = postgres::processes::parent_pid();
@@ -289,8 +291,8 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     Ok(figures)
 }
 
-/// From the process that has touched most of the segment. A lower bound: each process shows only
-/// what it has touched itself.
+/// Reads the process that has faulted in most of the segment. A lower bound, because each process
+/// reports only its own pages.
 fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let found = processes::that_touched_most(|process, mappings| {
         let entries = match fact(smaps::read(process, check_for_interrupts))? {

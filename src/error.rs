@@ -1,4 +1,4 @@
-//! All that can go wrong in this extension.
+//! The errors of this extension.
 
 use std::{
     collections::TryReserveError,
@@ -9,7 +9,7 @@ use std::{
 
 use hugeinfo::{linux::error::ReadError, server::failed_start::FailedStart};
 
-/// `report.rs` picks SQLSTATE, detail and hint.
+/// `report.rs` chooses SQLSTATE, detail and hint.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// A kernel file could not be read or understood.
@@ -20,7 +20,7 @@ pub(crate) enum Error {
     OutOfRange(u64),
     /// A setting has a value that this version of the extension does not know.
     Setting(&'static str),
-    /// The SQL objects of this database are not those that the library serves.
+    /// The SQL objects of this database do not fit this version of the library.
     OtherVersion {
         library: &'static str,
         objects: String,
@@ -70,7 +70,7 @@ pub(crate) enum Error {
         path: PathBuf,
         source: io::Error,
     },
-    /// An action on a file or directory of the scratch place failed.
+    /// An action on a file or directory in the scratch directory failed.
     Scratch {
         /// The action that failed.
         action: &'static str,
@@ -89,12 +89,13 @@ pub(crate) enum Error {
         /// The planned settings; empty if none.
         planned: String,
     },
-    /// The same with the files alone, for roles that may not see the contents of the files.
+    /// Like `Refused` without planned settings, for roles that cannot see the contents of the
+    /// files.
     RefusedForOthers {
-        /// Whether the configuration is the reason, so that a start would fail, too.
+        /// True if the cause is the configuration, so that a start would fail, too.
         is_of_configuration: bool,
     },
-    /// PostgreSQL's program did not answer in that time.
+    /// PostgreSQL's program did not exit within this time.
     TimeLimit(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! What the configuration files, as they are on disk now, mean for the next start.
+//! The effect of the configuration files on disk on the next start.
 
 use hugeinfo::server::{environment::Files, facts::Facts};
 use pgrx::pg_sys::panic::ErrorReport;
@@ -16,10 +16,10 @@ use crate::{
     },
 };
 
-/// What the files mean, and which of their settings wait for a restart.
+/// The effect of the files, and their settings that are pending a restart.
 pub(crate) struct Waiting {
     pub(crate) files: Files,
-    /// By name.
+    /// Names.
     pub(crate) settings: Vec<String>,
 }
 
@@ -32,9 +32,9 @@ impl From<Files> for Waiting {
     }
 }
 
-/// What the next start will use with the files as they are.
+/// Computes the settings of the next start from the files on disk.
 ///
-/// Errors: as [`next_start`]. Only roles that may plan see what the files say.
+/// Errors: as for [`next_start`]. Only roles that can plan see contents of the files.
 pub(crate) fn planned() -> Result<NextStart, Error> {
     next_start(&Planned::default()).map_err(|error| match error {
         Error::Refused { refusal, .. } if !may_plan() => Error::RefusedForOthers {
@@ -44,7 +44,7 @@ pub(crate) fn planned() -> Result<NextStart, Error> {
     })
 }
 
-/// Costs a child process.
+/// Computes the effect of the files on the next start, in a child process.
 pub(crate) fn waiting(facts: &Facts) -> Waiting {
     if subject().postmaster.is_none() {
         return Files::Unseen("there is no postmaster".to_owned()).into();
@@ -69,8 +69,8 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
     }
 }
 
-/// The same if nothing is pending. On a standby, the primary's settings can be higher than when
-/// this server started.
+/// The effect of the files if nothing is pending. On a standby, settings of the primary can be
+/// higher than when this server started.
 pub(crate) fn nothing_waiting() -> Files {
     if !is_in_recovery() {
         return Files::NothingWaits;
@@ -82,7 +82,7 @@ pub(crate) fn nothing_waiting() -> Files {
     }
 }
 
-/// Only roles that may plan see values from the files.
+/// Only roles that can plan see values from the files.
 fn of_start(facts: &Facts, next: NextStart) -> Files {
     match too_low(&next.recovery_settings) {
         Ok(too_low) if too_low.is_empty() && facts.is_as_now(&next.server) => Files::NothingWaits,

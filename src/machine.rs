@@ -1,4 +1,4 @@
-//! This server and its machine, in as much detail as a question needs.
+//! Reads this server and its machine, in as much detail as a query needs.
 
 use hugeinfo::{
     advice::diagnosis,
@@ -32,12 +32,12 @@ pub(crate) fn facts() -> Result<Facts, Error> {
     Ok(facts.with_pod_limits(|name| std::env::var_os(name)))
 }
 
-/// Everything that the checks look at. The configuration files cost a child process.
+/// Reads everything that the checks need. The configuration files cost a child process.
 pub(crate) fn whole() -> Result<Machine, Error> {
     whole_watched(&mut |_, _, _| Ok(()))
 }
 
-/// The same for one who wants to know more of each process.
+/// Like [`whole`], and passes the facts about each process to the watcher.
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
@@ -45,7 +45,7 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
     Ok(machine(facts, Some(around)))
 }
 
-/// The same, but the files are read only if the server knows that something in them may wait.
+/// Like [`whole`], but reads the files only if settings might be pending a restart.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait());
@@ -53,7 +53,7 @@ pub(crate) fn without_files() -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// The same with this plan of the next start.
+/// Like [`whole`], for a planned start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
     let nothing_waits = |_: &Facts| Files::NothingWaits.into();
@@ -62,8 +62,8 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// Only what `hugeinfo_status` needs: just the facts, if all is well and nothing else can change
-/// that.
+/// Reads what `hugeinfo_status` needs: only the facts, if all is healthy and nothing else can
+/// change that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let at_a_glance = machine(facts()?, None);
     let is_well = diagnosis::is_healthy_by_facts(&at_a_glance);
@@ -88,7 +88,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     Ok(machine(facts, Some(around)))
 }
 
-/// The same, with what a remedy has to consider as well.
+/// Like [`for_status`], with the facts that a remedy needs.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
     let Machine { facts, env, .. } = for_status()?;
     let env = env.map(environment::for_remedy).transpose()?;
@@ -102,9 +102,9 @@ fn machine(facts: Facts, env: Option<Environment>) -> Machine {
     }
 }
 
-/// Whether no other server shares our IPC namespace. Each server has a System V segment with any
-/// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`). Other programs may have some,
-/// too.
+/// True if no other server uses our IPC namespace. Each server has a System V segment with any
+/// `shared_memory_type` (port/sysv_shmem.c `PGSharedMemoryCreate`). Other programs can have such
+/// segments, too.
 fn is_alone() -> Result<bool, Error> {
     let own = u64::from(parent_pid());
     Ok(match fact(sysvipc::read(&Root::system()))? {
@@ -115,7 +115,8 @@ fn is_alone() -> Result<bool, Error> {
     })
 }
 
-/// A plan costs a child process. For roles that may not plan, it runs only if something may wait.
+/// A plan costs a child process. For roles that cannot plan, it runs only if settings might be
+/// pending a restart.
 fn waiting(facts: &Facts, is_worth_a_plan: bool) -> Waiting {
     if is_worth_a_plan {
         files::waiting(facts)

@@ -38,13 +38,13 @@ use crate::{
     },
 };
 
-/// A look at a host with a thousand processes takes about 50 ms.
+/// Maximum duration. Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// More than the facts about thousands of servers take.
+/// Maximum size of the output, more than the facts about thousands of servers.
 const MOST_BYTES: usize = 16 << 20;
 
-/// For messages.
+/// The path in error messages.
 const OTHERS: &str = "/proc/PID of other processes";
 
 /// Where to look for servers.
@@ -56,14 +56,14 @@ pub(crate) enum Scope {
     Segments,
 }
 
-/// The servers, with `own`, which is the answer of [`crate::processes::postmaster`]. A server that
-/// could not be examined in time has no details. Absent: not all processes could be looked at.
+/// Searches for servers. `own` is the result of [`crate::processes::postmaster`]. A server that
+/// could not be examined in time has no details. Absent: not all processes could be examined.
 pub(crate) fn servers(
     root: &Root,
     own: Option<u32>,
     scope: Scope,
 ) -> Result<Result<Vec<Instance>, Absent>, Error> {
-    // The postmaster's children can be many, and are known without looking at them.
+    // The postmaster can have many children, which need not be examined.
     let mut children = match own {
         Some(_) => postgres::processes::pids_in_shared_memory()?,
         None => HashSet::new(),
@@ -82,7 +82,7 @@ pub(crate) fn servers(
             let unfinished = || failed(Errno::TIMEDOUT.raw_os_error());
             Ok(instances::collect(steps).ok_or_else(unfinished))
         }
-        // No copy could be made.
+        // The copy could not be started.
         Err(Error::File { source, .. }) => {
             let unknown = Errno::IO.raw_os_error();
             Ok(Err(failed(source.raw_os_error().unwrap_or(unknown))))
@@ -111,7 +111,7 @@ fn steps<T: Serialize + DeserializeOwned>(
     task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
 ) -> Result<Vec<T>, Error> {
     let started = start_copy(|out| {
-        // If nobody reads any more, SIGPIPE ends the copy.
+        // If the reader has stopped, SIGPIPE ends the copy.
         let mut report = |step: T| {
             let mut line = serde_json::to_vec(&step).unwrap_or_default();
             line.push(b'\n');
@@ -121,7 +121,7 @@ fn steps<T: Serialize + DeserializeOwned>(
     });
     let started = started.map_err(|error| Error::file("look at", Path::new(OTHERS), error))?;
     let text = read_until(started, Instant::now() + TIME_LIMIT)?;
-    // Time can end within a line.
+    // The last line can be incomplete when time is up.
     let lines = text.split(|&b| b == b'\n');
     try_collect(
         lines
@@ -130,7 +130,7 @@ fn steps<T: Serialize + DeserializeOwned>(
     )
 }
 
-/// The output of a copy until it ends or time is up. The copy is killed then.
+/// Reads the output of a copy until it ends or time is up, and then kills the copy.
 fn read_until(mut started: Started, deadline: Instant) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     let mut chunk = [0; 4096];

@@ -26,11 +26,11 @@ use crate::{
 
 /// A process of this server, opened and verified, with its `stat` at that time.
 pub(crate) struct Member {
-    /// Its directory in `/proc`.
+    /// Directory in `/proc`.
     pub(crate) process: Process,
-    /// Faults and start.
+    /// Page faults and start.
     pub(crate) stat: Stat,
-    /// Whether it has a slot in shared memory.
+    /// True if the process has a slot in shared memory.
     has_slot: bool,
 }
 
@@ -49,7 +49,7 @@ impl Member {
     }
 }
 
-/// Tells the server's processes from others.
+/// Distinguishes the processes of the server from others.
 pub(crate) struct Server {
     root: Root,
     parent: u32,
@@ -95,7 +95,7 @@ impl Server {
         }))
     }
 
-    /// The process with this PID and start, if it belongs to this server: never another process
+    /// The process with this PID and start, if it belongs to this server. Never another process
     /// that reuses the PID.
     pub(crate) fn born(
         &self,
@@ -108,9 +108,9 @@ impl Server {
         Ok(same.map(|member| member.process))
     }
 
-    /// Whether a process maps our main segment. It must have inherited that from the postmaster,
-    /// since `exec` drops mappings. This also finds processes without a slot in shared memory: they
-    /// are starting or ending, or only refuse a client.
+    /// True if the process maps our main segment. It must have inherited the mapping from the
+    /// postmaster, because `exec` drops mappings. This includes processes without a slot in shared
+    /// memory, which are starting, ending, or only rejecting a client.
     fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
         let address = subject().address;
         let Ok(theirs) = absent_or(segment::object(process, address))? else {
@@ -121,9 +121,9 @@ impl Server {
         Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
     }
 
-    /// Whether a child of the postmaster is its logger, which detaches from shared memory. It has
-    /// the logger's title and the postmaster's data directory, which other programs cannot share.
-    /// If the kernel shows the directory of neither, the title alone decides.
+    /// True if a child of the postmaster is its logger, which detaches from shared memory. The
+    /// logger has its own title and the postmaster's data directory, which other programs cannot
+    /// share. If the kernel shows neither directory, only the title counts.
     fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
         if !has_loggers_title(process, buffer) {
             return Ok(false);
@@ -140,7 +140,7 @@ impl Server {
     }
 }
 
-/// All processes of this server, one after the other, without those that end meanwhile.
+/// Calls the function for each process of this server, except those that end meanwhile.
 pub(crate) fn all<T>(
     mut row: impl FnMut(Member, &mut Vec<u8>) -> Result<Option<T>, Error>,
 ) -> Result<Vec<T>, Error> {
@@ -165,11 +165,11 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
-/// What `answer` gives for the process that has touched most of the main segment, and for its
-/// mappings of the segment. `RssShmem` and `HugetlbPages` tell cheaply which process that is. If
-/// there is no answer, the next process is asked.
+/// Calls `answer` with the process that has faulted in most of the main segment, and with its
+/// mappings of the segment. `RssShmem` and `HugetlbPages` identify this process cheaply. If there
+/// is no answer, tries the next process.
 ///
-/// Does not look into shared memory, so it touches no page of it. A child of another server does
+/// Does not access shared memory, and thus faults in no page of it. A child of another server does
 /// not map the segment.
 pub(crate) fn that_touched_most<T>(
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
@@ -220,15 +220,15 @@ pub(crate) fn that_touched_most<T>(
     Ok(None)
 }
 
-/// How many processes are asked for the pages of a segment on huge pages.
+/// Number of processes that are read for a segment on huge pages.
 const MOST_ASKED: usize = 8;
 
-/// Pages of the main segment by node, as far as one process sees them.
+/// Returns the pages of the main segment by node, as a lower bound.
 ///
-/// On huge pages several processes are asked, for the most: processes share page tables
-/// (mm/hugetlb.c `huge_pmd_share`), so one sees what others have touched, and `HugetlbPages` tells
-/// only what it was the first to touch. Not all are asked: a walk takes the longer the larger the
-/// segment is, and there may be thousands.
+/// On huge pages, returns the maximum of several processes: processes share page tables
+/// (mm/hugetlb.c `huge_pmd_share`), so one process can show pages that others have faulted in, and
+/// `HugetlbPages` counts only pages that it faulted in first. Does not read all processes: there
+/// can be thousands, and each walk takes time in proportion to the size of the segment.
 pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u32, u64>>, Error> {
     let sum = |pages: &BTreeMap<u32, u64>| pages.values().copied().fold(0, u64::saturating_add);
     let mut most: Option<BTreeMap<u32, u64>> = None;
@@ -263,12 +263,12 @@ pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     Ok(member.map(|member| member.process))
 }
 
-/// Whether a process that was opened has ended.
+/// True if a process that was opened has ended.
 pub(crate) fn has_ended(process: &Process) -> Result<bool, Error> {
     Ok(absent_or(stat::read(process, &mut Vec::new()))?.is_err())
 }
 
-/// `postgres: logger`, with `cluster_name` in between if it is set.
+/// True for the title `postgres: logger`, with `cluster_name` in between if it is set.
 fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
     let end = format!(": {}", postgres::processes::logger_type());
     process

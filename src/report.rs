@@ -1,4 +1,4 @@
-//! Which SQLSTATE, detail and hint an error gets.
+//! The SQLSTATE, detail and hint of each error.
 
 use std::io;
 
@@ -203,7 +203,7 @@ impl From<Error> for ErrorReport {
     }
 }
 
-/// As PostgreSQL's `errcode_for_file_access`.
+/// Like PostgreSQL's `errcode_for_file_access`.
 fn code_of(error: &io::Error) -> PgSqlErrorCode {
     use PgSqlErrorCode::{
         ERRCODE_DISK_FULL, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INSUFFICIENT_RESOURCES,
@@ -228,7 +228,8 @@ fn code_of(error: &io::Error) -> PgSqlErrorCode {
     }
 }
 
-/// The SQLSTATE in the error of PostgreSQL's program; none if it is only "internal error".
+/// The SQLSTATE of the error of PostgreSQL's program. `None`: "internal error", which is
+/// unspecific.
 fn code_of_state(state: [u8; 5]) -> Option<PgSqlErrorCode> {
     // MAKE_SQLSTATE of utils/elog.h: six bits for each character.
     let packed = state.iter().rev().fold(0, |packed, &character| {

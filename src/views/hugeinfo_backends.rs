@@ -71,11 +71,11 @@ fn hugeinfo_backends() -> Result<
     Ok(TableIterator::new(answer(|| processes::all(row))?))
 }
 
-/// `oom_score` and `oom_score_adj` of the process with this PID and start; NULL if this server has
-/// none. Both at once, since each needs the proof that it is the same process. Stable, so that the
-/// planner leaves it out if neither is selected.
+/// Returns `oom_score` and `oom_score_adj` of the process with this PID and start, or NULL if this
+/// server has no such process. One function returns both, because it has to verify the process.
+/// Stable, so that the planner leaves it out if neither is selected.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]
 fn hugeinfo_oom_scores(
     pid: i32,

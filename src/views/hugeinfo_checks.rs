@@ -1,4 +1,4 @@
-//! `hugeinfo_checks`: a row for each check, healthy ones too.
+//! `hugeinfo_checks`: a row for each check, including healthy ones.
 
 use hugeinfo::advice::{check::Remedy, diagnosis, render};
 use pgrx::{JsonB, pg_sys::panic::ErrorReport, prelude::*};
@@ -10,12 +10,12 @@ use crate::{
     views::answer,
 };
 
-/// The most important checks first. Reads the host, every process of this server and the title of
-/// every process of the host. Walks page tables only on hosts with several NUMA nodes, or if shared
-/// memory may be on transparent huge pages.
+/// Returns the checks, the most important first. Reads the host, every process of this server and
+/// the title of every process of the host. Walks page tables only on hosts with several NUMA nodes,
+/// or if shared memory might be on transparent huge pages.
 ///
-/// Errors: as `hugeinfo_status`. A source that is missing or may not be read is not an error: the
-/// check is `unknown`.
+/// Errors: as for `hugeinfo_status`. A source that is missing or denied is not an error: the check
+/// is `unknown`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_checks() -> Result<

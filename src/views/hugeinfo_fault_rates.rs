@@ -17,16 +17,16 @@ use crate::{
     processes,
 };
 
-/// For longer samples, users can read `hugeinfo_backends` twice and subtract.
+/// Maximum duration. For longer samples, users can read `hugeinfo_backends` twice and subtract.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The faults of each process, by PID and start, which together never name another process.
+/// The faults of each process. PID and start identify a process.
 type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 
 fn sample() -> Result<Sample, Error> {
     let mut types = postgres::processes::backend_types()?;
     let mut sample = Sample::new();
-    // One by one: collecting into a map would allocate for all of them at once.
+    // One by one, because collecting into a map would allocate memory for all of them at once.
     processes::all(|member, buffer| {
         let pid = member.process.pid();
         let backend_type = types
@@ -60,7 +60,7 @@ overloads! {
     fn hugeinfo_fault_rates_text(duration: Text) {
         rows(duration.interval().as_ref().and_then(length))
     }
-    /// Seconds, here and below.
+    /// In seconds, like the functions below.
     fn hugeinfo_fault_rates_smallint(duration: i16) {
         rows(u64::try_from(duration).ok().map(Duration::from_secs))
     }
@@ -81,10 +81,10 @@ overloads! {
     }
 }
 
-/// Sleeps for `duration` and gives a row for each process that was there before or after. A cancel
-/// ends the wait at once.
+/// Sleeps for `duration` and returns a row for each process that existed before or after. A cancel
+/// ends the sleep at once.
 ///
-/// Errors: 22023 for a duration that is not longer than zero and at most one hour; else as
+/// Errors: 22023 if the duration is not above zero or exceeds one hour; else as for
 /// `hugeinfo_status`.
 fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let duration = duration
@@ -93,8 +93,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let start = Instant::now();
     let mut before = sample()?;
     wait(duration);
-    // Measured from start to start: between two reads of a process are the wait and the time of one
-    // pass, not of two.
+    // Measures from start to start: between two reads of a process are the sleep and one pass over
+    // the processes, not two.
     let seconds = start.elapsed().as_secs_f64();
     let after = sample()?;
     let mut rows = Vec::new();
@@ -135,8 +135,8 @@ fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     ))
 }
 
-/// `None`: below zero, or too large for `bigint`. A month counts 30 days, as everywhere in
-/// PostgreSQL.
+/// The length of an interval. `None`: below zero, or too large for `bigint`. A month has 30 days,
+/// as everywhere in PostgreSQL.
 fn length(interval: &Interval) -> Option<Duration> {
     let days = i64::from(interval.months()) * 30 + i64::from(interval.days());
     let microseconds = days
@@ -145,9 +145,9 @@ fn length(interval: &Interval) -> Option<Duration> {
     Some(Duration::from_micros(u64::try_from(microseconds).ok()?))
 }
 
-/// Rounded to microseconds, as in an interval. `None`: as above, or NaN.
+/// The length in seconds, rounded to microseconds, as in an interval. `None`: as above, or NaN.
 fn length_of_seconds(seconds: AnyNumeric) -> Option<Duration> {
-    // Compared first: PostgreSQL cannot multiply its largest numbers.
+    // Compares first, because PostgreSQL cannot multiply its largest numbers.
     if seconds > AnyNumeric::from(LONGEST.as_secs()) || seconds < AnyNumeric::from(0) {
         return None;
     }

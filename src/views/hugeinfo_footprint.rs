@@ -1,4 +1,4 @@
-//! `hugeinfo_footprint`: what this server costs the host, in one row.
+//! `hugeinfo_footprint`: the memory of this server in one row.
 
 use std::collections::HashSet;
 
@@ -110,7 +110,7 @@ fn private_memory(process: &Process) -> Result<Option<u64>, Error> {
     Ok(total.ok().and_then(|total| total.pss_anon))
 }
 
-/// Of the server's processes, and their numbers.
+/// The footprint of these processes of the server and their PIDs.
 pub(super) fn of(
     facts: &Facts,
     figures: &[Memory],
@@ -137,7 +137,7 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
             let prefix = data_directory().join(dynamic_shared_memory::MMAP);
             in_files(&prefix.to_string_lossy())?
         }
-        // The list is not a file here: take the segments that our processes made.
+        // The control segment is not a file here, so count the segments that our processes created.
         "sysv" => segments.as_ref().and_then(|segments| {
             let others = segments.iter().filter(|segment| !is_own(segment));
             let of_ours = others.filter(|segment| pids.contains(&segment.creator));

@@ -18,11 +18,11 @@ use crate::{
     views::answer,
 };
 
-/// Processes by PID, then mounts, then the unexplained rest of each pool. Looks at each process of
-/// the host once. Walks the page tables of processes with huge pages that do not belong to this
-/// server.
+/// Returns processes by PID, then mounts, then the unexplained rest of each pool. Reads each
+/// process of the host once. Walks the page tables of processes with huge pages that do not belong
+/// to this server.
 ///
-/// Errors: as `hugeinfo_status`. What may not be read is NULL.
+/// Errors: as for `hugeinfo_status`. Facts that cannot be read are NULL.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_holders() -> Result<

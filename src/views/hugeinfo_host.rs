@@ -13,9 +13,9 @@ use crate::{
     views::answer,
 };
 
-/// One row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
+/// Returns one row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_host() -> Result<

@@ -22,12 +22,12 @@ use crate::{
     views::answer,
 };
 
-/// The servers, by PID. Looks for `postmaster.pid` in the working directory of each process of the
-/// host, except this server's children, and reads more for servers. Walks only page tables of
-/// postmasters, and only if the kernel has no `PROCMAP_QUERY`.
+/// Returns the servers by PID. Searches for `postmaster.pid` in the working directory of each
+/// process of the host, except this server's children, and reads more files of servers. Walks page
+/// tables of postmasters only, and only if the kernel has no `PROCMAP_QUERY`.
 ///
-/// Errors: as `hugeinfo_status`; other processes cannot be looked at in time. What cannot be read
-/// is NULL.
+/// Errors: as for `hugeinfo_status`, or if other processes cannot be examined in time. Facts that
+/// cannot be read are NULL.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_instances() -> Result<

@@ -75,15 +75,16 @@ overloads! {
     }
 }
 
-/// A row for each mapping, by address. Walks the page tables of the process: the more small pages
-/// it has touched, the longer it takes.
+/// Returns a row for each mapping, by address. Walks the page tables of the process, which takes
+/// time in proportion to the small pages that it has faulted in.
 ///
-/// Addresses and paths are NULL for roles that may not read files of the server.
+/// Addresses and paths are NULL for roles that cannot read files of the server.
 ///
-/// A PID that is not of this server gives a warning and no row. NULL gives no row, and neither does
-/// a process whose `/proc/PID/maps` may not be read. Errors: as `hugeinfo_status`.
+/// A PID that does not belong to this server raises a warning and returns no row. NULL returns no
+/// row, and neither does a process whose `/proc/PID/maps` cannot be read. Errors: as for
+/// `hugeinfo_status`.
 ///
-/// Row by row: a process can have hundreds of thousands of mappings.
+/// Returns row by row, because a process can have hundreds of thousands of mappings.
 fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(Box::new(iter::empty()));
@@ -97,7 +98,7 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
         landmarks: Landmarks::of(&process, main, shim)?,
         places: may_read_server_files(),
     };
-    // A process that has ended meanwhile gives no more rows.
+    // A process that has ended meanwhile returns no more rows.
     let of_living = |entry| absent_or(entry).map(Result::ok).transpose();
     let mut rows = entries.map_while(of_living).map(move |entry| {
         let row = entry.map_err(Error::from).and_then(|entry| show.row(entry));
@@ -106,11 +107,11 @@ fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     Ok(Box::new(iter::from_fn(move || with_room(|| rows.next()))))
 }
 
-/// How the mappings of a process are shown.
+/// The facts for the rows of one process.
 struct Shown {
     pid: i32,
     landmarks: Landmarks,
-    /// Whether to show addresses and paths. All processes of a server have the same addresses,
+    /// True if addresses and paths are shown. All processes of a server have the same addresses,
     /// which would help an attacker.
     places: bool,
 }
@@ -161,7 +162,7 @@ impl Shown {
     }
 }
 
-/// The PID of the postmaster; in single-user mode, of this process.
+/// Returns the PID of the postmaster or, in single-user mode, of this process.
 #[pg_extern(stable, parallel_safe)]
 fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
     answer(|| pid_or_error(postgres::processes::parent_pid()))

@@ -1,5 +1,5 @@
-//! `hugeinfo_memory(pid)`: what one process really takes, with shared memory divided by the number
-//! of processes that share it.
+//! `hugeinfo_memory(pid)`: the memory of one process, with shared memory divided by the number of
+//! processes that share it.
 
 use hugeinfo::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -36,17 +36,17 @@ overloads! {
     }
 }
 
-/// One row for a process of this server. Walks its page tables: the more small pages it has
-/// touched, the longer it takes.
+/// Returns one row for a process of this server. Walks its page tables, which takes time in
+/// proportion to the small pages that it has faulted in.
 ///
-/// A PID that is not of this server gives a warning and no row; NULL gives no row. Columns are NULL
-/// if `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
+/// A PID that does not belong to this server raises a warning and returns no row; NULL returns no
+/// row. Columns are NULL if `/proc/PID/smaps` cannot be read. Errors: as for `hugeinfo_status`.
 fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);
     };
     let total = absent_or(smaps::total(&process, check_for_interrupts))?;
-    // Ended meanwhile: no row. Denied: all columns are NULL.
+    // A process that has ended meanwhile returns no row. If access is denied, all columns are NULL.
     if total.is_err() && processes::has_ended(&process)? {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! `hugeinfo_next_start`: what the next start would need with the configuration files as they are.
+//! `hugeinfo_next_start`: the needs of the next start with the configuration files on disk.
 
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -25,10 +25,10 @@ pool_overloads! {
     }
 }
 
-/// As `hugeinfo_plan()`.
+/// Returns the same rows as `hugeinfo_plan()`.
 ///
-/// Errors: as `hugeinfo_plan()`. Roles that may not plan learn that PostgreSQL would not start, but
-/// not why.
+/// Errors: as for `hugeinfo_plan()`. Roles that cannot plan see that PostgreSQL would not start,
+/// but not why.
 fn rows() -> Result<Vec<Row>, Error> {
     let next = files::planned()?;
     let waiting = next.waiting_settings();

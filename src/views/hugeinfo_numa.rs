@@ -17,11 +17,11 @@ use crate::{
     views::answer,
 };
 
-/// Node by node, small pages first. No row: the kernel has no NUMA support, or `/sys` cannot be
-/// read. Walks the page tables of one process: the more small pages it has touched, the longer it
-/// takes.
+/// Returns a row for each node and size, small pages first. No row: the kernel has no NUMA support,
+/// or `/sys` cannot be read. Walks the page tables of one process, which takes time in proportion
+/// to the small pages that it has faulted in.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_numa() -> Result<

@@ -1,5 +1,5 @@
 //! `hugeinfo_numa_nodes`: a row for each NUMA node: its memory, its processors, and whether this
-//! server may use it.
+//! server is allowed to use it.
 
 use hugeinfo::linux::{
     error::absent_or,
@@ -16,10 +16,10 @@ use crate::{
     views::answer,
 };
 
-/// The nodes by number. No row: the kernel has no NUMA support, or `/sys` cannot be read. Reads two
-/// small files for each node, and walks no page tables.
+/// Returns the nodes by number. No row: the kernel has no NUMA support, or `/sys` cannot be read.
+/// Reads two small files for each node, and walks no page tables.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_numa_nodes() -> Result<

@@ -1,4 +1,4 @@
-//! `hugeinfo_page_tables`: what page tables cost now, and would cost on pages of each size.
+//! `hugeinfo_page_tables`: the size of page tables, now and on pages of each size.
 
 use hugeinfo::{
     linux::{error::absent_or, process::status},

@@ -1,5 +1,5 @@
-//! `hugeinfo_plan(settings)`: what the next start would need, with settings changed or with the
-//! files as they are now.
+//! `hugeinfo_plan(settings)`: the needs of the next start with changed settings, or with the files
+//! on disk.
 
 use hugeinfo::{
     model::{machine::Machine, other_host, units::Bytes},
@@ -28,7 +28,7 @@ pool_overloads! {
     [
         name!(is_requested, Option<bool>),
     ];
-    /// With the files as they are.
+    /// Plans with the files on disk.
     fn hugeinfo_plan() {
         rows(Some(Jsonb::Object(Vec::new())))
     }
@@ -41,12 +41,12 @@ pool_overloads! {
     }
 }
 
-/// One row for each huge page size, smallest first; one row without a size if the kernel has no
-/// huge pages or `/sys` cannot be read.
+/// Returns one row for each huge page size, smallest first, or one row without a size if the kernel
+/// has no huge pages or `/sys` cannot be read.
 ///
 /// Errors: 22004 for NULL, 54000 for settings that are too long, 22023 for settings that cannot be
-/// planned, PostgreSQL's own if it would not start, 38000 if its program takes too long, 53100 and
-/// others if there is no room for a scratch directory; else as `hugeinfo_status`.
+/// planned, PostgreSQL's own error if it would not start, 38000 if its program takes too long,
+/// 53100 and others if there is no room for a scratch directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let next = next_start(&planned)?.server;
@@ -74,7 +74,7 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     rows.collect()
 }
 
-/// Its page sizes, and which of them is the default, are those of this kernel unless given.
+/// Page sizes and the default size are those of this kernel unless given.
 fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
     let here = machine::facts()?;
     let (default, sizes) = match &host.page_sizes_bytes {
@@ -95,7 +95,7 @@ fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
     ))
 }
 
-/// Where the figures are not those of a start with these very settings, each reason.
+/// The reasons why a start with exactly these settings would differ from the row.
 fn not_as_planned(machine: &Machine) -> Vec<String> {
     let next = machine.facts.next_start();
     let aim = machine.next_start_on_huge_pages();

@@ -13,9 +13,10 @@ pool_overloads! {
     }
 }
 
-/// The pools, smallest page first. No row: the kernel has no huge pages, or `/sys` cannot be read.
+/// Returns the pools, smallest page first. No row: the kernel has no huge pages, or `/sys` cannot
+/// be read.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {
     let machine = machine::without_files()?;
     let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();

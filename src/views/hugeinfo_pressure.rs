@@ -1,4 +1,4 @@
-//! `hugeinfo_pressure`: where memory ran short, on the host and in the server's control groups.
+//! `hugeinfo_pressure`: memory shortage of the host and of the server's cgroups.
 
 use hugeinfo::{
     linux::{pressure::Stalls, root::Root},
@@ -13,9 +13,9 @@ use crate::{
     views::answer,
 };
 
-/// The host, then the control groups of the postmaster for memory, nearest first.
+/// Returns the host, then the memory cgroups of the postmaster, nearest first.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_pressure() -> Result<

@@ -1,4 +1,4 @@
-//! `hugeinfo_report(redact)`: all of it as one HTML page.
+//! `hugeinfo_report(redact)`: a report as one HTML page.
 
 use std::collections::HashMap;
 
@@ -104,7 +104,7 @@ fn name(processes: &mut [Process], mut activity: HashMap<u32, Activity>) {
     }
 }
 
-/// As `hugeinfo_instances` does.
+/// Hides the same directories as `hugeinfo_instances`.
 fn hide_directories(machine: &mut Machine) {
     if may_read_server_files() {
         return;

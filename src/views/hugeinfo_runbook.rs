@@ -1,4 +1,4 @@
-//! `hugeinfo_runbook(settings)`: each step from here to a healthy server, or to a planned one.
+//! `hugeinfo_runbook(settings)`: the steps to a healthy server, or to a planned configuration.
 
 use hugeinfo::advice::{planned::Planned, render, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -27,7 +27,7 @@ overloads! {
         name!(is_disruptive, bool),
         name!(instruction, Option<String>),
     );
-    /// To a healthy server, with the files as they are.
+    /// Returns the steps to a healthy server with the files on disk.
     fn hugeinfo_runbook() {
         rows(None)
     }
@@ -40,9 +40,9 @@ overloads! {
     }
 }
 
-/// To a server with these settings.
+/// Returns the steps to a server with these settings.
 ///
-/// Errors: as `hugeinfo_plan`.
+/// Errors: as for `hugeinfo_plan`.
 fn planned(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let planned = settings::Planned::checked(settings)?;
     if planned.is_empty() {

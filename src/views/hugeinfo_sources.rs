@@ -8,7 +8,7 @@ use crate::{
     views::answer,
 };
 
-/// The sources of the postmaster and this backend, then those of the host, each tried.
+/// Tries each source of the postmaster and this backend, then each source of the host.
 ///
 /// A source that cannot be read is a result, not an error.
 #[pg_extern(parallel_restricted, cost = 10000)]
@@ -40,13 +40,13 @@ fn hugeinfo_sources() -> Result<
     Ok(TableIterator::new(rows))
 }
 
-/// The SQL objects that need a source, or use it where a better one is missing.
+/// The SQL objects that use a source, also if only as a fallback.
 fn used_for(source: &str) -> Vec<&'static str> {
     let with_its_like = |&object| std::iter::once(object).chain(alike(object).iter().copied());
     readers(source).iter().flat_map(with_its_like).collect()
 }
 
-/// Objects that read whatever that one reads.
+/// Objects that read all sources of this object.
 fn alike(object: &str) -> &'static [&'static str] {
     match object {
         "hugeinfo_checks" => &["hugeinfo_runbook"],

@@ -55,7 +55,7 @@ fn hugeinfo_status() -> Result<
         let segment = facts.segment.as_ref().ok();
         let segment_pages =
             segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
-        // As if the server asked for huge pages, with the size that is set.
+        // Computed as if the server requested huge pages, with the size that is set.
         let next = Server {
             huge_page_size_bytes: facts.next_start().huge_page_size_bytes,
             ..machine.next_start_on_huge_pages()
@@ -63,7 +63,8 @@ fn hugeinfo_status() -> Result<
         let asked_for = machine.size_asked_for(&next).map(|size| size.0);
         let target = Forecast::of_target(&machine);
         let target = target.as_ref();
-        // A size that the kernel has not, or pools that cannot be seen: the server asks for it.
+        // The kernel does not have the size, or the pools are unknown: compute from the requested
+        // size.
         let required = match target {
             Some(target) => Some(target.required.0),
             None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
@@ -94,11 +95,11 @@ fn hugeinfo_status() -> Result<
     Ok(TableIterator::once(answer(row)?))
 }
 
-/// What to type if `hugeinfo_status()` finds something wrong; else NULL. A separate function, so
-/// that `SELECT status` does not pay for it: it reads the files of the next boot. Stable, since the
-/// planner never leaves out a volatile function.
+/// Returns the remedy if `hugeinfo_status()` finds a problem, else NULL. A separate function, so
+/// that `SELECT status` does not read the files of the next boot. Stable, because the planner never
+/// leaves out a volatile function.
 ///
-/// Errors: as `hugeinfo_status()`.
+/// Errors: as for `hugeinfo_status()`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]
 fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
     let remedy = || {

@@ -1,4 +1,4 @@
-//! The SQL objects, a file for each.
+//! The SQL objects, one file for each.
 
 mod hugeinfo_backends;
 mod hugeinfo_checks;
@@ -34,7 +34,7 @@ use crate::{
     postgres::{memory::with_room, versions},
 };
 
-/// The body of every function.
+/// Wraps the body of every function.
 fn answer<T>(body: impl FnOnce() -> Result<T, Error>) -> Result<T, ErrorReport> {
     let checked = || {
         versions::check()?;

@@ -1,17 +1,18 @@
-//! Several SQL functions of one name, which no other function can take the place of.
+//! SQL functions with the same name that no other function can replace.
 
 use pgrx::extension_sql_file;
 
-/// SQL functions of one name: they return the same columns (`Row`) and differ in their arguments.
+/// Defines SQL functions with the same name. They return the same columns (`Row`) and differ in
+/// their arguments.
 ///
-/// What people type must match a signature of ours exactly, also without arguments: an exact match
-/// always wins. Otherwise a role that may create functions in the extension's schema could make one
-/// that matches better, for a superuser to run. So there is a function for text, which quoted
-/// literals match first, and one for each numeric type. `t/025_hostile_roles.pl` tries to take
-/// their place.
+/// The usual calls have to match one of our signatures exactly, including the call without
+/// arguments, because an exact match always wins. Otherwise a role that can create functions in the
+/// extension's schema could create a better match, which a superuser might then run. Therefore
+/// there is a function for text, which quoted literals match first, and one for each numeric type.
+/// `t/025_hostile_roles.pl` tries to replace them.
 ///
-/// An argument's type is taken as it is written: `pg_extern` has to see the `Option` that makes a
-/// function accept NULL.
+/// The type of an argument is used as written, because `pg_extern` has to see the `Option` that
+/// makes a function accept NULL.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
      $($(#[$doc:meta])* fn $function:ident($($argument:ident: $($type:tt)+)?) $rows:block)+) => {

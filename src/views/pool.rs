@@ -5,8 +5,8 @@ use hugeinfo::{
     model::{forecast::Forecast, machine::Machine, units::PageSize},
 };
 
-/// As [`overloads`](super::overloads), for functions that return pools: with own columns first, and
-/// more between what a pool is and what is in it.
+/// Like [`overloads`](super::overloads), for functions that return pools: with their own columns
+/// first, and more between the identity and the contents of a pool.
 macro_rules! pool_overloads {
     ($name:literal, [$($first:tt)*], [$($more:tt)*]; $($functions:tt)+) => {
         $crate::views::overloads::overloads! {
@@ -42,8 +42,8 @@ macro_rules! pool_overloads {
     };
 }
 
-/// A row of such a function, from the machine and an `Option<&Forecast>`; NULLs without a forecast.
-/// `here`: whether the row is about this machine, so that its pools are known.
+/// Builds a row from the machine and an `Option<&Forecast>`. Columns are NULL without a forecast.
+/// `here` is true if the row is about this machine, whose pools are known.
 macro_rules! pool_row {
     ($machine:expr, $forecast:expr, $here:expr, [$($first:expr),*], [$($more:expr),*]) => {{
         let forecast: Option<&hugeinfo::model::forecast::Forecast> = $forecast;
