@@ -266,9 +266,9 @@ fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Optio
     Ok(None)
 }
 
-/// Reads enough processes to estimate how much of the segment has been faulted in: the first
-/// children, which include the checkpointer, and the oldest backends. Pages that are only read are
-/// faulted in by backends alone.
+/// Reads the processes with the lowest PIDs, which show how much of the segment has been faulted in.
+/// The checkpointer, one of the first children, faults in all modified pages. Other pages are
+/// faulted in by backends only, most of them by the oldest backends.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 32;
     let parent = postgres::processes::parent_pid();

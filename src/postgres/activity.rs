@@ -1,4 +1,4 @@
-//! Who each process of the server works for, as `pg_stat_activity` shows it to the caller.
+//! The client of each process of the server, as `pg_stat_activity` shows it to the caller.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use pgrx::Spi;
 use super::encoding::shown;
 use crate::error::Error;
 
-/// What `pg_stat_activity` says of one process.
+/// The columns of `pg_stat_activity` for one process.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) backend_type: Option<String>,
@@ -20,8 +20,8 @@ pub(crate) struct Activity {
     pub(crate) application: Option<String>,
 }
 
-/// As C strings: names of roles and databases can be bytes that are no text of this database.
-/// Nothing here is looked up by the caller's `search_path`.
+/// Selects C strings, because names of roles and databases can be invalid in the encoding of this
+/// database. Uses no name from the caller's `search_path`.
 const ACTIVITY: &str = "
     SELECT pid,
         pg_catalog.textout(backend_type),
@@ -31,7 +31,7 @@ const ACTIVITY: &str = "
     FROM pg_catalog.pg_stat_activity
     WHERE pid IS NOT NULL";
 
-/// By process number. What PostgreSQL complains of it raises itself.
+/// Returns the activity by PID. PostgreSQL raises its own errors.
 pub(crate) fn activity() -> Result<HashMap<u32, Activity>, Error> {
     let mut all = HashMap::new();
     let text = |string: &CStr| shown(OsStr::from_bytes(string.to_bytes()));

@@ -1,4 +1,4 @@
-//! PostgreSQL's strings.
+//! C strings of PostgreSQL.
 
 use std::{
     ffi::{CStr, OsStr, c_char},
@@ -6,18 +6,18 @@ use std::{
     path::PathBuf,
 };
 
-/// A name of a file.
+/// The path in a C string.
 pub(super) fn path(name: &CStr) -> PathBuf {
     OsStr::from_bytes(name.to_bytes()).into()
 }
 
-/// A copy as a Rust string.
+/// Copies a C string to a Rust string.
 ///
 /// # Safety
 ///
-/// A C string.
+/// `string` points to a C string.
 pub(super) unsafe fn text(string: *const c_char) -> String {
-    // SAFETY: as declared.
+    // SAFETY: the caller passes a C string.
     unsafe { CStr::from_ptr(string) }
         .to_string_lossy()
         .into_owned()

@@ -1,8 +1,8 @@
-//! What the caller may do, according to the catalogue.
+//! Privileges of the caller, from the catalog.
 
 use pgrx::Spi;
 
-/// Whether the caller may execute `hugeinfo_plan(jsonb)`: the function of this extension, not
+/// True if the caller can execute `hugeinfo_plan(jsonb)`: the function of this extension, not
 /// another one with the same name.
 pub(crate) fn may_plan() -> bool {
     is_true(MAY_PLAN)

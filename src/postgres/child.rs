@@ -84,7 +84,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Errors: a NUL byte in any of them.
+    /// Errors: a string contains a NUL byte.
     pub(crate) fn new(
         path: PathBuf,
         arguments: impl IntoIterator<Item = OsString>,
@@ -117,7 +117,7 @@ impl Program {
         let arguments = pointers(&self.arguments);
         let environment = pointers(&self.environment);
         start(|| {
-            // SAFETY: null-terminated lists of C strings, which live in this process's copy.
+            // SAFETY: null-terminated lists of C strings in the memory of this process.
             unsafe {
                 libc::execve(self.path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
                 libc::write(2, libc::__errno_location().cast(), size_of::<c_int>());
@@ -138,8 +138,8 @@ fn c_string(string: OsString) -> io::Result<CString> {
 /// know it. An error or a panic counts as `None`.
 pub(crate) fn start_copy(task: impl FnOnce(&mut File) -> Option<()>) -> io::Result<Started> {
     start(|| {
-        // SAFETY: variables of this process alone. No message of it goes to the client, and a
-        // cancel or an end that came before the fork is this backend's to heed.
+        // SAFETY: variables of this process only. Its messages do not go to the client, and the
+        // parent handles a cancel or termination that arrived before the fork.
         unsafe {
             pg_sys::whereToSendOutput = pg_sys::CommandDest::DestNone;
             pg_sys::InterruptHoldoffCount += 1;
@@ -171,8 +171,8 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     let inherited = open_descriptors()?;
     let this = rustix::process::getpid();
 
-    // SAFETY: what the child does before exec or `_exit` is the business of its copy alone. Sets of
-    // signals are filled before they are read.
+    // SAFETY: the child affects only its own copy of the memory before exec or `_exit`. Signal sets
+    // are initialized before they are read.
     let pid = unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -203,8 +203,8 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
     })
 }
 
-/// In the child, which must not allocate: another thread could have held the allocator's lock at
-/// the fork.
+/// Runs in the child, which must not allocate: another thread could have held the allocator's lock
+/// during the fork.
 ///
 /// # Safety
 ///
@@ -212,10 +212,10 @@ fn start(task: impl FnOnce() -> i32) -> io::Result<Started> {
 unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Result<(), Errno> {
     rustix::process::setpgid(None, None)?;
     // A cancel is sent to the process group of a backend (storage/ipc/signalfuncs.c
-    // `pg_signal_backend`). What came before this process left the group is for the parent, and
-    // ignoring it discards it.
-    // SAFETY: as above. That a signal's action can't be set, or a descriptor is closed already,
-    // doesn't matter.
+    // `pg_signal_backend`). Signals that arrived before this process left the group are for the
+    // parent, and ignoring them discards them.
+    // SAFETY: as above. It is harmless if the action of a signal cannot be set, or if a descriptor
+    // is closed already.
     unsafe {
         for signal in 1..=64 {
             libc::signal(signal, libc::SIG_IGN);
@@ -234,7 +234,7 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
     if rustix::process::getppid() != Some(parent) {
         return Err(Errno::SRCH);
     }
-    // SAFETY: an empty set. What has come meanwhile now does what it does to any program.
+    // SAFETY: an empty set. Signals that arrived meanwhile now have their default action.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -243,21 +243,21 @@ unsafe fn prepare(parent: Pid, standard: [RawFd; 3], inherited: &[RawFd]) -> Res
     Ok(())
 }
 
-/// The reading end, which is non-blocking, and the child's end.
+/// Returns the reading end, which is non-blocking, and the child's end.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    // By fcntl: a sandbox may forbid every ioctl.
+    // With fcntl, because a sandbox can forbid every ioctl.
     rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK)?;
     Ok((read, above_standard(write)?))
 }
 
-/// The same file with a descriptor above those of standard input and output, which this process may
-/// lack.
+/// Duplicates a descriptor to a number above those of standard input and output, which this process
+/// might not have.
 fn above_standard(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?)
 }
 
-/// PostgreSQL 15 opens many of its files without close-on-exec.
+/// Lists all open descriptors, because PostgreSQL 15 opens many of its files without close-on-exec.
 fn open_descriptors() -> io::Result<Vec<RawFd>> {
     const DIRECTORY: &str = "/proc/self/fd";
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{DIRECTORY}: {error}"));
@@ -274,7 +274,7 @@ impl Child {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// How it ended. `None`: it has not ended.
+    /// How the child ended. `None`: it has not ended.
     pub(crate) fn end(&self) -> io::Result<Option<End>> {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.pid), look))?;
@@ -289,8 +289,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Also kills what the child has started, even if the child has ended: until it is reaped,
-        // its PID is not reused.
+        // Also kills processes that the child has started, even if the child has ended. Until it is
+        // reaped, its PID is not reused.
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = kill_process(self.pid, Signal::KILL);
         const LOOK: Duration = Duration::from_micros(200);

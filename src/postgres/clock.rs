@@ -1,15 +1,15 @@
-//! What time it is.
+//! The present time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// For people, in UTC. Not by `to_char`, which is not to be had in each encoding.
+/// The time in UTC as text. `to_char` does not support every encoding.
 pub(crate) fn utc_now() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = now.map_or(0, |since| since.as_secs());
     let Ok(seconds) = libc::time_t::try_from(seconds) else {
         return String::new();
     };
-    // SAFETY: plain numbers, and a null pointer, which nobody follows.
+    // SAFETY: plain numbers, and a null pointer that is not followed.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: reads a number, writes the parts.
     if unsafe { libc::gmtime_r(&raw const seconds, &raw mut parts) }.is_null() {

@@ -1,4 +1,4 @@
-//! Ending long work early.
+//! Checks for interrupts.
 
 use pgrx::{PgLogLevel, pg_sys::panic::ErrorReport};
 

@@ -4,13 +4,13 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
-/// More bytes than all settings that may be planned take together.
+/// Maximum size of the settings in bytes, more than all settings that can be planned need.
 pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
 
-/// More bytes than the name or the value of any setting takes.
+/// Maximum size of a name or value in bytes, more than any setting needs.
 const LONGEST_WORD: usize = 1000;
 
-/// More settings than may be planned.
+/// Maximum number of members, more than the settings that can be planned.
 const MOST_MEMBERS: usize = 100;
 
 /// A `jsonb` that should be an object of strings, numbers and booleans.
@@ -65,7 +65,7 @@ impl FromDatum for Jsonb {
             let bytes = |value: &pg_sys::JsonbValue| {
                 let string = value.val.string;
                 let length = usize::try_from(string.len).unwrap_or_default();
-                // An empty string may have no address.
+                // An empty string can have a null pointer.
                 match length {
                     0 => &[],
                     _ => std::slice::from_raw_parts(string.val.cast::<u8>(), length),
@@ -73,7 +73,7 @@ impl FromDatum for Jsonb {
             };
             let mut members = Vec::new();
             while let (token::WJB_KEY, name) = next() {
-                // With more members than settings, one of the first is wrong or given twice.
+                // With more members than settings, one of these is invalid or repeated.
                 if members.len() > MOST_MEMBERS {
                     break;
                 }
@@ -83,14 +83,15 @@ impl FromDatum for Jsonb {
                     kind::jbvNumeric => {
                         let digits = pg_sys::numeric_normalize(value.val.numeric);
                         let digits = CStr::from_ptr(digits).to_bytes();
-                        // With more digits than that, no setting accepts the first ones either.
+                        // No setting accepts a number with that many digits, even if it is
+                        // truncated.
                         CString::new(&digits[..digits.len().min(LONGEST_WORD)]).ok()
                     }
                     kind::jbvBool if value.val.boolean => Some(c"true".into()),
                     kind::jbvBool => Some(c"false".into()),
                     _ => None,
                 };
-                // Too long for a name of a setting: only for the message.
+                // Longer than the name of any setting: used only in the message.
                 let name = bytes(&name);
                 let name = &name[..name.len().min(LONGEST_WORD)];
                 members.push((String::from_utf8_lossy(name).into_owned(), value));

@@ -1,4 +1,4 @@
-//! Waiting on the latch of this backend.
+//! Waits on the latch of this backend.
 
 use std::{
     os::fd::{AsRawFd, BorrowedFd},
@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 
 use super::interrupts::check_for_interrupts;
 
-/// Waits this long. A cancel or the end of the server ends the wait at once.
+/// Waits for this duration. A cancel or the end of the server ends the wait at once.
 pub(crate) fn wait(duration: Duration) {
     let end = Instant::now() + duration;
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
@@ -22,7 +22,7 @@ pub(crate) fn wait(duration: Duration) {
         let milliseconds = i64::try_from(left.as_millis())
             .unwrap_or(i64::MAX)
             .saturating_add(1);
-        // SAFETY: the latch is this backend's own.
+        // SAFETY: the latch belongs to this backend.
         unsafe {
             pg_sys::WaitLatch(
                 pg_sys::MyLatch,
@@ -35,8 +35,8 @@ pub(crate) fn wait(duration: Duration) {
     }
 }
 
-/// Waits until there is something to read, at most this long. A cancel or the end of the server
-/// ends the wait at once.
+/// Waits until the descriptor is readable, at most for this duration. A cancel or the end of the
+/// server ends the wait at once.
 pub(crate) fn wait_readable(source: BorrowedFd<'_>, longest: Duration) {
     let events = pg_sys::WL_LATCH_SET
         | pg_sys::WL_SOCKET_READABLE
@@ -46,7 +46,7 @@ pub(crate) fn wait_readable(source: BorrowedFd<'_>, longest: Duration) {
         .unwrap_or(i64::MAX)
         .saturating_add(1);
     check_for_interrupts();
-    // SAFETY: the latch is this backend's own, the descriptor is open.
+    // SAFETY: the latch belongs to this backend, and the descriptor is open.
     unsafe {
         pg_sys::WaitLatchOrSocket(
             pg_sys::MyLatch,

@@ -1,9 +1,9 @@
-//! Memory for this crate's own objects, and what happens when there is no more.
+//! The allocator of this crate, which survives running out of memory.
 //!
-//! If PostgreSQL gets no memory, it raises 53200. Rust aborts, and the server ends all sessions. So
-//! small objects come from a reserve when there is no memory left, and the next check for
-//! interrupts raises 53200. Large objects, which grow with what is read, are allocated fallibly
-//! everywhere (`try_reserve`).
+//! If PostgreSQL cannot allocate memory, it raises 53200. Rust aborts, and then the server ends all
+//! sessions. Therefore small objects are allocated from a reserve if there is no memory left, and
+//! the next check for interrupts raises 53200. Large objects, which grow with the input, are
+//! allocated fallibly everywhere (`try_reserve`).
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -13,23 +13,23 @@ use std::{
 
 use pgrx::pg_sys;
 
-/// Far more than is allocated between two checks. It costs address space, and memory only when it
+/// Far more than is allocated between two checks. It takes address space, and memory only when it
 /// is used.
 const RESERVE: usize = 4 << 20;
 
-/// The largest object that counts as small.
+/// Maximum size of a small object.
 const LARGEST: usize = 1 << 20;
 
 #[repr(align(4096))]
 struct Allocator {
     reserve: UnsafeCell<[u8; RESERVE]>,
-    /// How much of it has been given out. Back to 0 when nothing is in use.
+    /// Bytes of the reserve that are allocated. Reset to 0 when nothing is in use.
     dealt: AtomicUsize,
     in_use: AtomicUsize,
     is_short: AtomicBool,
 }
 
-// SAFETY: a backend has one thread, and each byte of the reserve one owner at a time.
+// SAFETY: a backend has one thread, and each byte of the reserve has one owner at a time.
 unsafe impl Sync for Allocator {}
 
 #[global_allocator]
@@ -69,11 +69,11 @@ impl Allocator {
     }
 }
 
-// SAFETY: what the system gives goes back to the system. What the reserve gives is as large and as
-// aligned as asked for, and nobody else's until it is given back.
+// SAFETY: memory of the system is returned to the system. Memory of the reserve has the requested
+// size and alignment, and no other owner until it is freed.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those that the system asks for, here and below.
+        // SAFETY: the caller fulfills the requirements of the system allocator, here and below.
         let pointer = unsafe { System.alloc(layout) };
         if pointer.is_null() {
             return self.take_from_reserve(layout);
@@ -98,8 +98,8 @@ unsafe impl GlobalAlloc for Allocator {
                 return moved;
             }
         }
-        // SAFETY: the size is the caller's, the alignment was right before. Both places hold what
-        // is copied, and they are apart.
+        // SAFETY: the caller guarantees the size, and the alignment was correct before. Both ranges
+        // contain the copied bytes and do not overlap.
         unsafe {
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
@@ -111,18 +111,18 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Whether an object came from the reserve since the last call and is still in use. Reported only
-/// once: an object that stays in use forever must not be reported forever.
+/// True if an object was allocated from the reserve since the last call and is still in use.
+/// Reported only once, because an object could stay in use forever.
 pub(crate) fn has_run_out() -> bool {
     ALLOCATOR.is_short.swap(false, Relaxed)
 }
 
-/// Called once, while there is memory. It makes what the first error would otherwise make, which
-/// may be the error that memory has run out.
+/// Called once, while there is memory. Allocates what the first error would otherwise allocate,
+/// because that error can be that memory has run out.
 ///
-/// pgrx keeps the place of an error in a thread-local, for which the C library allocates memory. It
-/// also looks for a backtrace, which takes a lot of memory and a lock. The variable that forbids
-/// backtraces affects this crate alone: it is read only once.
+/// pgrx stores the location of an error in a thread-local, for which the C library allocates
+/// memory. It also collects a backtrace, which needs a lot of memory and a lock. The variable that
+/// disables backtraces affects only this crate, because it is read only once.
 pub(crate) fn prepare() {
     const BACKTRACE: &str = "RUST_LIB_BACKTRACE";
     let before = std::env::var_os(BACKTRACE);
@@ -136,8 +136,7 @@ pub(crate) fn prepare() {
             None => std::env::remove_var(BACKTRACE),
         }
     }
-    // SAFETY: a context of this backend, for as long as it lives, with room of its own from the
-    // start.
+    // SAFETY: a context of this backend that is never deleted, with an initial block.
     unsafe {
         ROOM.with(|room| {
             room.set(pg_sys::AllocSetContextCreateInternal(
@@ -152,37 +151,37 @@ pub(crate) fn prepare() {
     keep_some_ready();
 }
 
-/// Makes the C library keep some memory ready for what pgrx allocates from PostgreSQL outside the
-/// body of a function: the state of a function that returns rows, and each row. An error has no
-/// memory there.
+/// Makes the C library keep some memory for objects that pgrx allocates from PostgreSQL outside the
+/// body of a function: the state of a function that returns rows, and each row. An error there
+/// could not be reported without memory.
 fn keep_some_ready() {
-    // SAFETY: given back at once; less than what the C library would return to the kernel.
+    // SAFETY: freed at once, and smaller than blocks that the C library returns to the kernel.
     unsafe { pg_sys::pfree(pg_sys::palloc(READY)) };
 }
 
-/// More than a row takes, and less than `M_TRIM_THRESHOLD` of the C library.
+/// More than a row needs, and less than `M_TRIM_THRESHOLD` of the C library.
 const READY: usize = 32 << 10;
 
-/// More than PostgreSQL's report of an error takes.
+/// More than PostgreSQL's error report needs.
 const FIRST_ROOM: usize = 16 << 10;
 
 thread_local! {
     static ROOM: Cell<pg_sys::MemoryContext> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Runs code that calls PostgreSQL in a memory context with room for an error: pgrx copies the
-/// report of an error into the current context. Without memory for that, it would jump to a place
-/// that it has left. What PostgreSQL allocates meanwhile is freed afterwards.
+/// Runs code that calls PostgreSQL in a memory context with room for an error, because pgrx copies
+/// the error report into the current context. Without memory for the copy, it would jump to a stack
+/// frame that has returned. Memory that PostgreSQL allocates meanwhile is freed afterwards.
 pub(crate) fn with_room<T>(body: impl FnOnce() -> T) -> T {
     struct Former(pg_sys::MemoryContext);
     impl Drop for Former {
         fn drop(&mut self) {
-            // SAFETY: the context that was current when this began, which its caller keeps.
+            // SAFETY: the context that was current at the start, which the caller keeps.
             unsafe { pg_sys::CurrentMemoryContext = self.0 };
         }
     }
-    // SAFETY: the context has been made when the library was loaded, and only this uses it: the
-    // functions of this crate do not call each other through SQL.
+    // SAFETY: the context was created when the library was loaded, and only this function uses it:
+    // the functions of this crate do not call each other through SQL.
     let _former = unsafe {
         let room = ROOM.get();
         pg_sys::MemoryContextReset(room);

@@ -1,4 +1,4 @@
-//! What the server says about itself. The only place with `unsafe` and `pg_sys`; a file for each
+//! Facts from the server itself. The only module with `unsafe` and `pg_sys`; one file for each
 //! subject.
 
 pub(crate) mod activity;

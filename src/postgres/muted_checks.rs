@@ -16,12 +16,12 @@ use super::encoding::shown;
 static LIST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
 /// Defines the setting, once, when the library is loaded. Values set before then are kept.
-/// PostgreSQL warns of any other setting with our prefix: it is a typing error.
+/// PostgreSQL warns of any other setting with our prefix, which is a typing error.
 ///
-/// For superusers, and roles with `GRANT SET ON PARAMETER`: with `ALTER DATABASE` and `ALTER ROLE`
-/// it affects sessions of others, and the owner of a database could silence its alerts.
+/// Only for superusers and roles with `GRANT SET ON PARAMETER`: `ALTER DATABASE` and `ALTER ROLE`
+/// affect sessions of others, so the owner of a database could silence its alerts.
 pub(crate) fn define() {
-    // SAFETY: the hook is guarded. The prefix is ours.
+    // SAFETY: the hook is guarded, and the prefix is ours.
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
             c"pg_hugeinfo.muted_checks",
@@ -44,16 +44,16 @@ pub(crate) fn muted_checks() -> BTreeSet<&'static str> {
     Muted::of(&list.to_string_lossy()).names
 }
 
-/// A check of a later version, or a typing error, must stop no server and no session. There is only
-/// a warning, when the setting is set or, if the library was not loaded then, when it is loaded. At
-/// a reload, only the postmaster warns.
+/// Raises only a warning, because a check of a later version, or a typing error, must stop no
+/// server and no session. The warning appears when the setting is set or, if the library was not
+/// loaded then, when it is loaded. At a reload, only the postmaster warns.
 #[pg_guard]
 unsafe extern "C-unwind" fn warn_of_unknown(
     list: *mut *mut c_char,
     _extra: *mut *mut c_void,
     _source: pg_sys::GucSource::Type,
 ) -> bool {
-    // SAFETY: PostgreSQL hands over a C string, or a null pointer; the rest are variables of this
+    // SAFETY: PostgreSQL passes a C string or a null pointer; the rest are variables of this
     // process.
     let (list, is_heard) = unsafe {
         let list = (!(*list).is_null()).then(|| CStr::from_ptr(*list).to_string_lossy());

@@ -1,11 +1,11 @@
-//! Names that the user may have meant.
+//! Suggests names for a misspelled name.
 
 use std::ffi::c_int;
 
 use pgrx::pg_sys;
 
-/// The nearest of these names, as PostgreSQL itself does it (utils/adt/varlena.c
-/// `getClosestMatch`): at most 4 letters differ, and at most half of the typed letters.
+/// Returns the nearest of these names, like PostgreSQL (utils/adt/varlena.c `getClosestMatch`): at
+/// most 4 letters differ, and at most half of the typed letters.
 pub(crate) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
     const FARTHEST: usize = 4;
     const LONGEST: usize = 63;
@@ -25,7 +25,7 @@ pub(crate) fn nearest<'a>(typed: &str, names: &[&'a str]) -> Option<&'a str> {
 fn distance(one: &str, other: &str, farthest: usize) -> c_int {
     let length = |bytes: &[u8]| c_int::try_from(bytes.len()).unwrap_or(c_int::MAX);
     let other = other.as_bytes();
-    // SAFETY: reads as many bytes of either as it is told, all of them letters of one byte.
+    // SAFETY: reads the given number of bytes of each name. All letters are single bytes.
     unsafe {
         pg_sys::varstr_levenshtein_less_equal(
             one.as_ptr().cast(),

@@ -1,4 +1,4 @@
-//! The files of this server.
+//! Paths of this server.
 
 use std::{ffi::CStr, path::PathBuf};
 

@@ -10,22 +10,22 @@ use pgrx::pg_sys;
 
 use super::{c_string, encoding::shown, server::subject};
 
-/// The process of which all others of this server are children: the postmaster, or this process
-/// alone in single-user mode.
+/// The PID of the parent of all other processes of this server: the postmaster or, in single-user
+/// mode, this process.
 pub(crate) fn parent_pid() -> u32 {
     subject().postmaster.unwrap_or_else(std::process::id)
 }
 
-/// Whether the process of [`parent_pid`] is alive.
+/// True if the process of [`parent_pid`] is alive.
 pub(crate) fn has_parent() -> bool {
     let parent = parent_pid();
     parent == std::os::unix::process::parent_id() || parent == std::process::id()
 }
 
-/// The processes that have a slot in shared memory: all but the postmaster, the logger and those
-/// that are just starting or ending.
+/// The PIDs of processes with a slot in shared memory: all but the postmaster, the logger and
+/// processes that are just starting or ending.
 ///
-/// Found by the owner of each slot's latch: PostgreSQL 15 leaves the PID in a slot that is no
+/// Uses the owner of each slot's latch, because PostgreSQL 15 leaves the PID in a slot that is no
 /// longer used.
 pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     // SAFETY: set before the server starts its first process, and there for as long as it runs.
@@ -33,8 +33,8 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     let count = usize::try_from(header.allProcCount).unwrap_or_default();
     let mut pids = HashSet::new();
     for index in 0..count {
-        // SAFETY: the array is as long as its header says. A pid is read without a lock, as the
-        // server itself does: it may be out of date, and whoever uses it checks the process.
+        // SAFETY: the array is as long as its header states. A PID is read without a lock, as the
+        // server itself does. It can be outdated, and callers verify the process.
         let pid = unsafe {
             (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
         };
@@ -46,7 +46,7 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     Ok(pids)
 }
 
-/// Whether a process serves a client, by its type.
+/// True if a process serves a client, by its type.
 pub(crate) fn is_client_backend(types: &HashMap<u32, String>, pid: u32) -> bool {
     types.get(&pid).is_some_and(|name| name == "client backend")
 }
@@ -54,8 +54,8 @@ pub(crate) fn is_client_backend(types: &HashMap<u32, String>, pid: u32) -> bool 
 /// The type of each process now, by PID, as in `pg_stat_activity.backend_type`.
 pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     let mut types = HashMap::new();
-    // SAFETY: the snapshot of this backend is thrown away and taken anew; entries stay valid until
-    // the next such call, which is not made before the loop ends. The type of each has a name.
+    // SAFETY: the snapshot of this backend is discarded and replaced. Entries stay valid until the
+    // next such call, which is after the loop. Each type has a name.
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
         for index in 1..=pg_sys::pgstat_fetch_stat_numbackends() {
@@ -82,8 +82,8 @@ pub(crate) fn backend_types() -> Result<HashMap<u32, String>, TryReserveError> {
     Ok(types)
 }
 
-/// PostgreSQL's name of its logger, which `pg_stat_activity` does not show: `logger`, from 19 on
-/// `syslogger`.
+/// PostgreSQL's name of the logger, which `pg_stat_activity` does not show: `logger`, and
+/// `syslogger` since PostgreSQL 19.
 pub(crate) fn logger_type() -> String {
     // SAFETY: each type has a name, a static C string.
     unsafe { c_string::text(pg_sys::GetBackendTypeDesc(pg_sys::BackendType::B_LOGGER)) }

@@ -28,7 +28,7 @@ const NAMES: [&CStr; 9] = [
     c"wal_level",
 ];
 
-/// The settings from `setting`, which returns them as written in a configuration file.
+/// Reads the settings with `setting`, which returns them as written in a configuration file.
 pub(crate) fn recovery_settings(
     setting: impl Fn(&'static CStr) -> String,
 ) -> Result<RecoverySettings, Error> {
@@ -66,7 +66,7 @@ pub(crate) fn is_in_recovery() -> bool {
 /// Settings of the primary in `pg_control`. `None`: the next start is not in recovery
 /// (access/transam/xlogrecovery.c `readRecoverySignalFile`).
 fn of_primary() -> Result<Option<RecoverySettings>, Error> {
-    /// The server can write the file while it is read.
+    /// The server can write the file during a read.
     const ATTEMPTS: usize = 100;
     let directory = places::data_directory();
     let has = |name: &str| directory.join(name).exists();
@@ -83,7 +83,7 @@ fn of_primary() -> Result<Option<RecoverySettings>, Error> {
 /// `None`: the checksum is wrong.
 fn in_control_file() -> Option<RecoverySettings> {
     let mut is_intact = false;
-    // SAFETY: reads the file into memory that is ours, or raises PostgreSQL's own error. The server
+    // SAFETY: reads the file into memory that we own, or raises PostgreSQL's own error. The server
     // sets the name of the directory before it starts its first process.
     unsafe {
         let control = pg_sys::get_controlfile(pg_sys::DataDir, &raw mut is_intact);

@@ -1,4 +1,4 @@
-//! Whether the configuration files have been changed since the server read them.
+//! Detects changes of configuration files since the server read them.
 
 use std::{
     fs,
@@ -13,9 +13,9 @@ use super::{places, setting_source, settings};
 /// PostgreSQL's epoch 2000-01-01, after 1970-01-01.
 const POSTGRES_EPOCH: Duration = Duration::from_secs(946_684_800);
 
-/// Whether a setting that affects the size of shared memory or its pages waits for a restart, or
-/// may wait, since files have changed after the last reload. Does not notice a file without
-/// settings so far, unless it is new and beside a file with settings, or in `conf.d`.
+/// True if a setting that affects the size of shared memory or its pages is pending a restart, or
+/// might be, because files have changed after the last reload. Does not notice a file that had no
+/// settings before, unless it is new and in `conf.d` or in the directory of a file with settings.
 pub(crate) fn something_may_wait() -> bool {
     settings::wait_for_restart() || changed_since_reload()
 }
@@ -33,7 +33,7 @@ fn changed_since_reload() -> bool {
     };
     let config_file = places::config_file();
     let files = setting_source::files();
-    // Whose changes have other reasons, too.
+    // Directories in which other files change as well.
     let busy = [places::data_directory(), directory(&config_file)];
     let included = files.iter().map(|file| directory(file));
     let included = included.filter(|directory| !busy.contains(directory));

@@ -1,4 +1,4 @@
-//! Settings of this server for huge pages, and where its main segment is.
+//! Settings of this server for huge pages, and the address of its main segment.
 
 use std::ffi::CStr;
 
@@ -16,7 +16,7 @@ pub(crate) fn server() -> Result<Server, Error> {
     server_with(setting, shared_memory_mb << 20)
 }
 
-/// The same with settings from elsewhere, written as in a configuration file.
+/// Like [`server`], with settings written as in a configuration file.
 pub(crate) fn server_with(
     setting: impl Fn(&'static CStr) -> String,
     shared_memory_bytes: u64,
@@ -42,12 +42,13 @@ pub(crate) fn server_with(
     })
 }
 
-/// The postmaster and an address inside the main segment.
+/// Returns the postmaster and an address inside the main segment.
 ///
-/// The buffer blocks are in it with `shared_memory_type` `mmap` and `sysv`. `UsedShmemSegAddr` is
-/// wrong with `mmap`: there it is the small System V segment that guards the data directory.
+/// The buffer blocks are in the main segment with `shared_memory_type` `mmap` and `sysv`.
+/// `UsedShmemSegAddr` is not: with `mmap` it is the small System V segment that guards the data
+/// directory.
 pub(crate) fn subject() -> Subject {
-    // SAFETY: both are set before a backend runs its first query, and never changed after.
+    // SAFETY: both are set before a backend runs its first query, and never change afterwards.
     let (postmaster, address) = unsafe {
         (
             pg_sys::PostmasterPid,
@@ -64,18 +65,18 @@ pub(crate) fn subject() -> Subject {
 /// The key of the server's System V segment: the main segment, or the one that guards the data
 /// directory.
 pub(crate) fn system_v_key() -> i32 {
-    // SAFETY: set by the postmaster before it forks, and never changed after. It is a key, widened
-    // (port/sysv_shmem.c `PGSharedMemoryCreate`).
+    // SAFETY: set by the postmaster before it forks, and never changed afterwards. The value is a
+    // widened key (port/sysv_shmem.c `PGSharedMemoryCreate`).
     let widened = unsafe { pg_sys::UsedShmemSegID };
     u32::try_from(widened & u64::from(u32::MAX))
         .unwrap_or_default()
         .cast_signed()
 }
 
-/// The handle of the list of this server's dynamic shared memory. `None`: it has none.
+/// The handle of the control segment of this server's dynamic shared memory. `None`: there is none.
 pub(crate) fn dynamic_control() -> Option<u32> {
-    // SAFETY: the segment begins with this header, and is attached for as long as the server runs.
-    // The number is set before the first backend starts.
+    // SAFETY: the segment begins with this header, and is attached as long as the server runs. The
+    // handle is set before the first backend starts.
     let header = unsafe {
         pg_sys::UsedShmemSegAddr
             .cast::<pg_sys::PGShmemHeader>()
@@ -88,6 +89,6 @@ pub(crate) fn dynamic_control() -> Option<u32> {
 
 /// An address inside the System V segment that guards the data directory.
 pub(crate) fn shim_address() -> u64 {
-    // SAFETY: set by the postmaster before it forks, and never changed after.
+    // SAFETY: set by the postmaster before it forks, and never changed afterwards.
     unsafe { pg_sys::UsedShmemSegAddr.expose_provenance() as u64 }
 }

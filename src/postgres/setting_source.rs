@@ -1,4 +1,4 @@
-//! Where a setting of the server comes from.
+//! The source of a setting of the server.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ pub(super) fn files() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// As in `pg_settings`, which shows files only to roles that may read all settings.
+/// The source as in `pg_settings`, which shows files only to roles that can read all settings.
 pub(super) fn source(record: &pg_sys::config_generic, shows_places: bool) -> SettingSource {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_DEFAULT, PGC_S_ENV_VAR, PGC_S_FILE};
     match record.source {
@@ -45,7 +45,7 @@ pub(super) fn source(record: &pg_sys::config_generic, shows_places: bool) -> Set
         PGC_S_ENV_VAR => SettingSource::Environment,
         PGC_S_ARGV => SettingSource::CommandLine,
         PGC_S_FILE => {
-            // SAFETY: null, or a C string that stays until the files are read anew.
+            // SAFETY: null, or a C string that stays until the files are read again.
             let file = (!record.sourcefile.is_null())
                 .then(|| c_string::path(unsafe { CStr::from_ptr(record.sourcefile) }));
             match file {
@@ -57,7 +57,7 @@ pub(super) fn source(record: &pg_sys::config_generic, shows_places: bool) -> Set
             }
         }
         other => {
-            // SAFETY: an array of C strings, as long as there are sources.
+            // SAFETY: an array of C strings, with one entry for each source.
             let name = usize::try_from(other).map(|index| unsafe {
                 c_string::text(*pg_sys::GucSource_Names.as_ptr().add(index))
             });

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 
 use super::c_string;
 
-/// Those that affect the main segment and its pages. Advice has to know where each was set.
+/// Settings that affect the main segment and its pages. Advice needs the source of each.
 pub(super) const WATCHED: [&CStr; 6] = [
     c"huge_page_size",
     c"huge_pages",
@@ -60,15 +60,15 @@ pub(crate) const SIZING: [&CStr; 36] = [
 
 /// A setting in its base unit. PostgreSQL raises an error if there is no such setting.
 pub(crate) fn setting(name: &CStr) -> String {
-    // SAFETY: with `missing_ok` false the answer is a C string, valid until the next call, and
-    // copied before.
+    // SAFETY: with `missing_ok` false, the result is a C string that is valid until the next call,
+    // and is copied before.
     unsafe { c_string::text(pg_sys::GetConfigOption(name.as_ptr(), false, false)) }
 }
 
 /// A setting as `SHOW` prints it; `None`: there is no such setting.
 pub(super) fn shown(name: &CStr) -> Option<String> {
-    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string in the
-    // current memory context, copied at once.
+    // SAFETY: with `missing_ok` true, the result is a null pointer if there is no such setting;
+    // else a C string in the current memory context, which is copied at once.
     unsafe {
         let value = pg_sys::GetConfigOptionByName(name.as_ptr(), std::ptr::null_mut(), true);
         (!value.is_null()).then(|| c_string::text(value))
@@ -89,42 +89,41 @@ pub(crate) fn shared_buffers_bytes() -> u64 {
     u64::try_from(blocks).unwrap_or_default() * u64::from(pg_sys::BLCKSZ)
 }
 
-/// Whether I/O uses io_uring, whose rings may need locked memory.
+/// True if I/O uses io_uring, whose rings can need locked memory.
 pub(crate) fn uses_io_uring() -> bool {
     // New in PostgreSQL 18.
     let name = c"io_method";
-    // SAFETY: with `missing_ok` true a null pointer says that there is none; else a C string,
-    // looked at once.
+    // SAFETY: with `missing_ok` true, the result is a null pointer if there is no such setting;
+    // else a C string, which is read at once.
     unsafe {
         let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
         !value.is_null() && CStr::from_ptr(value) == c"io_uring"
     }
 }
 
-/// PostgreSQL 17 can forbid `ALTER SYSTEM`.
+/// False if `ALTER SYSTEM` is forbidden (PostgreSQL 17).
 pub(crate) fn allows_alter_system() -> bool {
     shown(c"allow_alter_system").is_none_or(|value| value == "on")
 }
 
-/// A library can take shared memory.
+/// Libraries can allocate shared memory.
 pub(crate) const LIBRARIES: &CStr = c"shared_preload_libraries";
 
-/// Whether one of [`SIZING`], or the libraries, has been changed in the files, as of the last
-/// reload, and takes effect at the next start.
+/// True if one of [`SIZING`] or the libraries is pending a restart, as of the last reload.
 pub(super) fn wait_for_restart() -> bool {
     let mut all = SIZING.into_iter().chain([LIBRARIES]);
     all.any(waits_for_restart)
 }
 
-/// As of the last reload.
+/// True if the setting is pending a restart, as of the last reload.
 pub(crate) fn waits_for_restart(name: &CStr) -> bool {
     let waits = pg_sys::GUC_PENDING_RESTART.cast_signed();
     with_setting(name, |record| record.status & waits != 0).unwrap_or(false)
 }
 
-/// PostgreSQL checks a value as in ALTER SYSTEM, and raises its own error. Changes nothing.
+/// Lets PostgreSQL check a value as in ALTER SYSTEM, and raise its own error. Changes nothing.
 pub(crate) fn check_setting(name: &CStr, value: &CStr) {
-    // SAFETY: with `changeVal` false the value is only looked at.
+    // SAFETY: with `changeVal` false, the value is only checked.
     unsafe {
         pg_sys::set_config_option(
             name.as_ptr(),
@@ -139,14 +138,14 @@ pub(crate) fn check_setting(name: &CStr, value: &CStr) {
     }
 }
 
-/// Whether the server or a loaded library has defined a setting. A setting with an unknown prefix
-/// can be set without that.
+/// True if the server or a loaded library has defined a setting. A setting with an unknown prefix
+/// can be set without a definition.
 pub(crate) fn is_defined(name: &CStr) -> bool {
     let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
     with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)
 }
 
-/// Whether a setting comes from the command line, which goes before any configuration file.
+/// True if a setting is from the command line, which takes precedence over any configuration file.
 pub(crate) fn is_from_command_line(name: &CStr) -> bool {
     with_setting(name, |record| {
         record.source == pg_sys::GucSource::PGC_S_ARGV
@@ -154,7 +153,7 @@ pub(crate) fn is_from_command_line(name: &CStr) -> bool {
     .unwrap_or(false)
 }
 
-/// `None`: there is no such setting.
+/// Calls `look` with the setting. `None`: there is no such setting.
 pub(super) fn with_setting<T>(
     name: &CStr,
     look: impl FnOnce(&pg_sys::config_generic) -> T,
@@ -163,13 +162,12 @@ pub(super) fn with_setting<T>(
     unsafe { find(name).as_ref() }.map(look)
 }
 
-/// In an array that is sorted by name, without regard to case (utils/misc/guc.c
-/// `guc_name_compare`).
+/// Searches an array that is sorted by name, ignoring case (utils/misc/guc.c `guc_name_compare`).
 #[cfg(feature = "pg15")]
 fn find(name: &CStr) -> *const pg_sys::config_generic {
     let folded = |name: &'static CStr| name.to_bytes().iter().map(u8::to_ascii_lowercase);
     let wanted = || name.to_bytes().iter().map(u8::to_ascii_lowercase);
-    // SAFETY: as many pointers, to records that are never freed and have names.
+    // SAFETY: the array has this many pointers, to records that are never freed and have names.
     unsafe {
         let count = usize::try_from(pg_sys::GetNumConfigOptions()).unwrap_or_default();
         let all = std::slice::from_raw_parts(pg_sys::get_guc_variables(), count);
@@ -181,9 +179,9 @@ fn find(name: &CStr) -> *const pg_sys::config_generic {
     }
 }
 
-/// PostgreSQL would copy and sort all settings at each call.
+/// PostgreSQL's own list of settings would be copied and sorted at each call.
 #[cfg(not(feature = "pg15"))]
 fn find(name: &CStr) -> *const pg_sys::config_generic {
-    // SAFETY: nothing is created, and no error raised.
+    // SAFETY: creates no setting and raises no error.
     unsafe { pg_sys::find_option(name.as_ptr(), false, true, pg_sys::PGERROR.cast_signed()) }
 }

@@ -1,22 +1,21 @@
-//! The settings as the configuration files have them.
+//! The values of settings in the configuration files.
 
 use std::ffi::{CStr, c_int};
 
 use pgrx::pg_sys;
 
-/// The values that the configuration files have now for some settings, as written there.
+/// Returns the present values of some settings in the configuration files, as written there.
 ///
-/// Only for a copy of this backend: an included file may be a pipe, which never ends. `None`: a
-/// file cannot be read, or is not a configuration file.
+/// Only for a copy of this backend, because an included file can be a pipe, which never ends.
+/// `None`: a file cannot be read, or is not a configuration file.
 pub(crate) fn settings_on_disk(names: &[&CStr]) -> Option<Vec<u8>> {
-    /// None of those that are asked for has a value as long as that, or it is wrong. All of them
-    /// together are less than what is kept of a child's output.
+    /// Maximum length of a value. Longer values of these settings are invalid. All of them together
+    /// are shorter than the part of a child's output that is kept.
     const LONGEST: usize = 256;
     let (mut head, mut tail) = (std::ptr::null_mut(), std::ptr::null_mut());
     let mut found = vec![None; names.len()];
-    // SAFETY: PostgreSQL allocates the list and adds to it, and this process ends before it is of
-    // any concern. Its strings live as long. The name of the file is set before the server starts
-    // its first process.
+    // SAFETY: PostgreSQL allocates the list and its strings, which live until this process ends.
+    // The name of the file is set before the server starts its first process.
     unsafe {
         for (file, must_exist) in [
             (pg_sys::ConfigFileName.cast_const(), true),

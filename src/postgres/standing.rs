@@ -1,4 +1,4 @@
-//! How planned values compare with those of the running server, and with its files.
+//! Compares planned values with those of the running server and of its files.
 
 use std::ffi::{CStr, CString};
 
@@ -11,18 +11,18 @@ use super::{
     values::{Value, default_of, is_same},
 };
 
-/// How a planned value compares with that of the running server.
+/// The relation of a planned value to the running server and to its files.
 pub(crate) struct Standing {
-    /// Whether the server runs with this value.
+    /// True if the server runs with this value.
     pub(crate) is_in_effect: bool,
-    /// Whether the next start gets it from the files or the command line.
+    /// True if the next start gets it from the files or the command line.
     pub(crate) is_set: bool,
     pub(crate) source: SettingSource,
-    /// Whether it needs a restart to take effect.
+    /// True if it takes effect only at a restart.
     pub(crate) needs_start: bool,
 }
 
-/// For a checked value, if the files have `on_disk`. `None`: there is no such setting.
+/// Compares a checked value, if the files have `on_disk`. `None`: there is no such setting.
 pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> Option<Standing> {
     let running = CString::new(setting(name)).ok()?;
     with_setting(name, |record| {
@@ -41,8 +41,8 @@ pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> O
     })
 }
 
-/// Whether the next start gets another value from the files, which have `on_disk`, than the server
-/// runs with.
+/// True if the next start gets a value from the files, which have `on_disk`, that differs from that
+/// of the running server.
 pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_FILE};
     let waits = |record: &pg_sys::config_generic| {
@@ -59,7 +59,7 @@ pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
     with_setting(name, waits).flatten().unwrap_or(false)
 }
 
-/// Whether that value is the one that the server runs with, or has picked a value for by itself.
+/// True if the server runs with this value, or has derived its own value from it.
 fn runs_with(record: &pg_sys::config_generic, running: &CStr, value: &CStr) -> bool {
     use pg_sys::GucSource::{PGC_S_DYNAMIC_DEFAULT, PGC_S_OVERRIDE};
     let is_chosen = matches!(record.source, PGC_S_DYNAMIC_DEFAULT | PGC_S_OVERRIDE);

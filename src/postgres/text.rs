@@ -5,13 +5,13 @@ use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, prelude::*};
 use super::jsonb::{Jsonb, LONGEST_SETTINGS};
 use crate::{error::Error, plan::assignments};
 
-/// A `text`, to be read by PostgreSQL's own rules, in the encoding of the database.
+/// A `text`, read with PostgreSQL's functions, in the encoding of the database.
 pub(crate) struct Text(pg_sys::Datum);
 
 pgrx::impl_sql_translatable!(Text, "text");
 
-// SAFETY: the argument is declared as `text`. Functions that take it are strict, or take an
-// `Option`: it is never null.
+// SAFETY: the argument is declared as `text`. Functions with such arguments are strict or accept an
+// `Option`, so it is never null.
 unsafe impl<'fcx> ArgAbi<'fcx> for Text {
     unsafe fn unbox_arg_unchecked(argument: pgrx::callconv::Arg<'_, 'fcx>) -> Self {
         // SAFETY: as declared.
@@ -30,27 +30,27 @@ impl FromDatum for Text {
 }
 
 impl Text {
-    /// Its length, known before it is decompressed.
+    /// Length in bytes, without decompressing the text.
     fn bytes(&self) -> usize {
         // SAFETY: as declared.
         let with_header = unsafe { pg_sys::toast_raw_datum_size(self.0) };
         with_header - pg_sys::VARHDRSZ
     }
 
-    /// As a `jsonb`. PostgreSQL raises its own error if it is invalid.
+    /// Converts the text to `jsonb`. PostgreSQL raises its own error if it is invalid.
     pub(crate) fn jsonb(&self) -> Jsonb {
         if self.bytes() > LONGEST_SETTINGS {
             return Jsonb::TooLong;
         }
-        // SAFETY: what the function takes, as pg_proc has it.
+        // SAFETY: the arguments match the definition in pg_proc.
         unsafe { pgrx::direct_function_call(pg_sys::jsonb_in, &[self.c_string()]) }
             .unwrap_or(Jsonb::Other)
     }
 
-    /// Settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error if JSON
-    /// is invalid.
+    /// Parses settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error
+    /// if JSON is invalid.
     ///
-    /// Errors: 22023 for text that is neither.
+    /// Errors: 22023 for other text.
     pub(crate) fn settings(&self) -> Result<Jsonb, Error> {
         if self.bytes() > LONGEST_SETTINGS {
             return Ok(Jsonb::TooLong);
@@ -65,11 +65,11 @@ impl Text {
         Ok(Jsonb::Object(assignments::parse(&text)?))
     }
 
-    /// As an `interval`. PostgreSQL raises its own error if it is invalid.
+    /// Converts the text to `interval`. PostgreSQL raises its own error if it is invalid.
     pub(crate) fn interval(&self) -> Option<Interval> {
         let no_element = Some(pg_sys::InvalidOid.into());
         let any_precision = Some((-1).into());
-        // SAFETY: what the function takes, as pg_proc has it.
+        // SAFETY: the arguments match the definition in pg_proc.
         unsafe {
             let arguments = [self.c_string(), no_element, any_precision];
             pgrx::direct_function_call(pg_sys::interval_in, &arguments)
@@ -82,9 +82,9 @@ impl Text {
         unsafe { pgrx::direct_function_call(pg_sys::boolin, &[self.c_string()]) }.unwrap_or(true)
     }
 
-    /// For an input function.
+    /// The text as a C string, for an input function.
     fn c_string(&self) -> Option<pg_sys::Datum> {
-        // SAFETY: as declared. What it makes lives as long as this call.
+        // SAFETY: as declared. The C string lives as long as this call.
         let string = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
         Some(string.into())
     }

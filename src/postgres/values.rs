@@ -1,4 +1,4 @@
-//! Values of settings as PostgreSQL understands them, however they are written.
+//! Parses values of settings like PostgreSQL.
 
 use std::ffi::{CStr, CString, c_int};
 
@@ -6,16 +6,16 @@ use pgrx::pg_sys;
 
 use super::settings::with_setting;
 
-/// A whole number, such as `2MB`, in `unit` (0: none). `None`: not a number, or below zero.
+/// Parses a whole number, such as `2MB`, in `unit` (0: none). `None`: not a number, or below zero.
 pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
     let number = whole(&CString::new(value).ok()?, unit.cast_signed())?;
     u64::try_from(number).ok()
 }
 
-/// A size, such as `2MB`; a number without a unit means bytes. `None`: not a size, or not a whole
-/// number of bytes above zero.
+/// Parses a size, such as `2MB`; a number without a unit means bytes. `None`: not a size, or not a
+/// whole number of bytes above zero.
 pub(crate) fn bytes(value: &str) -> Option<u64> {
-    /// Up to here each whole number is exact.
+    /// Below this limit, each whole number is exact.
     const LARGEST: f64 = 9e15;
     let number = real(
         &CString::new(value).ok()?,
@@ -25,7 +25,7 @@ pub(crate) fn bytes(value: &str) -> Option<u64> {
     ((1.0..LARGEST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
-/// A boolean. `None`: not a boolean.
+/// Parses a boolean. `None`: not a boolean.
 pub(super) fn switch(value: &CStr) -> Option<bool> {
     let mut is_on = false;
     // SAFETY: reads a C string, writes a boolean.
@@ -33,17 +33,16 @@ pub(super) fn switch(value: &CStr) -> Option<bool> {
     is_understood.then_some(is_on)
 }
 
-/// `flags` of its setting, which have the unit.
+/// Parses a whole number. `flags` of the setting contain its unit.
 fn whole(value: &CStr, flags: c_int) -> Option<c_int> {
     let mut number = 0;
-    // SAFETY: reads a C string, writes a number, and takes a null pointer for a hint that nobody
-    // wants.
+    // SAFETY: reads a C string, writes a number, and accepts a null pointer in place of a hint.
     let is_understood =
         unsafe { pg_sys::parse_int(value.as_ptr(), &raw mut number, flags, std::ptr::null_mut()) };
     is_understood.then_some(number)
 }
 
-/// As [`whole`], with a fraction.
+/// Like [`whole`], with a fraction.
 fn real(value: &CStr, flags: c_int) -> Option<f64> {
     let mut number = 0.0;
     // SAFETY: as in `whole`.
@@ -61,15 +60,15 @@ pub(crate) fn default_number(name: &CStr) -> Option<c_int> {
     }
 }
 
-/// A value as PostgreSQL understands it, however it is written.
+/// The parsed value of a setting.
 #[derive(Debug, PartialEq)]
 pub(super) enum Value {
-    /// Of a word, its number.
+    /// A number, or the number of a word in a list.
     Whole(c_int),
     Real(f64),
 }
 
-/// The variant of a setting that holds what is proper to its type.
+/// The field of a setting's record that is specific to its type.
 macro_rules! typed {
     ($record:expr, $kind:ident, $field:ident) => {{
         let record: *const pg_sys::config_generic = $record;
@@ -82,10 +81,10 @@ macro_rules! typed {
 }
 
 impl Value {
-    /// `None`: a string, or a value that the setting cannot have.
+    /// Parses a value. `None`: a string setting, or an invalid value.
     pub(super) fn of(record: &pg_sys::config_generic, value: &CStr) -> Option<Self> {
         use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
-        // SAFETY: reads a C string, and writes a number; the record has the type that it says.
+        // SAFETY: reads a C string, and writes a number. The record has the declared type.
         unsafe {
             match record.vartype {
                 PGC_BOOL => Some(Self::Whole(c_int::from(switch(value)?))),
@@ -103,10 +102,10 @@ impl Value {
     }
 }
 
-/// The default. `None`: a string.
+/// The default. `None`: a string setting.
 pub(super) fn default_of(record: &pg_sys::config_generic) -> Option<Value> {
     use pg_sys::config_type::{PGC_BOOL, PGC_ENUM, PGC_INT, PGC_REAL};
-    // SAFETY: the record has the type that it says.
+    // SAFETY: the record has the declared type.
     unsafe {
         match record.vartype {
             PGC_BOOL => Some(Value::Whole(c_int::from(

@@ -1,8 +1,8 @@
-//! Whether the SQL objects of this database fit this library.
+//! Checks that the SQL objects of this database fit this library.
 //!
 //! A package replaces the library for all databases at once; `ALTER EXTENSION` replaces the objects
-//! of one database. Rows go from one to the other column by column, without names: with other
-//! columns an answer would be wrong, or would read memory that is not there.
+//! of one database. The library returns rows without column names. With other columns, a result
+//! would be wrong, or PostgreSQL would read invalid memory.
 
 use pgrx::{FromDatum, pg_sys};
 
@@ -10,20 +10,20 @@ use crate::error::Error;
 
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
-/// The oldest version of the objects whose columns and arguments are those of this library. A
-/// release that changes some sets it to its own version.
+/// The oldest version of the objects with the columns and arguments of this library. A release that
+/// changes them sets it to its own version.
 const OLDEST: Version = ([0, 2, 0], true);
 
-/// Its numbers, and whether it is the release: `0.2.0-dev` comes before `0.2.0`.
+/// The numbers of the version, and true for a release: `0.2.0-dev` comes before `0.2.0`.
 type Version = ([u32; 3], bool);
 
-/// Errors: the objects are older than what this library serves, or newer than the library.
+/// Errors: the objects are too old for this library, or newer than the library.
 pub(crate) fn check() -> Result<(), Error> {
     let Some(objects) = of_objects() else {
         return Ok(());
     };
     let number = parse(&objects);
-    // What comes after a `-dev` version can differ from it.
+    // A later `-dev` version can have other columns.
     let is_served = number.is_some_and(|number| number.1 && number >= OLDEST);
     if objects == LIBRARY || is_served && number <= parse(LIBRARY) {
         return Ok(());
@@ -45,15 +45,16 @@ fn parse(version: &str) -> Option<Version> {
     numbers.next().is_none().then_some((version, is_release))
 }
 
-/// `None`: there is no such extension, as if a function was created by hand.
+/// The version of the objects. `None`: there is no such extension, as if a function was created by
+/// hand.
 ///
-/// By the index, since each call of a function pays for it.
+/// Uses the index, because each call of a function runs this query.
 #[allow(clippy::cast_possible_truncation)]
 fn of_objects() -> Option<String> {
     const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock.cast_signed();
-    // SAFETY: as PostgreSQL reads its catalogue (extension.c `get_extension_oid`). The key lives as
-    // long as the scan, and the text is copied before the tuple goes. If PostgreSQL raises an
-    // error, the transaction gives back lock and scan.
+    // SAFETY: reads the catalog like PostgreSQL (extension.c `get_extension_oid`). The key lives as
+    // long as the scan, and the text is copied before the tuple is freed. If PostgreSQL raises an
+    // error, the end of the transaction releases lock and scan.
     unsafe {
         let relation = pg_sys::table_open(pg_sys::ExtensionRelationId, LOCK);
         let mut key = pg_sys::ScanKeyData::default();
