@@ -266,8 +266,8 @@ fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Optio
     Ok(None)
 }
 
-/// Reads the processes with the lowest PIDs, which show how much of the segment has been faulted in.
-/// The checkpointer, one of the first children, faults in all modified pages. Other pages are
+/// Reads the processes with the lowest PIDs, to estimate how much of the segment has been faulted
+/// in. The checkpointer, one of the first children, faults in all modified pages. Other pages are
 /// faulted in by backends only, most of them by the oldest backends.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 32;

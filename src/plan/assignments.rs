@@ -4,10 +4,10 @@ use std::ffi::CString;
 
 use crate::{error::Error, postgres::jsonb::Member};
 
-/// Reads pairs between whitespace. A value in single quotes can contain whitespace, and quotes and
-/// backslashes after a backslash. Blanks around `=` are allowed.
+/// Parses pairs separated by whitespace. A value in single quotes can contain whitespace, and
+/// quotes and backslashes after a backslash. Blanks around `=` are allowed.
 ///
-/// Errors: 22023 if something else is found, or nothing.
+/// Errors: 22023 for any other text, or if there is no pair.
 pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {
     let mut members = Vec::new();
     let mut rest = text.trim_start();

@@ -1,4 +1,4 @@
-//! What has to be changed for a planned configuration.
+//! The changes that lead to a planned configuration.
 
 use std::ffi::CStr;
 
@@ -18,10 +18,10 @@ use crate::{
     postgres::standing::{Standing, standing},
 };
 
-/// From the files, the command line and the server as they are now; `next` is what the next start
-/// will use with all of them.
+/// Computes the changes from the files, the command line and the server as they are now. `next` has
+/// the settings of the next start with all of them.
 ///
-/// Errors: as [`next_start`](super::next_start::next_start).
+/// Errors: as for [`next_start`](super::next_start::next_start).
 pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Planned, Error> {
     let NextStart {
         server: next,
@@ -38,7 +38,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             Standing {
                 needs_start: true, ..
             }
-            // No reload reads the command line.
+            // A reload does not read the command line.
             | Standing {
                 source: SettingSource::CommandLine,
                 ..
@@ -51,7 +51,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             missing.push((name, value, standing.source, until));
         }
     }
-    // The server cannot see its next command line.
+    // The next command line is unknown, so these changes come last.
     missing.sort_by_key(|(_, _, source, _)| *source == SettingSource::CommandLine);
     let names: Vec<&CStr> = missing.iter().map(|(name, ..)| *name).collect();
     let mut settings = Vec::new();
@@ -65,7 +65,7 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
             next: if is_last {
                 Ok(next.clone())
             } else {
-                on_the_way(&planned.only(&names[..=at]), &on_disk)?
+                after_some(&planned.only(&names[..=at]), &on_disk)?
             },
         });
     }
@@ -78,8 +78,8 @@ pub(crate) fn changes(planned: &settings::Planned, next: NextStart) -> Result<Pl
     })
 }
 
-/// What the next start will use if some of the settings are typed, or why it would fail.
-fn on_the_way(
+/// The settings of the next start with some of the changes, or why it would fail.
+fn after_some(
     planned: &settings::Planned,
     on_disk: &OnDisk,
 ) -> Result<Result<Server, String>, Error> {

@@ -1,11 +1,11 @@
-//! What a call holds, and releases however it ends.
+//! Resources of a call, which are released however the call ends.
 
 use std::{cell::RefCell, mem::ManuallyDrop};
 
 use super::scratch::Scratch;
 use crate::postgres::child::Child;
 
-/// What to release when a call ends, in this order.
+/// Resources, in the order in which they are released.
 #[derive(Default)]
 pub(super) struct Held {
     pub(super) program: Option<Child>,
@@ -14,7 +14,7 @@ pub(super) struct Held {
 }
 
 thread_local! {
-    // Without a destructor: the C library would allocate memory for it at the first use, and end
+    // Without a destructor, for which the C library would allocate memory at the first use, and end
     // the process if there is none.
     pub(super) static HELD: ManuallyDrop<RefCell<Held>> = const {
         ManuallyDrop::new(RefCell::new(Held {

@@ -5,10 +5,10 @@ use crate::{
     postgres::{jsonb::Member, values::bytes},
 };
 
-/// What is not given is as on this host. Nothing is known about the pools.
+/// Another host. Values that are not given are those of this host. The pools are unknown.
 pub(crate) struct Host {
     pub(crate) ram_bytes: Option<u64>,
-    /// The default first.
+    /// Page sizes, the default first.
     pub(crate) page_sizes_bytes: Option<Vec<u64>>,
 }
 
@@ -18,8 +18,8 @@ const PAGE_SIZES: &str = "host_huge_page_sizes";
 pub(super) const NAMES: [&str; 2] = [RAM, PAGE_SIZES];
 
 impl Host {
-    /// Takes the members about a host out of the settings. `None`: there are none, so this host is
-    /// meant.
+    /// Removes the members about a host from the settings. `None`: there are none, so the plan is
+    /// for this host.
     ///
     /// Errors: a value that is not a size.
     pub(crate) fn take_from(members: &mut Vec<Member>) -> Result<Option<Self>, Error> {
@@ -51,7 +51,7 @@ impl Host {
     }
 }
 
-/// At least the size of a small page of any kernel, and at most that of any huge page.
+/// Parses a page size: at least a small page of any kernel, and at most the largest huge page.
 fn page_size(text: &str) -> Option<u64> {
     const SIZES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 40;
     bytes(text.trim()).filter(|size| size.is_power_of_two() && SIZES.contains(size))

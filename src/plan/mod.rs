@@ -1,11 +1,12 @@
-//! What the server would need if it started with its configuration files as they are now, its
-//! command line, and some settings changed.
+//! The needs of the server if it started with its present configuration files and command line, and
+//! some changed settings.
 //!
-//! PostgreSQL itself computes it: its program runs with `-C`, prints a setting and ends before it
-//! allocates anything. It refuses a data directory that is in use, so it gets a scratch directory.
+//! PostgreSQL itself computes them: its program runs with `-C`, prints a setting and ends before it
+//! allocates shared memory. It refuses a data directory that is in use, so it gets a scratch
+//! directory.
 //!
-//! This backend opens no file that a user has written: a pipe would hang it forever. Children read
-//! these files, with a time limit.
+//! This backend opens no file that a user has written, because a pipe would block it forever.
+//! Children read these files, with a time limit.
 //!
 //! * [`next_start`]: the answer.
 //! * [`changes`]: what has to be changed to get there.

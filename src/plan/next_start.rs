@@ -1,4 +1,4 @@
-//! What the server would use if it started now.
+//! The settings that the server would use if it started now.
 
 use std::{
     ffi::{CStr, OsString},
@@ -26,17 +26,17 @@ use crate::{
     },
 };
 
-/// What the next start will use.
+/// The next start.
 pub(crate) struct NextStart {
     pub(crate) server: Server,
-    /// Settings that limit what the start recovers. They can be too low.
+    /// Settings that limit what recovery can restore. They can be too low.
     pub(crate) recovery_settings: RecoverySettings,
-    /// The files that it was computed from, without planned settings.
+    /// The files that were read, without planned settings.
     pub(crate) on_disk: OnDisk,
 }
 
 impl NextStart {
-    /// The settings that the files change at the next start.
+    /// Names of settings in the files that are pending a restart.
     pub(crate) fn waiting_settings(&self) -> Vec<String> {
         let waiting = SIZING
             .into_iter()
@@ -51,7 +51,7 @@ impl NextStart {
     }
 }
 
-/// Errors: PostgreSQL's own if it would not start.
+/// Errors: PostgreSQL's own error if it would not start.
 pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
@@ -69,7 +69,7 @@ pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     })
 }
 
-/// The same if the files have just been read.
+/// Like [`next_start`], if the files have just been read.
 pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Result<Server, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
@@ -78,7 +78,7 @@ pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Resul
     server_with(in_effect(planned, on_disk), shared_memory_bytes)
 }
 
-/// The value that a start uses: planned settings override the command line, which overrides the
+/// The value at the next start: planned settings override the command line, which overrides the
 /// files.
 fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> String {
     move |name| {
@@ -95,7 +95,7 @@ fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> S
     }
 }
 
-/// Size of the main segment: exact up to 8 TiB, rounded up to whole MB above.
+/// The size of the main segment: exact up to 8 TiB, rounded up to whole MB above.
 fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Error> {
     let command_line = program::running_command_line()?;
     let scratch = Scratch::create()?;
@@ -105,9 +105,9 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
-    // On pages of 4 kB. The size is a multiple of 8 kB (CalculateShmemSize). The figure is one page
-    // too large, as in PostgreSQL 15, or exact: rounded down to an even number, it is right in both
-    // cases.
+    // In 4 kB pages. The size is a multiple of 8 kB (CalculateShmemSize). The figure is exact or,
+    // as in PostgreSQL 15, one page too large, so rounding it down to an even number is correct in
+    // both cases.
     let page = ["-c".into(), "huge_page_size=4kB".into()];
     let pages = program::ask(
         arguments.iter().chain(&page),
@@ -117,7 +117,7 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     )?;
     let bytes = match pages {
         Ok(pages) => Ok((pages & !1) << 12),
-        // 2^31 of them are 8 TiB, the most that the setting can show.
+        // 2^31 pages are 8 TiB, the maximum of the setting.
         Err(refusal) if refusal.message.contains("huge_page") => {
             let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;
             megabytes.map(|megabytes| megabytes << 20)
@@ -127,8 +127,7 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     bytes.map_err(|refusal| planned.refused(refusal, &path))
 }
 
-/// Options that override the server's configuration, which would lead to its own directory or hide
-/// an error.
+/// Options that override settings which would refer to the real data directory or hide an error.
 fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
     let mut set = |name: &str, value: OsString| {
@@ -139,10 +138,10 @@ fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     };
     set("config_file", places::config_file().into());
     set("data_directory", scratch.into());
-    // Names of files may be relative to the data directory. It takes no shared memory.
+    // The files can be relative to the data directory. They use no shared memory.
     set("ssl", "off".into());
-    // The program waits for the disk when it writes postmaster.pid, which nobody needs after a
-    // crash. On a busy disk that took longer than the time limit.
+    // The program waits until postmaster.pid is on disk. The file is not needed after a crash, and
+    // on a busy disk the wait took longer than the time limit.
     set("fsync", "off".into());
     set("log_destination", "stderr".into());
     set("log_line_prefix", OsString::new());

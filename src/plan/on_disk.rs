@@ -1,4 +1,4 @@
-//! The settings that may be planned, as the configuration files have them now.
+//! The settings that can be planned, with their present values in the configuration files.
 
 use std::{
     collections::HashMap,
@@ -21,11 +21,11 @@ use crate::{
 /// Values by name, as written. A setting that is in no file is missing.
 pub(crate) type OnDisk = HashMap<&'static CStr, CString>;
 
-/// A copy of this backend in which PostgreSQL's own parser reads the files.
+/// A copy of this backend that reads the files with PostgreSQL's own parser.
 pub(super) struct Reader(Running);
 
 impl Reader {
-    /// Errors: the copy cannot be made.
+    /// Errors: the copy cannot be started.
     pub(super) fn start() -> Result<Self, Error> {
         let started = start_copy(|out| out.write_all(&settings_on_disk(&SIZING)?).ok());
         let running = started

@@ -1,4 +1,4 @@
-//! What a child writes until it ends, or until its time is up.
+//! The output of a child until it ends or its time is up.
 
 use std::{
     fs::File,
@@ -19,14 +19,13 @@ use crate::{
     },
 };
 
-/// A plan takes about 15 ms. A child that takes this long waits for something that does not come.
+/// Maximum duration. A plan takes about 15 ms, so a child that takes this long is blocked.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much is kept of each stream: more than PostgreSQL's program ever writes. The last bytes
-/// count.
+/// Bytes that are kept from the end of each stream, more than PostgreSQL's program ever writes.
 const KEPT: usize = 16 << 10;
 
-/// How often to look at a child if the kernel cannot tell that it has ended.
+/// Polling interval if the kernel cannot signal the end of a child.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The last bytes that a child wrote, and how it ended.
@@ -36,7 +35,7 @@ pub(crate) struct Output {
     pub(crate) end: End,
 }
 
-/// Why there is no output.
+/// Reasons for missing output.
 pub(crate) enum Failure {
     TimeLimit,
     Io(io::Error),
@@ -58,7 +57,7 @@ impl<E: Into<io::Error>> From<E> for Failure {
     }
 }
 
-/// Which child: both can run at once.
+/// The role of a child, because two can run at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
     Program,
@@ -85,7 +84,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// From here on, no error leaves the child behind.
+    /// After this call, no error leaves the child behind.
     pub(crate) fn new(started: Started, place: Place) -> Result<Self, Failure> {
         HELD.with(|held| *held.borrow_mut().child(place) = Some(started.child));
         let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -101,12 +100,12 @@ impl Running {
         })
     }
 
-    /// Waits for the end of the child, and reads both pipes meanwhile. Only the child's end counts:
-    /// programs that it started may keep the pipes open, and are killed after it. A cancel, or the
-    /// end of the session or the server, ends the wait and the child.
+    /// Waits for the end of the child while reading both pipes. Only the child itself counts:
+    /// programs that it started can keep the pipes open, and are killed afterwards. A cancel, or
+    /// the end of the session or the server, ends the wait and the child.
     pub(crate) fn wait(mut self, deadline: Instant) -> Result<Output, Failure> {
         let end = loop {
-            // Before reading: when the child has ended, all its output is there.
+            // Checked before reading: once the child has ended, all of its output is in the pipes.
             let end = with_child(self.place, Child::end)?;
             self.out.read(&self.watch)?;
             self.err.read(&self.watch)?;
@@ -160,8 +159,8 @@ impl Pipe {
         })
     }
 
-    /// Reads what is there, but at most what a pipe holds: a child that writes without end must not
-    /// keep us here.
+    /// Reads the available bytes, at most the capacity of a pipe, because a child could write
+    /// forever.
     fn read(&mut self, watch: &OwnedFd) -> io::Result<()> {
         const MOST: usize = 256;
         let mut chunk = [0; 4096];
@@ -170,7 +169,7 @@ impl Pipe {
                 return Ok(());
             };
             match source.read(&mut chunk) {
-                // Closed: epoll would report it as readable from here on.
+                // Removed from epoll, which would report a closed pipe as readable from now on.
                 Ok(0) => {
                     epoll::delete(watch, &*source)?;
                     self.source = None;

@@ -29,7 +29,7 @@ use crate::{
 
 /// The arguments of the postmaster, without its name.
 ///
-/// The kernel keeps them exactly. In `postmaster.opts`, an argument with quotes is ambiguous.
+/// Read from the kernel, because an argument with quotes is ambiguous in `postmaster.opts`.
 pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     let root = Root::system();
     let mut buffer = Vec::new();
@@ -46,13 +46,13 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
         .skip(1)
         .map(OsString::from_vec)
         .collect();
-    // No options could follow it.
+    // No option could follow it.
     arguments.pop_if(|last| last == "--");
     Ok(arguments)
 }
 
-/// The value of a setting that PostgreSQL computes if it starts with these arguments in this
-/// scratch directory.
+/// Runs the program with these arguments in this scratch directory, and returns the value of a
+/// setting that PostgreSQL computes.
 pub(crate) fn ask<'a>(
     arguments: impl Iterator<Item = &'a OsString>,
     setting: &str,
@@ -61,8 +61,8 @@ pub(crate) fn ask<'a>(
 ) -> Result<Result<u64, FailedStart>, Error> {
     let path = places::program();
     let failed = |error: io::Error| Error::file("run", &path, error);
-    // The first three affect messages before the settings are read. Without the last, the service
-    // manager does not take the program for the server.
+    // The first three change messages before the settings are read. The last one would make the
+    // service manager take the program for the server.
     const LEFT_OUT: [&str; 4] = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "NOTIFY_SOCKET"];
     let environment = std::env::vars_os()
         .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out))
@@ -79,7 +79,7 @@ pub(crate) fn ask<'a>(
             errno,
         ))));
     }
-    // A preloaded library can write anything. PostgreSQL writes the last line.
+    // A preloaded library can write anything. The last line is from PostgreSQL.
     let readable = |bytes| escape::lines(OsStr::from_bytes(bytes));
     let text = readable(&output.out);
     if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {

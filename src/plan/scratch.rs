@@ -1,4 +1,5 @@
-//! A data directory with only the files that PostgreSQL reads before it allocates anything.
+//! The scratch directory: a data directory with only the files that PostgreSQL reads before it
+//! allocates shared memory.
 //!
 //! It belongs to one call, which holds a lock on it. Each call first removes directories of the
 //! same user without a lock: a backend that was killed could not remove its own.
@@ -24,18 +25,18 @@ use crate::{
     postgres::{interrupts, places},
 };
 
-/// How often to try what another process can disturb.
+/// Maximum number of attempts at operations that another process can disturb.
 const ATTEMPTS: usize = 100;
 
-/// Removed with its contents when dropped.
+/// A directory that is removed with its contents when dropped.
 pub(crate) struct Scratch {
     path: PathBuf,
     _lock: OwnedFd,
 }
 
 impl Scratch {
-    /// In the server's `TMPDIR`, or in `/tmp` if that is not an absolute path. Errors: disk full
-    /// (53100) and others, with the path; then nothing is left behind.
+    /// Creates the directory in the server's `TMPDIR`, or in `/tmp` if that is not an absolute
+    /// path. Errors: disk full (53100) and others, with the path. Nothing is left behind then.
     pub(crate) fn create() -> Result<Self, Error> {
         let parent = parent();
         let parent = fs::canonicalize(&parent).map_err(|e| Error::scratch("open", &parent, e))?;
@@ -62,8 +63,8 @@ impl Scratch {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Error::scratch("create", &path, error)),
             }
-            // Between these steps another call may take it for an orphan. With the lock, and if the
-            // directory is still there, we may go on.
+            // Before the lock is held, another call can remove the directory as an orphan. With the
+            // lock, check that it still exists.
             if let Some(lock) = lock(&path)
                 && path.exists()
             {
@@ -88,7 +89,7 @@ impl Scratch {
             &settled(&data.join("global/pg_control"))?,
         )?;
 
-        // Included, not copied: the files that it includes are relative to its own directory.
+        // Included, not copied, because files that it includes are relative to its directory.
         let real = data.join("postgresql.auto.conf").into_os_string();
         let line = [b"include_if_exists '", &*quoted(real.as_bytes()), b"'\n"].concat();
         self.write("postgresql.auto.conf", &line)
@@ -113,7 +114,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Never a relative path: for this process that would be in the data directory.
+/// Never a relative path, which would be in the data directory of this process.
 fn parent() -> PathBuf {
     let asked_for = std::env::var_os("TMPDIR").map(PathBuf::from);
     asked_for
@@ -123,11 +124,11 @@ fn parent() -> PathBuf {
 
 const PREFIX: &str = "pg_hugeinfo-plan.";
 
-/// PostgreSQL truncates names at `MAXPGPATH`, 1024 bytes. This leaves room for our name and a file
-/// name.
+/// Maximum length of the path. PostgreSQL truncates names at `MAXPGPATH`, 1024 bytes. This leaves
+/// room for our name and a file name.
 const LONGEST_PARENT: usize = 900;
 
-/// Removes what killed backends left. The directory may have thousands of other files.
+/// Removes directories of killed backends. The parent can contain thousands of other files.
 fn remove_orphans(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
@@ -143,9 +144,9 @@ fn remove_orphans(parent: &Path) {
     }
 }
 
-/// The lock on a directory of our own. `None`: another process has the lock, or the directory
-/// belongs to another user, or it is a symbolic link. The lock is not inherited by programs and
-/// ends with this process.
+/// Locks a directory of our own. `None`: another process has the lock, or the directory belongs to
+/// another user, or it is a symbolic link. The lock is not inherited by programs and ends with this
+/// process.
 fn lock(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
@@ -161,8 +162,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| Error::scratch("read", path, e))
 }
 
-/// A file that may be written meanwhile: read until two reads in a row are equal. PostgreSQL checks
-/// its checksum.
+/// Reads a file that might be written meanwhile, until two reads in a row are equal. PostgreSQL
+/// verifies its checksum.
 fn settled(path: &Path) -> Result<Vec<u8>, Error> {
     let mut last = read(path)?;
     for _ in 0..ATTEMPTS {
@@ -175,7 +176,7 @@ fn settled(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(last)
 }
 
-/// As a string in a configuration file (guc-file.l).
+/// Formats a string for a configuration file (guc-file.l).
 fn quoted(bytes: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(bytes.len());
     for &byte in bytes {

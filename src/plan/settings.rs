@@ -1,4 +1,4 @@
-//! Which settings may be planned.
+//! The settings that can be planned.
 
 use std::{
     ffi::{CStr, CString, OsStr, OsString},
@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// The list for messages, and others that may be planned as well.
+/// The list for messages, with others that can be planned as well.
 fn names(also: &[&'static str]) -> Vec<&'static str> {
     let sizing = SIZING.into_iter().filter_map(|name| name.to_str().ok());
     sizing.chain(also.iter().copied()).collect()
 }
 
-/// PostgreSQL's default of a setting that affects huge pages, or limits what a start recovers.
+/// The default of a setting that affects huge pages, or that limits what recovery can restore.
 pub(super) fn default(name: &CStr) -> String {
     const WORDS: [(&CStr, &str); 4] = [
         (c"hot_standby", "on"),
@@ -47,13 +47,13 @@ fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
     }
 }
 
-/// Settings that PostgreSQL has accepted, each alone.
+/// Settings that PostgreSQL has accepted one by one.
 #[derive(Default)]
 pub(crate) struct Planned(Vec<(&'static CStr, CString)>);
 
 impl Planned {
-    /// Errors: NULL, not an object, a name that is not in the list or given twice, a value of a
-    /// wrong type; PostgreSQL's own for a wrong value.
+    /// Checks the settings. Errors: NULL, not an object, a name that is not in the list or is
+    /// repeated, a value of a wrong type; PostgreSQL's own error for an invalid value.
     pub(crate) fn checked(settings: Option<Jsonb>) -> Result<Self, Error> {
         let members = members(settings)?;
         let is_of_host = |(name, _): &&Member| {
@@ -66,14 +66,14 @@ impl Planned {
         Self::of(members, &[])
     }
 
-    /// The same for settings with a host, which may be another one.
+    /// Like [`Self::checked`], for settings with an optional host.
     pub(crate) fn checked_for_host(settings: Option<Jsonb>) -> Result<(Self, Option<Host>), Error> {
         let mut members = members(settings)?;
         let host = Host::take_from(&mut members)?;
         Ok((Self::of(members, &host::NAMES)?, host))
     }
 
-    /// `also`: what may be planned as well, and has been taken out.
+    /// `also` are names that can be planned as well, and have been removed from `members`.
     fn of(members: Vec<Member>, also: &[&'static str]) -> Result<Self, Error> {
         let mut planned = Vec::new();
         for (name, value) in members {
@@ -84,7 +84,7 @@ impl Planned {
             else {
                 let names = names(also);
                 let c_name = CString::new(lower.as_str()).ok();
-                // A library can add to shared memory.
+                // A library can allocate shared memory.
                 if !lower.contains("librar") && c_name.is_some_and(|name| is_defined(&name)) {
                     return Err(Error::NotSizing {
                         name: lower,
@@ -103,7 +103,7 @@ impl Planned {
             if planned.iter().any(|&(other, _)| other == known) {
                 return Err(Error::PlannedTwice(lower));
             }
-            // PostgreSQL accepts any name with a dot: its library may be loaded later.
+            // PostgreSQL accepts any name with a dot, because its library could be loaded later.
             if known.to_bytes().contains(&b'.') && !is_defined(known) {
                 return Err(Error::UnknownSetting(lower));
             }
@@ -124,7 +124,7 @@ impl Planned {
         self.0.iter().map(|(name, value)| (*name, value.as_c_str()))
     }
 
-    /// Whether nothing is planned.
+    /// True if nothing is planned.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -135,7 +135,7 @@ impl Planned {
         Self(names.iter().filter_map(pair).collect())
     }
 
-    /// As arguments of the program.
+    /// The settings as arguments of the program.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> {
         self.0.iter().flat_map(|(name, value)| {
             let argument = [name.to_bytes(), b"=", value.to_bytes()].concat();
@@ -143,8 +143,8 @@ impl Planned {
         })
     }
 
-    /// The error for settings that contradict each other, or for files that PostgreSQL would not
-    /// start with.
+    /// The error for settings that contradict each other, or for files with which PostgreSQL would
+    /// not start.
     pub(crate) fn refused(&self, mut refusal: FailedStart, scratch: &Path) -> Error {
         if !refusal.is_of_configuration {
             let directory = format!("The scratch directory was \"{}\".", escape::name(scratch));
