@@ -1,4 +1,4 @@
-# A test that is killed: it changes everything that a test may change, says so, and waits. See
+# A test that is killed: it changes everything that a test can change, prints a line, and waits. See
 # 000_harness.pl.
 use strict;
 use warnings;

@@ -17,7 +17,7 @@ use HugeInfo::Tools;
 
 our @EXPORT = qw(python series compare_arrivals);
 
-# What a program of monitoring/tests/python prints, decoded.
+# Runs a program of monitoring/tests/python and decodes its output.
 sub python
 {
 	my ($program, $arguments, $in) = @_;
@@ -28,21 +28,22 @@ sub python
 	return JSON::PP->new->decode($out);
 }
 
-# As samples_of writes it.
+# Formats a series like samples_of.
 sub series
 {
 	my ($name, $labels) = @_;
 	return "$name\{" . join(',', map { "$_=\"" . ($labels->{$_} =~ s/([\\"])/\\$1/gr =~ s/\n/\\n/gr) . '"' } sort keys %$labels) . '}';
 }
 
-# Who asks is a client backend: what these take, and would take, is another sum for each tool. The
-# pages on a node are those of the process that touched most, which may be the one who asks.
+# The query itself is a client backend, so sums over client backends differ for each tool. The pages
+# on a node are those of the process that has faulted in most, which can be the backend of the
+# query.
 my $OF_WHO_ASKS = qr/^pg_hugeinfo_(?:processes_.*client backend|page_tables_saving_bytes|numa_segment_pages)/;
 
-# It also takes memory while it runs, and gives it back.
+# The query also uses memory while it runs.
 my $NEAR = qr/^pg_hugeinfo_(?:host_memory_available|host_page_table|cgroup_memory_used)_bytes/;
 
-# $collect gives series => value, of all these queries and of nothing else.
+# $collect returns series => value, of these queries only.
 sub compare_arrivals
 {
 	my ($session, $queries, $collect, $name) = @_;

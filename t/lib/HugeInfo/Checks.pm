@@ -1,4 +1,4 @@
-# What hugeinfo_checks says, and its remedies followed step by step.
+# Compares hugeinfo_checks with the kernel, and follows its remedies step by step.
 package HugeInfo::Checks;
 
 use strict;
@@ -20,7 +20,8 @@ my @NAMES = qw(cgroup_fault_limit huge_pages restart pending_settings pool_size 
 my %WEIGHT = (ok => 0, unknown => 1, warning => 2, critical => 3);
 
 # The verdict of hugeinfo_status is the worst of the checks about the server, of configuration files
-# that stop the next start, and of all that is critical; of those that are equally bad the first.
+# that prevent the next start, and of all critical checks. The first of several equally bad ones
+# counts.
 sub _compare_verdict
 {
 	my ($status, $checks, $name) = @_;
@@ -31,7 +32,7 @@ sub _compare_verdict
 	my $remedy = $worst->{remedy};
 	$remedy = $by_name{$1}{remedy} if ($remedy // '') =~ /^# as (\w+)$/;
 	my %expected = (status => $worst->{status}, remedy => $remedy);
-	# A server that does not ask for huge pages, or has none, says so once.
+	# If a server does not request huge pages, or has none, only one finding reports it.
 	my $restart = $by_name{restart};
 	my $is_said = $restart->{code} eq 'does_not_ask' || $restart->{code} eq $by_name{huge_pages}{code};
 	my @healthy = ($by_name{huge_pages}{finding}, $is_said ? () : $restart->{finding});
@@ -42,7 +43,7 @@ sub _compare_verdict
 	return;
 }
 
-# By name, as a session (see HugeInfo::Session) or a node sees them.
+# Returns the checks by name, from a session (see HugeInfo::Session) or a node.
 sub checks_of
 {
 	my ($asked, $name) = @_;
@@ -66,7 +67,7 @@ sub checks_of
 	return { map { $_->{name} => $_ } @$checks };
 }
 
-# The remedy of a check. Where it refers to that of an earlier check, that one.
+# Returns the remedy of a check. If it refers to an earlier check, returns that one's remedy.
 sub remedy_of
 {
 	my ($checks, $check) = @_;
@@ -74,7 +75,7 @@ sub remedy_of
 	return $remedy =~ /^# as (\w+)$/ ? $checks->{$1}{remedy} : $remedy;
 }
 
-# Status, some figures of the evidence, and patterns for the words.
+# Compares the status, some numbers of the evidence, and patterns of the text.
 sub compare_check
 {
 	my ($checks, $check, $expected, $name) = @_;
@@ -90,8 +91,8 @@ sub compare_check
 	return;
 }
 
-# What the next start finds in the pool that it asks for, as the files of the kernel and the
-# arithmetic of the contract have it.
+# Returns the pages that the next start finds in the pool that it requests, computed from kernel
+# files.
 sub expected_pool
 {
 	my ($node, $kb) = @_;
@@ -109,7 +110,7 @@ sub expected_pool
 		%$numbers{qw(others_pages shortfall_pages recommended_nr_hugepages)} };
 }
 
-# Whether huge pages are there, and would be again. Evidence of both against the kernel's files.
+# Compares the checks about huge pages now and after a restart with kernel files.
 sub compare_restart
 {
 	my ($node, $checks, $kb, $backing, $restart, $name) = @_;
@@ -122,8 +123,8 @@ sub compare_restart
 	return;
 }
 
-# Runs one line of a remedy. Comments about a restart are carried out by $start, if given, in place
-# of the start; other comments are passed over.
+# Runs one line of a remedy. Runs $start, if given, instead of comments about a restart or start.
+# Ignores other comments.
 sub _take
 {
 	my ($node, $line, $start) = @_;
@@ -135,7 +136,7 @@ sub _take
 	elsif ($line =~ /^(?:ALTER SYSTEM|SELECT) /) { $node->safe_psql('postgres', $line) }
 	elsif ($line =~ /^runuser -u (\S+) -- (psql .*)/)
 	{
-		# Only root can become that user, who runs the tests.
+		# Only root can switch to that user, who runs the tests.
 		$1 eq HugeInfo::User::name() or die "not the user of the server: $line\n";
 		delete local @ENV{qw(PGHOST PGPORT)};
 		system_or_bail('sh', '-c', $2);
@@ -144,7 +145,7 @@ sub _take
 	return;
 }
 
-# Carries out a remedy line by line, as it stands: SQL as a superuser, lines of the shell as root.
+# Follows a remedy line by line: runs SQL as a superuser, and shell commands as root.
 sub follow
 {
 	my ($node, $remedy, $name, $start) = @_;
@@ -156,8 +157,8 @@ sub follow
 	return;
 }
 
-# Carries out the runbook as it stands. After each step, hugeinfo_status says what was expected.
-# Returns its rows.
+# Follows the runbook. After each step, hugeinfo_status has to return what the step expected.
+# Returns the rows of the runbook.
 sub follow_runbook
 {
 	my ($node, $name, $start, $settings) = @_;

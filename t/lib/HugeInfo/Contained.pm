@@ -1,5 +1,5 @@
-# Servers in namespaces of their own, where something is mounted over what the host has: containers,
-# sandboxes, and files that are hidden or of another version.
+# Servers in namespaces of their own, where mounts cover files of the host: containers, sandboxes,
+# and files that are hidden or from another version.
 package HugeInfo::Contained;
 
 use strict;
@@ -14,8 +14,8 @@ use HugeInfo::Processes qw(until_true);
 
 our @EXPORT = qw(in_namespace needs_namespaces with_mounts);
 
-# Starts a stopped node by the command, which becomes `postgres` at last. Runs the code, with the
-# number of the postmaster, and stops the server.
+# Starts a stopped node with the command, which finally executes `postgres`. Runs the code with the
+# PID of the postmaster, and stops the server.
 sub in_namespace
 {
 	my ($node, $name, $command, $code) = @_;
@@ -24,7 +24,7 @@ sub in_namespace
 	my $is_up = sub { return !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) };
 	until_true(sub { !$run->pumpable || $is_up->() });
 	my $up = ok($is_up->(), "$name: the server is up");
-	# the innermost process that the command has become: the postmaster
+	# the last process of the chain, which is the postmaster
 	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $node->data_dir } _descendants($run->{KIDS}[0]{PID});
 	$code->($postmaster) if $up;
 	kill INT => $postmaster if $postmaster;
@@ -46,7 +46,7 @@ sub _descendants
 	return @all;
 }
 
-# Leaves the SKIP block unless unshare(1) can make such ones.
+# Leaves the SKIP block if unshare(1) cannot create such namespaces.
 sub needs_namespaces
 {
 	my ($scenario, @options) = @_;
@@ -56,8 +56,8 @@ sub needs_namespaces
 	return;
 }
 
-# A command that mounts something, each time with such arguments of mount(8), for what it starts
-# only. What it starts keeps none of the rights that this takes.
+# Returns a command that calls mount(8) with each of these argument lists, in a mount namespace for
+# the program that it starts. That program keeps no privileges.
 sub with_mounts
 {
 	my ($mounts, @unshare) = @_;

@@ -1,5 +1,5 @@
-# Exporters and Prometheus as others run them, each on a port of its own on loopback, and what they
-# answer. They end with the object.
+# Exporters and Prometheus as users run them, each on its own port on loopback, and their responses.
+# They end with the object.
 package HugeInfo::Exporters;
 
 use strict;
@@ -16,7 +16,7 @@ use HugeInfo::Tools;
 
 our @EXPORT = qw(edited started postgres_exporter justwatch prometheus);
 
-# A copy of a file of this project with some of it changed, as [pattern, by] each, which is there.
+# Copies a file of this project with some changes, each a [pattern, replacement] that has to match.
 sub edited
 {
 	my ($name, @changes) = @_;
@@ -31,12 +31,12 @@ sub edited
 	return $path;
 }
 
-# Once its page answers.
+# Returns when its page responds.
 sub started
 {
 	my ($page, $make) = @_;
 	my $self = bless { port => PostgreSQL::Test::Cluster::get_free_port() }, __PACKAGE__;
-	# Who writes to a pipe that nobody reads stands still.
+	# A process blocks if it writes to a pipe that is not read.
 	$self->{log} = PostgreSQL::Test::Utils::tempdir() . "/$self->{port}.log";
 	my ($command, %environment) = $make->("127.0.0.1:$self->{port}");
 	local %ENV = (%ENV, %environment);
@@ -54,7 +54,7 @@ sub address { my ($self) = @_; return "127.0.0.1:$self->{port}" }
 
 sub get { my ($self, $page) = @_; return HTTP::Tiny->new(timeout => 30)->get('http://' . $self->address . $page) }
 
-# What it has said so far.
+# Its log so far.
 sub log { my ($self) = @_; return slurp_file($self->{log}) }
 
 sub text
@@ -65,7 +65,8 @@ sub text
 	return $answer->{content};
 }
 
-# series => value, of names that begin with a prefix; labels in order, without those that are named.
+# Returns series => value for names that begin with a prefix. Labels are sorted, and those in the
+# list are omitted.
 sub samples
 {
 	my ($self, $prefix, @without) = @_;
@@ -83,7 +84,7 @@ sub samples
 sub stop { my ($self) = @_; my $run = delete $self->{run} or return; $run->kill_kill(grace => 5); return }
 sub DESTROY { my ($self) = @_; local ($?, $@); eval { $self->stop }; return }
 
-# Debian's, with the queries of a file, as the role "monitoring".
+# Debian's postgres_exporter with the queries of a file, as the role "monitoring".
 sub postgres_exporter
 {
 	my ($node, $file) = @_;
@@ -95,7 +96,7 @@ sub postgres_exporter
 	});
 }
 
-# Debian's, which is justwatch's.
+# Debian's sql_exporter, which is justwatch's.
 sub justwatch
 {
 	my ($node, $file) = @_;
@@ -117,7 +118,7 @@ sub prometheus
 	});
 }
 
-# What Prometheus answers to an expression: labels and value of each series.
+# Evaluates an expression in Prometheus. Returns labels and value of each series.
 sub asked
 {
 	my ($self, $expression) = @_;

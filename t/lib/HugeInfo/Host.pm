@@ -154,7 +154,7 @@ sub set_overcommit
 
 sub _read { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar(<$fh>) =~ s/\n\z//r }
 
-# All pages in one pool: the others are emptied.
+# Sets one pool and empties the others.
 sub pools_of_one_size
 {
 	my ($kb, $pages) = @_;
@@ -272,7 +272,7 @@ sub set_boot_pages
 
 sub add_swap { my ($mb) = @_; return _host('swap', $mb) }
 
-# With such options, for this test's user; returns the directory.
+# Mounts hugetlbfs with these options, for this test's user. Returns the directory.
 sub mount_hugetlbfs
 {
 	my ($kb, $options) = @_;
@@ -280,7 +280,7 @@ sub mount_hugetlbfs
 	return _host('mount', 'hugetlbfs', join ',', "pagesize=${kb}K", 'mode=0700', "uid=$uid", $options || ());
 }
 
-# Private memory of one of this test's processes goes to swap.
+# Moves private memory of one of this test's processes to swap.
 sub page_out { my ($pid) = @_; return _host('page_out', $pid) }
 
 sub set_oom_score_adj { my ($pid, $value) = @_; return _host('set', "/proc/$pid/oom_score_adj", $value) }
@@ -298,7 +298,7 @@ sub start_hidden
 # Runs a line of a remedy as root. The changes are undone at the end.
 sub type_in { my ($line) = @_; return _host('type', $line) }
 
-# Leaves the SKIP block: visibly, and as a failure where nothing may be skipped.
+# Leaves the SKIP block with a message. Fails if tests must not be skipped.
 sub cannot
 {
 	my ($why) = @_;

@@ -1,5 +1,4 @@
-# What the kernel says, read by the tests themselves from /proc and /sys. Nothing here comes from
-# the extension.
+# Reads the kernel's numbers from /proc and /sys independently of the extension.
 package HugeInfo::Kernel;
 
 use strict;
@@ -41,7 +40,7 @@ sub page_sizes_kb
 	return sort { $a <=> $b } map { /hugepages-(\d+)kB$/ } glob '/sys/kernel/mm/hugepages/hugepages-*kB';
 }
 
-# The largest size besides the default one: 1 GB on most machines. Undefined where there is none.
+# The largest size besides the default one: 1 GB on most machines. Undefined if there is none.
 sub other_page_kb
 {
 	my $default = default_page_kb();
@@ -61,18 +60,18 @@ sub pools { return { map { $_ => pool($_) } page_sizes_kb() } }
 
 sub _max { return $_[0] > $_[1] ? $_[0] : $_[1] }
 
-# The arithmetic of the contract, done once more. $own: pages of the server's segment in this pool;
-# $required: pages that the segment would take here.
+# Computes the expected numbers of a pool independently. $own: pages of the server's segment in this
+# pool; $required: pages that the segment needs in this pool.
 sub pool_numbers
 {
 	my ($pool, $own, $required) = @_;
 	my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
 	my $others = $committed - $own;
-	# Persistent pages stay, and the kernel may add surplus ones up to the overcommit limit. Pages that
-	# are surplus now vanish as they are freed, so they count for a restart only as far as overcommit
-	# gives them again.
+	# Persistent pages stay, and the kernel can add surplus ones up to the overcommit limit. Present
+	# surplus pages vanish when they are freed, so they are available to a restart only as far as
+	# overcommit allows new ones.
 	my $obtainable = _max(0, $pool->{total} - $pool->{surplus} + $pool->{overcommit} - $others);
-	# what is there already; the kernel may fail to make the rest
+	# pages that exist already; the kernel might fail to allocate the rest
 	my $sure = _max(0, $pool->{total} - $pool->{surplus} + _max(0, $pool->{surplus} - $own) - $others);
 	return {
 		committed_pages => $committed,
@@ -85,8 +84,8 @@ sub pool_numbers
 	};
 }
 
-# Pages of the default pool that other servers on small pages ask for at their next start. $own: the
-# postmaster of the server that is looked at. Servers that this user cannot read do not count.
+# Pages of the default pool that other servers on small pages request at their next start. $own: the
+# postmaster of the server under test. Servers that this user cannot read do not count.
 sub asked_by_others
 {
 	my ($kb, $own) = @_;
@@ -107,8 +106,8 @@ sub asked_by_others
 	return $pages;
 }
 
-# The value of a setting at the next start of a running server: its own program reads its command
-# line and its configuration files again. Empty if that fails.
+# The value of a setting at the next start of a running server: runs its program with its command
+# line, so that it reads its configuration files again. Empty if that fails.
 sub next_setting
 {
 	my ($pid, $name) = @_;
@@ -121,9 +120,9 @@ sub next_setting
 	return $out =~ s/\n\z//r;
 }
 
-# The main segment of a server, found in maps and smaps without its name or an address: it is the
-# largest shared mapping of the postmaster, all parts of the same object together. Device and inode
-# do not tell objects apart: a System V segment can have those of shared anonymous memory. Its name
+# Finds the main segment of a server in maps and smaps without its name or an address: the largest
+# shared mapping of the postmaster, adding up all parts of the same object. Device and inode do not
+# identify an object, because a System V segment can have those of shared anonymous memory. Its name
 # does.
 sub segment
 {

@@ -1,5 +1,5 @@
-# monitoring/metrics.json, and a server as those who monitor it find it: with the extension as
-# docs/install.md installs it, and a role that may do nothing but look.
+# monitoring/metrics.json, and a server that is set up for monitoring: the extension is installed as
+# in docs/install.md, and a role has only the necessary privileges.
 package HugeInfo::Metrics;
 
 use strict;
@@ -13,10 +13,11 @@ use HugeInfo::Tools;
 
 our @EXPORT = qw(queries monitored watch samples_of);
 
-# As the list has them: name, labels, metrics, sql and so on.
+# The queries of the file: name, labels, metrics, sql and so on.
 sub queries { return @{ JSON::PP->new->decode(slurp_file(source('monitoring/metrics.json'))) } }
 
-# The extension in its own schema, in the database postgres, and the role "monitoring".
+# Installs the extension in its own schema, in the database postgres, and creates the role
+# "monitoring".
 sub monitored
 {
 	my ($node) = @_;
@@ -30,10 +31,10 @@ sub monitored
 	return;
 }
 
-# A session of that role.
+# Opens a session of that role.
 sub watch { my ($node) = @_; return HugeInfo::Session->new($node, user => 'monitoring') }
 
-# What a query says now, as Prometheus writes it: series => value.
+# Runs a query and returns series => value, formatted as in Prometheus.
 sub samples_of
 {
 	my ($session, $query) = @_;

@@ -1,9 +1,8 @@
-# A server in a namespace of process numbers of its own, where this test decides who gets which
-# number.
+# A server in its own PID namespace, in which this test assigns the PIDs.
 #
-# Process 1 there is a program of this test's that starts the server, and strangers: processes that
-# are not the server's, of the same user, open to it, and easy to tell: oom_score_adj is 777, and
-# 100 MB are resident.
+# Process 1 there is a program of this test. It starts the server, and strangers: processes of the
+# same user that do not belong to the server. The server is allowed to read them, and they are easy
+# to recognize: oom_score_adj is 777, and 100 MB are resident.
 package HugeInfo::Namespace;
 
 use strict;
@@ -16,12 +15,12 @@ use HugeInfo::Processes ();
 
 our $STRANGER_ADJ = 777;
 our $STRANGER_BYTES = 100 << 20;
-# numbers that are given out: few, so that they come round soon. The kernel keeps those below 300
-# for its start.
+# The range of PIDs, which is small so that PIDs are reused soon. The kernel reserves PIDs below 300
+# after a wrap.
 our ($FIRST, $LAST) = (300, 399);
 
-# Says "ready", obeys a word and a number, and ends with its input. Written out here since who runs
-# it may not be allowed to read this file.
+# Prints "ready", reads commands of a word and a number, and exits at end of input. The code is
+# inline because its user might not be able to read this file.
 my $PROCESS_1 = <<'PERL';
 	use strict;
 	use warnings;
@@ -35,8 +34,8 @@ my $PROCESS_1 = <<'PERL';
 		return defined syswrite $fh, $value;
 	}
 
-	# Linux 6.14: each namespace has its own limit. Before, the limit is the host's and not ours: the
-	# last number that was given out is set back instead.
+	# Since Linux 6.14 each namespace has its own limit. Before, the limit is the host's, so the last
+	# PID is set back instead.
 	my $limited = put('/proc/sys/kernel/pid_max', $last + 1);
 	$SIG{CHLD} = 'IGNORE';
 	my $postmaster = fork // die "fork: $!\n";
@@ -46,14 +45,14 @@ my $PROCESS_1 = <<'PERL';
 		open STDIN, '<', '/dev/null';
 		exec @server or die "@server: $!\n";
 	}
-	# touched, and so resident; what is forked has it at once
+	# faulted in, and so resident; children share it at once
 	my $resident = 'x' x $bytes;
 
 	sub stranger
 	{
 		my ($code) = @_;
 		my $pid;
-		# all numbers may be taken for a moment
+		# all PIDs can be in use for a short time
 		select undef, undef, undef, 0.001 until defined($pid = fork);
 		return $pid if $pid;
 		put('/proc/self/oom_score_adj', $adj);
@@ -74,7 +73,7 @@ my $PROCESS_1 = <<'PERL';
 		{
 			put('/proc/sys/kernel/ns_last_pid', $number - 1) or die "ns_last_pid: $!\n";
 			my $pid = stranger(sub { sleep 3600 });
-			# it is what it is to be
+			# wait until it has set its score
 			select undef, undef, undef, 0.01
 			  until do { open my $fh, '<', "/proc/$pid/oom_score_adj"; <$fh> == $adj };
 			print "$pid\n";
@@ -84,7 +83,7 @@ my $PROCESS_1 = <<'PERL';
 		elsif ($word eq 'exists') { print -d "/proc/$number" ? "yes\n" : "no\n" }
 		elsif ($word eq 'churn')
 		{
-			# strangers come and go, as fast as they can
+			# strangers start and exit as fast as possible
 			$churn = fork // die "fork: $!\n";
 			if (!$churn)
 			{
@@ -110,11 +109,11 @@ my $PROCESS_1 = <<'PERL';
 	waitpid $postmaster, 0;
 PERL
 
-# The rights over the namespace are kept by all of it, or the kernel would close strangers to the
-# server.
+# All processes keep the capabilities in the namespace. Otherwise the kernel would not let the
+# server read strangers.
 my @OWN = qw(--user --map-current-user --keep-caps --pid --fork --mount-proc);
 
-# Why there can be none, if so.
+# Returns the reason why such a namespace cannot be created, if any.
 sub missing
 {
 	my ($out, $error);
@@ -163,13 +162,13 @@ sub _order
 
 sub postmaster { my ($self) = @_; return $self->{postmaster} }
 
-# How numbers are kept low.
+# Returns the method that limits the PIDs.
 sub how { my ($self) = @_; return $self->{how} }
 
-# Who comes next gets that number.
+# The next process gets that PID.
 sub next_number { my ($self, $number) = @_; return $self->_order('next', $number) }
 
-# A stranger of that number; the one that it got.
+# Starts a stranger with that PID, and returns the PID that it got.
 sub stranger { my ($self, $number) = @_; return $self->_order('stranger', $number) }
 
 sub end_stranger { my ($self, $number) = @_; return $self->_order('end', $number) }
@@ -180,7 +179,7 @@ sub continue_process { my ($self, $number) = @_; return $self->_order('continue'
 
 sub exists { my ($self, $number) = @_; return $self->_order('exists', $number) eq 'yes' }
 
-# Strangers come and go until `calm`, which tells how often each number went to one of them.
+# Starts strangers that exit at once, until `calm`, which returns how often each PID was used.
 sub churn { my ($self) = @_; return $self->_order('churn') }
 
 sub calm { my ($self) = @_; return { map { split /:/ } split ' ', $self->_order('calm') } }

@@ -1,6 +1,6 @@
-# A server of another user of this host. `use` it before HugeInfo::Host, while this process is still
-# root: a child is left behind that becomes that user, obeys a word on a pipe, and ends its server
-# with that pipe, so also when the test is killed.
+# A server of another user of this host. `use` this before HugeInfo::Host, while this process is
+# still root. It forks a child that switches to that user and reads a command from a pipe. The child
+# stops its server at the end of the pipe, also if the test is killed.
 package HugeInfo::OtherUser;
 
 use strict;
@@ -14,12 +14,12 @@ use POSIX ();
 use HugeInfo::Kernel;
 use HugeInfo::User;
 
-# An ordinary one that every host has.
+# An unprivileged user that exists on every host.
 my $name = $ENV{HUGEINFO_TEST_OTHER_USER} // 'nobody';
 my $port = 6543;
 my ($child, $owner, $to, $from);
 
-# The server takes nothing from the host's pools: it may end last.
+# The server does not use the host's pools, so it can end last.
 END
 {
 	if ($child && $$ == $owner)
@@ -55,7 +55,7 @@ sub _start
 	return;
 }
 
-# Why there can be none, if so.
+# Returns the reason why such a server cannot be started, if any.
 sub missing
 {
 	return if $child;
@@ -101,12 +101,12 @@ sub _start_server
 	  or die "the server does not start: see $dir/server.log\n";
 	open my $fh, '<', "$dir/data/postmaster.pid" or die "postmaster.pid: $!\n";
 	chomp(my $pid = <$fh>);
-	# only that user may look
+	# only that user is allowed to read it
 	my $segment = segment($pid);
 	return join ' ', $pid, $>, $dir, $segment->{bytes}, $segment->{page_bytes};
 }
 
-# Starts it. What the other user knows of it.
+# Starts the server. Returns the facts that the other user can read.
 sub server
 {
 	print $to "start\n" or die "the other user's process has ended\n";

@@ -1,6 +1,6 @@
-# README.md and docs/ as data: the queries that a page shows with their output, its links, and the
-# objects that it names. Loaded before HugeInfo::Host, since the checkout may be closed to the
-# ordinary user that a test becomes.
+# Parses README.md and docs/: the queries of a page with their output, its links, and the objects
+# that it names. Loaded before HugeInfo::Host, because the ordinary user of a test might not be able
+# to read the checkout.
 #
 # CONTRIBUTING.md has the convention. Texts are bytes here, as psql writes them.
 package HugeInfo::Pages;
@@ -17,7 +17,7 @@ our @EXPORT = qw(pages reference_sql differences);
 
 my $ROOT = realpath(dirname(__FILE__) . '/../../..');
 
-# Fenced blocks of a page in their order, each with what the comments above it say.
+# Returns the fenced blocks of a page in order, each with the options in the comments above it.
 sub _blocks
 {
 	my ($text) = @_;
@@ -44,8 +44,7 @@ sub _blocks
 	return @blocks;
 }
 
-# A query and the output below it are one. A block of the shell with psql and one query is a query,
-# too.
+# Combines a query and the output below it. A shell block with psql and one query is a query, too.
 sub _queries
 {
 	my ($text) = @_;
@@ -68,7 +67,7 @@ sub _queries
 	return @queries;
 }
 
-# What is written between backquotes in a sentence or a table.
+# Returns the code spans in sentences and tables.
 sub _spans
 {
 	my ($text) = @_;
@@ -98,7 +97,8 @@ sub _broken_links
 	return @broken;
 }
 
-# Columns that a page names: hugeinfo_x.column, and the tables that begin with "column of `x`".
+# Returns the columns that a page names: hugeinfo_x.column, and those in tables whose title begins
+# with "column of `x`".
 sub _columns
 {
 	my ($text) = @_;
@@ -124,7 +124,7 @@ sub _page
 		file => $file,
 		text => $text,
 		queries => \@queries,
-		# queries in a sentence; one with a gap is no query
+		# queries in a sentence; a query with an ellipsis is incomplete
 		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } _spans($text) ],
 		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
 		broken_links => [ _broken_links($file, $text) ],
@@ -141,7 +141,7 @@ my $REFERENCE_SQL = slurp_file("$ROOT/docs/reference.sql");
 
 sub reference_sql { return $REFERENCE_SQL }
 
-# psql's output as columns and rows, aligned or expanded. A row of "…" says that there are more.
+# Parses psql's output, aligned or expanded, to columns and rows. A row of "…" stands for more rows.
 sub _table
 {
 	my ($text) = @_;
@@ -186,8 +186,8 @@ sub _table
 	return \%table;
 }
 
-# What a value on a page stands for: any number where it has one, any unit of memory, anything
-# where it has "…", and the very words else.
+# Returns a pattern for a value on a page: any number for a number, any memory unit for a unit, any
+# text for "…", and the exact text otherwise.
 sub _pattern
 {
 	my ($value) = @_;
@@ -199,8 +199,8 @@ sub _pattern
 	return qr/^$pattern$/;
 }
 
-# In what an output has not the shape that its page shows: one sentence each, none where it has.
-# A column, or "rows", of %$varies is not the same on every machine.
+# Returns the differences between an output and its page, one sentence each. A column, or "rows", in
+# %$varies can differ between machines.
 sub differences
 {
 	my ($shown, $seen, $varies) = @_;

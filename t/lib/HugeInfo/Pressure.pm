@@ -1,4 +1,4 @@
-# Where memory ran short, as the kernel's files have it: the columns of hugeinfo_pressure.
+# Memory shortage from kernel files: the expected columns of hugeinfo_pressure.
 package HugeInfo::Pressure;
 
 use strict;
@@ -8,7 +8,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(kernels_host kernels_group);
 
-# Nothing, if there is no such file.
+# Returns nothing if there is no such file.
 sub _contents
 {
 	my ($file) = @_;
@@ -21,7 +21,7 @@ sub _number { my ($file) = @_; return _contents($file) =~ /^(\d+)$/ ? $1 : undef
 
 sub _counter { my ($file, $name) = @_; return _contents($file) =~ /^\Q$name\E (\d+)$/m ? $1 : undef }
 
-# A file of pressure as the columns have it.
+# Parses a pressure file to columns.
 sub _waiting
 {
 	my ($file) = @_;
@@ -49,7 +49,7 @@ sub kernels_group
 	my $events = "$dir/memory.events";
 	return {
 		scope => 'cgroup', path => $dir,
-		# v1 has a number for none
+		# v1 has a large number for unlimited
 		memory_limit_bytes => defined $limit && $limit < 2**62 ? $limit : undef,
 		memory_used_bytes => _number("$dir/" . ($version == 2 ? 'memory.current' : 'memory.usage_in_bytes')),
 		limit_hits => $version == 2

@@ -1,7 +1,6 @@
-# What /proc and ps say of processes, read by the tests themselves. Nothing here comes from the
-# extension.
+# Reads facts about processes from /proc and ps independently of the extension.
 #
-# Sizes are bytes, and what the kernel does not report is undef, as in SQL.
+# Sizes are in bytes. Values that the kernel does not report are undef, as in SQL.
 package HugeInfo::Processes;
 
 use strict;
@@ -15,7 +14,7 @@ use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
   is_logger sum_of state_of until_true settled misfits text_of);
 
-# The server's processes as ps sees them: the postmaster and its children.
+# The server's processes from ps: the postmaster and its children.
 sub family
 {
 	my ($postmaster) = @_;
@@ -23,7 +22,7 @@ sub family
 	return sort { $a <=> $b } $postmaster, @children;
 }
 
-# '' where the process has ended or the file may not be read
+# Returns '' if the process has ended or access is denied.
 sub process_file
 {
 	my ($pid, $name) = @_;
@@ -32,14 +31,14 @@ sub process_file
 	return scalar(<$fh>) // '';
 }
 
-# As ps shows it: the process title that PostgreSQL writes over its arguments.
+# The title from ps, which PostgreSQL writes over its arguments.
 sub title
 {
 	my ($pid) = @_;
 	return process_file($pid, 'cmdline') =~ s/\0.*//sr;
 }
 
-# By a type or the end of a title. PostgreSQL 19 has given it another name.
+# Recognizes the logger by its type or the end of its title. PostgreSQL 19 has renamed it.
 sub is_logger { my ($type) = @_; return ($type // '') =~ /^(?:sys)?logger$/ }
 
 my %OF_STATUS = (
@@ -105,12 +104,12 @@ sub status_file
 sub stat_file
 {
 	my ($pid) = @_;
-	# the name in parentheses may hold anything
+	# the name in parentheses can contain any characters
 	my @from_third = split / /, process_file($pid, 'stat') =~ s/^.*\) //sr;
 	return { minor_faults => $from_third[7], major_faults => $from_third[9] };
 }
 
-# One letter: S sleeps, T is stopped, Z is a zombie; undef where there is no such process.
+# One letter: S sleeps, T is stopped, Z is a zombie; undef if there is no such process.
 sub state_of { my ($pid) = @_; return process_file($pid, 'stat') =~ /.*\) (\S)/s ? $1 : undef }
 
 sub oom_files
@@ -149,7 +148,7 @@ sub _mapping
 
 sub maps_file { my ($pid) = @_; return map { _mapping($_) } split /\n/, process_file($pid, 'maps') }
 
-# The same with figures and flags.
+# The same with memory and flags.
 sub smaps_file
 {
 	my ($pid) = @_;
@@ -167,7 +166,7 @@ sub smaps_file
 	return @rows;
 }
 
-# Adds up one column over rows; undef where no row has it.
+# Adds up one column over rows; undef if no row has it.
 sub sum_of
 {
 	my ($column, @rows) = @_;
@@ -184,7 +183,7 @@ sub open_files
 	return sort grep { defined && !m{/(?:base/\d+|global)/\d+} } map { readlink } glob "/proc/$pid/fd/*";
 }
 
-# Data as text: what JSON and /proc write in different ways is the same.
+# Converts data to text, because JSON and /proc format the same value differently.
 sub text_of
 {
 	my ($data) = @_;

@@ -1,4 +1,4 @@
-# Clusters for the tests, and what SQL says on them beside what the kernel says.
+# Clusters for the tests, and comparisons of SQL results with the kernel.
 package HugeInfo::Server;
 
 use strict;
@@ -21,7 +21,7 @@ our @EXPORT = qw(new_server configure with_little_room why_no_mounts restarts st
 # Settings without background activity such as autovacuum and timed checkpoints.
 my %SMALL = (shared_buffers => '16MB', max_connections => 10, autovacuum => 'off', checkpoint_timeout => '1d');
 
-# A running server with the extension. Settings as for postgresql.conf.
+# Starts a server with the extension. Settings are as in postgresql.conf.
 sub new_server
 {
 	my ($name, %settings) = @_;
@@ -49,10 +49,10 @@ sub restarts
 	return;
 }
 
-# Programs in a mount namespace of their own: nothing of the host is touched.
+# Programs in a mount namespace of their own do not affect the host.
 my @OWN_MOUNTS = qw(unshare --user --map-current-user --keep-caps --mount);
 
-# Why an ordinary user can't mount anything there, if so.
+# Returns the reason why an ordinary user cannot mount anything there, if any.
 sub why_no_mounts
 {
 	my ($directory) = @_;
@@ -61,7 +61,7 @@ sub why_no_mounts
 	return "no mounts for ordinary users here: $error";
 }
 
-# While a stopped server runs for which a directory is a file system of so many bytes
+# Runs code while a stopped server runs with a directory on a file system of this many bytes.
 sub with_little_room
 {
 	my ($node, $directory, $bytes, $code) = @_;
@@ -77,7 +77,7 @@ sub with_little_room
 	return;
 }
 
-# Whether a stopped server starts; the reason it gives otherwise is in the second value.
+# Starts a stopped server. Returns true, or false and the reason.
 sub starts
 {
 	my ($node) = @_;
@@ -107,8 +107,8 @@ sub status_of
 	return $rows[0];
 }
 
-# The view of pools with the kernel's own numbers at the same moment: servers touch pages at any
-# time, so the kernel is read before and after, until nothing has changed in between.
+# Reads the view of pools and the kernel's numbers at the same time. Servers can fault in pages at
+# any time, so the kernel is read before and after, until both reads agree.
 sub observe
 {
 	my ($node) = @_;
@@ -124,7 +124,7 @@ sub observe
 	}) || die "the pools of this host never stopped changing\n";
 }
 
-# Pages of a size that the server's segment takes, from PostgreSQL's own figure (whole megabytes,
+# Pages of a size that the server's segment needs, from PostgreSQL's own figure (whole megabytes,
 # rounded up).
 sub required_pages
 {
@@ -139,7 +139,7 @@ sub shared_memory_bytes
 		q(SELECT setting::bigint << 20 FROM pg_settings WHERE name = 'shared_memory_size'));
 }
 
-# Some columns of the status, all in one result: a mismatch shows beside its neighbours.
+# Compares columns of the status in one test, so that a mismatch shows all of them.
 sub compare_status
 {
 	my ($status, $expected, $name) = @_;
@@ -148,7 +148,7 @@ sub compare_status
 	return;
 }
 
-# What the status says of the segment, against maps and smaps of the postmaster.
+# Compares the segment in the status with maps and smaps of the postmaster.
 sub compare_segment
 {
 	my ($node, $status, $name) = @_;
@@ -158,14 +158,14 @@ sub compare_segment
 	is($status->{page_size_bytes}, $real->{page_bytes}, "$name: page size as in smaps");
 	is($status->{segment_bytes}, $real->{bytes}, "$name: segment size as in maps");
 	is($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, "$name: its pages");
-	# PostgreSQL 17 and later say it themselves
+	# PostgreSQL 17 and later have their own setting
 	my ($version, $own_word) = split /\|/, $node->safe_psql('postgres',
 		q(SELECT current_setting('server_version_num'), current_setting('huge_pages_status', true)));
 	is($own_word, $huge ? 'on' : 'off', "$name: huge_pages_status") if $version >= 170000;
 	return $real;
 }
 
-# Every pool of the view against /sys and arithmetic.
+# Compares every pool of the view with /sys.
 sub compare_pools
 {
 	my ($node, $seen, $name) = @_;
@@ -176,8 +176,8 @@ sub compare_pools
 		my ($row, $kernel) = ($seen->{pools}{$kb}, $seen->{kernel}{$kb});
 		my $ours = $real->{page_bytes} == $kb * 1024;
 		my $own = $ours ? $real->{bytes} / $real->{page_bytes} : 0;
-		# PostgreSQL pads a segment on huge pages to whole ones: what a smaller page takes is told by the
-		# setting
+		# PostgreSQL pads a segment on huge pages to whole ones, so the setting has the need for smaller
+		# pages.
 		my $required =
 		  $real->{page_bytes} > $kb * 1024
 		  ? required_pages($node, $kb)
@@ -192,7 +192,7 @@ sub compare_pools
 			is_default => $kb == default_page_kb() ? 't' : 'f',
 			is_used_by_server => $ours ? 't' : 'f');
 		is_deeply({ map { $_ => $row->{$_} } keys %expected }, \%expected, "$name: pool of $kb kB pages");
-		# what is not needed of the last page; PostgreSQL tells its need in whole megabytes, rounded up
+		# unused bytes of the last page; PostgreSQL reports its need in whole megabytes, rounded up
 		my $waste = $row->{tail_waste_bytes} - ($required * $kb * 1024 - shared_memory_bytes($node));
 		ok($waste >= 0 && $waste < 1 << 20, "$name: tail of the last $kb kB page")
 		  or diag("$row->{tail_waste_bytes} bytes are said to be unused of $required pages");

@@ -1,8 +1,8 @@
-# A connection that stays: the same backend from one question to the next, also while a question is
-# still open.
+# A persistent connection: all queries run in the same backend, which can also be observed during a
+# query.
 #
-# HugeInfo::Server asks by a new psql each time, and each of those makes the server fork: figures
-# that depend on who maps what never come to rest then.
+# HugeInfo::Server starts a new psql for each query, and the server forks each time. Numbers that
+# depend on the mappings of processes would then never stay the same.
 package HugeInfo::Session;
 
 use strict;
@@ -21,8 +21,8 @@ our @EXPORT = qw(endless is_cancelled state_in);
 
 my $count = 0;
 
-# Those that a test leaves open are closed before perl takes objects apart in any order: IPC::Run
-# could then wait for ever.
+# Sessions that a test leaves open are closed before perl destroys objects in an undefined order,
+# because IPC::Run could then wait forever.
 my ($owner, %open) = $$;
 END { local $?; if ($$ == $owner) { $_->close for grep { $_ } values %open } }
 
@@ -46,10 +46,10 @@ sub new
 	return $self;
 }
 
-# The backend's number, as the server knows it.
+# PID of the backend.
 sub pid { my ($self) = @_; return $self->{pid} }
 
-# Begin; `answer` takes the end.
+# Starts a query; `answer` waits for its end.
 sub ask
 {
 	my ($self, $sql) = @_;
@@ -89,7 +89,7 @@ sub cancel
 	return $self->answer;
 }
 
-# What went to standard output and to standard error.
+# Returns the standard output and the standard error of the query.
 sub answer
 {
 	my ($self) = @_;
@@ -115,7 +115,7 @@ sub _is_answered
 
 sub query { my ($self, $sql) = @_; return $self->ask($sql)->answer }
 
-# The answer to a question that must not go wrong.
+# Returns the result of a query that must not fail.
 sub value
 {
 	my ($self, $sql) = @_;
@@ -129,7 +129,7 @@ sub rows
 {
 	my ($self, $sql) = @_;
 	my $json = JSON::PP->new->allow_bignum;
-	# JSON in a file of any encoding: psql writes what the server sent
+	# JSON in any encoding, as the server sent it
 	my @rows = map { $json->decode($_) } split /\n/, $self->value("SELECT to_json(r) FROM ($sql) AS r");
 	for my $row (@rows)
 	{
@@ -141,7 +141,7 @@ sub rows
 # Returns the SQLSTATE of the first error in the text of standard error, or '' if there is none.
 sub state_in { my ($error) = @_; return $error =~ /^(?:ERROR|FATAL):\s+(\w{5}):/m ? $1 : '' }
 
-# SQLSTATE of the error that a question gets, '' if none; all of its text in the second value.
+# Returns the SQLSTATE of the error that a query raises, or '', and the text of the error.
 sub error_of
 {
 	my ($self, $sql) = @_;
@@ -161,7 +161,7 @@ sub error_after
 	return @error;
 }
 
-# Severities, SQLSTATEs and texts of what the server says beside the answer.
+# Returns severities, SQLSTATEs and texts of the notices of a query.
 sub notices
 {
 	my ($self, $sql) = @_;
@@ -184,7 +184,7 @@ sub is_cancelled
 	my ($self, $question, $name, $begun) = @_;
 	$begun //= sub { $self->{error} =~ /^NOTICE: .* begun$/m };
 	my (@states, @files);
-	# the first time, it may have something to load
+	# the first query can load libraries
 	for (1, 2)
 	{
 		$self->ask($question);
@@ -204,7 +204,7 @@ sub close
 	delete $open{ refaddr $self };
 	my $run = delete $self->{run} or return;
 	$self->{in} .= "\\q\n" unless $self->{open};
-	# an open question is not waited for
+	# do not wait for an open query
 	$self->{open} ? $run->kill_kill : eval { $run->finish };
 	return;
 }

@@ -11,7 +11,7 @@ our @EXPORT = qw(source tool needs_tools);
 # A file or folder of this project.
 sub source { my ($path) = @_; return "$ENV{HUGEINFO_SOURCES}/$path" }
 
-# Where it is, if it is.
+# Returns the path of a program, if it is installed.
 sub tool
 {
 	my ($name) = @_;
@@ -19,7 +19,7 @@ sub tool
 	return $path;
 }
 
-# Within SKIP.
+# Leaves the SKIP block if a program is missing.
 sub needs_tools
 {
 	my ($scenario, @names) = @_;

@@ -6,14 +6,13 @@ use warnings;
 
 use POSIX ();
 
-# The name to become. Only root becomes somebody else.
+# Returns the name of that user. Only root switches to another user.
 sub name
 {
 	return $> == 0 ? ($ENV{HUGEINFO_TEST_USER} // 'postgres') : scalar getpwuid($>);
 }
 
-# Become that user for good, with its groups and home. There is no way back: real, effective and
-# saved ids change.
+# Switches to that user permanently, with its groups and home. Real, effective and saved IDs change.
 sub become
 {
 	my ($name) = @_;
@@ -37,7 +36,7 @@ sub become
 	die "still root after setuid\n" if $> == 0 || $< == 0 || POSIX::setuid(0);
 
 	@ENV{qw(HOME USER LOGNAME)} = ($home, $name, $name);
-	# root's own is often closed to everybody else
+	# Other users often have no access to root's TMPDIR.
 	delete $ENV{TMPDIR};
 	return;
 }
