@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for the script of https://sh.rustup.rs: takes only what set-up is to give it, and
-# installs programs that answer as those of a toolchain, and of cargo-pgrx, do.
+# Replaces the script of https://sh.rustup.rs: accepts only the arguments that set-up passes, and
+# installs fake programs that answer like a toolchain and cargo-pgrx.
 set -eu
 echo "stand-in: called with $*"
 

@@ -1,11 +1,12 @@
-# What runs in QEMU share: kernels, and situations in guests. After machines/lib/tests.bash, with
-# $kept, where kernels stay.
+# Shared code of tests in QEMU: kernels, and situations in guests. Source it after
+# machines/lib/tests.bash, with $kept, the directory of cached kernels.
 
 lacks() { # PACKAGE COMMAND…
     "${@:2}" >/dev/null 2>&1 || missing+=("$1")
 }
 
-# The directory has a copy of what made it, 30 days old at most. In a new clone all files are new.
+# True if the directory has a copy of the script that created it, at most 30 days old. In a new
+# clone all files are new.
 is_fresh() { # FILE DIRECTORY
     local copy=$2/${1##*/}
     cmp -s "$1" "$copy" && [ -n "$(find "$copy" -mtime -30)" ]
@@ -29,7 +30,7 @@ fresh_kernel() { # NAME SUITE [PACKAGE]
     exec {lock}>&-
 }
 
-# Nothing is named: all are wanted.
+# True if nothing is named, or if one of the names is.
 is_wanted() { # NAME OTHER NAME [WANTED…]
     (($# > 2)) || return 0
     [[ " ${*:3} " = *" $1 "* || " ${*:3} " = *" $2 "* ]]
@@ -41,10 +42,11 @@ memory() { printf -- '-object memory-backend-ram,id=memory%d,size=%dM ' "$1" "$2
 two_large="$(memory 0 2048)$(memory 1 2048)-numa node,memdev=memory0,cpus=0 -numa node,memdev=memory1,cpus=1"
 
 is_skipped=''
-# How a kernel is booted.
+# The command that boots a kernel.
 boot=(machines/kernels/boot)
 
-# On $kernel. The machine is in the environment: see machines/kernels/boot.
+# Runs a situation on $kernel. Environment variables describe the machine: see
+# machines/kernels/boot.
 situation() { # NAME TITLE PROGRAM [ARGUMENT…]
     is_wanted "$1" "$1" "${names[@]}" || return 0
     local log=$logs/$version-$1.log start=$SECONDS status=0 count title left

@@ -1,12 +1,12 @@
-# What a system in a directory needs of this machine, in a mount namespace of its own: what is
-# mounted in another one would be emptied with the directory.
+# Mounts the parts of this machine that a system in a directory needs. Call it in a mount namespace
+# of its own. Otherwise, removing the directory would also empty the mounted directories.
 
 if [ /proc/self/ns/mnt -ef /proc/1/ns/mnt ]; then
     echo "==> $0: only in a mount namespace of its own" >&2
     exit 1
 fi
 
-# The kernel's file systems. The pools of huge pages are the host's.
+# Mounts the kernel's file systems. The pools of huge pages are the host's.
 mount_kernel() { # ROOT
     mount -t proc proc "$1/proc"
     mount --rbind /sys "$1/sys"
@@ -19,7 +19,7 @@ share() { # FROM TO
     mount --bind "$1" "$2"
 }
 
-# A network may have a proxy, and certificates of its own.
+# Passes the proxy and the certificates of the network.
 network_environment() {
     local name
     for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do

@@ -1,11 +1,12 @@
-# Systems of Debian and Ubuntu for tests, each in a directory. What is downloaded and compiled
-# is kept in $cache.
+# Systems of Debian and Ubuntu for tests, each in a directory. Downloads and builds are cached in
+# $cache.
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/machines
-# A place for a whole system. On some machines /tmp is in memory, where it would take gigabytes.
+# The directory for systems. On some machines /tmp is in memory, where a system would take
+# gigabytes.
 export TMPDIR=${HUGEINFO_SYSTEMS:-/var/tmp}
 
-# A minimal system that finds its packages, and keeps them.
+# Unpacks a minimal system that uses and extends the package cache.
 unpack_base() { # SUITE ROOT
     local mirror
     rm -rf "$2"
@@ -13,23 +14,23 @@ unpack_base() { # SUITE ROOT
     tar -C "$2" -xf "$cache/$1/base.tar"
     read -r _ mirror _ <"$2/etc/apt/sources.list"
     archives "$1" "$mirror" >"$2/etc/apt/sources.list"
-    # Packages of experimental are installed only where that is asked for.
+    # Packages of experimental are installed only on request.
     printf '%s\n' 'Package: src:postgresql-19' 'Pin: release a=experimental' 'Pin-Priority: 500' \
         >"$2/etc/apt/preferences.d/postgresql"
     echo 'APT::Keep-Downloaded-Packages "true";' >"$2/etc/apt/apt.conf.d/keep"
-    # A system that is thrown away needs no fsync.
+    # A temporary system needs no fsync.
     echo force-unsafe-io >"$2/etc/dpkg/dpkg.cfg.d/unsafe"
     share_network "$2"
 }
 
-# How this machine finds and trusts others today.
+# Copies the name resolution and the certificates of this machine.
 share_network() { # ROOT
     cp -L /etc/resolv.conf "$1/etc/"
     cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$1/etc/host-ca.crt"
 }
 
-# What is kept is made anew beside it, and gives way to what is whole. A run that was killed in
-# between is gone on from.
+# Cached directories are rebuilt under another name, and replaced when complete. The next run
+# recovers if this one was killed in between.
 remove_new() { # DIRECTORY
     [ -e "$1" ] || [ ! -e "$1.old" ] || mv -T "$1.old" "$1"
     rm -rf "$1".{new,old}
@@ -42,25 +43,26 @@ replace() { # DIRECTORY
     rm -rf "$1.old"
 }
 
-# Younger than its base, and made as it would be made today.
+# True if the system is newer than its base, and was created by the same script.
 is_young() { # SYSTEM SUITE SCRIPT
     [ "$1" -nt "$cache/$2/base.tar" ] && cmp -s "$3" "$1/made-by"
 }
 
-# The cargo-pgrx of this machine will often do, and saves minutes.
+# Reuses the cargo-pgrx of this machine if possible, which saves minutes.
 share_pgrx() { # SUITE SYSTEM
     local built
     for built in "${cache%/*}"/cargo-pgrx-*; do
-        # None, if the user has one elsewhere.
+        # None if the user has installed it elsewhere.
         [[ -e $built && ! -e "$cache/$1/cargo-pgrx/${built##*/}" ]] || continue
-        # What is interrupted has another name.
+        # An interrupted copy has another name.
         cp -a "$built" "$2/var/tmp/pgrx"
         mv "$2/var/tmp/pgrx" "$cache/$1/cargo-pgrx/${built##*/}"
     done
 }
 
-# For what adds to a kept system. Links will do for what dpkg replaces. Into files of these two,
-# packages also write, and dpkg takes all rights from a setuid file before it replaces it.
+# Copies a cached system. Hard links are enough for files that dpkg replaces. Packages also write
+# into files of these two directories, and dpkg changes the mode of a setuid file before it replaces
+# it.
 copy_beside() { # DIRECTORY
     cp -al "$1" "$1.new"
     rm -r "$1.new"/{etc,var}
@@ -72,7 +74,7 @@ copy_beside() { # DIRECTORY
 is_ubuntu() { [[ $1 = @(noble|resolute) ]]; }
 
 archives() { # SUITE MIRROR
-    # The lists of a suite that moves run out soon, and a mirror may have old ones.
+    # The lists of testing and unstable expire soon, and a mirror can have old ones.
     local moves="deb [check-valid-until=no] $2"
     case $1 in
     sid) printf '%s main\n' "$moves sid" "$moves experimental" ;;
@@ -82,13 +84,13 @@ archives() { # SUITE MIRROR
     esac
 }
 
-# From here on apt works with lists and a state of its own, as on a machine on which nothing is
-# installed: nothing of this machine's changes.
+# Makes apt use its own lists and state from here on, as on a machine without installed packages.
+# The state of this machine does not change.
 use_own_apt() { # DIRECTORY ARCHITECTURE SUITE MIRROR
     mkdir -p "$1"/{lists,archives}/partial
     : >"$1/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $4 $3 main" >"$1/sources.list"
-    # The lists of an old suite may be past their date.
+    # The lists of an old suite can have expired.
     cat >"$1/apt.conf" <<END
 Dir::Etc::sourcelist "$1/sources.list";
 Dir::Etc::sourceparts "-";
@@ -105,7 +107,7 @@ END
     apt-get update -qq
 }
 
-# Keeps of what a former system has compiled only what depends on no header.
+# Keeps only the compiled objects of a former system that do not depend on headers.
 forget_headers() { # TARGET
     find "$1" -depth \( -name '*pgrx[-_]pg[-_]sys*' -o -name '*hugeinfo*' -o -name 'package-*' \) \
         -exec rm -rf {} +

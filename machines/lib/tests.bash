@@ -8,7 +8,7 @@ skip() {
     exit 77
 }
 
-# Installs what it takes to make a system: PACKAGE COMMAND for each further one.
+# Installs the programs that create systems, and further packages, each with a command.
 can_make_systems() { # [PACKAGE COMMAND]…
     local missing=() options
     ((EUID == 0)) || skip "only root can make systems"
@@ -27,8 +27,8 @@ can_make_systems() { # [PACKAGE COMMAND]…
     install_or_skip "${missing[@]}"
 }
 
-# Gigabytes that all systems take in the cache. One takes 5 GB at most. A running test needs up to
-# 5 GB more.
+# Maximum size of all systems in the cache, in GB. One takes 5 GB at most. A running test needs up
+# to 5 GB more.
 keeps=29
 # The number of systems that the arguments of the script name: 2 for "17 18", and 1 for
 # "minimal-bookworm user-bookworm". Without arguments, the script tests all.
@@ -37,7 +37,7 @@ chosen=$(for word; do echo "${word##*-}"; done | sort -u | wc -l)
 has_room() {
     local kept more
     mkdir -p "$cache"
-    # Those for arm64 are further ones. Another run may remove files meanwhile.
+    # Systems for arm64 count separately. Another run can remove files meanwhile.
     kept=$({ du -sk --exclude=arm64 "$cache" 2>/dev/null || true; } | cut -f 1)
     more=$((keeps - (kept >> 20)))
     ((more > 0)) || more=0
@@ -63,11 +63,11 @@ install_or_skip() { # PACKAGE…
     for package; do
         offered "$package" || skip "apt has no $package here"
     done
-    # In a subshell, since it has traps of its own.
+    # In a subshell, because it sets traps of its own.
     (apt_install "$@")
 }
 
-# Debian's mirror that apt knows here, else the one for everybody.
+# The Debian mirror in apt's configuration, or else the public one.
 debian_mirror() {
     local mirror
     need_lists >&2
@@ -77,7 +77,8 @@ debian_mirror() {
     echo "${mirror:-http://deb.debian.org/debian}"
 }
 
-# Debian's own machines can have what Debian has. Elsewhere a run ends here, with what it has found.
+# Debian's own machines can get everything that Debian has. Elsewhere a run ends here, with its
+# results so far.
 cannot_have() { # WHAT
     ! grep -qx 'ID=debian' /etc/os-release || die "$1 cannot be had"
     ((number)) || skip "$1 cannot be had"
@@ -87,7 +88,7 @@ cannot_have() { # WHAT
 
 ubuntu_mirror=http://archive.ubuntu.com/ubuntu
 
-# A system older than 30 days says too little about today's.
+# True if the system is less than 30 days old. An older one differs too much from current systems.
 is_kept() { # SUITE
     [ -n "$(find "$cache/$1/base.tar" -mtime -30 2>/dev/null)" ]
 }
@@ -100,7 +101,7 @@ answers() { # MIRROR SUITE
     wget --quiet --tries=1 --timeout=20 --spider "$1/dists/$2/Release"
 }
 
-# Ubuntu's keys, from the first release of Debian that has them.
+# Ubuntu's keys, from the oldest Debian release that has them.
 ubuntu_keys() { # DIRECTORY
     (
         use_own_apt "$1/apt" "$(dpkg --print-architecture)" trixie "$(debian_mirror)" &&
@@ -120,12 +121,12 @@ fresh_base() { # SUITE
         keys+=/usr/share/keyrings/ubuntu-archive-keyring.gpg
     else
         mirror=$(debian_mirror)
-        # It does not know suites that are younger than itself.
+        # It does not know suites that are newer than itself.
         script=/usr/share/debootstrap/scripts/$1
         [ -e "$script" ] || script=${script%/*}/sid
         keys=/usr/share/keyrings/debian-archive-keyring.gpg
     fi
-    # With mounts of its own, however it ends.
+    # With its own mounts, which end with it.
     run_job unshare --mount --propagation private debootstrap --variant=minbase --keyring="$keys" --cache-dir="$directory/debs" \
         "$1" "$root" "$mirror" "$script" >"$log" || {
         tail -n 20 "$log"
@@ -138,13 +139,13 @@ fresh_base() { # SUITE
     rm -rf "$root"
 }
 
-# Calls a function when nobody else has servers on this host, or changes its pools.
+# Calls a function while no other run has servers on this host or changes its pools.
 alone() { # FUNCTION
     local lock
     make_lock_directory
     exec {lock}>>"$host_lock"
     flock "$lock"
-    # A server that it starts has no part in the lock.
+    # A server that it starts does not inherit the lock.
     "$@" {lock}<&-
     exec {lock}<&-
 }
@@ -156,7 +157,7 @@ report() { # STATUS TITLE SECONDS LOG
     ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "all of it: $4")
 }
 
-# The line of a test in TAP.
+# Prints the line of a test in TAP.
 result() { # STATUS TITLE SECONDS
     local result=ok
     if (($1)); then

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A server of this machine's own, and the extension in it. The next guests get the directory, as it
-# is then, from the host; and so does the next run, as initdb left it.
+# Creates a server on this machine, with the extension. The host passes the directory to later
+# guests, and also to the next run, with the result of initdb.
 use lib '/guest/lib';
 use Guest;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Each size of huge pages that memory has room for: this architecture has several, and the default
+# Tests each size of huge pages that fits in memory. This architecture has several, and the default
 # one depends on the size of small pages.
 use lib '/guest/lib';
 use Guest;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # cgroup2 mounted with memory_hugetlb_accounting: huge pages count towards the memory limit of a
-# group, and who touches more is killed.
+# cgroup, and a process that exceeds it is killed.
 use lib '/guest/lib';
 use Guest;
 

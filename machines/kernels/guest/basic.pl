@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The pool: empty, exact, one page short, taken away while the server runs, of surplus pages, too
-# large; and settings that ask for no huge pages, or for those that are not there.
+# The pool: empty, exact, one page short, removed while the server runs, with surplus pages, too
+# large; and settings that request no huge pages, or a size that does not exist.
 use lib '/guest/lib';
 use Guest;
 

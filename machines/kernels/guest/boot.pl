@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# What the kernel command line asked for, and what came of it: boot.pl WORD=NUMBER…, where a word is
-# NODE:KB, or KB for all nodes.
+# The pages that the kernel command line requested, and those that were allocated: boot.pl
+# WORD=NUMBER…, where a word is NODE:KB, or KB for all nodes.
 use lib '/guest/lib';
 use Guest;
 

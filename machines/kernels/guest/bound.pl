@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Servers that may use one node only, by numactl or by a control group. A mapping on huge pages is
-# refused if that node has too few free, whatever the pool has elsewhere. Promised pages are the
-# host's, though, and free ones a node's: somebody else can take those of that node.
+# Servers that are allowed to use only one node, by numactl or by a cgroup. The kernel refuses a
+# mapping on huge pages if that node has too few free pages, even if the pool has enough elsewhere.
+# Reservations are not per node, however, so other processes can use the pages of that node.
 use lib '/guest/lib';
 use Guest;
 use List::Util 'sum';
@@ -61,7 +61,7 @@ for (
 	situation("$how, and the runbook from an empty pool");
 	pools_of(0, 0);
 	start(@size);
-	# Files of sysctl name no nodes.
+	# sysctl files cannot name nodes.
 	follow_runbook(qr/for NUMA node $second \(hugepages=NODE:PAGES/);
 	compare();
 	same(node_pool($second, $kb)->{total}, $need, 'pages on its node');

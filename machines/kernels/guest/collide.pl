@@ -1,13 +1,14 @@
 #!/usr/bin/perl
-# The kernel keeps System V segments and shared anonymous memory on one file system of its own, and
-# gives the former their id for an inode (ipc/shm.c newseg). So a server's small System V segment
-# can have device and inode of its main segment: just after boot by chance, here on purpose.
+# System V segments and shared anonymous memory are on the same internal file system of the kernel,
+# and the inode of a System V segment is its ID (ipc/shm.c newseg). Therefore, a server's small
+# System V segment can have the device and inode of its main segment: by chance shortly after boot,
+# here on purpose.
 use lib '/guest/lib';
 use Guest;
 
 my ($own_inode, $shim_inode);
 
-# Both, as the postmaster maps them.
+# Reads both mappings of the postmaster.
 sub look
 {
 	my %inode;
@@ -31,8 +32,8 @@ my $met = 0;
 for (1 .. 8) { start(); my ($inode, $id) = look(); $met += $inode == $id }
 told("the numbers met in $met of 8");
 
-# A start on processor 0 takes two inodes of that processor's batch and one id; ipcmk on processor 1
-# takes an id, and no inode of that batch.
+# A start on processor 0 uses two inodes of that processor's batch and one ID. ipcmk on processor 1
+# uses an ID, and no inode of that batch.
 situation('on purpose');
 placed(before => [qw(taskset -c 0)]);
 my $are_same;
@@ -43,7 +44,7 @@ for (1 .. 20)
 	last if $are_same = $inode == $id;
 	my $missing = $inode + 2 - ($id + 1);
 	stop();
-	# ids are no longer behind: the inodes have to overtake them
+	# IDs are no longer behind: the inodes have to overtake them
 	system('taskset -c 0 ipcmk -M 1 >/dev/null; ipcrm -a') if $missing <= 0;
 	system('taskset -c 1 ipcmk -M 1 >/dev/null') for 1 .. $missing;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Pools that the kernel cannot fill: there is too little memory, or it lies in small pieces.
+# Pools that the kernel cannot fill, because memory is too small or fragmented.
 use lib '/guest/lib';
 use Guest;
 
@@ -7,8 +7,8 @@ my $kb = default_page_kb();
 my @size = (shared_buffers => '128MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 
-# Pages in pipes cannot be moved: memory is filled with those of two sets in turn, and one set is
-# given back.
+# Fragments memory. Pages in pipes cannot be moved: fills memory with pages of two sets in turn, and
+# frees one set.
 sub pieces
 {
 	my ($leave_mb) = @_;
@@ -34,7 +34,7 @@ sub pieces
 	return @kept;
 }
 
-# Free memory in blocks of a huge page or more.
+# Returns the free memory in blocks of at least one huge page.
 sub whole_blocks
 {
 	my ($order, $blocks) = (9, 0);
@@ -49,7 +49,7 @@ sub whole_blocks
 situation('more huge pages than memory holds');
 start(@size);
 my $need = required_pages();
-# Without that the guest would have nothing to run in.
+# The guest needs the rest for itself.
 my $held = int(memory_free_mb() * 0.45);
 system("dd if=/dev/zero of=/dev/shm/held bs=1M count=$held status=none");
 my $asked = int(memory_free_mb() * 0.65);

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Pages of 1 GB, which the kernel command line reserves, of the default size or beside it.
+# 1 GB pages from the kernel command line, as the default size or in addition to it.
 use lib '/guest/lib';
 use Guest;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Limits of control groups on huge pages: groups.pl VERSION
+# Limits of cgroups on huge pages: groups.pl VERSION
 use lib '/guest/lib';
 use Guest;
 
@@ -12,7 +12,7 @@ put("$outer/cgroup.subtree_control", '+hugetlb') if $version == 2;
 my $inner = make_group("$outer/inner");
 my ($limit, $use) = $version == 2 ? qw(max current) : qw(limit_in_bytes usage_in_bytes);
 my $none = $version == 2 ? 'max' : -1;
-# Half of it is touched at once: a start fills wal_buffers with zeroes.
+# Half of it is faulted in at once, because a start fills wal_buffers with zeroes.
 my @size = (shared_buffers => '64MB', wal_buffers => '64MB');
 placed(group => $inner);
 
@@ -25,7 +25,7 @@ sub limit_of
 	return $text eq 'max' || $text > 9e18 ? undef : $text;
 }
 
-# SQL's columns beside the files of the groups that bind.
+# Compares SQL columns with the files of the cgroups that limit the server.
 sub compare_limits
 {
 	my ($touching, $reserving) = @_;

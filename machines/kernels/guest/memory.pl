@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The memory of control groups, version 1: limits, what they count, and whom they bind.
+# Memory limits of cgroup version 1: what they count, and which processes they affect.
 use lib '/guest/lib';
 use Guest;
 
@@ -12,7 +12,7 @@ sub kills { my ($group) = @_; return slurp("$group/memory.oom_control") =~ /^oom
 
 sub limit { my ($group, $mb) = @_; return put("$group/memory.limit_in_bytes", $mb < 0 ? -1 : $mb << 20) }
 
-# The server in the inner group, and then the limit of the outer one.
+# Starts the server in the inner cgroup, then sets the limit of the outer one.
 sub start_under
 {
 	my ($mb) = @_;
@@ -27,7 +27,7 @@ sub start_under
 	return $check->{status};
 }
 
-# Files of a server are in memory here: in none of these groups.
+# Files of a server are in memory here, and charged to none of these cgroups.
 start(@size);
 touch(110);
 
@@ -40,7 +40,7 @@ if (slurp("$outer/memory.use_hierarchy") eq '0')
 	true(!defined $error, 'all of the segment can be touched', $error);
 	compare_pressure(1, $inner, $outer);
 
-	# What systemd does with the root of all, before there are others.
+	# systemd does this with the root before there are children.
 	$outer = make_group("$top/with-children");
 	put("$outer/memory.use_hierarchy", 1);
 	$inner = make_group("$outer/inner");
@@ -64,7 +64,7 @@ $error = touch(110);
 true(defined $error, 'and then the server breaks');
 told($error =~ s/\s+/ /gr);
 true(kills($inner) > 0, 'by the OOM killer', why_not());
-# what the groups have counted stays
+# charged memory stays charged
 start_under(90);
 
 finished();

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# No control groups: none mounted, as in small virtual machines; then a hierarchy that is about
-# something else.
+# No cgroups: none mounted, as in small virtual machines; then a hierarchy without the memory and
+# hugetlb controllers.
 use lib '/guest/lib';
 use Guest;
 

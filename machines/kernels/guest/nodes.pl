@@ -6,13 +6,13 @@ use Guest;
 
 my $kb = default_page_kb();
 my ($first, $second) = nodes_with_memory();
-# A start touches all of wal_buffers, so that something is on the nodes.
+# A start faults in all of wal_buffers, so that pages are on the nodes.
 my @size = (shared_buffers => '64MB', wal_buffers => '128MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 
 sub by_node { return map { node_pool($_, $kb)->{total} } $first, $second }
 
-# What the extension says of nodes.
+# Returns the extension's results about nodes.
 sub verdict
 {
 	my ($name) = @_;

@@ -30,7 +30,7 @@ situation('all on the last node that has memory');
 stop();
 set_pool($kb, 0);
 my $given = set_node_pool($with_memory[-1], $kb, $need);
-# Of a small node, much may be in use already.
+# Much of a small node can be in use already.
 my $is_small = node_memory_kb($with_memory[-1]) < 2 * $need * $kb;
 true($given == $need || $is_small && $given < $need, "asked for $need pages, given $given");
 start(@size);

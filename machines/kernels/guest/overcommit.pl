@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Strict overcommit: its limit as the kernel has it, and starts that it refuses on small pages.
+# Strict overcommit: the kernel's limit, and starts on small pages that it refuses.
 use lib '/guest/lib';
 use Guest;
 
@@ -32,7 +32,7 @@ compare_limit();
 true($before - meminfo_kb('CommitLimit') >= $need * $kb, 'the pool has lowered the limit');
 restart_as_said(@size);
 
-# The server runs on pages that do not come back when it ends.
+# The server runs on pages that are not available after it stops.
 sub lose_pages
 {
 	my ($limit_kb) = @_;

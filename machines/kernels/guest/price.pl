@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# What hugeinfo_status costs beside pmap, and whether that grows with the memory that is in use or
-# with the segment, of which the postmaster has touched a part since it started. A machine in
-# software says nothing of seconds, but something of how they relate: of two figures that are
-# measured side by side, what is asserted is far from what is seen.
+# The cost of hugeinfo_status compared with pmap, and its growth with the memory in use and with the
+# segment, part of which the postmaster has faulted in since its start. Absolute times mean nothing
+# in an emulated machine, but ratios do: two figures are measured side by side, and the asserted
+# limits are far from the measured ratios.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);
@@ -19,8 +19,8 @@ sub milliseconds
 	return 1000 * median(map { my $began = time; $code->(); time - $began } 1 .. $ROUNDS);
 }
 
-# A session in which to measure. With these checks muted a server on small pages counts as healthy,
-# as one on huge pages.
+# Opens a session for measurements. With these checks muted, a server on small pages counts as
+# healthy, like one on huge pages.
 sub prepare
 {
 	value(q(SET pg_hugeinfo.muted_checks = 'huge_pages, restart'));
@@ -60,7 +60,7 @@ my ($in_use) = slurp('/proc/' . value('SELECT pg_backend_pid()') . '/status') =~
 true($in_use > 500 * 1024, "RssShmem is $in_use kB");
 price('a backend that has touched 500 MB');
 
-# New sessions take turns, so that both figures are of the same minute.
+# The sessions alternate, so that both figures are from the same minute.
 my @ratios;
 for (1 .. 5)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The runbook of broken machines, followed word for word.
+# Follows the runbook of broken machines exactly as written.
 use lib '/guest/lib';
 use Guest;
 
@@ -9,7 +9,7 @@ mount_groups(2, undef, 'hugetlb', 'cpuset');
 start(@size);
 my $need = required_pages();
 
-# A server with these settings, started with so many pages in the pool.
+# Starts a server with these settings and this many pages in the pool.
 sub from
 {
 	my ($name, $pages, %settings) = @_;
@@ -49,8 +49,8 @@ set_overcommit($kb, $need);
 start(@size, huge_pages => 'on');
 follow_runbook();
 
-# Memory holds the pool only once the server has given back what it has touched: a backend, which
-# came after many processes that have not.
+# Memory can hold the pool only after the server has freed its faulted-in memory, most of it by a
+# backend with a high PID.
 situation('no memory for a pool beside the running server');
 stop();
 set_pool($kb, 0);

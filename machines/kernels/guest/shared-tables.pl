@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# A segment with whole gigabytes on huge pages: processes share the page tables of these
-# (mm/hugetlb.c huge_pmd_share). So a process sees there what others have touched, and HugetlbPages
-# counts only what it was the first to touch.
+# A segment with whole gigabytes on huge pages. Processes share its page tables (mm/hugetlb.c
+# huge_pmd_share), so each one shows pages that others have faulted in, and HugetlbPages counts only
+# pages that it faulted in first.
 use lib '/guest/lib';
 use Guest;
 
@@ -9,7 +9,7 @@ my $kb = default_page_kb();
 my @size = (shared_buffers => '2400MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 
-# A table of that many empty pages: its files are holes.
+# Creates a table of that many empty pages. Its files are sparse.
 sub empty_table
 {
 	my ($name, $mb) = @_;
@@ -26,8 +26,8 @@ sub empty_table
 	return;
 }
 
-# Where the last whole gigabyte of addresses ends, in MB from the start of the segment, and how many
-# follow; nothing if there is none.
+# Returns the end of the last whole gigabyte of addresses, in MB from the start of the segment, and
+# how many follow; nothing if there is none.
 sub last_shared
 {
 	my $real = segment(postmaster());
@@ -60,8 +60,8 @@ for (1 .. 30)
 }
 true($rest_mb > 300, 'something follows what is shared');
 value('CREATE EXTENSION pg_prewarm');
-# Buffers begin less than 100 MB behind the start: the first table ends before the last shared MB,
-# the second behind it.
+# Buffers begin less than 100 MB after the start: the first table ends before the last shared MB,
+# the second after it.
 empty_table('early', $shared_mb - 130);
 empty_table('late', 350);
 my $pid = another_session("SELECT pg_prewarm('early', 'buffer')");

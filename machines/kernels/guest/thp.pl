@@ -1,16 +1,16 @@
 #!/usr/bin/perl
-# Transparent huge pages: never taken for huge pages of the pool; and what the main segment got of
-# them is told.
+# Transparent huge pages: they do not count as huge pages of the pool, and the extension reports the
+# part of the main segment on them.
 use lib '/guest/lib';
 use Guest;
 
 my $THP = '/sys/kernel/mm/transparent_hugepage';
 my $kb = default_page_kb();
-# A start fills wal_buffers with zeroes, and so touches most of it.
+# A start fills wal_buffers with zeroes, and thus faults in most of it.
 my @size = (shared_buffers => '32MB', wal_buffers => '128MB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 
-# Bytes of the main segment on transparent huge pages, as the postmaster maps it.
+# Bytes of the main segment on transparent huge pages in the postmaster.
 sub transparent_bytes
 {
 	my $bytes = 0;
@@ -42,14 +42,14 @@ for my $shmem (qw(never advise within_size always deny force))
 		same("$host->{thp_enabled} $host->{thp_shmem_enabled}", "$enabled $shmem", 'modes');
 		my $check = shared_check();
 		told($check->{finding});
-		# since 6.11 the sizes have words of their own
+		# since 6.11 each size has its own mode
 		my $is_given = $gives{$shmem} && ($shmem eq 'force' || -e "$THP/hugepages-2048kB/shmem_enabled"
 			? $shmem eq 'force' || slurp("$THP/hugepages-2048kB/shmem_enabled") =~ /\[inherit\]/ : 1);
 		same($check->{status}, $is_given ? 'warning' : 'ok', 'thp_shared');
 		if ($is_given)
 		{
 			same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
-			# within_size gives none that would reach beyond the segment
+			# within_size allocates none beyond the end of the segment
 			true($check->{bytes} > 0, 'some are') unless $shmem eq 'within_size';
 		}
 		else { same(transparent_bytes(), 0, 'none where none are given') }
@@ -82,7 +82,7 @@ for my $file (grep { -e } map { "$THP/hugepages-${_}kB/shmem_enabled" } 64, 2048
 	told($check->{finding});
 	same($check->{status}, 'warning', 'thp_shared');
 	same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
-	# the kernel counts those of 2 MB alone
+	# the kernel counts only those of 2 MB
 	same($check->{bytes} > 0 ? 1 : 0, $size_kb == 2048 ? 1 : 0, 'some are, if they are large');
 }
 

@@ -1,4 +1,4 @@
-# What situations are made of: the guest's kernel, a server, and the comparison of SQL with both.
+# Building blocks of situations: the guest's kernel, a server, and comparisons of SQL with both.
 package Guest;
 
 use strict;

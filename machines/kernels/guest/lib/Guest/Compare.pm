@@ -1,4 +1,4 @@
-# What SQL says in a guest, beside what the guest's kernel says, read here.
+# Compares SQL results in a guest with the guest's kernel.
 package Guest::Compare;
 
 use strict;
@@ -27,7 +27,7 @@ sub true { my ($holds, $what, $else) = @_; return ok($holds, "$situation: $what"
 
 sub told { my ($what) = @_; note("$situation: $what"); return }
 
-# What ends a situation before its end is a failure, with its reason.
+# If a situation ends early, it has failed, and the reason is printed.
 sub finished { stop(); done_testing(); return }
 
 $SIG{__DIE__} = sub {
@@ -40,7 +40,7 @@ $SIG{__DIE__} = sub {
 
 # --- against the kernel
 
-# SQL's answer and the kernel's, of a moment in which the kernel's stayed the same.
+# Returns SQL's result and the kernel's, during which the kernel's did not change.
 sub _still
 {
 	my ($kernel, $sql) = @_;
@@ -93,7 +93,7 @@ sub _compare_pools
 		my ($row, $pool) = ($seen->{$kb}, $kernel->{$kb});
 		my $own = $real->{page_bytes} == $kb * 1024 ? $real->{bytes} / $real->{page_bytes} : 0;
 		my $numbers = pool_numbers($pool, $own, $row->{required_pages});
-		# whether it fits is tried
+		# the fit is tested by a restart
 		my %expected = (
 			(map { ("${_}_pages" => $pool->{$_}) } keys %$pool),
 			(map { ($_ => $numbers->{$_}) } qw(committed_pages others_pages available_pages)),
@@ -108,7 +108,7 @@ my %OF_STATUS = (
 	rss_anon_bytes => 'RssAnon', rss_file_bytes => 'RssFile', rss_shmem_bytes => 'RssShmem', hugetlb_bytes => 'HugetlbPages',
 	swap_bytes => 'VmSwap');
 
-# But for the session that asks: it grows while it does.
+# Except the session of the query, which grows during the query.
 sub _compare_processes
 {
 	my $own = value('SELECT pg_backend_pid()');
@@ -190,7 +190,7 @@ sub _compare_rest
 	return;
 }
 
-# Of control groups, each column of SQL's rows.
+# Compares each column for each cgroup.
 sub compare_pressure
 {
 	my ($version, @groups) = @_;
@@ -203,10 +203,10 @@ sub compare_pressure
 	return;
 }
 
-# --- forecasts, against what then happens
+# --- forecasts, compared with the start that follows
 
-# What hugeinfo_status says of a restart, against one with huge_pages = on and otherwise these
-# settings. True if it got its pages.
+# Compares the forecast of hugeinfo_status with a restart with huge_pages = on and otherwise these
+# settings. Returns true if it got its pages.
 sub restart_as_said
 {
 	my (%settings) = @_;
@@ -218,10 +218,11 @@ sub restart_as_said
 	return $got eq 't';
 }
 
-# On huge pages, that of the pool.
+# On huge pages, the pool is too small.
 sub is_for_want_of_memory { return why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/ }
 
-# The same where surplus pages decide: whether the kernel finds them, only the start can tell.
+# Like restart_as_said, if surplus pages decide: only the start shows whether the kernel can
+# allocate them.
 sub restart_unpromised
 {
 	my (%settings) = @_;
@@ -231,7 +232,7 @@ sub restart_unpromised
 	return $got;
 }
 
-# A pool of this many pages is enough, and one less is not.
+# Tests that this many pages are enough for the pool, and that one less is not.
 sub is_exact
 {
 	my ($kb, $pages, %settings) = @_;

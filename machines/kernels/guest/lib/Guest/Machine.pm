@@ -1,5 +1,5 @@
-# The guest, as its kernel shows it and as a situation changes it. Nothing is put back: a guest ends
-# with its situation. What the tests of this project read of a kernel is in HugeInfo::Kernel.
+# The guest's kernel, and functions that change it. No change is undone, because a guest ends with
+# its situation. HugeInfo::Kernel has the functions that other tests use, too.
 package Guest::Machine;
 
 use strict;
@@ -11,7 +11,7 @@ use POSIX ();
 our @EXPORT = qw(slurp put kernel_version vmstat nodes nodes_with_memory node_pool node_memory_kb node_pages set_pool
   set_node_pool set_overcommit mount_groups make_group meminfo_kb memory_free_mb);
 
-# Without the last line feed; nothing if there is no such file.
+# Returns the contents without the last line feed, or undef if there is no such file.
 sub slurp
 {
 	my ($file) = @_;
@@ -22,7 +22,7 @@ sub slurp
 	return $text =~ s/\n\z//r;
 }
 
-# Dies unless the kernel takes it.
+# Dies if the kernel rejects the value.
 sub put
 {
 	my ($file, $value) = @_;
@@ -51,7 +51,7 @@ sub node_memory_kb { my ($node) = @_; return slurp("$NODES/node$node/meminfo") =
 
 sub nodes_with_memory { return grep { node_memory_kb($_) } nodes() }
 
-# Undefined where a node has no pools.
+# Undefined if a node has no pools.
 sub node_pool
 {
 	my ($node, $kb) = @_;
@@ -61,7 +61,7 @@ sub node_pool
 	return { map { $_ => slurp("$dir/$file{$_}_hugepages") + 0 } keys %file };
 }
 
-# Pages of these mappings that a process has touched, by node.
+# Pages of these mappings that a process has faulted in, by node.
 sub node_pages
 {
 	my ($pid, $starts) = @_;
@@ -76,7 +76,7 @@ sub node_pages
 	return \%pages;
 }
 
-# --- pools: what the kernel really gave
+# --- pools: the pages that the kernel allocated
 
 sub set_pool { my ($kb, $pages) = @_; return _set("/sys/kernel/mm/hugepages/hugepages-${kb}kB/nr_hugepages", $pages) }
 
@@ -90,11 +90,11 @@ sub _set { my ($file, $pages) = @_; put($file, $pages); return slurp($file) + 0 
 
 sub set_overcommit { my ($kb, $pages) = @_; return put("/sys/kernel/mm/hugepages/hugepages-${kb}kB/nr_overcommit_hugepages", $pages) }
 
-# --- control groups
+# --- cgroups
 
 my $GROUPS = '/sys/fs/cgroup';
 
-# Version 2 as systemd has it, or one hierarchy of version 1. Returns the mount.
+# Mounts version 2 like systemd, or one hierarchy of version 1. Returns the mount point.
 sub mount_groups
 {
 	my ($version, $options, @controllers) = @_;

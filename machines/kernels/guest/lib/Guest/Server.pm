@@ -1,5 +1,5 @@
-# A server of the guest, and a session with it. Its data directory was made on the host: initdb
-# takes a minute here.
+# A server in the guest, and a session with it. Its data directory was created on the host, because
+# initdb takes a minute here.
 package Guest::Server;
 
 use strict;
@@ -21,14 +21,13 @@ my $LOG = "$HOME/log";
 my ($base_conf, %settings, %place, $postmaster, @others);
 my ($psql, $to, $from);
 
-# The programs of the PostgreSQL for which the extension was built.
+# The programs of the PostgreSQL version for which the extension was built.
 my $BIN = slurp('/guest/bindir');
 
-# Where servers start from now on: group => a directory of a control group, before => words before
-# the command.
+# How servers start from now on: group => directory of a cgroup, before => words before the command.
 sub placed { %place = @_; return }
 
-# With these settings, and none of a former start.
+# Starts with these settings, and none of a former start.
 sub start
 {
 	try_start(@_) or die 'the server did not start: ' . why_not();
@@ -43,14 +42,14 @@ sub try_start
 	%settings = (
 		listen_addresses => '', unix_socket_directories => $HOME, fsync => 'off', shared_buffers => '64MB', autovacuum => 'off',
 		max_connections => 20, huge_pages => 'try',
-		# it would touch memory for half a minute
+		# it would fault in memory for half a minute
 		bgwriter_lru_maxpages => 0, %new);
 	put("$DATA/postgresql.auto.conf", '');
 	put("$DATA/postgresql.conf", join '', $base_conf, map { "$_ = '$settings{$_}'\n" } sort keys %settings);
 	return _launch();
 }
 
-# With what ALTER SYSTEM has left.
+# Starts again with the settings of ALTER SYSTEM.
 sub restart { stop(); return _launch() }
 
 sub _unpack
@@ -124,7 +123,7 @@ sub _connect
 	$ENV{PGUSER} = 'postgres';
 	$psql = IPC::Open2::open2($from, $to, "$BIN/psql -X -q -A -t -h $HOME postgres 2>&1");
 	$to->autoflush(1);
-	# notices are no answers
+	# notices are not results
 	print $to "SET client_min_messages = warning;\n";
 	return;
 }
@@ -139,7 +138,7 @@ sub _hang_up
 	return;
 }
 
-# The answer as psql prints it, or the error.
+# Returns the result as psql prints it, or the error.
 sub value
 {
 	my ($sql) = @_;
@@ -157,7 +156,7 @@ sub value
 	return $answer;
 }
 
-# Runs it in a session that stays until the server stops; returns its process when that is done.
+# Runs a statement in a session that stays until the server stops. Returns its PID afterwards.
 sub another_session
 {
 	my ($sql) = @_;
@@ -197,8 +196,8 @@ sub check_of { my ($name) = @_; return row("SELECT * FROM hugeinfo_checks WHERE 
 
 sub required_pages { return status()->{required_huge_pages} }
 
-# So many MB of shared_buffers are touched by this session; the error if that fails. A scan would
-# not do: it takes a small ring of buffers.
+# Makes this session fault in this many MB of shared_buffers. Returns the error if that fails. A
+# scan does not do this, because it uses a small ring of buffers.
 sub touch
 {
 	my ($mb) = @_;
