@@ -34,7 +34,7 @@ FROM hugeinfo_plan();
 
 REVOKE ALL ON hugeinfo_plan FROM PUBLIC;
 
--- They run a program: superusers only until granted, not even pg_monitor.
+-- These functions run a program, so only superusers can call them until granted, not pg_monitor.
 REVOKE ALL ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM PUBLIC;
 
 COMMENT ON FUNCTION hugeinfo_plan() IS

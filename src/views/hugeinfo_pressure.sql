@@ -1,4 +1,4 @@
--- The host, a control group, and the groups above it.
+-- The host, a cgroup, and its ancestors.
 ALTER FUNCTION hugeinfo_pressure() ROWS 4;
 
 CREATE VIEW hugeinfo_pressure AS

@@ -14,7 +14,7 @@ FROM hugeinfo_runbook();
 
 REVOKE ALL ON FUNCTION hugeinfo_runbook(), hugeinfo_runbook(jsonb), hugeinfo_runbook(text) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_runbook FROM PUBLIC;
--- With settings it runs a program: superusers only until granted, as hugeinfo_plan.
+-- With settings, it runs a program, so only superusers can call it until granted, as hugeinfo_plan.
 GRANT EXECUTE ON FUNCTION hugeinfo_runbook() TO pg_monitor;
 GRANT SELECT ON hugeinfo_runbook TO pg_monitor;
 
