@@ -178,6 +178,19 @@ mod tests {
     }
 
     #[test]
+    fn leading_zeros_and_missing_blanks_are_accepted() {
+        let text = b"MemTotal: 03944876 kB\nShadowCallStack:10373888 kB\n\
+            DirectMap2M: 120354816 kB\nHugepagesize: 2048 kB\n";
+        let expected = [
+            line("MemTotal", Some(3_944_876 << 10), Some(1927)),
+            line("ShadowCallStack", Some(10_373_888 << 10), Some(5066)),
+            line("DirectMap2M", Some(123_243_331_584), Some(58_767)),
+            line("Hugepagesize", Some(2 << 20), Some(1)),
+        ];
+        assert_eq!(parse_lines(text), expected);
+    }
+
+    #[test]
     fn without_huge_pages_nothing_is_counted_in_them() {
         for size in ["", "Hugepagesize: 0 kB\n"] {
             let text = format!("MemTotal: 4 kB\nHugePages_Total: 3\n{size}");

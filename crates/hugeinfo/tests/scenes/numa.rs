@@ -52,6 +52,32 @@ fn pools() {
             },
         )
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 51200 huge pages of 2 MB; 537 are available.", &["sysctl -w vm.nr_hugepages=51200"]),
+        when("nodes differ in memory, and the middle one has the pool", |m| {
+            m.ram(112 * GB);
+            m.on_huge_pages(762 * MB, 762 * MB);
+            m.nodes(&[(0, 16 * GB), (381, 32 * GB), (0, 64 * GB)]);
+            m.waits(|next| next.shared_memory_bytes = 1073 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 381 are available.", &["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"])
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "sed -i 's/^vm\\.nr_hugepages = 381$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        when("an uneven pool of 105 GB has few idle pages", |m| {
+            m.ram(256 * GB);
+            m.on_huge_pages(100 * GB, 100 * GB);
+            m.more(2489);
+            m.nodes(&[(48_000, 128 * GB), (5689, 128 * GB)]);
+        })
+        .status(OK, "on_huge_pages", "On 51200 huge pages of 2 MB. A restart would get them again.", &[])
+        .says("pool_size", OK, "few_idle_pages", "2489 huge pages of 2 MB (4978 MB) are idle; 51200 are needed.", &[])
+        .how_to_set(2, &[])
+        .runbook(&[]),
+        when("an uneven pool has many idle pages", |m| {
+            m.ram(128 * GB);
+            m.on_huge_pages(18_240 * 2 * MB, 18_240 * 2 * MB);
+            m.more(11_760);
+            m.nodes(&[(25_000, 64 * GB), (5000, 64 * GB)]);
+        })
+        .says("pool_size", WARNING, "unused_pages", "11760 huge pages of 2 MB (23 GB) are idle; 18240 are needed.", &["sysctl -w vm.nr_hugepages=18240"])
+        .runbook(&["sysctl -w vm.nr_hugepages=18240"]),
     ]);
 }
 
@@ -209,5 +235,59 @@ fn bound_servers() {
             },
         )
         .says("restart", OK, "fits", "A restart would get them again.", &[]),
+        when("pending settings need more pages on two allowed nodes", |m| {
+            m.ram(128 * GB);
+            m.on_huge_pages(475 * 2 * MB, 157 * 2 * MB);
+            m.nodes(&[(77, 32 * GB), (398, 32 * GB), (0, 64 * GB)]);
+            m.bound(&[0, 1]);
+            m.waits(|next| next.shared_memory_bytes = 789 * 2 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 475 are available.", &["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .runbook(&["echo 236 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "echo 553 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 789 huge pages of 2 MB for NUMA nodes 0, 1 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when("the server was turned off, and the 512 MB pages of its node are reserved", |m| {
+            m.ram(256 * GB);
+            m.facts.base_page_bytes = 65_536;
+            m.fall_back(0);
+            m.off();
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.facts.segment.as_mut().expect("a segment").page_bytes = Some(65_536);
+            m.facts.meminfo.as_mut().expect("meminfo").default_huge_page_bytes = Some(512 * MB);
+            m.facts.pools = Ok(vec![Pool {
+                page_bytes: 512 * MB,
+                total: 118,
+                free: 118,
+                reserved: 118,
+                surplus: 0,
+                overcommit: 0,
+                demote_bytes: None,
+            }]);
+            m.nodes(&[(0, 64 * GB), (0, 64 * GB), (118, 128 * GB)]);
+            for node in m.env.nodes.as_mut().expect("nodes") {
+                node.pools[0].page_bytes = 512 * MB;
+            }
+            m.bound(&[2]);
+        })
+        .status(OK, "turned_off", "On 64 kB pages: huge_pages = off.", &[])
+        .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
+        .runbook(&[]),
+        when("a pool was lowered under a bound server", |m| {
+            m.env.host.kernel_release = "6.6.13".to_owned();
+            m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
+            m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+            m.pool(0).surplus = 500;
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, set 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .runbook(&["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, set 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
+        when("a pool was lowered, and pending settings of a bound server need more pages", |m| {
+            m.env.host.kernel_release = "6.6.13".to_owned();
+            m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
+            m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[0]);
+            m.pool(0).surplus = 500;
+            m.waits(|next| next.shared_memory_bytes = 900 * 2 * MB);
+        })
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"])
+        .runbook(&["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes"]),
     ]);
 }

@@ -104,6 +104,14 @@ fn other_servers() {
         })
         .says("pool_size", WARNING, "unused_pages", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed.", &[]),
+        when("as many pages are idle as one would need that was turned off", |m| {
+            m.on_huge_pages(144 * MB, 16 * MB);
+            m.more(140);
+            m.other(280 * MB, 4096, OFF);
+        })
+        .says("pool_size", OK, "few_idle_pages", "140 huge pages of 2 MB (280 MB) are idle; 72 are needed.", &[])
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 212 huge pages of 2 MB; 72 are needed.", &[])
+        .runbook(&[]),
         when("pages are ready for one that asks", |m| {
             m.more(2048);
             m.other(4 * GB, 4096, TRY);

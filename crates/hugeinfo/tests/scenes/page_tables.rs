@@ -26,18 +26,15 @@ fn page_tables() {
             m.page_tables(150 * MB, 150 * MB);
         })
         .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 12 GB; on 2 MB pages they would take about 832 MB.", &["# as huge_pages"]),
-        when(
-            "idle backends have 320 kB each, and the postmaster 136 kB",
-            |m| {
-                m.ram(256 * GB);
-                m.on_small_pages(30 * GB, 0);
-                m.page_tables(136 << 10, 3 * MB);
-                for process in m.env.processes.iter_mut().skip(30) {
-                    process.page_tables = Some(320 << 10);
-                }
-            },
-        )
-        .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 103 MB; on 2 MB pages they would take about 206 kB.", &[]),
+        when("backends have touched a part of the segment", |m| {
+            m.ram(64 * GB);
+            m.on_small_pages(9444 * MB, 0);
+            m.page_tables(256 << 10, 1900 << 10);
+            m.env.processes.truncate(57);
+            m.touched(800 * MB);
+            m.env.processes[0].rss_shmem = Some(10 * MB);
+        })
+        .says("page_tables", OK, "small_page_tables", "Page tables of 57 processes take 104 MB; on 2 MB pages they would take about 17 MB.", &[]),
         when("the server has just started", |m| {
             published(m);
             m.page_tables(MB / 2, MB);

@@ -291,6 +291,15 @@ fn growth() {
         .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"])
         .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
+        when("available memory is too small for 1 GB pages", |m| {
+            m.ram(16 * GB);
+            m.asked(0);
+            m.facts.server.huge_page_size_bytes = Some(GB);
+            m.on_small_pages(5 * GB, 0);
+            m.available = Some(3 * GB);
+            m.touched(100 * MB);
+        })
+        .how_to_set(1024, &["# free 2276 MB of memory, lower shared_buffers to 1791MB, or set the pool at boot: available memory is too small for the pool"]),
         when("the server does not ask for huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
@@ -441,6 +450,13 @@ fn idle_pages() {
         .says("pool_size", OK, "idle_by_configuration", "7655 huge pages of 2 MB (15 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed.", &[])
         .how_to_set(2, &[])
         .runbook(&[]),
+        when("a boot file asks for a part of the idle pages", |m| {
+            m.more(7655);
+            m.asked(600);
+        })
+        .status(WARNING, "unused_pages", "7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.", &["sysctl -w vm.nr_hugepages=600"])
+        .how_to_set(2, &["sysctl -w vm.nr_hugepages=600"])
+        .runbook(&["sysctl -w vm.nr_hugepages=600"]),
         when("the kernel command line asks for idle 1 GB pages", |m| {
             m.ram(512 * GB);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=64");

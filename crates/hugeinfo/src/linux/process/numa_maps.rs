@@ -118,6 +118,9 @@ mod tests {
             ("bind:1", Some("1")),
             ("bind:0-1,4", Some("0-1,4")),
             ("bind=static:0", Some("0")),
+            ("bind=static|balancing:0-1", Some("0-1")),
+            ("weighted interleave:0,2-3", None),
+            ("prefer (many)=static:0-1", None),
         ] {
             let text = format!("55cbefb1f000 {policy} file=/a:b mapped=2 N0=2\nx bind:7\n");
             let read = parse_bound_nodes(text.as_bytes()).expect("a policy");
