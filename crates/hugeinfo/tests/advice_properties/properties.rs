@@ -411,13 +411,13 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 "page_size_bytes",
                 "own_pages",
                 "others_pages",
-                "strangers_pages",
+                "other_programs_pages",
             ];
             let parts = keys.map(|key| evidence("other_servers", key));
-            if let [Some(judged), Some(own), Some(others), Some(strangers)] = parts
+            if let [Some(judged), Some(own), Some(others), Some(programs)] = parts
                 && judged == Pages(size.0)
             {
-                prop_assert!(own + others + strangers >= target.after.total());
+                prop_assert!(own + others + programs >= target.after.total());
             }
         }
     }

@@ -73,7 +73,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         "page_size_bytes": size.0,
         "own_pages": demands.of_this_server().0,
         "others_pages": (demands.sum(|who| matches!(who, Who::OtherServer(_))) + asked).0,
-        "strangers_pages": demands.sum(|who| *who == Who::OtherPrograms).0,
+        "other_programs_pages": demands.sum(|who| *who == Who::OtherPrograms).0,
         "persistent_pages": has.0,
     })))
 }
