@@ -17,7 +17,7 @@ fn other_programs_keep_their_memory_at_boot() {
             },
         )
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 15897 = 537 for this server + 15360 for the server on port 5433 (huge_pages = try). The last one to start gets none.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 15897 huge pages of 2 MB"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 15897 = 537 for this server + 15360 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 15897 huge pages of 2 MB"])
         .how_to_set(2, &[]),
         when("half of a large segment is in use", |m| {
             m.on_small_pages(40 * GB, 0);
@@ -127,7 +127,7 @@ fn small_pages_that_do_not_fit() {
             m.strict(11 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. The next start uses huge_pages = off. On small pages the segment takes 40 GB; CommitLimit leaves 37 GB.", &["# set vm.overcommit_ratio to 55, add 3073 MB of swap, or lower what programs commit by as much"]),
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. The next start uses huge_pages = off. On small pages the segment takes 40 GB; CommitLimit leaves 37 GB.", &["# set vm.overcommit_ratio to 55, add 3073 MB of swap, or lower committed memory by as much"]),
         when("a segment larger than RAM is pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })

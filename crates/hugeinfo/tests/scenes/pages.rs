@@ -299,7 +299,7 @@ fn growth() {
             m.available = Some(3 * GB);
             m.touched(100 * MB);
         })
-        .how_to_set(1024, &["# free 2276 MB of memory, lower shared_buffers to 1791MB, or set the pool at boot: available memory is too small for the pool"]),
+        .how_to_set(1024, &["# free 2276 MB of memory, or lower shared_buffers to 1791MB: available memory is too small for the pool"]),
         when("the server does not ask for huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
