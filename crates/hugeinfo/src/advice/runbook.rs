@@ -98,11 +98,15 @@ fn rows(machine: &Machine, steps: &[Step]) -> Vec<Row> {
         let last = lines.len().saturating_sub(1);
         for (number, command) in lines.into_iter().enumerate() {
             let comment = command.as_ref().and_then(|line| line.strip_prefix("# "));
+            let place = match comment {
+                Some(_) => Place::ByHand,
+                None => render::place(&at, step),
+            };
             let instruction = comment.map(str::to_owned).or_else(|| instruction.clone());
             let command = command.filter(|line| !line.starts_with("# "));
             rows.push(Row {
                 step: Some(step.clone()),
-                place: Some(render::place(&at, step)),
+                place: Some(place),
                 command,
                 instruction,
                 why: why.clone(),

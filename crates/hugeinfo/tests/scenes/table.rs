@@ -5,7 +5,9 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use hugeinfo::{
     advice::{
         check::{Remedy, Status},
-        diagnosis, render, runbook,
+        diagnosis,
+        render::{self, Place},
+        runbook,
     },
     model::{machine::Machine, units::PageSize},
 };
@@ -138,7 +140,11 @@ fn lines_of_runbook(machine: &Machine) -> Vec<String> {
     let rows = runbook::of(machine, None).into_iter();
     rows.map(|row| match (row.command, row.instruction) {
         (Some(command), _) => command,
-        (None, instruction) => format!("# {}", instruction.unwrap_or_default()),
+        (None, instruction) => {
+            let is_typed = matches!(row.place, Some(Place::RootShell | Place::Node | Place::Sql));
+            assert!(!is_typed, "no command for {:?}: {instruction:?}", row.place);
+            format!("# {}", instruction.unwrap_or_default())
+        }
     })
     .collect()
 }
