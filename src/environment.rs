@@ -314,7 +314,7 @@ fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     Ok(found.unwrap_or(Ok(0)))
 }
 
-fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
+pub(crate) fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
     // Not /proc/uptime, which lxcfs replaces with the age of the container.
     let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second();

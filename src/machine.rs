@@ -85,7 +85,13 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
     let around = environment::for_status(scope, is_idle, waiting, may_wait)?;
-    Ok(machine(facts, Some(around)))
+    let mut read = machine(facts, Some(around));
+    if diagnosis::depends_on_page_tables(&read)
+        && let Some(env) = &mut read.env
+    {
+        env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
+    }
+    Ok(read)
 }
 
 /// Like [`for_status`], with the facts that a remedy needs.

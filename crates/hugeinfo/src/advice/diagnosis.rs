@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     check::{Check, CheckId, Finding, Plan, Remedy, Status},
-    checks::{ALL, Cure},
+    checks::{self, ALL, Cure},
     decision::{self, Decision},
     desired::{self, Boot, Desired},
     diff,
@@ -223,7 +223,7 @@ impl Remedies {
         if machine.is_bound_to_nodes() {
             return None;
         }
-        let size = super::checks::largest_idle_size(machine)?;
+        let size = checks::largest_idle_size(machine)?;
         let target = PoolTarget::of(machine, size, &machine.next_start())?;
         let step = Step::SetPool {
             size,
@@ -255,7 +255,7 @@ impl Remedies {
         }
         let of_core = self.core.as_ref().err().cloned();
         let decision = decision.clone().or(of_core);
-        let decision = decision.or_else(|| super::checks::decision_about_boot(machine));
+        let decision = decision.or_else(|| checks::decision_about_boot(machine));
         Remedy::NeedsDecision(decision.unwrap_or_else(|| decision::of_next_start(machine)))
     }
 }
@@ -442,6 +442,11 @@ pub fn is_healthy_by_facts(machine: &Machine) -> bool {
         && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
         && machine.is_on_huge_pages() == Some(true)
         && matches!(next, StartOutcome::HugePages(_))
+}
+
+/// Whether the verdict depends on the page tables of all processes.
+pub fn depends_on_page_tables(machine: &Machine) -> bool {
+    checks::page_tables_count(machine)
 }
 
 /// Whether the facts alone show idle pages that are worth releasing.

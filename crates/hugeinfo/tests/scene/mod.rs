@@ -410,6 +410,8 @@ impl Scene {
             .saturating_add(on_small_pages)
             .saturating_add(ram / 8);
         usage.total = Some(ram);
+        let page_tables = env.processes.iter().filter_map(|one| one.page_tables);
+        usage.page_tables = Some(page_tables.sum());
         usage.hugetlb = Some(in_pools);
         usage.available = self.available.or(Some(ram.saturating_sub(taken)));
         usage.free = usage.available;

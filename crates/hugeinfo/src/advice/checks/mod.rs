@@ -34,7 +34,9 @@ use super::{
 use crate::model::{machine::Machine, step::Step};
 
 pub(crate) use overcommit::commit_limit_for;
-pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
+pub(crate) use page_tables::{
+    count_for_server as page_tables_count, need_huge_pages as page_tables_need_huge_pages,
+};
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
 pub use thp_shared::may_be_used as shared_thp_may_be_used;
@@ -151,6 +153,8 @@ impl CheckId {
                 let files = machine.env.as_ref().map(|env| &env.files);
                 files.is_some_and(crate::server::environment::Files::stop_a_start)
             }
+            // The price of a server that is turned off.
+            Self::PageTables => page_tables::count_for_server(machine),
             _ => false,
         }
     }
