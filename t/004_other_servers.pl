@@ -135,10 +135,10 @@ SKIP:
 	my $checks = checks_of($one, $name);
 	my $remedy = remedy_of($checks, 'huge_pages');
 	note("$name: $_") for split /\n/, $remedy;
-	my ($pages) = $remedy =~ /^sysctl -w vm\.nr_hugepages=(\d+)$/m;
+	my ($pages) = $remedy =~ /^# then: sysctl -w vm\.nr_hugepages=(\d+)$/m;
 	is($pages, $need, "$name: the remedy grows the pool by the own need") or diag($remedy);
 	cmp_ok(($pages // 0) + $other, '<', 0.9 * ram_bytes() / $kb / 1024, "$name: and leaves the memory of the other server");
-	like($remedy, qr/^# stop PostgreSQL.*^sysctl .*^# start PostgreSQL/ms, "$name: after this server has stopped");
+	like($remedy, qr/^# stop PostgreSQL.*^# then: sysctl .*^# start PostgreSQL/ms, "$name: after this server has stopped");
 	my $both = $need + $other;
 	like($checks->{other_servers}{remedy}, qr/^# stop the other servers that are on small pages, set $both huge pages /, "$name: both need more than a command");
 	$_->stop for $one, $two;

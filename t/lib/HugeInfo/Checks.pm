@@ -129,6 +129,8 @@ sub _take
 {
 	my ($node, $line, $start) = @_;
 	$start //= sub { $node->start };
+	# Commands for the time when the server is stopped.
+	$line =~ s/^# then: //;
 	if ($line =~ /^(?:#|--) (?:restart PostgreSQL)/) { $node->stop; $start->() }
 	elsif ($line =~ /^(?:#|--) stop PostgreSQL/) { $node->stop }
 	elsif ($line =~ /^(?:#|--) start PostgreSQL(?! with)/) { $start->() }

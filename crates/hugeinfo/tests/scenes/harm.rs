@@ -72,9 +72,9 @@ fn limits_hold_at_boot() {
             m.file(CONF, None);
             limited(&mut m.facts, Some(100), None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)", "# restart PostgreSQL (ends all sessions)"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)", "# restart PostgreSQL (ends all sessions)"])
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .how_to_set(2, &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
         when("a memory limit that counts huge pages", |m| {
             m.fall_back(0);
             m.file(CONF, None);

@@ -13,8 +13,8 @@ fn untouched_segments() {
             m.other(25 * GB, 4096, TRY).rss_shmem_bytes = Some(2 * GB);
             m.available = Some(58 * GB);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
@@ -24,7 +24,7 @@ fn untouched_segments() {
             m.touched(GB / 2);
             m.available = Some(29 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
         .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"]),
@@ -46,10 +46,10 @@ fn untouched_segments() {
         when("RAM holds the pool only without the segment", |m| {
             m.on_small_pages(40 * GB, 0)
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
-        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("most pages are there, and RAM holds the rest", |m| {
             m.ram(128 * GB);
             m.on_small_pages(40 * GB, 20_479);
@@ -62,7 +62,7 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "# if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=4096", "# if the pool has fewer than 4096 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when(
             "available memory lacks more than the segment releases",
             |m| {
@@ -129,7 +129,7 @@ fn a_tenth_of_ram() {
             m.available = Some(6 * GB);
             m.touched(0);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 4 pages of 1 GB, set it back to 0 first", "# start PostgreSQL", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"]),
         when("a small host cannot hold the pool", |m| {
             m.ram(1100 * MB);
             m.fall_back(0);

@@ -122,7 +122,7 @@ fn reboot() {
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf", "sysctl -w vm.nr_hugepages=609"]),
         when(
@@ -216,7 +216,7 @@ fn this_boot() {
         })
         .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
         .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. If this boot allocated no more, the next one might not, either; 14 are needed.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
         when(
             "a sysctl file asks for more than this boot allocated",
             |m| {

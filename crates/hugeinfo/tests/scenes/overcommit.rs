@@ -49,7 +49,7 @@ fn overcommit() {
             m.strict(38 * GB);
             m.env.next_boot = Err(denied("/etc"));
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB are committed. The pools take 537 MB from the limit.", &["sysctl -w vm.overcommit_ratio=55"]),
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB are committed. The pools take 537 MB from the limit.", &["sysctl -w vm.overcommit_ratio=55", "# set it for the next boot, too, by hand"]),
         when("the limit is in kilobytes", |m| {
             m.strict(38 * GB);
             m.file(KBYTES, "33554432\n");
@@ -83,7 +83,7 @@ fn overcommit() {
                 m.strict(30 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .how_to_set(2, &["sysctl -w vm.overcommit_ratio=64", "(umask 022 && echo 'vm.overcommit_ratio = 64' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12288", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf"]),
         when("the limit refuses a fallback", |m| {

@@ -81,7 +81,7 @@ fn on_huge_pages() {
                 ..m.pool(0).clone()
             };
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=637", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf"]),
         when("huge_page_size is between two powers of two", |m| {
             m.facts.server.huge_page_size_bytes = Some(1536 << 10);
         })
@@ -121,7 +121,7 @@ fn on_small_pages() {
             m.fall_back(600);
             m.pool(0).reserved = 100;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=637", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when("the cause has gone", |m| m.fall_back(537))
             .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
             .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])

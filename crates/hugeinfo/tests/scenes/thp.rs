@@ -35,7 +35,7 @@ fn private() {
         when("one size has always", |m| {
             m.file(OF_2MB, "[always] inherit madvise never\n")
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-2048kB/enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-2048kB/enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled", "# set it for the next boot, too, by hand"]),
         when("no size inherits always", |m| {
             m.file(ENABLED, "[always] madvise never\n");
             m.file(OF_2MB, "always inherit madvise [never]\n");
@@ -52,7 +52,7 @@ fn private() {
             m.file(OF_2MB, "always [inherit] madvise never\n");
             m.file(OF_64KB, "[always] inherit madvise never\n");
         })
-        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
+        .says("thp_private", WARNING, "thp_always", "Private memory gets transparent huge pages without a request (hugepages-64kB/enabled = always, enabled = always). Processes grow by whole huge pages and can wait for compaction. The host has 90 MB on them.", &["echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled", "# set it for the next boot, too, by hand", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "# for the next boot, in the configuration of the boot loader: add transparent_hugepage=madvise to the kernel command line"]),
     ]);
 }
 

@@ -4,7 +4,12 @@ use serde_json::{Value, json};
 
 use crate::{
     escape,
-    linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
+    linux::{
+        boot::{Edit, NextBoot},
+        hugepages,
+        numa::nodes,
+        transparent_hugepage,
+    },
     model::{
         demand,
         machine::Machine,
@@ -125,15 +130,20 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             edit,
         } => {
             let now = format!("sysctl -w vm.{}={value}", setting.name());
-            Some(with_boot(now, edit.as_ref()))
+            let is_kept = boot(machine).is_some_and(|boot| {
+                let set = boot.vm(setting.name());
+                set.is_some_and(|set| set.0 == *value)
+            });
+            Some(with_boot(now, edit.as_ref(), is_kept))
         }
         Step::SetThp { file, mode, edit } => {
             let now = format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY);
-            let boot = machine.env.as_ref().map(|env| env.next_boot.as_ref());
-            let words = boot.and_then(|boot| boot.ok()?.words_for_thp(file, mode));
+            let boot = boot(machine);
+            let words = boot.and_then(|boot| boot.words_for_thp(file, mode));
+            let is_kept = boot.is_some_and(|boot| boot.thp(file).as_deref() == Some(*mode));
             Some(match words {
                 Some(words) => format!("{now}\n# {words}"),
-                None => with_boot(now, edit.as_ref()),
+                None => with_boot(now, edit.as_ref(), is_kept),
             })
         }
         Step::ChangeSetting(_)
@@ -144,14 +154,34 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
     }
 }
 
-fn with_boot(now: String, edit: Option<&Edit>) -> String {
-    match edit.and_then(edited) {
-        Some(at_boot) => format!("{now}\n{at_boot}"),
-        None => match edit {
-            Some(edit) => format!("{now}\n# {}", by_hand(edit)),
-            None => now,
-        },
+/// The boot configuration, if it can be read.
+fn boot(machine: &Machine) -> Option<&NextBoot> {
+    machine.env.as_ref()?.next_boot.as_ref().ok()
+}
+
+/// A command, and what keeps its effect over the next boot.
+fn with_boot(now: String, edit: Option<&Edit>, is_kept: bool) -> String {
+    match (edit.and_then(edited), edit) {
+        (Some(at_boot), _) => format!("{now}\n{at_boot}"),
+        (None, Some(edit)) => format!("{now}\n# {}", by_hand(edit)),
+        (None, None) if is_kept => now,
+        (None, None) => format!("{now}\n# set it for the next boot, too, by hand"),
     }
+}
+
+/// A cgroup ends with its unit or container, and its limits with it.
+pub(super) const WHERE_LIMITS_ARE_SET: &str =
+    "also raise it where it is set (unit or container runtime), or the next start resets it";
+
+/// The sum of the demands on a pool, where several programs need its pages. `None`: a step that
+/// sets no pool, or another number.
+pub(super) fn sum(machine: &Machine, step: &Step) -> Option<String> {
+    let Step::SetPool { size, pages, .. } = step else {
+        return None;
+    };
+    let next = machine.next_start();
+    let demands = demand::Demands::of(machine, *size, &next, demand::When::AfterRestart)?;
+    (demands.total() == *pages && demands.all.len() > 1).then(|| demands.to_string())
 }
 
 /// What a person does where a step is not a command.

@@ -13,7 +13,8 @@ pub use sentences::too_low;
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.
 /// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell. A
-/// shell continues if psql fails, so a comment follows.
+/// shell continues if psql fails, so a comment follows. It would not wait for a server that has to
+/// stop, either: commands for the time when it is stopped are comments, too.
 /// `None`: nothing has to be done.
 pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
     match remedy {
@@ -34,6 +35,7 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
             let mut lines = Vec::new();
             let mut last = None;
             let mut follows_psql = false;
+            let mut is_stopped = false;
             let mut at = machine.clone();
             for (index, step) in plan.steps.iter().enumerate() {
                 let shell = match place(&at, step) {
@@ -60,7 +62,17 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     lines.extend(whose.map(|whose| comment(mark, whose)));
                 }
                 last = whose;
-                lines.push(text);
+                if is_stopped && command(&at, step).is_some() {
+                    lines.extend(text.lines().map(|line| format!("# then: {line}")));
+                } else {
+                    lines.push(text);
+                }
+                is_stopped |= *step == Step::Stop;
+                let limit = |step| matches!(step, Some(&Step::RaiseLimit(_)));
+                if limit(Some(step)) && !limit(plan.steps.get(index + 1)) {
+                    lines.push(comment(mark, commands::WHERE_LIMITS_ARE_SET));
+                }
+                lines.extend(commands::sum(&at, step).map(|sum| comment(mark, &sum)));
                 at = at.apply(step).unwrap_or(at);
             }
             if let Some(decision) = &plan.remaining {
