@@ -80,9 +80,28 @@ fn unless_listed(listed: &mut Vec<(CheckId, Remedy)>, id: CheckId, mut remedy: R
             plan.steps.retain(|step| !is_listed(step));
         }
     }
+    let has_steps = |earlier: &Remedy, plan: &Plan| match earlier {
+        Remedy::Steps(earlier) => plan.steps.iter().all(|step| earlier.steps.contains(step)),
+        _ => false,
+    };
+    let leaves = |earlier: &Remedy, left: &Decision| match earlier {
+        Remedy::Steps(earlier) => earlier.remaining.as_ref() == Some(left),
+        _ => false,
+    };
+    // An earlier check has the steps, and leaves something else to decide.
+    if let Remedy::Steps(plan) = &remedy
+        && let Some(left) = &plan.remaining
+        && listed.iter().any(|(_, earlier)| has_steps(earlier, plan))
+        && !listed
+            .iter()
+            .any(|(_, earlier)| has_steps(earlier, plan) && leaves(earlier, left))
+    {
+        remedy = Remedy::NeedsDecision(left.clone());
+    }
     let contains = |earlier: &Remedy| match (earlier, &remedy) {
-        (Remedy::Steps(earlier), Remedy::Steps(plan)) => {
-            plan.steps.iter().all(|step| earlier.steps.contains(step))
+        (_, Remedy::Steps(plan)) => {
+            let left = plan.remaining.as_ref();
+            has_steps(earlier, plan) && left.is_none_or(|left| leaves(earlier, left))
         }
         (Remedy::NeedsDecision(earlier), Remedy::NeedsDecision(decision)) => earlier == decision,
         _ => false,

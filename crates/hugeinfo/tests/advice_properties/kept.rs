@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 12] = [
+pub const ROWS: [Row; 13] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -286,5 +286,42 @@ pub const ROWS: [Row; 12] = [
             spec.files = FilesSpec::Unseen(true);
         },
         remedies_cure,
+    ),
+    // Memory that pages of another size hold can be set up as pages of this size at boot.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![8];
+            spec.server.next = NextSpec {
+                percent_of_ram: 0,
+                plus_kb: 457_728,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = Amount {
+                percent: 0,
+                plus: 0,
+            };
+            spec.others = vec![
+                OtherSpec {
+                    pages: OtherPages::Huge(0),
+                    mb: 945,
+                    size: None,
+                    has_port: false,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 100,
+                    has_port: false,
+                    ..OTHER
+                },
+            ];
+            spec.files = FilesSpec::Planned(NextSpec {
+                percent_of_ram: 55,
+                plus_kb: 629_152,
+                size: SizeSpec::Nth(1),
+                ..next(spec)
+            });
+        },
+        boot_line_is_never_withheld,
     ),
 ];
