@@ -75,7 +75,8 @@ pub fn bytes_of_one(segment_bytes: u64, page_bytes: u64) -> u64 {
 
 /// Page tables that a typical process has for private memory: those of the median client backend,
 /// or of the median process if none is known, without the entries for the shared memory on small
-/// pages that it has faulted in.
+/// pages that it has faulted in. A process with more shared memory than its page tables explain has
+/// it on transparent huge pages, and does not count.
 fn private_part(all: &[ProcessFigures], base_bytes: u64) -> u64 {
     let has_clients = all.iter().any(|process| process.is_client_backend);
     let typical = all
@@ -84,7 +85,7 @@ fn private_part(all: &[ProcessFigures], base_bytes: u64) -> u64 {
     let mut private: Vec<u64> = typical
         .filter_map(|process| {
             let shared = bytes_of_one(process.rss_shmem?, base_bytes);
-            Some(process.page_tables?.saturating_sub(shared))
+            process.page_tables?.checked_sub(shared)
         })
         .collect();
     private.sort_unstable();

@@ -821,6 +821,12 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
             },
             Decision::FreeMemory { or_at_boot, .. },
         ) => or_at_boot == before,
+        // What is missing at boot is settled; what is missing now remains.
+        (Decision::LowerSharedBuffers { .. }, Decision::FreeMemory { or_at_boot, .. })
+            if name == "reboot" =>
+        {
+            !or_at_boot
+        }
         (_, other) => matches!(
             other,
             Decision::LowerSharedBuffers { .. } | Decision::FreeMemory { .. }

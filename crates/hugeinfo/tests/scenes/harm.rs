@@ -109,7 +109,7 @@ fn small_pages_that_do_not_fit() {
             m.off();
             m.asked(20_000);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 30 GB; the pools leave 25 GB of RAM.", &["# release 2592 huge pages of 2 MB while the server is stopped, lower shared_buffers to 23999MB, or add 5184 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 30 GB; the pools leave 25 GB of RAM.", &["# release 2592 huge pages of 2 MB while the server is stopped, lower shared_buffers to 23999MB, or add 5184 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when(
             "a segment that is pending, beside another server that is off",
             |m| {
@@ -120,7 +120,7 @@ fn small_pages_that_do_not_fit() {
             },
         )
         .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 21504 huge pages of 2 MB; 20480 are available. On small pages the segment takes 42 GB; the pools and other servers on small pages leave 0 bytes of RAM.", &["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
-        .runbook(&["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# add 49152 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        .runbook(&["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# add 49152 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when("a strict commit limit, and a ratio that is enough", |m| {
             m.on_small_pages(8 * GB, 0);
             m.off();

@@ -26,7 +26,7 @@ fn untouched_segments() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
         .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"]),
         when(
             "an idle pool leaves less than the segment on small pages",
@@ -48,7 +48,7 @@ fn untouched_segments() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
         .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("most pages are there, and RAM holds the rest", |m| {
             m.ram(128 * GB);
@@ -181,7 +181,7 @@ fn other_programs_hold_the_pool() {
             },
         )
         .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10 % of RAM"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when(
             "a server that was turned off would not fit beside a pool that others hold",
             |m| {
@@ -192,7 +192,7 @@ fn other_programs_hold_the_pool() {
                 m.off();
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segment"]),
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when("other programs have reserved the pool", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -210,7 +210,7 @@ fn other_programs_hold_the_pool() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, set 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"])
         .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
-        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB; on 2 MB pages they would take about 12 kB.", &[]),
+        .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[]),
         when("MemTotal is less than the memory of the nodes", |m| {
             m.fall_back(25_600);
             m.pool(0).reserved = 25_600;

@@ -183,13 +183,13 @@ fn this_boot() {
         )
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
         when("the pool has fewer than needed", |m| m.fall_back(500))
-            .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
-            .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. If this boot allocated no more, the next one might not, either; 537 are needed.", &["# as huge_pages"]),
+            .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+            .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 537 are needed.", &["# as huge_pages"]),
         when("the pool has fewer than pending settings need", |m| {
             m.asked(600);
             m.waits(|next| next.shared_memory_bytes = 1200 * MB);
         })
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as restart"]),
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
         when("the pool has more than asked", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
         when("1 GB pages were asked for that no server needs", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=0:2,1:2 quiet\n");
@@ -200,7 +200,7 @@ fn this_boot() {
             m.file("proc/cmdline", "hugepages=10000\n");
         })
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
-        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as restart"]),
+        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
         when("this boot allocated 13 of 14 pages of 1 GB", |m| {
             m.ram(16 * GB);
             m.file(CONF, None);
@@ -214,8 +214,8 @@ fn this_boot() {
             m.pool(1).total = 13;
             m.pool(1).free = 13;
         })
-        .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. If this boot allocated no more, the next one might not, either; 14 are needed.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 14 are needed.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
         when(
             "a sysctl file asks for more than this boot allocated",
@@ -225,7 +225,7 @@ fn this_boot() {
                 m.asked(10_240);
             },
         )
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. If this boot allocated no more, the next one might not, either; 10240 are needed.", &["# as huge_pages"]),
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 10240 are needed.", &["# as huge_pages"]),
     ]);
 }

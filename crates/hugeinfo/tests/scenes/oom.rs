@@ -97,12 +97,12 @@ fn oom_protection() {
             m.env.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside: here CAP_SYS_RESOURCE is missing; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("root lacks CAP_SYS_RESOURCE", |m| {
             m.env.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside: here CAP_SYS_RESOURCE is missing; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("there is no systemd", |m| {
             m.env.has_systemd = Some(false);
             m.oom_scores(0, 0);

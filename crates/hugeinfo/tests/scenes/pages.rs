@@ -108,8 +108,8 @@ fn on_small_pages() {
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. If this boot allocated no more, the next one might not, either; 537 are needed.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little, or the pool was made smaller since.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 537 are needed.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
         .says("pool_growth", OK, "can_grow", "The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009.", &[])
         .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .how_to_set(2, &["sysctl -w vm.nr_hugepages=537"]),

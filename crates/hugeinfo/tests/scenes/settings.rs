@@ -531,7 +531,7 @@ fn a_plan_that_is_too_large_is_a_decision() {
         (
             70 * GB,
             HugePages::Off,
-            "# lower shared_buffers by 7218MB, or add 7218 MB of memory: RAM outside of the pools is smaller than the segment",
+            "# lower shared_buffers by 7218MB, or add 7218 MB of memory: RAM outside of the pools is smaller than the segments on small pages",
         ),
     ] {
         let next = with(&machine, bytes, huge_pages);

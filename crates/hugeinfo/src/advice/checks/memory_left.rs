@@ -52,6 +52,13 @@ fn of_pools(machine: &Machine) -> Judgment {
                 "{text} The segment takes {small} on small pages once all of it is in use{others}."
             ),
         )
+    } else if others > left {
+        Finding::warning(
+            "little_left",
+            format!(
+                "{text} Other servers take {others} on small pages once all of their segments are in use."
+            ),
+        )
     } else if left < ram.percent(LEFT_PERCENT) {
         Finding::warning("little_left", text)
     } else {
@@ -185,7 +192,8 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let idle = pool_size::decision(machine);
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
-    let small = missing_for_small_pages(machine, left);
+    let small = missing_for_small_pages(machine, left)
+        .max(memory::of_others_on_small_pages(machine) - left);
     let (missing, lacks) = if small > least - left {
         (small, Lacks::SmallPages)
     } else {

@@ -10,7 +10,9 @@ use crate::{
     escape,
     model::{
         machine::Machine,
+        memory::{self, CommitLimit},
         step::{ServiceChange, Step},
+        units::Bytes,
     },
     server::environment::Environment,
 };
@@ -39,7 +41,12 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
     let postmaster = *env.oom_score_adj.as_ref()?;
     let least = least_of_others(env);
-    let is_strict = env.host.vm.overcommit_memory == Some(2);
+    // Above memory and swap, the commit limit protects nobody.
+    let swap = machine.usage().and_then(|usage| usage.swap_total);
+    let memory = memory::left(machine).map(|left| left + Bytes(swap.unwrap_or(0)));
+    let is_strict = CommitLimit::of(machine)
+        .zip(memory)
+        .is_some_and(|(limit, memory)| limit.limit <= memory);
     let kills = env.cgroup_oom_kills.unwrap_or(0);
     let in_cgroup = match kills {
         0 => String::new(),
@@ -131,9 +138,14 @@ pub(super) fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         );
     }
     if is_container || !can_lower {
-        return text(
-            "lower the OOM score of the postmaster to -900 from outside: here CAP_SYS_RESOURCE is missing; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server",
-        );
+        let why = if can_lower {
+            ""
+        } else {
+            " (here CAP_SYS_RESOURCE is missing)"
+        };
+        return text(&format!(
+            "lower the OOM score of the postmaster to -900 from outside{why}; set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server",
+        ));
     }
     Ok(vec![Step::ChangeService(ServiceChange::ProtectPostmaster)])
 }

@@ -16,6 +16,9 @@ use crate::{
     server::sight::Sight,
 };
 
+/// Servers whose wish is unknown, named one by one.
+const MOST_NAMED: usize = 3;
+
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
     let others = env.neighbours.as_ref()?;
@@ -50,9 +53,13 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         huge_pages(has, size)
     );
     let asked = demands.asked_by_others();
-    for (name, pages) in unknown.iter().take(3) {
+    for (name, pages) in unknown.iter().take(MOST_NAMED) {
         let verb = if *pages == Pages(1) { "is" } else { "are" };
         text = format!("{text} {pages} more {verb} needed if {name} is to use huge pages.");
+    }
+    if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {
+        let pages: Pages = rest.iter().map(|(_, pages)| *pages).sum();
+        text = format!("{text} So are {pages} for {} others.", rest.len());
     }
     let finding = if is_short(machine, &demands) {
         Finding::warning(

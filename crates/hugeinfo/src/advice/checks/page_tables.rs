@@ -92,13 +92,15 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// Whether they are large and would be small on huge pages.
+/// Whether they are large, and would be small on huge pages and less than half as large.
 pub(crate) fn need_huge_pages(machine: &Machine) -> bool {
     let would_be_small = |bytes: Bytes| {
         let ram = machine.ram();
         ram.is_some_and(|ram| bytes <= ram.percent(PAGE_TABLES_OF_RAM_PERCENT))
     };
-    are_large(machine) && on_huge_pages(machine).is_some_and(|(bytes, _)| would_be_small(bytes))
+    let halves = |bytes: Bytes| total(machine).is_some_and(|now| bytes + bytes <= now);
+    are_large(machine)
+        && on_huge_pages(machine).is_some_and(|(bytes, _)| would_be_small(bytes) && halves(bytes))
 }
 
 /// Where huge pages do not help, fewer processes do.

@@ -40,7 +40,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         let missing = asked.min(target.after.total()) - has;
         if missing > Pages(0) {
             let text = format!(
-                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little, or the pool was made smaller since.",
+                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.",
                 request.place,
                 huge_pages(asked, size),
                 target.after,

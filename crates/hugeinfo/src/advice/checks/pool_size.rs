@@ -161,7 +161,9 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
             .is_bound_to_nodes()
             .then(|| Decision::ReleaseByNode {
                 size: target.now.size,
-                pages: target.idle(),
+                pages: target
+                    .idle()
+                    .min(numa::free_on_other_nodes(machine, target.now.size)),
                 kept: target.now.of_this_server(),
                 nodes: numa::allowed_numbers(machine),
             })

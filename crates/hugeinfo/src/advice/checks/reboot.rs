@@ -70,7 +70,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Some(request) if fell_short => Finding::warning(
             "boot_fell_short",
             format!(
-                "{} sets {} at boot, but the pool has {}. If this boot allocated no more, the next one might not, either; {demands}.",
+                "{} sets {} at boot, but the pool has {}. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; {demands}.",
                 request.place,
                 huge_pages(asked, size),
                 machine.pool(size).map_or(0, Pool::persistent)
@@ -119,11 +119,15 @@ fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) 
 /// Pools of the next boot that leave too little RAM.
 fn too_much(machine: &Machine) -> Option<Finding> {
     let (all, ram) = (oversized(machine)?.0, memory::host_ram(machine)?);
+    let small = match on_small_pages(machine) {
+        small if small > ram - all.bytes => format!(" The segment takes {small} on small pages."),
+        _ => String::new(),
+    };
     all.is_known.then(|| {
         Finding::warning(
             "too_many_at_boot",
             format!(
-                "The next boot sets up {} in huge pages and leaves {} of {ram} RAM.",
+                "The next boot sets up {} in huge pages and leaves {} of {ram} RAM.{small}",
                 all.bytes,
                 ram - all.bytes
             ),
@@ -131,10 +135,21 @@ fn too_much(machine: &Machine) -> Option<Finding> {
     })
 }
 
-/// The pools of the next boot, and the bytes that they can have, if they are larger.
+/// The pools of the next boot, and the bytes that they can have, if they are larger. A segment that
+/// stays on small pages has to fit beside them.
 fn oversized(machine: &Machine) -> Option<(AtBoot, Bytes)> {
     let (all, most) = (at_boot(machine)?, memory::most_in_pools(machine)?);
+    let most = most.min(memory::host_ram(machine)? - on_small_pages(machine));
     (all.bytes > most).then_some((all, most))
+}
+
+/// The segment of the next start, if it stays on small pages on purpose.
+fn on_small_pages(machine: &Machine) -> Bytes {
+    let next = machine.next_start();
+    match next.asks_for_huge_pages() {
+        true => Bytes(0),
+        false => Bytes(next.shared_memory_bytes),
+    }
 }
 
 /// All pools of the next boot.

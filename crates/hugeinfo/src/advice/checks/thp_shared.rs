@@ -5,7 +5,10 @@ use serde_json::json;
 
 use super::thp::{self, File};
 use crate::{
-    advice::check::{Finding, Judgment, env},
+    advice::{
+        check::{Finding, Judgment, env},
+        decision::Decision,
+    },
     linux::transparent_hugepage::Modes,
     model::{machine::Machine, units::Bytes},
 };
@@ -101,4 +104,14 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         "segment_bytes": machine.segment().map(|segment| segment.bytes),
         "is_aligned": env.is_segment_aligned,
     })))
+}
+
+/// A server that is turned off gets no pages of a pool.
+pub(super) fn decision(machine: &Machine) -> Option<Decision> {
+    machine.is_turned_off().then(|| {
+        Decision::Text(
+            "turn huge_pages on, or write advise into the named files below /sys/kernel/mm/transparent_hugepage"
+                .to_owned(),
+        )
+    })
 }

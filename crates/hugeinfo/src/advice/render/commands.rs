@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::sentences::numbers;
 use crate::{
     escape,
     linux::{
@@ -13,6 +14,7 @@ use crate::{
     model::{
         demand,
         machine::Machine,
+        numa,
         step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
         units::{Pages, huge_pages},
     },
@@ -197,9 +199,14 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
                 SettingPlace::AlterSystem => line,
                 SettingPlace::File(Some(file)) => format!("in {}: {line}", escape::name(file)),
                 SettingPlace::File(None) => format!("in the configuration file: {line}"),
-                SettingPlace::CommandLine => format!(
-                    "{line} on the command line of the server, which sets it (Patroni and systemd units do so; see postmaster.opts)"
-                ),
+                SettingPlace::CommandLine => {
+                    let env = machine.env.as_ref();
+                    let who = match env.and_then(|env| env.is_container) {
+                        Some(true) => "see postmaster.opts",
+                        _ => "Patroni and systemd units do so; see postmaster.opts",
+                    };
+                    format!("{line} on the command line of the server, which sets it ({who})")
+                }
             }
         }
         Step::RaiseLimit(LimitChange {
@@ -249,7 +256,13 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
         ServiceChange::LockedMemory(bytes) => {
             format!("start PostgreSQL with ulimit -l {}", bytes.0 >> 10)
         }
-        ServiceChange::Interleave => "start PostgreSQL with numactl --interleave=all".to_owned(),
+        ServiceChange::Interleave => {
+            let nodes = match machine.is_bound_to_nodes() {
+                true => numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
+                false => "all".to_owned(),
+            };
+            format!("start PostgreSQL with numactl --interleave={nodes}")
+        }
     };
     format!("{what}; takes effect at the next restart")
 }

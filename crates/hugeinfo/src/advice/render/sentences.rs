@@ -218,7 +218,7 @@ impl fmt::Display for Decision {
                     ),
                     Lacks::SmallPages => write!(
                         f,
-                        "{ways}: RAM outside of the pools is smaller than the segment"
+                        "{ways}: RAM outside of the pools is smaller than the segments on small pages"
                     ),
                 }
             }
