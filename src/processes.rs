@@ -258,7 +258,7 @@ pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
         _ => None,
     };
     if member.is_none() {
-        warning!("PID {pid} is not a PostgreSQL server process");
+        warning!("PID {pid} is not a process of this server");
     }
     Ok(member.map(|member| member.process))
 }

@@ -214,7 +214,7 @@ sub missing
 	for my $program (@programs)
 	{
 		is_deeply([ $sql->notices("SELECT * FROM $_($program)") ],
-			[ '', ["WARNING:  01000: PID $program is not a PostgreSQL server process"] ],
+			[ '', ["WARNING:  01000: PID $program is not a process of this server"] ],
 			"$name: $_ of a program") for qw(hugeinfo_memory hugeinfo_mappings);
 	}
 

@@ -51,7 +51,7 @@ sub compare
 		for my $function (@of_one)
 		{
 			is_deeply([ $sql->notices("SELECT * FROM $function($pid)") ],
-				[ '', ["WARNING:  01000: PID $pid is not a PostgreSQL server process"] ], "$name: $function of $what");
+				[ '', ["WARNING:  01000: PID $pid is not a process of this server"] ], "$name: $function of $what");
 		}
 	}
 	my $own = $sql->pid;
@@ -122,7 +122,7 @@ sub while_stopped
 	for my $function (@of_one)
 	{
 		is_deeply([ $sql->notices("SELECT * FROM $function($pid)") ],
-			[ '', ["WARNING:  01000: PID $pid is not a PostgreSQL server process"] ], "$name: $function");
+			[ '', ["WARNING:  01000: PID $pid is not a process of this server"] ], "$name: $function");
 	}
 	$victim->close;
 }

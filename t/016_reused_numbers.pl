@@ -29,7 +29,7 @@ sub is_stranger
 	for my $function (qw(hugeinfo_memory hugeinfo_mappings))
 	{
 		is_deeply([ $sql->notices("SELECT count(*) FROM $function($pid)") ],
-			[ 0, ["WARNING:  01000: PID $pid is not a PostgreSQL server process"] ], "$name: no $function");
+			[ 0, ["WARNING:  01000: PID $pid is not a process of this server"] ], "$name: no $function");
 	}
 	is($sql->value("SELECT count(*) FROM $_ WHERE pid = $pid"), 0, "$name: not in $_")
 	  for 'hugeinfo_backends', q(hugeinfo_fault_rates('10 ms'));
