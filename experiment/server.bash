@@ -57,7 +57,7 @@ case_begin() { # CASE
 fill_buffers() {
     run_job "$bin/psql" --no-psqlrc --dbname=postgres --quiet --no-align --tuples-only --set=ON_ERROR_STOP=1 --command="
         SELECT pg_prewarm('pgbench_accounts'), pg_prewarm('pgbench_accounts_pkey')" --command="
-        SELECT page_size_bytes / 1024, (SELECT (sum(shmem_thp_bytes) / 1024)::bigint FROM hugeinfo_own_mappings WHERE kind = 'main segment')
+        SELECT page_size_bytes / 1024, (SELECT (sum(shmem_thp_bytes) / 1024)::bigint FROM hugeinfo_mappings WHERE kind = 'main segment')
         FROM hugeinfo_status" >"$private/pages" 2>&1 || die "$(<"$private/pages")"
     IFS='|' read -r has_page_kb has_thp_kb < <(tail -n 1 "$private/pages")
 }

@@ -1,5 +1,5 @@
 -- The contract of hugeinfo_mappings(pid) and its two views.
-\d hugeinfo_own_mappings
+\d hugeinfo_mappings
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
        pg_get_function_result(oid) = pg_get_function_result('hugeinfo_mappings(int)'::regprocedure) AS same_columns
 FROM pg_proc
@@ -17,25 +17,25 @@ SELECT sum(m.size_bytes) = s.segment_bytes AS size_bytes,
        bool_and(m.page_size_bytes = s.page_size_bytes) AS page_size_bytes,
        bool_and(m.permissions = 'rw-s') AS permissions,
        bool_and(('ht' = ANY (m.vm_flags)) = s.in_use) AS vm_flags
-FROM hugeinfo_own_mappings AS m, hugeinfo_status AS s
+FROM hugeinfo_mappings AS m, hugeinfo_status AS s
 WHERE m.kind = 'main segment'
 GROUP BY s.segment_bytes;
 
 -- the same at the same place in the postmaster
 SELECT (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_postmaster_mappings WHERE kind = 'main segment')
-     = (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_own_mappings WHERE kind = 'main segment')
+     = (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_mappings WHERE kind = 'main segment')
        AS same_place;
 
 -- kinds that every backend has
 SELECT kind, count(*) > 0 AS there
-FROM hugeinfo_own_mappings
+FROM hugeinfo_mappings
 WHERE kind NOT IN ('dynamic shared memory', 'file')
 GROUP BY kind
 ORDER BY kind COLLATE "C";
 
 -- nothing cut, against maps as the server reads it
 SELECT count(*) AS not_in_maps
-FROM hugeinfo_own_mappings AS m
+FROM hugeinfo_mappings AS m
 WHERE m.kind IN ('main segment', 'executable', 'sysv shim')
   AND position(format('%s-%s %s %s %s %s ', m.start_address, m.end_address, m.permissions, lpad(to_hex(m.file_offset_bytes), 8, '0'), m.device, m.inode)
                IN pg_read_file('/proc/self/maps')) = 0;
@@ -54,13 +54,13 @@ SELECT hugeinfo_postmaster_pid() = pid AS is_postmaster FROM hugeinfo_backends W
 -- Where things lie is for those who may read /proc/PID/maps anyway, all else for pg_monitor, too.
 CREATE ROLE regress_hugeinfo_sees IN ROLE pg_monitor, pg_read_server_files;
 CREATE ROLE regress_hugeinfo_sees_not IN ROLE pg_monitor;
-CREATE TEMP TABLE shown (who text, LIKE hugeinfo_own_mappings);
+CREATE TEMP TABLE shown (who text, LIKE hugeinfo_mappings);
 GRANT ALL ON shown TO PUBLIC;
 SET ROLE regress_hugeinfo_sees;
-INSERT INTO shown SELECT current_user, * FROM hugeinfo_own_mappings;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_mappings;
 INSERT INTO shown SELECT current_user, * FROM hugeinfo_postmaster_mappings;
 SET ROLE regress_hugeinfo_sees_not;
-INSERT INTO shown SELECT current_user, * FROM hugeinfo_own_mappings;
+INSERT INTO shown SELECT current_user, * FROM hugeinfo_mappings;
 INSERT INTO shown SELECT current_user, * FROM hugeinfo_postmaster_mappings;
 SELECT count(*) > 0 AS rows, count(start_address) + count(end_address) + count(path) AS places FROM hugeinfo_mappings();
 RESET ROLE;

@@ -1,4 +1,5 @@
--- The contract of hugeinfo_memory(pid).
+-- The contract of hugeinfo_memory(pid) and its view.
+\d hugeinfo_memory
 SELECT pg_get_function_result('hugeinfo_memory(int)'::regprocedure);
 
 SELECT pid = pg_backend_pid() AS pid,
@@ -10,6 +11,7 @@ SELECT pid = pg_backend_pid() AS pid,
 FROM hugeinfo_memory(pg_backend_pid());
 -- no argument is this backend
 SELECT abs(a.rss_bytes - b.rss_bytes) < 1 << 20 AND a.pid = b.pid AS this_backend FROM hugeinfo_memory() AS a, hugeinfo_memory(pid => pg_backend_pid()) AS b;
+SELECT count(*) = 1 AND bool_and(pid = pg_backend_pid()) AS this_backend FROM hugeinfo_memory;
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
        pg_get_function_result(oid) = pg_get_function_result('hugeinfo_memory(int)'::regprocedure) AS same_columns
 FROM pg_proc

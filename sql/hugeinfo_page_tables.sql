@@ -3,7 +3,7 @@
 
 -- small pages first, then each pool
 SELECT (SELECT array_agg(page_size_bytes) FROM hugeinfo_page_tables)
-     = (SELECT (SELECT min(page_size_bytes) FROM hugeinfo_own_mappings WHERE kind = 'executable') || array_agg(page_size_bytes)
+     = (SELECT (SELECT min(page_size_bytes) FROM hugeinfo_mappings WHERE kind = 'executable') || array_agg(page_size_bytes)
         FROM hugeinfo_pools) AS sizes,
        (SELECT count(*) FROM hugeinfo_page_tables WHERE is_used_by_server) AS used;
 

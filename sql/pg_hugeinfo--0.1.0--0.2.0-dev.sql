@@ -75,7 +75,11 @@ DROP FUNCTION hugeinfo_runbook();
 DROP FUNCTION hugeinfo_runbook(jsonb);
 DROP FUNCTION hugeinfo_runbook(text);
 DROP FUNCTION hugeinfo_status();
+DROP TYPE hugeinfo_mappings;
+DROP TYPE hugeinfo_memory;
 DROP TYPE hugeinfo_plan;
+
+ALTER VIEW hugeinfo_own_mappings RENAME TO hugeinfo_mappings;
 
 CREATE TYPE hugeinfo_report AS ();
 COMMENT ON TYPE hugeinfo_report IS
@@ -353,8 +357,52 @@ COMMENT ON COLUMN hugeinfo_meminfo.bytes IS
 COMMENT ON COLUMN hugeinfo_meminfo.huge_pages IS
 'The value in huge pages of the default size, rounded up; NULL if bytes is NULL, or if the kernel has no huge pages.';
 
+CREATE VIEW hugeinfo_memory AS
+SELECT pid,
+       rss_bytes,
+       pss_bytes,
+       pss_anon_bytes,
+       pss_file_bytes,
+       pss_shmem_bytes,
+       uss_bytes,
+       swap_pss_bytes,
+       anon_thp_bytes,
+       shmem_thp_bytes,
+       shared_hugetlb_bytes,
+       private_hugetlb_bytes
+FROM hugeinfo_memory();
+REVOKE ALL ON hugeinfo_memory FROM PUBLIC;
+GRANT SELECT ON hugeinfo_memory TO pg_monitor;
+COMMENT ON FUNCTION hugeinfo_memory() IS
+'Memory of this backend; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_memory(integer) IS
 'Memory of one process of this server from /proc/PID/smaps_rollup, or the sum of smaps: RSS, PSS, USS, swap and huge pages.';
+COMMENT ON VIEW hugeinfo_memory IS
+'Memory of this backend from /proc/PID/smaps_rollup, or the sum of smaps: RSS, PSS, USS, swap and huge pages.';
+COMMENT ON COLUMN hugeinfo_memory.pid IS
+'Process ID.';
+COMMENT ON COLUMN hugeinfo_memory.rss_bytes IS
+'Bytes in RAM, without huge pages (Rss).';
+COMMENT ON COLUMN hugeinfo_memory.pss_bytes IS
+'rss_bytes with each page divided by the number of processes that map it (Pss).';
+COMMENT ON COLUMN hugeinfo_memory.pss_anon_bytes IS
+'The private part of pss_bytes (Pss_Anon; Linux 5.4).';
+COMMENT ON COLUMN hugeinfo_memory.pss_file_bytes IS
+'The part of pss_bytes that belongs to files (Pss_File; Linux 5.4).';
+COMMENT ON COLUMN hugeinfo_memory.pss_shmem_bytes IS
+'The part of pss_bytes that is shared memory on small pages (Pss_Shmem; Linux 5.4).';
+COMMENT ON COLUMN hugeinfo_memory.uss_bytes IS
+'Bytes that no other process maps (Private_Clean plus Private_Dirty).';
+COMMENT ON COLUMN hugeinfo_memory.swap_pss_bytes IS
+'Bytes swapped out, with each page divided by the number of processes that share it (SwapPss).';
+COMMENT ON COLUMN hugeinfo_memory.anon_thp_bytes IS
+'Bytes of private memory on transparent huge pages (AnonHugePages).';
+COMMENT ON COLUMN hugeinfo_memory.shmem_thp_bytes IS
+'Bytes of shared memory on transparent huge pages (ShmemPmdMapped).';
+COMMENT ON COLUMN hugeinfo_memory.shared_hugetlb_bytes IS
+'Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in other columns.';
+COMMENT ON COLUMN hugeinfo_memory.private_hugetlb_bytes IS
+'Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other columns.';
 
 COMMENT ON VIEW hugeinfo_next_start IS
 'What the next start would need, and which settings are pending a restart: a row for each huge page size of the kernel.';
@@ -628,36 +676,71 @@ COMMENT ON COLUMN hugeinfo_pools.cgroup_reserved_bytes IS
 COMMENT ON COLUMN hugeinfo_pools.how_to_set IS
 'Lines to paste into a root shell that set the pool to recommended_nr_hugepages, now and at boot.';
 
+CREATE OR REPLACE VIEW hugeinfo_mappings AS
+SELECT pid,
+       start_address,
+       end_address,
+       size_bytes,
+       permissions,
+       file_offset_bytes,
+       device,
+       inode,
+       path,
+       kind,
+       page_size_bytes,
+       rss_bytes,
+       pss_bytes,
+       pss_dirty_bytes,
+       shared_clean_bytes,
+       shared_dirty_bytes,
+       private_clean_bytes,
+       private_dirty_bytes,
+       referenced_bytes,
+       anonymous_bytes,
+       ksm_bytes,
+       lazy_free_bytes,
+       anon_thp_bytes,
+       shmem_thp_bytes,
+       file_thp_bytes,
+       shared_hugetlb_bytes,
+       private_hugetlb_bytes,
+       swap_bytes,
+       swap_pss_bytes,
+       locked_bytes,
+       vm_flags
+FROM hugeinfo_mappings();
+COMMENT ON FUNCTION hugeinfo_mappings() IS
+'Each mapping of this backend, by address; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_mappings(integer) IS
-'Each mapping of one process of this server, by address, with the columns of hugeinfo_own_mappings.';
+'Each mapping of one process of this server, by address, with the columns of the view hugeinfo_mappings.';
 
-COMMENT ON VIEW hugeinfo_own_mappings IS
+COMMENT ON VIEW hugeinfo_mappings IS
 'Each mapping of this backend, by address (/proc/PID/smaps).';
-COMMENT ON COLUMN hugeinfo_own_mappings.start_address IS
+COMMENT ON COLUMN hugeinfo_mappings.start_address IS
 'First address, in hexadecimal; NULL without the privileges of pg_read_server_files, because addresses help attackers.';
-COMMENT ON COLUMN hugeinfo_own_mappings.end_address IS
+COMMENT ON COLUMN hugeinfo_mappings.end_address IS
 'First address after the mapping; NULL when start_address is NULL.';
-COMMENT ON COLUMN hugeinfo_own_mappings.permissions IS
+COMMENT ON COLUMN hugeinfo_mappings.permissions IS
 'Permissions as in /proc/PID/maps: r, w and x, then p (private) or s (shared).';
-COMMENT ON COLUMN hugeinfo_own_mappings.device IS
+COMMENT ON COLUMN hugeinfo_mappings.device IS
 'Device of the file as major:minor, in hexadecimal.';
-COMMENT ON COLUMN hugeinfo_own_mappings.path IS
+COMMENT ON COLUMN hugeinfo_mappings.path IS
 'Name of the file, with special characters as a backslash and octal digits; NULL for anonymous memory, or without the privileges of pg_read_server_files.';
-COMMENT ON COLUMN hugeinfo_own_mappings.kind IS
+COMMENT ON COLUMN hugeinfo_mappings.kind IS
 'Use of the mapping: main segment, sysv shim, dynamic shared memory, heap, stack, anonymous, executable, library, file, or kernel.';
-COMMENT ON COLUMN hugeinfo_own_mappings.page_size_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.page_size_bytes IS
 'Bytes of a page that backs it (KernelPageSize), regardless of transparent huge pages.';
-COMMENT ON COLUMN hugeinfo_own_mappings.shared_clean_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.shared_clean_bytes IS
 'Clean bytes that other processes also map (Shared_Clean).';
-COMMENT ON COLUMN hugeinfo_own_mappings.shared_dirty_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.shared_dirty_bytes IS
 'Dirty bytes that other processes also map (Shared_Dirty).';
-COMMENT ON COLUMN hugeinfo_own_mappings.lazy_free_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.lazy_free_bytes IS
 'Bytes that the process freed with MADV_FREE and the kernel has not reclaimed yet (LazyFree).';
-COMMENT ON COLUMN hugeinfo_own_mappings.shared_hugetlb_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.shared_hugetlb_bytes IS
 'Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in other columns.';
-COMMENT ON COLUMN hugeinfo_own_mappings.private_hugetlb_bytes IS
+COMMENT ON COLUMN hugeinfo_mappings.private_hugetlb_bytes IS
 'Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other columns.';
-COMMENT ON COLUMN hugeinfo_own_mappings.vm_flags IS
+COMMENT ON COLUMN hugeinfo_mappings.vm_flags IS
 'Flags of the mapping in the kernel (VmFlags), two letters each; ht means huge pages.';
 
 COMMENT ON VIEW hugeinfo_postmaster_mappings IS

@@ -308,7 +308,7 @@ sub missing
 {
 	my $name = 'privileges';
 	my @functions = map { "hugeinfo_$_" } 'backends()', 'memory(integer)', 'mappings(integer)', 'fault_rates(interval)', 'page_tables()';
-	my @views = map { "hugeinfo_$_" } qw(backends own_mappings postmaster_mappings page_tables);
+	my @views = map { "hugeinfo_$_" } qw(backends mappings postmaster_mappings page_tables);
 	$sql->value($_) for 'CREATE ROLE nobody', 'CREATE ROLE observer IN ROLE pg_monitor';
 	my $own = $sql->pid;
 	my %call = (

@@ -215,7 +215,7 @@ my $sql = HugeInfo::Session->new($node);
 		  && hex $line->{end_address} <= hex $row->{end_address};
 	};
 	my %line = map { $as_text->($_) => 1 } maps_file($sql->pid);
-	for my $from ('hugeinfo_own_mappings', 'hugeinfo_mappings()', 'hugeinfo_mappings(pg_backend_pid())')
+	for my $from ('hugeinfo_mappings', 'hugeinfo_mappings()', 'hugeinfo_mappings(pg_backend_pid())')
 	{
 		my @rows = $sql->rows("SELECT * FROM $from");
 		my @stayed = grep { $line{ $as_text->($_) } } maps_file($sql->pid);

@@ -277,7 +277,7 @@ sub copy_program
 			is_deeply($notices, [], "$name: in silence");
 			is_deeply([ $sql->notices("SELECT * FROM hugeinfo_mappings($postmaster)") ], [ '', [] ], "$name: nor does hugeinfo_mappings");
 			is(($sql->error_of("SELECT * FROM $_"))[0], '', "$name: no error in $_") for @lists, 'hugeinfo_page_tables';
-			is($sql->value(q(SELECT count(*) > 0 FROM hugeinfo_own_mappings WHERE kind = 'main segment' AND rss_bytes > 0)), 't',
+			is($sql->value(q(SELECT count(*) > 0 FROM hugeinfo_mappings WHERE kind = 'main segment' AND rss_bytes > 0)), 't',
 				"$name: a backend's own is open to it");
 			is($sql->value('SELECT page_size_bytes > 0 FROM hugeinfo_status'), 't', "$name: so that the status is known");
 		}

@@ -276,7 +276,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 {
 	my $name = 'SECURITY DEFINER';
 	my $look = q{LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-		SELECT count(start_address) + count(path) FROM public.hugeinfo_own_mappings $$};
+		SELECT count(start_address) + count(path) FROM public.hugeinfo_mappings $$};
 	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS bigint $look");
 	$root->value("CREATE FUNCTION looks_of_root() RETURNS bigint $look");
 	is($root->value('SELECT public.looks_of_mallory()'), 0, "$name: hers shows a superuser what she may see");
@@ -325,7 +325,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	is_deeply($hits->($mallory), [], "$name: she sees none");
 	cmp_ok(scalar keys %places, '>', 300, "$name: of many");
 	my %seen = map { s/:.*//sr => 1 } @{ $hits->($root) };
-	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_own_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
+	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
 		"$name: which a superuser does");
 }
 
@@ -386,7 +386,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	overload($mallory, 'public', $_, 'x varchar') for @functions, 'hugeinfo_status', 'pg_backend_pid';
 	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
 	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: what is not in the way is not used");
-	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_own_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
+	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
 	is(captured($root), '', "$name: nor by the views");
 }
 

@@ -74,7 +74,7 @@ SKIP:
 	# None since Linux 6.5: there PostgreSQL lays the rings into its shared memory.
 	my @mapped = grep { ($_->{path} // '') =~ /io_uring/ } maps_file($sql->pid);
 	note("$name: " . @mapped . ' mappings of rings');
-	is_deeply([ map { $_->{kind} } $sql->rows(q(SELECT kind FROM hugeinfo_own_mappings WHERE path LIKE '%io_uring%')) ],
+	is_deeply([ map { $_->{kind} } $sql->rows(q(SELECT kind FROM hugeinfo_mappings WHERE path LIKE '%io_uring%')) ],
 		[ ('kernel') x @mapped ], "$name: rings that are mapped are the kernel's");
 	$sql->close;
 	compare_segment($node, status_of($node), "$name, small pages");

@@ -203,7 +203,7 @@ for my $pages ('small', 'huge')
 				is($status->{in_use}, $pages eq 'huge' ? 't' : 'f', "$name: in_use is known");
 				isnt($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY')), 'ok', "$name: hugeinfo_sources says so");
 				is($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source IN ('maps', 'smaps'))), 'ok', "$name: what is taken instead");
-				is($sql->value(q(SELECT sum(size_bytes) FROM hugeinfo_own_mappings WHERE kind = 'main segment')), segment($postmaster)->{bytes}, "$name: hugeinfo_own_mappings");
+				is($sql->value(q(SELECT sum(size_bytes) FROM hugeinfo_mappings WHERE kind = 'main segment')), segment($postmaster)->{bytes}, "$name: hugeinfo_mappings");
 				$sql->close;
 			});
 		}

@@ -69,8 +69,9 @@ sub grants
 		SELECT concat_ws(' ', c.oid::regclass, t.attname, a.grantee::regrole, a.privilege_type, a.is_grantable)
 		FROM pg_class AS c JOIN pg_attribute AS t ON t.attrelid = c.oid, aclexplode(t.attacl) AS a WHERE c.relname LIKE 'hugeinfo%'
 		ORDER BY 1});
+	s/^hugeinfo_own_mappings /hugeinfo_mappings / for @grants;
 	# New objects have no privileges to keep.
-	return [ grep { !/^hugeinfo_(?:text|report\((?:text)?\)|footprint\((?:text|boolean)\)|plan )/ } @grants ];
+	return [ sort grep { !/^hugeinfo_(?:text|report\((?:text)?\)|footprint\((?:text|boolean)\)|(?:plan|memory) )/ } @grants ];
 }
 
 # Functions of the library with what goes in and comes out, in order: rows have no names.
@@ -98,6 +99,7 @@ for my $version (@released)
 	$node->safe_psql($database, qq(
 		CREATE EXTENSION pg_hugeinfo VERSION '$version';
 		CREATE VIEW my_host AS SELECT base_page_size_bytes FROM hugeinfo_host;
+		CREATE VIEW my_mappings AS SELECT count(*) > 0 AS some FROM hugeinfo_own_mappings;
 		CREATE VIEW my_runbook AS SELECT * FROM hugeinfo_runbook;
 		CREATE VIEW my_status AS SELECT in_use, segment_bytes FROM hugeinfo_status;
 		CREATE ROLE "reader $version";
@@ -138,7 +140,7 @@ for my $version (@released)
 
 	# Rows come from the new library.
 	is($node->safe_psql($database, "SELECT * FROM my_$_->[0]"), $node->safe_psql('postgres', "SELECT $_->[1] FROM hugeinfo_$_->[0]"), "$name: my_$_->[0] is kept, and works")
-	  for [ host => 'base_page_size_bytes' ], [ runbook => 'step, where_to_run, command, why, expected, is_disruptive' ];
+	  for [ host => 'base_page_size_bytes' ], [ mappings => 'count(*) > 0' ], [ runbook => 'step, where_to_run, command, why, expected, is_disruptive' ];
 	is_deeply(grants($database), $grants, "$name: grants are kept");
 	is($node->safe_psql($database, qq(SET ROLE "reader $version"; SELECT in_use FROM hugeinfo_status)), 'f', "$name: grants work");
 	# pg_dump saves only privileges that differ from these.

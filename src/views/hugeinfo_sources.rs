@@ -50,7 +50,7 @@ fn used_for(source: &str) -> Vec<&'static str> {
 fn alike(object: &str) -> &'static [&'static str] {
     match object {
         "hugeinfo_checks" => &["hugeinfo_runbook"],
-        "hugeinfo_mappings" => &["hugeinfo_own_mappings", "hugeinfo_postmaster_mappings"],
+        "hugeinfo_mappings" => &["hugeinfo_postmaster_mappings"],
         "hugeinfo_plan" => &["hugeinfo_next_start"],
         _ => &[],
     }

@@ -187,7 +187,7 @@ sub _compare_rest
 		my $lines = () = slurp("/proc/$file") =~ /^./mg;
 		same(row("SELECT count(*) AS n FROM hugeinfo_$file")->{n}, $lines, "each line of $file");
 	}
-	for my $view (qw(host instances page_tables own_mappings footprint pressure memory() plan('{}')))
+	for my $view (qw(host instances page_tables mappings footprint pressure memory() plan('{}')))
 	{
 		my $count = row("SELECT count(*) AS n FROM hugeinfo_$view")->{n};
 		true($count > 0, "hugeinfo_$view answers");
