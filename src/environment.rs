@@ -15,7 +15,9 @@ use hugeinfo::{
         error::{Absence, Absent, fact},
         numa::node,
         process::{
-            Process, children, limits, oom_score, segment, smaps,
+            Process, children, limits,
+            maps::Extent,
+            oom_score, segment,
             status::{self, Memory},
         },
         root::Root,
@@ -106,11 +108,11 @@ pub(crate) fn read(
             None
         },
         segment_thp_bytes: if may_be_transparent {
-            Some(segment_thp_bytes()?)
+            Some(processes::segment_thp_bytes()?)
         } else {
             None
         },
-        is_segment_aligned: is_segment_aligned(&root, postmaster.as_ref().ok())?,
+        is_segment_aligned: is_segment_aligned(&root)?,
         processes: process_figures(watcher)?,
         oom_score_adj,
         locked_memory,
@@ -250,20 +252,16 @@ fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     })
 }
 
-/// True if the main segment is aligned to transparent huge pages. Its address is the same in all
-/// processes of the server.
-fn is_segment_aligned(root: &Root, postmaster: Option<&Process>) -> Result<Option<bool>, Error> {
+/// Whether the main segment starts where a transparent huge page can start. The address is the same
+/// in all processes of the server, so this one is enough, which does not have to wait for another.
+fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
     let Ok(pmd_bytes) = fact(transparent_hugepage::pmd_bytes(root))? else {
         return Ok(None);
     };
     let address = server::subject().address;
-    let this = fact(Process::this(root))?.ok();
-    for process in postmaster.into_iter().chain(&this) {
-        if let Ok(extent) = fact(segment::object(process, address))? {
-            return Ok(Some(extent.origin().is_multiple_of(pmd_bytes)));
-        }
-    }
-    Ok(None)
+    let object = Process::this(root).and_then(|this| segment::object(&this, address));
+    let aligned = |extent: Extent| extent.origin().is_multiple_of(pmd_bytes);
+    Ok(fact(object)?.ok().map(aligned))
 }
 
 /// Reads the processes with the lowest PIDs, to estimate how much of the segment has been faulted
@@ -291,30 +289,7 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     Ok(figures)
 }
 
-/// Reads the process that has faulted in most of the segment. A lower bound, because each process
-/// reports only its own pages.
-fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
-    let found = processes::that_touched_most(|process, mappings| {
-        let entries = match fact(smaps::read(process, check_for_interrupts))? {
-            Ok(entries) => entries,
-            Err(absent) => return Ok(Some(Err(absent))),
-        };
-        let mut bytes = 0_u64;
-        for entry in entries {
-            let entry = match fact(entry)? {
-                Ok(entry) => entry,
-                Err(absent) => return Ok(Some(Err(absent))),
-            };
-            if mappings.contains(&entry.mapping.extent) {
-                bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
-            }
-        }
-        Ok(Some(Ok(bytes)))
-    })?;
-    Ok(found.unwrap_or(Ok(0)))
-}
-
-pub(crate) fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
+fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
     // Not /proc/uptime, which lxcfs replaces with the age of the container.
     let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second();

@@ -1,4 +1,4 @@
-//! Facts about processes that do not belong to this server.
+//! Facts about other processes, most of which do not belong to this server.
 //!
 //! A read of `maps`, `smaps` or `cmdline` in `/proc/PID` waits as long as that process holds the
 //! lock of its memory, for example while it allocates a large segment on huge pages. A file in its
@@ -38,8 +38,8 @@ use crate::{
     },
 };
 
-/// Maximum duration. Reading a host with a thousand processes takes about 50 ms.
-const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// A look at a host with a thousand processes takes about 50 ms.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Maximum size of the output, more than the facts about thousands of servers.
 const MOST_BYTES: usize = 16 << 20;
@@ -69,7 +69,7 @@ pub(crate) fn servers(
         None => HashSet::new(),
     };
     children.retain(|pid| Some(*pid) != own);
-    let steps = steps(|report| match scope {
+    let steps = steps(TIME_LIMIT, |report| match scope {
         Scope::Host => instances::read(root, own, &children, report),
         Scope::Segments => instances::read_candidates(root, own, report),
     });
@@ -98,7 +98,7 @@ pub(crate) fn huge_mappings(
     pools: &[Pool],
     own: &HashSet<u32>,
 ) -> Result<HashMap<u32, Vec<HugeMapping>>, Error> {
-    let steps = steps(|report| {
+    let steps = steps(TIME_LIMIT, |report| {
         holders::huge_mappings(root, pools, own, |pid, mappings| report((pid, mappings)))
     })?;
     Ok(steps.into_iter().collect())
@@ -108,6 +108,7 @@ pub(crate) fn huge_mappings(
 ///
 /// Errors: the copy cannot be made. An error of the copy ends the steps.
 fn steps<T: Serialize + DeserializeOwned>(
+    limit: Duration,
     task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
 ) -> Result<Vec<T>, Error> {
     let started = start_copy(|out| {
@@ -120,8 +121,8 @@ fn steps<T: Serialize + DeserializeOwned>(
         task(&mut report).ok()
     });
     let started = started.map_err(|error| Error::file("look at", Path::new(OTHERS), error))?;
-    let text = read_until(started, Instant::now() + TIME_LIMIT)?;
-    // The last line can be incomplete when time is up.
+    let text = read_until(started, Instant::now() + limit)?;
+    // Time can end within a line.
     let lines = text.split(|&b| b == b'\n');
     try_collect(
         lines
@@ -130,7 +131,18 @@ fn steps<T: Serialize + DeserializeOwned>(
     )
 }
 
-/// Reads the output of a copy until it ends or time is up, and then kills the copy.
+/// [`steps`], or no step if the copy cannot be made.
+pub(crate) fn steps_so_far<T: Serialize + DeserializeOwned>(
+    limit: Duration,
+    task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
+) -> Result<Vec<T>, Error> {
+    match steps(limit, task) {
+        Err(Error::File { .. }) => Ok(Vec::new()),
+        steps => steps,
+    }
+}
+
+/// The output of a copy until it ends or time is up. The copy is killed then.
 fn read_until(mut started: Started, deadline: Instant) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     let mut chunk = [0; 4096];

@@ -1,15 +1,18 @@
 //! The processes of this server, and no others.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use hugeinfo::{
     linux::{
-        error::{Absent, ReadError, absent_or},
+        error::{Absence, Absent, ReadError, absent_or, fact},
         growth::TryPush,
         process::{
             FileId, Process, children,
             maps::Extent,
-            numa_maps, segment,
+            numa_maps, segment, smaps,
             stat::{self, Stat},
             status,
         },
@@ -18,9 +21,11 @@ use hugeinfo::{
     server::facts::LiesOn,
 };
 use pgrx::warning;
+use rustix::io::Errno;
 
 use crate::{
     error::Error,
+    others,
     postgres::{self, interrupts::check_for_interrupts, server::subject},
 };
 
@@ -32,19 +37,25 @@ pub(crate) struct Member {
     pub(crate) stat: Stat,
     /// True if the process has a slot in shared memory.
     has_slot: bool,
+    /// Whether it has no slot, and the title of the logger.
+    is_logger: bool,
 }
+
+/// Processes of this server without a slot in shared memory, by PID and start, and whether each has
+/// the title of the logger.
+type WithoutSlot = HashMap<(u32, u64), bool>;
 
 impl Member {
     /// Types that `pg_stat_activity` does not show: of a background worker without a database, of
     /// the postmaster, and of the logger (by its title).
-    pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
+    pub(crate) fn type_beyond_activity(&self) -> Option<String> {
         let pid = self.process.pid();
         if self.has_slot {
             postgres::processes::worker_type(pid)
         } else if pid == postgres::processes::parent_pid() {
             Some("postmaster".to_owned())
         } else {
-            has_loggers_title(&self.process, buffer).then(postgres::processes::logger_type)
+            self.is_logger.then(postgres::processes::logger_type)
         }
     }
 }
@@ -70,11 +81,45 @@ impl Server {
         }))
     }
 
+    /// The processes among these that have no slot in shared memory and belong to this server.
+    ///
+    /// Their `maps` and `cmdline` are read by a copy of this backend, because such a read can wait
+    /// for the process (see [`others`]). A process that is not examined in time does not count.
+    fn without_slot(&self, pids: &[u32]) -> Result<WithoutSlot, Error> {
+        let has_no_slot = |pid: &&u32| **pid != self.parent && !self.with_slot.contains(pid);
+        if !pids.iter().any(|pid| has_no_slot(&pid)) {
+            return Ok(WithoutSlot::new());
+        }
+        let address = subject().address;
+        let found = others::steps_so_far(others::TIME_LIMIT, |report| {
+            let mut buffer = Vec::new();
+            for pid in pids.iter().filter(has_no_slot) {
+                let member = children::member(&self.root, self.parent, *pid, &mut buffer)?;
+                let Some((process, stat)) = member else {
+                    continue;
+                };
+                let has_title = has_loggers_title(&process, &mut buffer);
+                if maps_main_segment(&self.root, &process, address)?
+                    || has_title && self.is_in_its_directory(&process)?
+                {
+                    report(((*pid, stat.start_ticks), has_title));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
     /// The process with this PID, if it belongs to this server.
     ///
     /// Not every child of the postmaster does: as process 1 of a container, the postmaster inherits
     /// orphans, which may even be other servers.
-    fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
+    fn member(
+        &self,
+        pid: u32,
+        without_slot: &WithoutSlot,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Member>, Error> {
         let Some((process, stat)) = children::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
@@ -84,14 +129,13 @@ impl Server {
             return Ok(None);
         }
         let has_slot = self.with_slot.contains(&pid);
-        let is_own = pid == self.parent
-            || has_slot
-            || self.maps_main_segment(&process)?
-            || self.is_logger(&process, buffer)?;
+        let is_logger = without_slot.get(&(pid, stat.start_ticks)).copied();
+        let is_own = pid == self.parent || has_slot || is_logger.is_some();
         Ok(is_own.then_some(Member {
             process,
             stat,
             has_slot,
+            is_logger: is_logger == Some(true),
         }))
     }
 
@@ -103,44 +147,40 @@ impl Server {
         start_ticks: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Process>, Error> {
-        let member = self.member(pid, buffer)?;
+        let member = self.member(pid, &self.without_slot(&[pid])?, buffer)?;
         let same = member.filter(|member| member.stat.start_ticks == start_ticks);
         Ok(same.map(|member| member.process))
     }
 
-    /// True if the process maps our main segment. It must have inherited the mapping from the
-    /// postmaster, because `exec` drops mappings. This includes processes without a slot in shared
-    /// memory, which are starting, ending, or only rejecting a client.
-    fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
-        let address = subject().address;
-        let Ok(theirs) = absent_or(segment::object(process, address))? else {
-            return Ok(false);
-        };
-        let ours = Process::open(&self.root, std::process::id())
-            .and_then(|this| segment::object(&this, address));
-        Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
-    }
-
-    /// True if a child of the postmaster is its logger, which detaches from shared memory. The
-    /// logger has its own title and the postmaster's data directory, which other programs cannot
-    /// share. If the kernel shows neither directory, only the title counts.
-    fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
-        if !has_loggers_title(process, buffer) {
-            return Ok(false);
-        }
+    /// Whether a child of the postmaster with the logger's title has the program and the data
+    /// directory of the postmaster, which other programs cannot share. If the kernel shows the
+    /// directory of neither, the title alone decides.
+    fn is_in_its_directory(&self, process: &Process) -> Result<bool, ReadError> {
         let Ok(parent) = absent_or(Process::open(&self.root, self.parent))? else {
             return Ok(false);
         };
         let alike = |read: fn(&Process) -> Result<FileId, ReadError>| {
             let why = |absent: Absent| absent.why;
             let (own, parents) = (absent_or(read(process))?, absent_or(read(&parent))?);
-            Ok::<_, Error>(own.map_err(why) == parents.map_err(why))
+            Ok::<_, ReadError>(own.map_err(why) == parents.map_err(why))
         };
         Ok(alike(Process::program)? && alike(Process::working_directory)?)
     }
 }
 
-/// Calls the function for each process of this server, except those that end meanwhile.
+/// Whether a process maps our main segment. It must have inherited that from the postmaster, since
+/// `exec` drops mappings. This also finds processes without a slot in shared memory: they are
+/// starting or ending, or only refuse a client.
+fn maps_main_segment(root: &Root, process: &Process, address: u64) -> Result<bool, ReadError> {
+    let Ok(theirs) = absent_or(segment::object(process, address))? else {
+        return Ok(false);
+    };
+    let ours =
+        Process::open(root, std::process::id()).and_then(|this| segment::object(&this, address));
+    Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
+}
+
+/// All processes of this server, one after the other, without those that end meanwhile.
 pub(crate) fn all<T>(
     mut row: impl FnMut(Member, &mut Vec<u8>) -> Result<Option<T>, Error>,
 ) -> Result<Vec<T>, Error> {
@@ -149,14 +189,16 @@ pub(crate) fn all<T>(
     };
     let mut buffer = Vec::with_capacity(4096);
     let mut rows = Vec::new();
-    for pid in children::pids(
+    let pids = children::pids(
         &server.root,
         server.parent,
         server.with_slot.iter().copied(),
         check_for_interrupts,
-    )? {
+    )?;
+    let without_slot = server.without_slot(&pids)?;
+    for pid in pids {
         check_for_interrupts();
-        if let Some(member) = server.member(pid, &mut buffer)?
+        if let Some(member) = server.member(pid, &without_slot, &mut buffer)?
             && let Some(row) = row(member, &mut buffer)?
         {
             rows.try_push(row)?;
@@ -165,25 +207,23 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
-/// Calls `answer` with the process that has faulted in most of the main segment, and with its
-/// mappings of the segment. `RssShmem` and `HugetlbPages` identify this process cheaply. If there
-/// is no answer, tries the next process.
+/// Passes processes that map the main segment, and their mappings of it, to `answer` until it
+/// returns true: first the process that has touched most of the segment. `RssShmem` and
+/// `HugetlbPages` tell cheaply which process that is.
 ///
-/// Does not access shared memory, and thus faults in no page of it. A child of another server does
+/// For a copy of this backend, because reading mappings can wait for the process (see [`others`]).
+/// Does not look into shared memory, so it touches no page of it. A child of another server does
 /// not map the segment.
-pub(crate) fn that_touched_most<T>(
-    mut answer: impl FnMut(&Process, &[Extent]) -> Result<Option<T>, Error>,
-) -> Result<Option<T>, Error> {
-    let root = Root::system();
-    let Some(parent) = postmaster(&root)? else {
-        return Ok(None);
-    };
-    let address = subject().address;
+fn that_touched_most(
+    root: &Root,
+    parent: u32,
+    address: u64,
+    mut answer: impl FnMut(&Process, &[Extent]) -> Result<bool, ReadError>,
+) -> Result<(), ReadError> {
     let mut buffer = Vec::with_capacity(4096);
     let mut candidates = Vec::new();
-    for pid in children::pids(&root, parent, [], check_for_interrupts)? {
-        check_for_interrupts();
-        let Some((process, _)) = children::member(&root, parent, pid, &mut buffer)? else {
+    for pid in children::pids(root, parent, [], || ())? {
+        let Some((process, _)) = children::member(root, parent, pid, &mut buffer)? else {
             continue;
         };
         if let Ok(memory) = absent_or(status::read_memory(&process, &mut buffer))? {
@@ -194,67 +234,116 @@ pub(crate) fn that_touched_most<T>(
     }
     candidates.sort_unstable_by(|a, b| b.cmp(a));
 
-    let mut mappings = |process: &Process| -> Result<Option<Vec<Extent>>, Error> {
+    let mut mappings = |process: &Process| -> Result<Option<Vec<Extent>>, ReadError> {
         Ok(absent_or(segment::mappings(process, address, &mut buffer))?.ok())
     };
-    let Some((postmaster, _)) = children::member(&root, parent, parent, &mut Vec::new())? else {
-        return Ok(None);
+    let Some((postmaster, _)) = children::member(root, parent, parent, &mut Vec::new())? else {
+        return Ok(());
     };
     let Some(segment) = mappings(&postmaster)? else {
-        return Ok(None);
+        return Ok(());
     };
     for (_, pid) in candidates {
-        check_for_interrupts();
-        let Some((process, _)) = children::member(&root, parent, pid, &mut Vec::new())? else {
+        let Some((process, _)) = children::member(root, parent, pid, &mut Vec::new())? else {
             continue;
         };
         let Some(own) = mappings(&process)? else {
             continue;
         };
-        if own[0].is_same_object(&segment[0])
-            && let Some(found) = answer(&process, &own)?
-        {
-            return Ok(Some(found));
+        if own[0].is_same_object(&segment[0]) && answer(&process, &own)? {
+            break;
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Number of processes that are read for a segment on huge pages.
 const MOST_ASKED: usize = 8;
 
-/// Returns the pages of the main segment by node, as a lower bound.
+/// Limit on the time for the page tables of a few processes: a walk takes the longer the larger the
+/// segment is, several seconds for a terabyte on small pages.
+const WALK_LIMIT: Duration = Duration::from_secs(10);
+
+/// Pages of the main segment by node, as far as one process sees them. `None`: no process could be
+/// asked in time.
 ///
 /// On huge pages, returns the maximum of several processes: processes share page tables
 /// (mm/hugetlb.c `huge_pmd_share`), so one process can show pages that others have faulted in, and
 /// `HugetlbPages` counts only pages that it faulted in first. Does not read all processes: there
 /// can be thousands, and each walk takes time in proportion to the size of the segment.
 pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u32, u64>>, Error> {
-    let sum = |pages: &BTreeMap<u32, u64>| pages.values().copied().fold(0, u64::saturating_add);
-    let mut most: Option<BTreeMap<u32, u64>> = None;
-    let mut asked = 0;
-    let first = that_touched_most(|process, mappings| {
-        let pages = numa_maps::pages_by_node(process, mappings, check_for_interrupts);
-        let pages = absent_or(pages)?.ok();
-        if lies_on.is_huge() != Some(true) {
-            return Ok(pages);
-        }
-        let has_more =
-            |pages: &BTreeMap<_, _>| most.as_ref().is_none_or(|most| sum(pages) > sum(most));
-        if let Some(pages) = pages.filter(has_more) {
-            most = Some(pages);
-        }
-        asked += 1;
-        Ok((asked >= MOST_ASKED).then(|| most.take()).flatten())
+    let root = Root::system();
+    let Some(parent) = postmaster(&root)? else {
+        return Ok(None);
+    };
+    let address = subject().address;
+    let is_huge = lies_on.is_huge() == Some(true);
+    let found = others::steps_so_far(WALK_LIMIT, |report| {
+        let mut left = if is_huge { MOST_ASKED } else { 1 };
+        that_touched_most(&root, parent, address, |process, mappings| {
+            let pages = numa_maps::pages_by_node(process, mappings, || ());
+            if let Ok(pages) = absent_or(pages)? {
+                report(pages);
+                left -= 1;
+            }
+            Ok(left == 0)
+        })
     })?;
-    Ok(first.or(most))
+    let sum = |pages: &BTreeMap<u32, u64>| pages.values().copied().fold(0, u64::saturating_add);
+    Ok(found.into_iter().max_by_key(sum))
+}
+
+/// Bytes of the main segment on transparent huge pages, from the process that has touched most of
+/// it. A lower bound: each process shows only what it has touched itself.
+pub(crate) fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
+    let root = Root::system();
+    let Some(parent) = postmaster(&root)? else {
+        return Ok(Ok(0));
+    };
+    let address = subject().address;
+    let found = others::steps_so_far(WALK_LIMIT, |report| {
+        let mut is_asked = false;
+        that_touched_most(&root, parent, address, |process, mappings| {
+            is_asked = true;
+            report(fact(thp_bytes(process, mappings))?.ok());
+            Ok(true)
+        })?;
+        if !is_asked {
+            report(Some(0));
+        }
+        Ok(())
+    })?;
+    let why = match found.first() {
+        Some(Some(bytes)) => return Ok(Ok(*bytes)),
+        Some(None) => Absence::Denied,
+        None => Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
+    };
+    Ok(Err(Absent {
+        path: "/proc/PID/smaps of this server".into(),
+        why,
+    }))
+}
+
+/// Bytes of these mappings on transparent huge pages.
+fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
+    let mut bytes = 0_u64;
+    for entry in smaps::read(process, || ())? {
+        let entry = entry?;
+        if mappings.contains(&entry.mapping.extent) {
+            bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
+        }
+    }
+    Ok(bytes)
 }
 
 /// The process with this PID. If it does not belong to this server, there is a warning and no row,
 /// as with PostgreSQL's own functions, so that a query over many PIDs goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     let member = match (u32::try_from(pid), Server::new()?) {
-        (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
+        (Ok(number), Some(server)) => {
+            let without_slot = server.without_slot(&[number])?;
+            server.member(number, &without_slot, &mut Vec::new())?
+        }
         _ => None,
     };
     if member.is_none() {

@@ -26,12 +26,10 @@ type Sample = BTreeMap<(u32, u64), (Stat, Option<String>)>;
 fn sample() -> Result<Sample, Error> {
     let mut types = postgres::processes::backend_types()?;
     let mut sample = Sample::new();
-    // One by one, because collecting into a map would allocate memory for all of them at once.
-    processes::all(|member, buffer| {
+    // One by one: collecting into a map would allocate for all of them at once.
+    processes::all(|member, _| {
         let pid = member.process.pid();
-        let backend_type = types
-            .remove(&pid)
-            .or_else(|| member.type_beyond_activity(buffer));
+        let backend_type = types.remove(&pid).or_else(|| member.type_beyond_activity());
         sample.insert((pid, member.stat.start_ticks), (member.stat, backend_type));
         Ok(None::<()>)
     })?;

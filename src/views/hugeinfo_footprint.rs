@@ -105,6 +105,10 @@ fn rows(exact: bool) -> Result<[Row; 1], Error> {
 
 /// `Pss_Anon`, which divides a page that processes inherited from the postmaster among them.
 /// `None`: the kernel does not report it (before Linux 5.4), or access is denied.
+///
+/// Reads the process directly, so it waits while that process holds the lock of its memory. Only
+/// `exact => true` asks for this walk over the page tables of all processes, and no time limit
+/// suits all sizes.
 fn private_memory(process: &Process) -> Result<Option<u64>, Error> {
     let total = fact(smaps::total(process, check_for_interrupts))?;
     Ok(total.ok().and_then(|total| total.pss_anon))

@@ -84,7 +84,9 @@ overloads! {
 /// row, and neither does a process whose `/proc/PID/maps` cannot be read. Errors: as for
 /// `hugeinfo_status`.
 ///
-/// Returns row by row, because a process can have hundreds of thousands of mappings.
+/// Row by row: a process can have hundreds of thousands of mappings. Reads the process directly, so
+/// it waits while that process holds the lock of its memory. The caller has named the process, and
+/// no time limit suits all sizes.
 fn rows(pid: i32) -> Result<Box<dyn Iterator<Item = Row>>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(Box::new(iter::empty()));

@@ -39,8 +39,11 @@ overloads! {
 /// Returns one row for a process of this server. Walks its page tables, which takes time in
 /// proportion to the small pages that it has faulted in.
 ///
-/// A PID that does not belong to this server raises a warning and returns no row; NULL returns no
-/// row. Columns are NULL if `/proc/PID/smaps` cannot be read. Errors: as for `hugeinfo_status`.
+/// Reads the process directly, so it waits while that process holds the lock of its memory. The
+/// caller has named the process, and no time limit suits all sizes.
+///
+/// A PID that is not of this server gives a warning and no row; NULL gives no row. Columns are NULL
+/// if `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
 fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);
