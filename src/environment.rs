@@ -289,7 +289,7 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     Ok(figures)
 }
 
-fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
+pub(crate) fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
     // Not /proc/uptime, which lxcfs replaces with the age of the container.
     let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
     let ticks_per_second = rustix::param::clock_ticks_per_second();
