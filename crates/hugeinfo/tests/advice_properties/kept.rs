@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 13] = [
+pub const ROWS: [Row; 14] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -323,5 +323,36 @@ pub const ROWS: [Row; 13] = [
             });
         },
         boot_line_is_never_withheld,
+    ),
+    // Other servers ask for pages of another size than this one.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.arch = Arch::X86Large;
+            spec.host.nodes_gb = vec![4, 32];
+            spec.server.next = NextSpec {
+                percent_of_ram: 14,
+                plus_kb: 238_640,
+                ..next(spec)
+            };
+            spec.pools[0].persistent = exact_plus(-1);
+            spec.others = vec![
+                OtherSpec {
+                    mb: 1924,
+                    percent_of_ram: 26,
+                    size: Some(SizeSpec::Nth(0)),
+                    has_port: false,
+                    ..OTHER
+                },
+                OtherSpec {
+                    mb: 608,
+                    size: None,
+                    has_port: false,
+                    ..OTHER
+                },
+            ];
+            spec.host.thp = ("always", "always");
+        },
+        numbers_agree,
     ),
 ];
