@@ -90,7 +90,7 @@ CREATE FUNCTION hugeinfo_checks() RETURNS TABLE (
 	severity integer, is_muted boolean)
 STRICT PARALLEL RESTRICTED COST 1000000
 LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_checks_wrapper';
-ALTER FUNCTION hugeinfo_checks() ROWS 23;
+ALTER FUNCTION hugeinfo_checks() ROWS 22;
 CREATE VIEW hugeinfo_checks AS
 SELECT name,
        status,

@@ -1,4 +1,4 @@
-ALTER FUNCTION hugeinfo_checks() ROWS 23;
+ALTER FUNCTION hugeinfo_checks() ROWS 22;
 
 CREATE VIEW hugeinfo_checks AS
 SELECT name,

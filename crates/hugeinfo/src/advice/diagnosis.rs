@@ -494,11 +494,7 @@ pub fn how_to_set(machine: &Machine, size: crate::model::units::PageSize) -> Rem
     let machine = machine.with_next_start(next.clone());
     let with = |restart| {
         let desired = Desired::for_pool(&machine, size, next.clone(), restart)?;
-        let boot = Boot::of(
-            &machine,
-            &next,
-            Some(&desired).filter(|_| !desired.limits.is_empty()),
-        );
+        let boot = Boot::of(&machine, &next, Some(&desired));
         let steps = diff::plan(&machine, &desired, &boot.lines, &[])?;
         Ok((steps, boot.decision))
     };
