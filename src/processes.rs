@@ -83,31 +83,30 @@ impl Server {
 
     /// The processes among these that have no slot in shared memory and belong to this server.
     ///
-    /// Their `maps` and `cmdline` are read by a copy of this backend, because such a read can wait
-    /// for the process (see [`others`]). A process that is not examined in time does not count.
+    /// Their `maps` and `cmdline` are read directly: such a process is starting or ending, or is
+    /// the logger, and holds the lock of its memory for moments. A copy of this backend for each
+    /// call, as for other servers, would cost more than the read.
     fn without_slot(&self, pids: &[u32]) -> Result<WithoutSlot, Error> {
         let has_no_slot = |pid: &&u32| **pid != self.parent && !self.with_slot.contains(pid);
         if !pids.iter().any(|pid| has_no_slot(&pid)) {
             return Ok(WithoutSlot::new());
         }
         let address = subject().address;
-        let found = others::steps_so_far(others::TIME_LIMIT, |report| {
-            let mut buffer = Vec::new();
-            for pid in pids.iter().filter(has_no_slot) {
-                let member = children::member(&self.root, self.parent, *pid, &mut buffer)?;
-                let Some((process, stat)) = member else {
-                    continue;
-                };
-                let has_title = has_loggers_title(&process, &mut buffer);
-                if maps_main_segment(&self.root, &process, address)?
-                    || has_title && self.is_in_its_directory(&process)?
-                {
-                    report(((*pid, stat.start_ticks), has_title));
-                }
+        let mut found = WithoutSlot::new();
+        let mut buffer = Vec::new();
+        for pid in pids.iter().filter(has_no_slot) {
+            let member = children::member(&self.root, self.parent, *pid, &mut buffer)?;
+            let Some((process, stat)) = member else {
+                continue;
+            };
+            let has_title = has_loggers_title(&process, &mut buffer);
+            if maps_main_segment(&self.root, &process, address)?
+                || has_title && self.is_in_its_directory(&process)?
+            {
+                found.insert((*pid, stat.start_ticks), has_title);
             }
-            Ok(())
-        })?;
-        Ok(found.into_iter().collect())
+        }
+        Ok(found)
     }
 
     /// The process with this PID, if it belongs to this server.

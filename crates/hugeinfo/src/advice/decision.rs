@@ -64,6 +64,8 @@ pub enum Decision {
         pages: Pages,
         /// The nodes that it is allowed to use.
         nodes: Vec<u32>,
+        /// A line in sysctl.d that would set the whole pool later.
+        later: Option<String>,
     },
     /// Release idle pages of a pool by node, because a write for the whole pool could take those of
     /// the nodes that the server is allowed to use.

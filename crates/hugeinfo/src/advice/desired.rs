@@ -379,10 +379,14 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         });
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
+        // Lines in sysctl.d name no page size.
+        let later = boot.pages(size.0, default);
+        let later = later.filter(|request| request.page_bytes.is_none());
         return Err(Decision::SetNodesAtBoot {
             size,
             pages: own,
             nodes: numa::allowed_numbers(machine),
+            later: later.map(|request| request.place.to_string()),
         });
     }
     if let Some((words, next_boot)) = boot.words_for_pages(size.0, default, pages.0) {

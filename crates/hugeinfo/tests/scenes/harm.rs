@@ -134,3 +134,22 @@ fn small_pages_that_do_not_fit() {
         .runbook(&["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages", "# lower shared_buffers by 25888MB, or add 28764 MB of memory: the pools would leave less than 10 % of RAM"]),
     ]);
 }
+
+#[test]
+fn what_undoes_a_remedy_is_named() {
+    test(vec![
+        when("sysctl.d sets the whole pool after the command line", |m| {
+            m.on_huge_pages(10 * GB, 10 * GB);
+            m.asked(537);
+            m.nodes(&[(0, 32 * GB), (5120, 32 * GB)]);
+            m.bound(&[1]);
+        })
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 5120 are needed.", &["# on the kernel command line, set 5120 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("a pending setting changes the rings of io_uring", |m| {
+            m.env.uses_io_uring = true;
+            m.waits(|next| next.shared_memory_bytes = 2 * GB);
+            m.env.waiting_settings = vec!["max_connections".to_owned()];
+        })
+        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of io_method or max_connections is not counted.", &[]),
+    ]);
+}

@@ -35,6 +35,10 @@ fn needed(machine: &Machine) -> Option<Bytes> {
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
+    let is_pending = |name: &str| env.waiting_settings.iter().any(|waiting| waiting == name);
+    if is_pending("io_method") || env.uses_io_uring && is_pending("max_connections") {
+        return Err("a pending change of io_method or max_connections is not counted".into());
+    }
     let limit = env.locked_memory.as_ref()?.map(Bytes);
     let shown = limit.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string());
     let needed = needed(machine);

@@ -238,12 +238,22 @@ impl fmt::Display for Decision {
                 let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
                 write!(f, "{ways}: {} do not fit", huge_pages(*missing, *size))
             }
-            Self::SetNodesAtBoot { size, pages, nodes } => write!(
-                f,
-                "on the kernel command line, set {} for NUMA {} (hugepages=NODE:PAGES since Linux 5.16), or let the server use all nodes",
-                huge_pages(*pages, *size),
-                named_nodes(nodes)
-            ),
+            Self::SetNodesAtBoot {
+                size,
+                pages,
+                nodes,
+                later,
+            } => {
+                let remove = later.as_ref().map_or_else(String::new, |place| {
+                    format!(" and remove {place}, which sets the whole pool later")
+                });
+                write!(
+                    f,
+                    "on the kernel command line, set {} for NUMA {} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
+                    huge_pages(*pages, *size),
+                    named_nodes(nodes)
+                )
+            }
             Self::ReleaseByNode {
                 size,
                 pages,

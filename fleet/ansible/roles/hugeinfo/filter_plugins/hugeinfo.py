@@ -224,9 +224,9 @@ def _steps(status, runbook, host):
             if form.command.endswith("/demote") or form.pool and host.apply(step):
                 step["shrinks"] = True
                 step["text"] += " (makes a pool smaller)"
-        # A decision, or a change of the service's unit, which a person makes.
+        # A decision, or a change of a unit or for the next boot, which a person makes.
         # `expected` is null because the step does not change hugeinfo_status.
-        is_for_person = where == "service" or where is None and is_enough
+        is_for_person = where in ("service", "by hand") or where is None and is_enough
         step["can_wait"] = is_for_person and row["expected"] is None
         steps.append(step)
     for at_boot in (False, True):
