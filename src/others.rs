@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// A look at a host with a thousand processes takes about 50 ms.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Maximum size of the output, more than the facts about thousands of servers.
 const MOST_BYTES: usize = 16 << 20;

@@ -1,7 +1,7 @@
 //! The processes of this server, and no others.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashSet},
     time::Duration,
 };
 
@@ -37,25 +37,19 @@ pub(crate) struct Member {
     pub(crate) stat: Stat,
     /// True if the process has a slot in shared memory.
     has_slot: bool,
-    /// Whether it has no slot, and the title of the logger.
-    is_logger: bool,
 }
-
-/// Processes of this server without a slot in shared memory, by PID and start, and whether each has
-/// the title of the logger.
-type WithoutSlot = HashMap<(u32, u64), bool>;
 
 impl Member {
     /// Types that `pg_stat_activity` does not show: of a background worker without a database, of
     /// the postmaster, and of the logger (by its title).
-    pub(crate) fn type_beyond_activity(&self) -> Option<String> {
+    pub(crate) fn type_beyond_activity(&self, buffer: &mut Vec<u8>) -> Option<String> {
         let pid = self.process.pid();
         if self.has_slot {
             postgres::processes::worker_type(pid)
         } else if pid == postgres::processes::parent_pid() {
             Some("postmaster".to_owned())
         } else {
-            self.is_logger.then(postgres::processes::logger_type)
+            has_loggers_title(&self.process, buffer).then(postgres::processes::logger_type)
         }
     }
 }
@@ -81,44 +75,15 @@ impl Server {
         }))
     }
 
-    /// The processes among these that have no slot in shared memory and belong to this server.
-    ///
-    /// Their `maps` and `cmdline` are read directly: such a process is starting or ending, or is
-    /// the logger, and holds the lock of its memory for moments. A copy of this backend for each
-    /// call, as for other servers, would cost more than the read.
-    fn without_slot(&self, pids: &[u32]) -> Result<WithoutSlot, Error> {
-        let has_no_slot = |pid: &&u32| **pid != self.parent && !self.with_slot.contains(pid);
-        if !pids.iter().any(|pid| has_no_slot(&pid)) {
-            return Ok(WithoutSlot::new());
-        }
-        let address = subject().address;
-        let mut found = WithoutSlot::new();
-        let mut buffer = Vec::new();
-        for pid in pids.iter().filter(has_no_slot) {
-            let member = children::member(&self.root, self.parent, *pid, &mut buffer)?;
-            let Some((process, stat)) = member else {
-                continue;
-            };
-            let has_title = has_loggers_title(&process, &mut buffer);
-            if maps_main_segment(&self.root, &process, address)?
-                || has_title && self.is_in_its_directory(&process)?
-            {
-                found.insert((*pid, stat.start_ticks), has_title);
-            }
-        }
-        Ok(found)
-    }
-
     /// The process with this PID, if it belongs to this server.
     ///
     /// Not every child of the postmaster does: as process 1 of a container, the postmaster inherits
     /// orphans, which may even be other servers.
-    fn member(
-        &self,
-        pid: u32,
-        without_slot: &WithoutSlot,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Option<Member>, Error> {
+    ///
+    /// `maps` and `cmdline` of a process without a slot are read directly: it is starting or ending,
+    /// or is the logger, and holds the lock of its memory for moments. A copy of this backend, as
+    /// for other servers, would cost more than the read.
+    fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
         let Some((process, stat)) = children::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
         };
@@ -128,13 +93,14 @@ impl Server {
             return Ok(None);
         }
         let has_slot = self.with_slot.contains(&pid);
-        let is_logger = without_slot.get(&(pid, stat.start_ticks)).copied();
-        let is_own = pid == self.parent || has_slot || is_logger.is_some();
+        let is_own = pid == self.parent
+            || has_slot
+            || self.maps_main_segment(&process)?
+            || self.is_logger(&process, buffer)?;
         Ok(is_own.then_some(Member {
             process,
             stat,
             has_slot,
-            is_logger: is_logger == Some(true),
         }))
     }
 
@@ -146,37 +112,42 @@ impl Server {
         start_ticks: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Process>, Error> {
-        let member = self.member(pid, &self.without_slot(&[pid])?, buffer)?;
+        let member = self.member(pid, buffer)?;
         let same = member.filter(|member| member.stat.start_ticks == start_ticks);
         Ok(same.map(|member| member.process))
     }
 
-    /// Whether a child of the postmaster with the logger's title has the program and the data
-    /// directory of the postmaster, which other programs cannot share. If the kernel shows the
-    /// directory of neither, the title alone decides.
-    fn is_in_its_directory(&self, process: &Process) -> Result<bool, ReadError> {
+    /// Whether a process maps our main segment. It must have inherited that from the postmaster,
+    /// since `exec` drops mappings. This also finds processes without a slot in shared memory: they
+    /// are starting or ending, or only refuse a client.
+    fn maps_main_segment(&self, process: &Process) -> Result<bool, Error> {
+        let address = subject().address;
+        let Ok(theirs) = absent_or(segment::object(process, address))? else {
+            return Ok(false);
+        };
+        let ours = Process::open(&self.root, std::process::id())
+            .and_then(|this| segment::object(&this, address));
+        Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
+    }
+
+    /// Whether a child of the postmaster is its logger, which detaches from shared memory. It has
+    /// the title of the logger, and the program and data directory of the postmaster, which other
+    /// programs cannot share. If the kernel shows the directory of neither, the title alone
+    /// decides.
+    fn is_logger(&self, process: &Process, buffer: &mut Vec<u8>) -> Result<bool, Error> {
+        if !has_loggers_title(process, buffer) {
+            return Ok(false);
+        }
         let Ok(parent) = absent_or(Process::open(&self.root, self.parent))? else {
             return Ok(false);
         };
         let alike = |read: fn(&Process) -> Result<FileId, ReadError>| {
             let why = |absent: Absent| absent.why;
             let (own, parents) = (absent_or(read(process))?, absent_or(read(&parent))?);
-            Ok::<_, ReadError>(own.map_err(why) == parents.map_err(why))
+            Ok::<_, Error>(own.map_err(why) == parents.map_err(why))
         };
         Ok(alike(Process::program)? && alike(Process::working_directory)?)
     }
-}
-
-/// Whether a process maps our main segment. It must have inherited that from the postmaster, since
-/// `exec` drops mappings. This also finds processes without a slot in shared memory: they are
-/// starting or ending, or only refuse a client.
-fn maps_main_segment(root: &Root, process: &Process, address: u64) -> Result<bool, ReadError> {
-    let Ok(theirs) = absent_or(segment::object(process, address))? else {
-        return Ok(false);
-    };
-    let ours =
-        Process::open(root, std::process::id()).and_then(|this| segment::object(&this, address));
-    Ok(absent_or(ours)?.is_ok_and(|ours| ours.is_same_object(&theirs)))
 }
 
 /// All processes of this server, one after the other, without those that end meanwhile.
@@ -188,16 +159,14 @@ pub(crate) fn all<T>(
     };
     let mut buffer = Vec::with_capacity(4096);
     let mut rows = Vec::new();
-    let pids = children::pids(
+    for pid in children::pids(
         &server.root,
         server.parent,
         server.with_slot.iter().copied(),
         check_for_interrupts,
-    )?;
-    let without_slot = server.without_slot(&pids)?;
-    for pid in pids {
+    )? {
         check_for_interrupts();
-        if let Some(member) = server.member(pid, &without_slot, &mut buffer)?
+        if let Some(member) = server.member(pid, &mut buffer)?
             && let Some(row) = row(member, &mut buffer)?
         {
             rows.try_push(row)?;
@@ -339,10 +308,7 @@ fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
 /// as with PostgreSQL's own functions, so that a query over many PIDs goes on.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     let member = match (u32::try_from(pid), Server::new()?) {
-        (Ok(number), Some(server)) => {
-            let without_slot = server.without_slot(&[number])?;
-            server.member(number, &without_slot, &mut Vec::new())?
-        }
+        (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
         _ => None,
     };
     if member.is_none() {

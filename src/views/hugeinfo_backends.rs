@@ -50,7 +50,7 @@ fn hugeinfo_backends() -> Result<
         let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
             return Ok(None);
         };
-        let backend_type = member.type_beyond_activity();
+        let backend_type = member.type_beyond_activity(buffer);
         Ok::<_, Error>(Some((
             pid_or_error(process.pid())?,
             backend_type,

@@ -27,9 +27,11 @@ fn sample() -> Result<Sample, Error> {
     let mut types = postgres::processes::backend_types()?;
     let mut sample = Sample::new();
     // One by one: collecting into a map would allocate for all of them at once.
-    processes::all(|member, _| {
+    processes::all(|member, buffer| {
         let pid = member.process.pid();
-        let backend_type = types.remove(&pid).or_else(|| member.type_beyond_activity());
+        let backend_type = types
+            .remove(&pid)
+            .or_else(|| member.type_beyond_activity(buffer));
         sample.insert((pid, member.stat.start_ticks), (member.stat, backend_type));
         Ok(None::<()>)
     })?;

@@ -68,10 +68,10 @@ fn report(redact: impl FnOnce() -> bool) -> Result<String, ErrorReport> {
 
 fn seen() -> Result<Subject, Error> {
     let mut processes: Vec<Process> = Vec::new();
-    let mut watcher = |member: &Member, memory: &Memory, _: &mut Vec<u8>| {
+    let mut watcher = |member: &Member, memory: &Memory, buffer: &mut Vec<u8>| {
         processes.try_push(Process {
             pid: member.process.pid(),
-            backend_type: member.type_beyond_activity(),
+            backend_type: member.type_beyond_activity(buffer),
             memory: *memory,
             major_faults: member.stat.major_faults.unwrap_or_default(),
             ..Process::default()
