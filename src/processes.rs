@@ -80,9 +80,9 @@ impl Server {
     /// Not every child of the postmaster does: as process 1 of a container, the postmaster inherits
     /// orphans, which may even be other servers.
     ///
-    /// `maps` and `cmdline` of a process without a slot are read directly: it is starting or ending,
-    /// or is the logger, and holds the lock of its memory for moments. A copy of this backend, as
-    /// for other servers, would cost more than the read.
+    /// `maps` and `cmdline` of a process without a slot are read directly: it is starting or
+    /// ending, or is the logger, and holds the lock of its memory for moments. A copy of this
+    /// backend, as for other servers, would cost more than the read.
     fn member(&self, pid: u32, buffer: &mut Vec<u8>) -> Result<Option<Member>, Error> {
         let Some((process, stat)) = children::member(&self.root, self.parent, pid, buffer)? else {
             return Ok(None);
