@@ -20,11 +20,11 @@ pub enum CheckId {
     HugePages,
     /// Whether a restart would get huge pages.
     Restart,
-    /// What the configuration files mean for the next start.
+    /// Settings in the configuration files that wait for the next start.
     PendingSettings,
     /// Whether the pools hold idle pages.
     PoolSize,
-    /// What the next boot sets up.
+    /// The pools that the next boot sets up.
     Reboot,
     /// Whether the kernel has the page size that is set.
     HugePageSize,
@@ -32,7 +32,7 @@ pub enum CheckId {
     PoolFilled,
     /// Whether the pool can grow.
     PoolGrowth,
-    /// What the pools leave of RAM.
+    /// RAM outside of the pools.
     MemoryLeft,
     /// Whether the pool is enough for all servers of the host.
     OtherServers,

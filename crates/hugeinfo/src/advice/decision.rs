@@ -297,11 +297,10 @@ fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
 
 /// What keeps the next start from succeeding, where no step helps.
 pub(crate) fn of_next_start(machine: &Machine) -> Decision {
-    match start::outcome(machine) {
-        StartOutcome::Fails(_, Some(fit)) => of_fit(machine, fit),
-        StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => of_fit(machine, fit),
-        StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
-        StartOutcome::HugePages(_) | StartOutcome::SmallPages(..) | StartOutcome::Unknown(_) => {
+    match (start::outcome(machine), start::misfit(machine)) {
+        (_, Some(fit)) => of_fit(machine, fit),
+        (StartOutcome::Fails(reason, _), None) => would_not_start(machine, &reason),
+        _ => {
             Decision::Text("apply the other remedies first: no separate remedy is known".to_owned())
         }
     }
@@ -309,11 +308,7 @@ pub(crate) fn of_next_start(machine: &Machine) -> Decision {
 
 /// Whether the next start succeeds and has enough memory, as far as known.
 pub(crate) fn next_start_fits(machine: &Machine) -> bool {
-    match start::outcome(machine) {
-        StartOutcome::SmallPages(_, fit) => fit == Fit::Fits,
-        StartOutcome::Fails(..) => false,
-        StartOutcome::HugePages(_) | StartOutcome::Unknown(_) => true,
-    }
+    !matches!(start::outcome(machine), StartOutcome::Fails(..)) && start::misfit(machine).is_none()
 }
 
 /// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.
@@ -351,7 +346,7 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
             // The limit can be exceeded already.
             let missing = limit.map_or(segment - room, |limit| {
                 limit.committed + limit.reserve + segment
-                    - start::committed_by_segment(machine)
+                    - memory::segment_on_small_pages(machine)
                     - limit.limit
             });
             add_swap(machine, missing)

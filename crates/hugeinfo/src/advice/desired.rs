@@ -14,7 +14,7 @@ use crate::{
         demand::{self, Demands, PoolTarget},
         limits,
         machine::{Backing, Machine},
-        memory::{self, CgroupMemory, CommitLimit},
+        memory::{self, CommitLimit},
         numa,
         pool_change::set_persistent,
         step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
@@ -236,13 +236,9 @@ impl Desired {
                 };
                 all - Pages(pool.total) * change.size + pages * change.size
             });
-        let own = match (machine.segment(), machine.backing()) {
-            (Some(segment), Backing::SmallPages) if self.restart && self.size.is_some() => {
-                Bytes(segment.bytes)
-            }
-            _ => Bytes(0),
-        };
-        let committed = limit.committed - own;
+        let moves = self.restart && self.size.is_some();
+        let moved = moves.then(|| memory::segment_on_small_pages(machine));
+        let committed = limit.committed - moved.unwrap_or_default();
         let swap = Bytes(
             machine
                 .usage()
@@ -337,8 +333,10 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         let files = boot.unknown_of(size.0, default).map(ToString::to_string);
         return Err(Decision::LookAtBootFiles(files.collect()));
     }
-    let asked = boot.pages(size.0, default);
-    let asked = asked.map_or(Pages(0), |asked| Pages(asked.pages));
+    let request = boot.pages(size.0, default);
+    let asked = request
+        .as_ref()
+        .map_or(Pages(0), |request| Pages(request.pages));
     let own = demands.of_this_server();
     if asked >= pages && numa::of_even_boot(machine, asked) >= own {
         return Ok(None);
@@ -380,8 +378,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     }
     if machine.is_bound_to_nodes() && own > Pages(0) {
         // Lines in sysctl.d name no page size.
-        let later = boot.pages(size.0, default);
-        let later = later.filter(|request| request.page_bytes.is_none());
+        let later = request.filter(|request| request.page_bytes.is_none());
         return Err(Decision::SetNodesAtBoot {
             size,
             pages: own,
@@ -410,7 +407,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         None => Err(Decision::SetAtBootElsewhere {
             size,
             pages,
-            why: match boot.pages(size.0, default) {
+            why: match request {
                 Some(request) => format!("no command can change {}", request.place),
                 None => "no command can change the boot configuration".to_owned(),
             },
@@ -428,12 +425,8 @@ fn unless_start_is_safe(machine: &Machine, size: PageSize, own: Pages) -> Option
     if !low.is_empty() {
         return Some(Decision::RaiseLimitOutside);
     }
-    match memory::in_cgroups(machine, own * size, true) {
-        CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(Decision::RaiseMemoryLimit {
-            by: excess.to_raise,
-        }),
-        _ => None,
-    }
+    let by = memory::missing_for_huge_pages(machine, own * size)?;
+    Some(Decision::RaiseMemoryLimit { by })
 }
 
 /// The line for a host about which nothing is known, as if its boot configuration set no pool.

@@ -119,7 +119,7 @@ pub(crate) struct Remedies {
     core: Result<Vec<Step>, Decision>,
     /// The checks that the core fixes.
     fixed: BTreeSet<CheckId>,
-    /// What the core leaves to decide about the boot configuration.
+    /// A decision about the boot configuration that the core leaves to a person.
     left_by_core: Option<Decision>,
     /// The boot configuration alone.
     boot: Boot,
@@ -205,7 +205,7 @@ impl Remedies {
                     }),
                     core => {
                         let own = decide(machine);
-                        // What cannot be had now can be set for the next boot.
+                        // Pages that cannot be had now can be set for the next boot.
                         let lines = match (&own, id) {
                             (None, CheckId::HugePages | CheckId::Restart | CheckId::PoolGrowth) => {
                                 &self.boot.lines[..]
@@ -465,7 +465,7 @@ pub fn is_healthy_by_facts(machine: &Machine) -> bool {
 
 /// Whether the verdict depends on the page tables of all processes.
 pub fn depends_on_page_tables(machine: &Machine) -> bool {
-    checks::page_tables_count(machine)
+    CheckId::PageTables.is_about_server(machine)
 }
 
 /// Whether the facts alone show idle pages that are worth releasing.

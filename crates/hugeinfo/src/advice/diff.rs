@@ -70,10 +70,9 @@ fn steps(
     let ratio = desired.overcommit_ratio.map(|value| Step::SetVm {
         setting: VmSetting::OvercommitRatio,
         value,
-        edit: machine.env.as_ref().and_then(|env| {
-            let boot = env.next_boot.as_ref().ok()?;
-            boot.set_vm(VmSetting::OvercommitRatio.name(), value)
-        }),
+        edit: machine
+            .next_boot()
+            .and_then(|boot| boot.set_vm(VmSetting::OvercommitRatio.name(), value)),
     });
     steps.extend(limits);
     steps.extend(settings);

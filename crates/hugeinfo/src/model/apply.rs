@@ -4,13 +4,11 @@ use super::{
     demand::{self, Hidden},
     limits,
     machine::{Backing, Machine, ServerState},
-    memory::{self, CgroupMemory, CommitLimit},
+    memory::{self, CommitLimit},
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
-    step::{
-        Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting,
-    },
+    step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting},
     touched::Touched,
     units::{Bytes, PageSize, Pages},
 };
@@ -184,14 +182,12 @@ impl Machine {
         }
         // Memory that the next start needs on small pages, or must not use on huge pages.
         if growth > Pages(0) {
-            if let (None, Some(fit)) = (before.next_misfit(), self.next_misfit()) {
+            let (was, is) = (before.at_next_start(), self.at_next_start());
+            if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
                 return Err(Blocked::WouldNotFit(fit));
             }
-            if let (None, Some(to_raise)) = (before.next_excess(), self.next_excess()) {
-                return Err(Blocked::CgroupMemory { to_raise });
-            }
-            if !before.next_exceeds_fault_limit() && self.next_exceeds_fault_limit() {
-                return Err(Blocked::FaultLimit);
+            if let (Ok(()), Err(blocked)) = (was.can_use_huge_pages(), is.can_use_huge_pages()) {
+                return Err(blocked);
             }
         }
         match (before.would_keep_huge_pages(), self.would_keep_huge_pages()) {
@@ -312,38 +308,19 @@ impl Machine {
         }
     }
 
-    /// Why small pages cannot hold the segment of the next start. `None`: they can, or the server
-    /// gets huge pages.
-    fn next_misfit(&self) -> Option<Fit> {
-        match start::outcome(&self.at_next_start()) {
-            StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => Some(fit),
-            StartOutcome::Fails(_, fit) => fit,
-            _ => None,
-        }
-    }
-
-    /// By how much a cgroup's memory limit is too low for the huge pages of the next start.
-    fn next_excess(&self) -> Option<Bytes> {
-        let at = self.at_next_start();
-        let StartOutcome::HugePages(size) = start::outcome(&at) else {
-            return None;
+    /// Whether cgroups let the next start use the huge pages that it maps, if it maps any.
+    fn can_use_huge_pages(&self) -> Result<(), Blocked> {
+        let StartOutcome::HugePages(size) = start::outcome(self) else {
+            return Ok(());
         };
-        let pages = at.pages_mapped(&at.next_start(), size);
-        match memory::in_cgroups(&at, pages * size, true) {
-            CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(excess.to_raise),
-            _ => None,
+        let pages = self.pages_mapped(&self.next_start(), size);
+        if limits::exceed_fault_limit(self, size, pages) {
+            return Err(Blocked::FaultLimit);
         }
-    }
-
-    /// Whether the next start maps huge pages that a cgroup does not let it fault in.
-    fn next_exceeds_fault_limit(&self) -> bool {
-        let at = self.at_next_start();
-        let StartOutcome::HugePages(size) = start::outcome(&at) else {
-            return false;
-        };
-        let pages = at.pages_mapped(&at.next_start(), size);
-        let breaches = limits::breaches(&at, size, pages, Counts::Faults);
-        breaches.is_some_and(|breaches| !breaches.is_empty())
+        match memory::missing_for_huge_pages(self, pages * size) {
+            Some(to_raise) => Err(Blocked::CgroupMemory { to_raise }),
+            None => Ok(()),
+        }
     }
 
     /// Whether the running server would have its huge pages again if it started now with the
@@ -404,7 +381,7 @@ impl Machine {
             self.facts.planned = Some(next.clone());
         }
         match &mut self.env {
-            // What else is pending stays unknown.
+            // Other pending settings stay unknown.
             Some(Environment {
                 files: Files::Unseen(_),
                 settings_wait_for_restart: true,
@@ -422,7 +399,7 @@ impl Machine {
         }
         let was_on_huge_pages = self.is_on_huge_pages() == Some(true);
         let next = self.next_start();
-        let committed = start::committed_by_segment(self);
+        let committed = memory::segment_on_small_pages(self);
         let touched = self.touched;
         let before = self.clone();
         match self.backing() {
@@ -494,7 +471,10 @@ impl Machine {
         }
         let next = self.next_start();
         match start::outcome(self) {
-            StartOutcome::HugePages(size) => self.map_huge_pages(size, &next)?,
+            StartOutcome::HugePages(size) => {
+                self.can_use_huge_pages()?;
+                self.map_huge_pages(size, &next)?;
+            }
             StartOutcome::SmallPages(reason, Fit::Fits) => {
                 if !self.gives_up_huge_pages {
                     return Err(Blocked::LosesHugePages(reason));
@@ -517,16 +497,6 @@ impl Machine {
 
     fn map_huge_pages(&mut self, size: PageSize, next: &Server) -> Result<(), Blocked> {
         let pages = self.pages_mapped(next, size);
-        let breaches = limits::breaches(self, size, pages, Counts::Faults);
-        if breaches.is_some_and(|breaches| !breaches.is_empty()) {
-            return Err(Blocked::FaultLimit);
-        }
-        if let CgroupMemory::Exceeds(excess) = memory::in_cgroups(self, pages * size, true)
-            && !excess.can_swap
-        {
-            let to_raise = excess.to_raise;
-            return Err(Blocked::CgroupMemory { to_raise });
-        }
         let pool = self.pool_mut(size).ok_or(Blocked::Inapplicable)?;
         pool.reserved = pool.reserved.saturating_add(pages.0);
         let bytes = pages * size;

@@ -440,7 +440,7 @@ impl PoolTarget {
 }
 
 fn at_boot(machine: &Machine, size: PageSize) -> Option<(Pages, String)> {
-    let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
+    let boot = machine.next_boot()?;
     let default = machine.default_bytes();
     let request = boot.pages(size.0, default)?;
     Some((Pages(request.pages), request.place.to_string()))

@@ -128,6 +128,12 @@ pub fn breaches(
     Some(breaches.collect())
 }
 
+/// Whether limits keep the server, certainly or possibly, from faulting in this many pages.
+pub(super) fn exceed_fault_limit(machine: &Machine, size: PageSize, pages: Pages) -> bool {
+    let breaches = breaches(machine, size, pages, Counts::Faults);
+    breaches.is_some_and(|breaches| !breaches.is_empty())
+}
+
 /// Bytes that others use in a cgroup or below it, as bounds. Pages that are faulted in were
 /// reserved first, where the kernel counts reservations.
 fn used_by_others(

@@ -85,7 +85,7 @@ impl Machine {
         let mut machine = Self {
             allowed_parts: allowed_parts(&facts),
             touched: Touched::of(&facts, env.as_ref()),
-            this_boot: env.as_ref().and_then(|env| env.next_boot.clone().ok()),
+            this_boot: None,
             facts,
             env,
             state: ServerState::Running,
@@ -97,6 +97,7 @@ impl Machine {
             gives_up_huge_pages: false,
             muted: BTreeSet::new(),
         };
+        machine.this_boot = machine.next_boot().cloned();
         machine.shows_host_memory = machine.is_memory_of_host();
         machine
     }
@@ -243,6 +244,11 @@ impl Machine {
     /// Memory of the host by use. `None`: not read, or unknown.
     pub fn usage(&self) -> Option<&Usage> {
         self.env.as_ref()?.host.usage.as_ref().ok()
+    }
+
+    /// The boot configuration. `None`: not read, or it cannot be read.
+    pub fn next_boot(&self) -> Option<&NextBoot> {
+        self.env.as_ref()?.next_boot.as_ref().ok()
     }
 
     /// `MemTotal`.

@@ -30,6 +30,23 @@ pub fn untouched(machine: &Machine) -> Bytes {
     own + untouched_by_others(machine)
 }
 
+/// Small pages that a stop of the server gives back.
+fn touched_on_small_pages(machine: &Machine) -> Bytes {
+    match machine.backing() {
+        Backing::SmallPages => machine.touched.least,
+        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
+    }
+}
+
+/// The segment, if it is on small pages. It is that part of `Committed_AS`: huge pages are not
+/// committed (mm/hugetlb.c: no `VM_ACCOUNT`).
+pub fn segment_on_small_pages(machine: &Machine) -> Bytes {
+    match (machine.segment(), machine.backing()) {
+        (Some(segment), Backing::SmallPages) => Bytes(segment.bytes),
+        _ => Bytes(0),
+    }
+}
+
 fn untouched_by_others(machine: &Machine) -> Bytes {
     let others = others_on_small_pages(machine);
     let untouched =
@@ -91,11 +108,8 @@ pub fn most_in_pools_at_boot(machine: &Machine) -> Option<Bytes> {
         return Some(most);
     };
     // Huge pages take the place of small ones.
-    let own = match machine.backing() {
-        Backing::SmallPages => machine.touched.least,
-        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
-    };
-    let (mut moved, mut missing) = (own, host_ram(machine)?.percent(SPARE_PERCENT));
+    let mut moved = touched_on_small_pages(machine);
+    let mut missing = host_ram(machine)?.percent(SPARE_PERCENT);
     for (other, segment) in others_on_small_pages(machine) {
         let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
         match other.huge_pages {
@@ -122,11 +136,7 @@ pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
 /// Bytes by which the pools can grow while the server is stopped, less `small_bytes` that its next
 /// start takes on small pages. Does not change while the server moves to huge pages.
 pub fn available_once_stopped(machine: &Machine, small_bytes: Bytes) -> Option<Bytes> {
-    let released = match machine.backing() {
-        Backing::SmallPages => machine.touched.least,
-        Backing::HugePages(_) | Backing::Unknown => Bytes(0),
-    };
-    let available = Bytes(machine.usage()?.available?) + released;
+    let available = Bytes(machine.usage()?.available?) + touched_on_small_pages(machine);
     let spare = host_ram(machine)?.percent(SPARE_PERCENT);
     Some(available - untouched_by_others(machine) - small_bytes - spare)
 }
@@ -245,6 +255,15 @@ pub fn in_cgroups(machine: &Machine, segment: Bytes, is_on_huge_pages: bool) -> 
     match worst {
         CgroupMemory::Exceeds(excess) => CgroupMemory::Exceeds(Excess { to_raise, ..excess }),
         fits => fits,
+    }
+}
+
+/// By how much limits have to be raised before this much on huge pages is safe. `None`: it is, as
+/// far as known.
+pub fn missing_for_huge_pages(machine: &Machine, segment: Bytes) -> Option<Bytes> {
+    match in_cgroups(machine, segment, true) {
+        CgroupMemory::Exceeds(excess) if !excess.can_swap => Some(excess.to_raise),
+        _ => None,
     }
 }
 

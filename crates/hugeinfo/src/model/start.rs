@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{
     demand,
     limits::{self, Breach},
-    machine::{Backing, Machine},
+    machine::Machine,
     memory::{self, CgroupMemory, CommitLimit},
     numa,
     step::Counts,
@@ -158,6 +158,17 @@ pub fn outcome(machine: &Machine) -> StartOutcome {
     }
 }
 
+/// Why small pages cannot hold the segment of the next start. `None`: they can, as far as known, or
+/// it gets huge pages.
+pub fn misfit(machine: &Machine) -> Option<Fit> {
+    match outcome(machine) {
+        StartOutcome::SmallPages(_, Fit::Fits) => None,
+        StartOutcome::SmallPages(_, fit) => Some(fit),
+        StartOutcome::Fails(_, fit) => fit,
+        StartOutcome::HugePages(_) | StartOutcome::Unknown(_) => None,
+    }
+}
+
 /// The huge page size that the next start gets. Errors: why it gets none.
 fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
     let facts = &machine.facts;
@@ -296,7 +307,8 @@ impl Supply {
 pub fn fit_on_small_pages(machine: &Machine) -> Fit {
     let segment = Bytes(machine.facts.needed_bytes());
     if let Some(limit) = CommitLimit::of(machine) {
-        let room = limit.limit + committed_by_segment(machine) - limit.reserve - limit.committed;
+        let own = memory::segment_on_small_pages(machine);
+        let room = limit.limit + own - limit.reserve - limit.committed;
         if room < segment {
             return Fit::BeyondCommitLimit { segment, room };
         }
@@ -320,14 +332,5 @@ pub fn fit_on_small_pages(machine: &Machine) -> Fit {
             to_raise: excess.to_raise,
         },
         CgroupMemory::Fits | CgroupMemory::Unknown(_) | CgroupMemory::Exceeds(_) => Fit::Fits,
-    }
-}
-
-/// The part of `Committed_AS` that is the segment. Huge pages are not committed
-/// (mm/hugetlb.c: no `VM_ACCOUNT`).
-pub(crate) fn committed_by_segment(machine: &Machine) -> Bytes {
-    match (machine.segment(), machine.backing()) {
-        (Some(segment), Backing::SmallPages) => Bytes(segment.bytes),
-        _ => Bytes(0),
     }
 }

@@ -10,9 +10,9 @@ use crate::{
     },
     escape,
     model::{
-        machine::{Backing, Machine},
+        machine::Machine,
         memory::{self, CgroupMemory, LEFT_PERCENT},
-        start::{self, Fit, StartOutcome},
+        start::{self, StartOutcome},
         units::Bytes,
     },
 };
@@ -34,9 +34,9 @@ fn of_pools(machine: &Machine) -> Judgment {
     let ram = memory::host_ram(machine).ok_or(unknown)?;
     let pools = memory::in_pools(machine);
     let text = format!("The pools hold {pools} and leave {left} of {ram} RAM.");
-    let small = on_small_pages(machine);
+    let small = memory::segment_on_small_pages(machine);
     let others = memory::of_others_on_small_pages(machine);
-    let finding = if let Some(fit) = misfit_at_restart(machine) {
+    let finding = if let Some(fit) = start::misfit(machine) {
         Finding::critical(
             "would_run_out_of_memory",
             format!("After a restart memory would run out. {fit}"),
@@ -74,28 +74,12 @@ fn of_pools(machine: &Machine) -> Judgment {
     })))
 }
 
-/// The present segment, if it is on small pages.
-fn on_small_pages(machine: &Machine) -> Bytes {
-    match (machine.segment(), machine.backing()) {
-        (Some(segment), Backing::SmallPages) => Bytes(segment.bytes),
-        _ => Bytes(0),
-    }
-}
-
 /// RAM that is missing outside of the pools if the segment is on small pages, beside other servers
 /// on small pages.
 fn missing_for_small_pages(machine: &Machine, left: Bytes) -> Bytes {
-    match on_small_pages(machine) {
+    match memory::segment_on_small_pages(machine) {
         Bytes(0) => Bytes(0),
         small => small + memory::of_others_on_small_pages(machine) - left,
-    }
-}
-
-fn misfit_at_restart(machine: &Machine) -> Option<Fit> {
-    match start::outcome(machine) {
-        StartOutcome::SmallPages(_, fit) if fit != Fit::Fits => Some(fit),
-        StartOutcome::Fails(_, Some(fit)) => Some(fit),
-        _ => None,
     }
 }
 
@@ -186,7 +170,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
             return Some(Decision::RaiseMemoryLimit { by });
         }
     }
-    if let Some(fit) = misfit_at_restart(machine) {
+    if let Some(fit) = start::misfit(machine) {
         return Some(decision::of_fit(machine, fit));
     }
     let idle = pool_size::decision(machine);

@@ -19,7 +19,7 @@ use crate::{
 
 /// Whether page tables count for the whole server: it is turned off, and the host has so many of
 /// them that this server's could be large.
-pub(crate) fn count_for_server(machine: &Machine) -> bool {
+pub(super) fn count_for_server(machine: &Machine) -> bool {
     let of_host = machine.usage().and_then(|usage| usage.page_tables);
     let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);
     machine.is_turned_off() && might_be_large

@@ -161,7 +161,7 @@ struct AtBoot {
 
 /// All pools of the next boot. `None`: the boot configuration cannot be read.
 fn at_boot(machine: &Machine) -> Option<AtBoot> {
-    let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
+    let boot = machine.next_boot()?;
     let default = machine.default_bytes();
     let mut all = AtBoot {
         bytes: Bytes(0),
@@ -182,10 +182,7 @@ fn at_boot(machine: &Machine) -> Option<AtBoot> {
 
 /// The lines that set pools at the next boot.
 fn places(machine: &Machine) -> Vec<String> {
-    let boot = machine
-        .env
-        .as_ref()
-        .and_then(|env| env.next_boot.as_ref().ok());
+    let boot = machine.next_boot();
     let default = machine.default_bytes();
     let set = machine.pools().filter_map(|pool| {
         let request = boot?.pages(pool.page_bytes, default)?;
@@ -217,8 +214,7 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
     too_much_at_boot(machine, machine).or_else(|| {
         let next = machine.next_start();
         let size = machine.size_to_map(&next)?;
-        let boot = machine.env.as_ref()?.next_boot.as_ref().ok()?;
-        let asked = Pages(boot.pages(size.0, machine.default_bytes())?.pages);
+        let asked = Pages(machine.next_boot()?.pages(size.0, machine.default_bytes())?.pages);
         let required = Demands::at_boot(machine, size, &next)?.total();
         let why =
             "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them".to_owned();

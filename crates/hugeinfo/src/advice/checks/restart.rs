@@ -66,10 +66,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 /// Huge pages that are turned off on purpose stay off. A pending change that takes them from a
 /// server whose segment does not fit on small pages is better taken back.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    let outcome = start::outcome(machine);
-    let fits = !matches!(&outcome, StartOutcome::SmallPages(_, fit) if *fit != Fit::Fits)
-        && !matches!(&outcome, StartOutcome::Fails(_, Some(_)));
-    if fits {
+    if start::misfit(machine).is_none() {
+        let outcome = start::outcome(machine);
         return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
             Decision::Text(
                 "leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"

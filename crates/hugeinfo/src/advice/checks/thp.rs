@@ -29,10 +29,7 @@ pub(super) fn named(files: &[File]) -> String {
 
 /// Sets each of these files to a mode, now and over a reboot.
 pub(super) fn set(machine: &Machine, files: Vec<File>, mode: &'static str) -> Vec<Step> {
-    let boot = machine
-        .env
-        .as_ref()
-        .and_then(|env| env.next_boot.as_ref().ok());
+    let boot = machine.next_boot();
     let set = |(file, _): File| Step::SetThp {
         edit: boot.and_then(|boot| boot.set_thp(&file, mode)),
         file,

@@ -5,18 +5,13 @@ use serde_json::{Value, json};
 use super::sentences::numbers;
 use crate::{
     escape,
-    linux::{
-        boot::{Edit, NextBoot},
-        hugepages,
-        numa::nodes,
-        transparent_hugepage,
-    },
+    linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
     model::{
-        demand,
+        demand::{Demands, When},
         machine::Machine,
         numa,
         step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
-        units::{Pages, huge_pages},
+        units::{PageSize, Pages, huge_pages},
     },
     server::{connection::Connection, facts::HugePages},
     shell::quoted,
@@ -132,7 +127,7 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             edit,
         } => {
             let now = format!("sysctl -w vm.{}={value}", setting.name());
-            let is_kept = boot(machine).is_some_and(|boot| {
+            let is_kept = machine.next_boot().is_some_and(|boot| {
                 let set = boot.vm(setting.name());
                 set.is_some_and(|set| set.0 == *value)
             });
@@ -140,7 +135,7 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         }
         Step::SetThp { file, mode, edit } => {
             let now = format!("echo {mode} > {}/{file}", transparent_hugepage::DIRECTORY);
-            let boot = boot(machine);
+            let boot = machine.next_boot();
             let words = boot.and_then(|boot| boot.words_for_thp(file, mode));
             let is_kept = boot.is_some_and(|boot| boot.thp(file).as_deref() == Some(*mode));
             Some(match words {
@@ -154,11 +149,6 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         | Step::Start
         | Step::Restart => None,
     }
-}
-
-/// The boot configuration, if it can be read.
-fn boot(machine: &Machine) -> Option<&NextBoot> {
-    machine.env.as_ref()?.next_boot.as_ref().ok()
 }
 
 /// A command, and what keeps its effect over the next boot.
@@ -181,9 +171,15 @@ pub(super) fn sum(machine: &Machine, step: &Step) -> Option<String> {
     let Step::SetPool { size, pages, .. } = step else {
         return None;
     };
+    let demands = demands(machine, *size, *pages)?;
+    (demands.all.len() > 1).then(|| demands.to_string())
+}
+
+/// The demands on a pool, if their sum is this number.
+fn demands(machine: &Machine, size: PageSize, pages: Pages) -> Option<Demands> {
     let next = machine.next_start();
-    let demands = demand::Demands::of(machine, *size, &next, demand::When::AfterRestart)?;
-    (demands.total() == *pages && demands.all.len() > 1).then(|| demands.to_string())
+    let demands = Demands::of(machine, size, &next, When::AfterRestart);
+    demands.filter(|demands| demands.total() == pages)
 }
 
 /// What a person does where a step is not a command.
@@ -400,11 +396,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             if *pages < now {
                 format!("{} are idle", huge_pages(now - *pages, *size))
             } else {
-                let next = machine.next_start();
-                let demands =
-                    demand::Demands::of(machine, *size, &next, demand::When::AfterRestart);
-                let sum = demands.filter(|demands| demands.total() == *pages);
-                match sum {
+                match demands(machine, *size, *pages) {
                     Some(demands) => format!("the pool has {now}; {demands}"),
                     None => format!("the pool has {now}"),
                 }

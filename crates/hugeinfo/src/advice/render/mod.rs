@@ -43,7 +43,9 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     Place::RootShell => Some("as root:"),
                     _ => None,
                 };
-                let (whose, text) = match command(&at, step) {
+                let command = command(&at, step);
+                let waits_for_stop = is_stopped && command.is_some();
+                let (whose, text) = match command {
                     Some(sql) if is_sql(step) && needs_shell => commands::psql(&at, &sql),
                     Some(command) => (shell, command),
                     None => (shell, comment(mark, &instruction(&at, step))),
@@ -62,7 +64,7 @@ pub fn remedy(machine: &Machine, remedy: &Remedy) -> Option<String> {
                     lines.extend(whose.map(|whose| comment(mark, whose)));
                 }
                 last = whose;
-                if is_stopped && command(&at, step).is_some() {
+                if waits_for_stop {
                     lines.extend(text.lines().map(|line| format!("# then: {line}")));
                 } else {
                     lines.push(text);
