@@ -26,11 +26,11 @@ use hugeinfo::{
     server::{
         connection::Connection,
         environment::{Environment, ProcessFigures},
-        facts::{Facts, LiesOn},
+        facts::{Backing, Facts},
         host::Host,
         instances::Instance,
         rights::Rights,
-        sight::{self, Sight},
+        visibility::{self, Visibility},
     },
 };
 
@@ -61,7 +61,7 @@ pub(crate) fn read(
     let host = Host::read(&root)?;
     let nodes = fact(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
-    let may_be_transparent = facts.lies_on() == LiesOn::SmallPages
+    let may_be_transparent = facts.backing() == Backing::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
     let mut buffer = Vec::new();
@@ -94,7 +94,7 @@ pub(crate) fn read(
         Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
         Err(_) => Vec::new(),
     };
-    let (neighbours, sight) = neighbours(&root, Scope::Host)?;
+    let (other_servers, visibility) = read_other_servers(&root, Scope::Host)?;
     let waiting = waiting(facts);
     Ok(Environment {
         host,
@@ -103,7 +103,7 @@ pub(crate) fn read(
         next_boot: NextBoot::read(&root)?,
         nodes,
         segment_nodes: if has_several_nodes {
-            processes::segment_pages_by_node(facts.lies_on())?
+            processes::segment_pages_by_node(facts.backing())?
         } else {
             None
         },
@@ -125,14 +125,14 @@ pub(crate) fn read(
         connection,
         memory_limits,
         refused_by_limits,
-        neighbours,
-        sight,
+        other_servers,
+        visibility,
         uses_io_uring: uses_io_uring(),
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),
-        settings_wait_for_restart: reload::something_may_wait(),
-        waiting_settings: waiting.settings,
+        has_pending_restart: reload::something_may_wait(),
+        pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
         files: waiting.files,
     })
@@ -142,13 +142,13 @@ pub(crate) fn read(
 /// with the number of processes, unless `scope` is the host. `None`: do not search for other
 /// servers.
 ///
-/// If pages are idle and servers in other IPC namespaces are not searched, `sight` records that
-/// there can be more servers.
+/// If pages are idle and servers in other IPC namespaces are not searched, `visibility` records
+/// that there can be more servers.
 pub(crate) fn for_status(
     scope: Option<Scope>,
     is_idle: bool,
     waiting: Waiting,
-    settings_wait_for_restart: bool,
+    has_pending_restart: bool,
 ) -> Result<Environment, Error> {
     let root = Root::system();
     let postmaster = postmaster(&root)?;
@@ -161,13 +161,13 @@ pub(crate) fn for_status(
         Ok([_, ..]) => oldest_processes(&root)?,
         _ => Vec::new(),
     };
-    let (neighbours, sight) = match scope {
-        None => (Ok(Vec::new()), Sight::Host),
-        Some(scope) => neighbours(&root, scope)?,
+    let (other_servers, visibility) = match scope {
+        None => (Ok(Vec::new()), Visibility::Host),
+        Some(scope) => read_other_servers(&root, scope)?,
     };
-    let sight = match sight {
-        Sight::Host if is_idle && scope != Some(Scope::Host) => Sight::Namespace,
-        sight => sight,
+    let visibility = match visibility {
+        Visibility::Host if is_idle && scope != Some(Scope::Host) => Visibility::Namespace,
+        visibility => visibility,
     };
     Ok(Environment {
         host: Host::read_memory(&root)?,
@@ -190,14 +190,14 @@ pub(crate) fn for_status(
         connection: Connection::default(),
         memory_limits,
         refused_by_limits: Vec::new(),
-        neighbours,
-        sight,
+        other_servers,
+        visibility,
         uses_io_uring: false,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: BTreeMap::new(),
-        settings_wait_for_restart,
-        waiting_settings: waiting.settings,
+        has_pending_restart,
+        pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
         files: waiting.files,
     })
@@ -227,15 +227,18 @@ pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
 }
 
 /// Reads the other servers of this host, and whether there can be hidden ones.
-fn neighbours(root: &Root, scope: Scope) -> Result<(Result<Vec<Instance>, Absent>, Sight), Error> {
+fn read_other_servers(
+    root: &Root,
+    scope: Scope,
+) -> Result<(Result<Vec<Instance>, Absent>, Visibility), Error> {
     let own = postmaster(root)?.ok().map(|process| process.pid());
     let servers = others::servers(root, own, scope)?;
-    let sight = sight::read(root)?;
+    let visibility = visibility::read(root)?;
     let others = servers.map(|all| {
         let others = all.into_iter();
         others.filter(|server| Some(server.pid) != own).collect()
     });
-    Ok((others, sight))
+    Ok((others, visibility))
 }
 
 /// The postmaster's directory in `/proc`. Missing if the PID belongs to another process, because

@@ -47,25 +47,25 @@ pub(crate) fn planned() -> Result<NextStart, Error> {
 /// Computes the effect of the files on the next start, in a child process.
 pub(crate) fn waiting(facts: &Facts) -> Waiting {
     if subject().postmaster.is_none() {
-        return Files::Unseen("there is no postmaster".to_owned()).into();
+        return Files::Unknown("there is no postmaster".to_owned()).into();
     }
     match planned() {
         Ok(next) => {
-            let settings = next.waiting_settings();
+            let settings = next.pending_settings();
             let files = of_start(facts, next);
             Waiting { files, settings }
         }
         Err(Error::Refused { refusal, .. }) if refusal.is_of_configuration => {
             Files::Refused(refusal.into_sentence()).into()
         }
-        Err(Error::Refused { refusal, .. }) => Files::Unseen(refusal.into_sentence()).into(),
+        Err(Error::Refused { refusal, .. }) => Files::Unknown(refusal.into_sentence()).into(),
         Err(Error::RefusedForOthers {
             is_of_configuration: true,
         }) => {
             let where_to_look = "a superuser sees why in hugeinfo_checks or pg_file_settings";
             Files::Refused(where_to_look.to_owned()).into()
         }
-        Err(error) => Files::Unseen(sentence(error)).into(),
+        Err(error) => Files::Unknown(sentence(error)).into(),
     }
 }
 
@@ -73,19 +73,19 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
 /// higher than when this server started.
 pub(crate) fn nothing_waiting() -> Files {
     if !is_in_recovery() {
-        return Files::NothingWaits;
+        return Files::NothingPending;
     }
     match in_use().and_then(|settings| too_low(&settings)) {
-        Ok(too_low) if too_low.is_empty() => Files::NothingWaits,
+        Ok(too_low) if too_low.is_empty() => Files::NothingPending,
         Ok(too_low) => Files::TooLow(too_low),
-        Err(error) => Files::Unseen(sentence(error)),
+        Err(error) => Files::Unknown(sentence(error)),
     }
 }
 
 /// Only roles that can plan see values from the files.
 fn of_start(facts: &Facts, next: NextStart) -> Files {
     match too_low(&next.recovery_settings) {
-        Ok(too_low) if too_low.is_empty() && facts.is_as_now(&next.server) => Files::NothingWaits,
+        Ok(too_low) if too_low.is_empty() && facts.is_as_now(&next.server) => Files::NothingPending,
         Ok(too_low) if too_low.is_empty() => Files::Planned(next.server),
         Ok(mut too_low) => {
             if !may_plan() {
@@ -93,7 +93,7 @@ fn of_start(facts: &Facts, next: NextStart) -> Files {
             }
             Files::TooLow(too_low)
         }
-        Err(error) => Files::Unseen(sentence(error)),
+        Err(error) => Files::Unknown(sentence(error)),
     }
 }
 

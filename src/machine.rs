@@ -41,25 +41,25 @@ pub(crate) fn whole() -> Result<Machine, Error> {
 pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait() || may_plan());
-    let around = environment::read(&facts, waiting, watcher)?;
-    Ok(machine(facts, Some(around)))
+    let env = environment::read(&facts, waiting, watcher)?;
+    Ok(machine(facts, Some(env)))
 }
 
 /// Like [`whole`], but reads the files only if settings might be pending a restart.
 pub(crate) fn without_files() -> Result<Machine, Error> {
     let facts = facts()?;
     let waiting = |facts: &Facts| waiting(facts, something_may_wait());
-    let around = environment::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
-    Ok(machine(facts, Some(around)))
+    let env = environment::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
+    Ok(machine(facts, Some(env)))
 }
 
 /// Like [`whole`], for a planned start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
-    let nothing_waits = |_: &Facts| Files::NothingWaits.into();
-    let around = environment::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
+    let nothing_waits = |_: &Facts| Files::NothingPending.into();
+    let env = environment::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
     facts.planned = Some(next);
-    Ok(machine(facts, Some(around)))
+    Ok(machine(facts, Some(env)))
 }
 
 /// Reads what `hugeinfo_status` needs: only the facts, if all is healthy and nothing else can
@@ -70,7 +70,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     let may_wait = something_may_wait();
     let waiting = waiting(&at_a_glance.facts, may_wait);
     let is_alone = is_alone()?;
-    if is_well && !may_wait && is_alone && waiting.files == Files::NothingWaits {
+    if is_well && !may_wait && is_alone && waiting.files == Files::NothingPending {
         return Ok(at_a_glance);
     }
     // Idle pages that are worth releasing can be for servers in other IPC namespaces.
@@ -84,8 +84,8 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     let facts = at_a_glance.facts;
     let mut pools = facts.pools.iter().flatten();
     let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let around = environment::for_status(scope, is_idle, waiting, may_wait)?;
-    let mut read = machine(facts, Some(around));
+    let env = environment::for_status(scope, is_idle, waiting, may_wait)?;
+    let mut read = machine(facts, Some(env));
     if diagnosis::depends_on_page_tables(&read)
         && let Some(env) = &mut read.env
     {

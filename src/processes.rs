@@ -18,7 +18,7 @@ use hugeinfo::{
         },
         root::Root,
     },
-    server::facts::LiesOn,
+    server::facts::Backing,
 };
 use pgrx::warning;
 use rustix::io::Errno;
@@ -239,13 +239,13 @@ const WALK_LIMIT: Duration = Duration::from_secs(10);
 /// (mm/hugetlb.c `huge_pmd_share`), so one process can show pages that others have faulted in, and
 /// `HugetlbPages` counts only pages that it faulted in first. Does not read all processes: there
 /// can be thousands, and each walk takes time in proportion to the size of the segment.
-pub(crate) fn segment_pages_by_node(lies_on: LiesOn) -> Result<Option<BTreeMap<u32, u64>>, Error> {
+pub(crate) fn segment_pages_by_node(backing: Backing) -> Result<Option<BTreeMap<u32, u64>>, Error> {
     let root = Root::system();
     let Some(parent) = postmaster(&root)? else {
         return Ok(None);
     };
     let address = subject().address;
-    let is_huge = lies_on.is_huge() == Some(true);
+    let is_huge = backing.is_huge() == Some(true);
     let found = others::steps_so_far(WALK_LIMIT, |report| {
         let mut left = if is_huge { MOST_ASKED } else { 1 };
         that_touched_most(&root, parent, address, |process, mappings| {

@@ -37,7 +37,7 @@ pub(crate) struct NextStart {
 
 impl NextStart {
     /// Names of settings in the files that are pending a restart.
-    pub(crate) fn waiting_settings(&self) -> Vec<String> {
+    pub(crate) fn pending_settings(&self) -> Vec<String> {
         let waiting = SIZING
             .into_iter()
             .filter(|name| waits(name, self.on_disk.get(name).map(|value| value.as_c_str())));

@@ -90,7 +90,7 @@ fn rows(exact: bool) -> Result<[Row; 1], Error> {
         seen.private = private;
     }
     Ok([(
-        facts.lies_on().is_huge(),
+        facts.backing().is_huge(),
         bigint(seen.processes)?,
         bigint_or_null(seen.private),
         bigint_or_null(seen.segment),

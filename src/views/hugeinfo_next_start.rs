@@ -11,7 +11,7 @@ use crate::{error::Error, files, machine, numbers::bigint};
 pool_overloads! {
     "hugeinfo_next_start",
     [
-        name!(waiting_settings, Vec<String>),
+        name!(pending_settings, Vec<String>),
         name!(huge_pages, &'static str),
         name!(shared_memory_type, &'static str),
         name!(segment_bytes, i64),
@@ -31,7 +31,7 @@ pool_overloads! {
 /// but not why.
 fn rows() -> Result<Vec<Row>, Error> {
     let next = files::planned()?;
-    let waiting = next.waiting_settings();
+    let waiting = next.pending_settings();
     let (huge_pages, kind) = (next.server.huge_pages, next.server.shared_memory_type);
     let machine = machine::planning(next.server)?;
     let segment = bigint(machine.facts.needed_bytes())?;

@@ -43,7 +43,7 @@ fn hugeinfo_numa() -> Result<
         let nodes =
             absent_or(node::read(&Root::system(), check_for_interrupts))?.unwrap_or_default();
         let facts = machine::facts()?;
-        let of_segment = processes::segment_pages_by_node(facts.lies_on())?;
+        let of_segment = processes::segment_pages_by_node(facts.backing())?;
         let mut rows = Vec::new();
         for node in nodes {
             let small = (facts.base_page_bytes, None);

@@ -2,8 +2,9 @@
 //! on disk.
 
 use hugeinfo::{
-    model::{machine::Machine, other_host, units::Bytes},
+    model::{machine::Machine, other_host},
     server::facts::Server,
+    units::Bytes,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 

@@ -109,9 +109,9 @@ fn hide_directories(machine: &mut Machine) {
     if may_read_server_files() {
         return;
     }
-    let neighbours = machine.env.iter_mut();
-    let neighbours = neighbours.flat_map(|env| env.neighbours.iter_mut().flatten());
-    for server in neighbours {
+    let other_servers = machine.env.iter_mut();
+    let other_servers = other_servers.flat_map(|env| env.other_servers.iter_mut().flatten());
+    for server in other_servers {
         server.data_directory = None;
     }
 }

@@ -2,7 +2,8 @@
 
 use hugeinfo::{
     advice::{diagnosis, render},
-    model::{forecast::Forecast, machine::Machine, units::PageSize},
+    model::{forecast::Forecast, machine::Machine},
+    units::PageSize,
 };
 
 /// Like [`overloads`](super::overloads), for functions that return pools: with their own columns
@@ -91,4 +92,5 @@ pub(super) fn how_to_set(machine: &Machine, forecast: &Forecast) -> Option<Strin
     render::remedy(machine, &diagnosis::how_to_set(machine, size))
 }
 
-pub(super) use {pool_overloads, pool_row};
+pub(super) use pool_overloads;
+pub(super) use pool_row;

@@ -4,7 +4,8 @@
 //! files and does not depend on PostgreSQL. [`server`] collects facts about one server and its
 //! machine. [`model`] predicts the effect of a step. [`advice`] finds problems and the commands
 //! that solve them. [`model`] and [`advice`] are pure, so that any machine can be a test fixture.
-//! [`escape`] and [`shell`] write untrusted names into texts and commands.
+//! [`escape`] and [`shell`] write untrusted names into texts and commands. [`units`] has the types
+//! of quantities.
 //!
 //! ```no_run
 //! use hugeinfo::{
@@ -37,3 +38,4 @@ pub mod linux;
 pub mod model;
 pub mod server;
 pub mod shell;
+pub mod units;

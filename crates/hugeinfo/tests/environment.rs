@@ -6,14 +6,11 @@ mod scene;
 
 use std::path::PathBuf;
 
-use hugeinfo::{
-    linux::error::Absent,
-    server::{
-        environment::{Backing, ProcessFigures, typical_backend},
-        setting::{FileLine, Setting, SettingSource},
-    },
+use hugeinfo::server::{
+    environment::{ProcessFigures, typical_backend},
+    setting::{FileLine, Setting, SettingSource},
 };
-use scene::{MB, healthy, quiet};
+use scene::quiet;
 
 #[test]
 fn typical_backend_is_the_median_of_client_backends() {
@@ -34,22 +31,6 @@ fn typical_backend_is_the_median_of_client_backends() {
 }
 
 #[test]
-fn segment_is_partly_on_transparent_huge_pages() {
-    let mut facts = healthy();
-    let mut around = quiet();
-    around.segment_thp_bytes = Some(Ok(2 * MB));
-    assert_eq!(around.backing(&facts), Backing::Hugetlb(2 * MB));
-    facts.segment.as_mut().expect("a segment").page_bytes = Some(4096);
-    assert_eq!(around.backing(&facts), Backing::Transparent(2 * MB));
-    for small in [None, Some(Ok(0)), Some(Err(Absent::not_looked_at()))] {
-        around.segment_thp_bytes = small;
-        assert_eq!(around.backing(&facts), Backing::Small);
-    }
-    facts.segment = Err(Absent::not_looked_at());
-    assert_eq!(around.backing(&facts), Backing::Unknown);
-}
-
-#[test]
 fn initdb_fallback_is_both_values_in_a_configuration_file() {
     let file = || {
         SettingSource::File(Some(FileLine {
@@ -67,8 +48,8 @@ fn initdb_fallback_is_both_values_in_a_configuration_file() {
         ("20", "400kB", SettingSource::CommandLine, false),
         ("20", "400kB", SettingSource::AutoConf, false),
     ] {
-        let mut around = quiet();
-        assert!(!around.has_initdb_fallback());
+        let mut env = quiet();
+        assert!(!env.has_initdb_fallback());
         for (name, value) in [
             ("max_connections", connections),
             ("shared_buffers", buffers),
@@ -77,9 +58,9 @@ fn initdb_fallback_is_both_values_in_a_configuration_file() {
                 value: value.to_owned(),
                 source: source.clone(),
             };
-            around.settings.insert(name, setting);
+            env.settings.insert(name, setting);
         }
-        let found = around.has_initdb_fallback();
+        let found = env.has_initdb_fallback();
         assert_eq!(found, expected, "{connections} {buffers} {source:?}");
     }
 }

@@ -160,7 +160,7 @@ fn check(directory: &Path) {
         default, expect.default_huge_page_bytes,
         "default_huge_page_bytes"
     );
-    let in_use = facts.lies_on().is_huge();
+    let in_use = facts.backing().is_huge();
     assert_eq!(in_use, expect.in_use, "in_use");
 
     let machine = Machine::new(facts, None);

@@ -134,7 +134,7 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Modules that every layer can use. They do not depend on any layer.
-const SHARED: [&str; 2] = ["escape", "shell"];
+const SHARED: [&str; 3] = ["escape", "shell", "units"];
 
 fn layer(module: &str) -> Option<usize> {
     let first = module.split("::").next()?;

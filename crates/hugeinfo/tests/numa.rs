@@ -218,8 +218,8 @@ fn whether_a_node_may_be_used() {
     let some = allowed("Mems_allowed_list:\t1-2\n", Some("default"));
     assert_eq!(allows(&some), [Some(false), Some(true), Some(false)]);
     assert_eq!(allows(&AllowedNodes::All), [Some(true); 3]);
-    let untold = allowed("Mems_allowed_list:\t0-3\n", None);
-    assert_eq!(allows(&untold), [None; 3]);
+    let unknown = allowed("Mems_allowed_list:\t0-3\n", None);
+    assert_eq!(allows(&unknown), [None; 3]);
 }
 
 #[test]
@@ -239,20 +239,20 @@ fn processors_of_a_node() {
 
 #[test]
 fn nodes_that_nobody_tells() {
-    let untold = allowed("Mems_allowed_list:\t0-3\n", None);
-    assert!(matches!(untold, AllowedNodes::Untold(_)), "{untold:?}");
+    let unknown = allowed("Mems_allowed_list:\t0-3\n", None);
+    assert!(matches!(unknown, AllowedNodes::Unknown(_)), "{unknown:?}");
     let host = Host::new(&[2048]);
     // A kernel without NUMA; then one node, or one that is told of as before 4.14.
     assert_eq!(host.allowed_nodes(), AllowedNodes::All);
     host.node(0, 1000);
     assert_eq!(host.allowed_nodes(), AllowedNodes::All);
     host.node(1, 1000);
-    assert!(matches!(host.allowed_nodes(), AllowedNodes::Untold(_)));
+    assert!(matches!(host.allowed_nodes(), AllowedNodes::Unknown(_)));
     host.write("sys/devices/system/node/has_memory", "1\n");
     assert_eq!(host.allowed_nodes(), AllowedNodes::All);
     host.write("sys/devices/system/node/has_memory", "0-1\n");
     assert!(
-        matches!(host.allowed_nodes(), AllowedNodes::Untold(_)),
+        matches!(host.allowed_nodes(), AllowedNodes::Unknown(_)),
         "no such process"
     );
 }

@@ -24,13 +24,9 @@ use hugeinfo::{
             smaps, stat, status,
         },
     },
-    model::{
-        forecast::Forecast,
-        machine::Machine,
-        page_tables::bytes_of_one,
-        units::{PageSize, Pages},
-    },
+    model::{forecast::Forecast, machine::Machine, page_tables::bytes_of_one},
     server::facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
+    units::{PageSize, Pages},
 };
 use proptest::prelude::*;
 
@@ -319,7 +315,7 @@ mod sizes {
 
         #[test]
         fn sizes_are_said_within_five_percent(bytes in number()) {
-            let text = hugeinfo::model::units::Bytes(bytes).to_string();
+            let text = hugeinfo::units::Bytes(bytes).to_string();
             let (figure, unit) = text.split_once(' ').expect("a figure and a unit");
             let shift = match unit {
                 "bytes" => 0,

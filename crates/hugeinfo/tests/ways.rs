@@ -103,7 +103,7 @@ fn split_into_many() {
 }
 
 #[test]
-fn neighbours_are_not_added() {
+fn pages_of_other_servers_are_not_added() {
     let first = Shared::new(2 * MB, MapFlags::empty()).expect("mmap");
     let second = Shared::new(4 * MB, MapFlags::empty()).expect("mmap");
     assert_eq!(both_ways(first.address(0)).bytes, 2 << 20);

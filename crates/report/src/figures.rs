@@ -1,11 +1,12 @@
 //! The figures of a report as JSON. Names are those of the columns in SQL.
 
 use hugeinfo::{
-    model::{demand::Demand, forecast::Forecast, memory, page_tables::Cost, units::Pages},
+    model::{demand::Demand, forecast::Forecast, memory, page_tables::Cost},
     server::{
         sources::{Availability, Source},
         wish::Wish,
     },
+    units::Pages,
 };
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Elements that several sections use.
 
-use hugeinfo::{advice::check::Status, model::units::Bytes};
+use hugeinfo::{advice::check::Status, units::Bytes};
 use maud::{Markup, Render, html};
 
 use crate::{

@@ -75,7 +75,7 @@ impl Redaction {
         add_absent(&mut paths, facts.meminfo.as_ref().err());
         add_absent(&mut paths, facts.pools.as_ref().err());
         add_absent(&mut paths, facts.hugetlb.as_ref().err());
-        if let AllowedNodes::Untold(absent) = &facts.allowed_nodes {
+        if let AllowedNodes::Unknown(absent) = &facts.allowed_nodes {
             add_absent(&mut paths, Some(absent));
         }
         if let Some(env) = &mut subject.machine.env {
@@ -118,11 +118,11 @@ impl Redaction {
 
 fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
     // PostgreSQL's messages quote the files.
-    if let Files::Refused(text) | Files::Unseen(text) = &mut env.files {
+    if let Files::Refused(text) | Files::Unknown(text) = &mut env.files {
         *text = WORDS.to_owned();
     }
     env.connection = Connection::default();
-    for server in env.neighbours.iter_mut().flatten() {
+    for server in env.other_servers.iter_mut().flatten() {
         (server.owner, server.port) = (None, None);
         (server.data_directory, server.directory_argument) = (None, None);
     }
@@ -148,7 +148,7 @@ fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
         env.oom_score_adj.as_ref().err(),
         env.locked_memory.as_ref().err(),
         env.memory_limits.as_ref().err(),
-        env.neighbours.as_ref().err(),
+        env.other_servers.as_ref().err(),
         env.host.usage.as_ref().err(),
         env.host.thp.as_ref().err(),
     ] {

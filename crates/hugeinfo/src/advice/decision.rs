@@ -8,9 +8,9 @@ use crate::{
         machine::Machine,
         memory::{self, CommitLimit},
         start::{self, Fit, Reason, StartOutcome},
-        units::{Bytes, PageSize, Pages},
     },
     server::recovery::TooLow,
+    units::{Bytes, PageSize, Pages},
 };
 
 /// A decision. Figures are enough when they are followed exactly.

@@ -13,18 +13,18 @@ use crate::{
     model::{
         demand::{self, Demands, PoolTarget},
         limits,
-        machine::{Backing, Machine},
+        machine::Machine,
         memory::{self, CommitLimit},
         numa,
         pool_change::set_persistent,
         step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
-        units::{Bytes, PageSize, Pages},
     },
     server::{
         environment::{Environment, Files},
-        facts::{HugePages, Server},
+        facts::{Backing, HugePages, Server},
         setting::SettingSource,
     },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The desired state, as far as it differs from the machine.
@@ -536,9 +536,9 @@ fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
     match &env.files {
         Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
         Files::TooLow(settings) => Err(Decision::RaiseSettings(settings.clone())),
-        Files::Unseen(why) if env.settings_wait_for_restart => {
+        Files::Unknown(why) if env.has_pending_restart => {
             Err(Decision::AskAsSuperuser(why.clone()))
         }
-        Files::NothingWaits | Files::Planned(_) | Files::Unseen(_) => Ok(()),
+        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => Ok(()),
     }
 }

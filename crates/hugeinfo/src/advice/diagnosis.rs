@@ -12,11 +12,14 @@ use super::{
 use crate::{
     model::{
         demand::PoolTarget,
-        machine::{Backing, Machine},
+        machine::Machine,
         start::{self, StartOutcome},
         step::Step,
     },
-    server::{environment::Files, facts::Server},
+    server::{
+        environment::Files,
+        facts::{Backing, Server},
+    },
 };
 
 /// The answer for the whole server.
@@ -444,10 +447,10 @@ fn pending(machine: &Machine) -> Option<&'static str> {
     }
     match machine.env.as_ref()?.files {
         Files::Planned(_) => Some("Settings are pending a restart."),
-        Files::Unseen(_) if machine.env.as_ref()?.settings_wait_for_restart => {
+        Files::Unknown(_) if machine.env.as_ref()?.has_pending_restart => {
             Some("Settings are pending a restart, and the pages that they need are unknown.")
         }
-        Files::NothingWaits | Files::Refused(_) | Files::TooLow(_) | Files::Unseen(_) => None,
+        Files::NothingPending | Files::Refused(_) | Files::TooLow(_) | Files::Unknown(_) => None,
     }
 }
 
@@ -485,7 +488,7 @@ pub fn remedy(machine: &Machine) -> Remedy {
 }
 
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.
-pub fn how_to_set(machine: &Machine, size: crate::model::units::PageSize) -> Remedy {
+pub fn how_to_set(machine: &Machine, size: crate::units::PageSize) -> Remedy {
     let next = crate::model::forecast::asking_for(machine, size);
     // A pool that fits only once the server has left its small pages needs a restart, which helps
     // only if the server then asks for this size.

@@ -11,8 +11,8 @@ use crate::{
         Blocked, demand,
         machine::{Machine, ServerState},
         step::{Step, VmSetting},
-        units::{PageSize, Pages},
     },
+    units::{PageSize, Pages},
 };
 
 /// When changes are made, the least disruptive order first.

@@ -6,9 +6,8 @@ use super::{
     render::Place,
     runbook::{self, Row},
 };
-use crate::model::{
-    demand::PoolTarget,
-    machine::Machine,
+use crate::{
+    model::{demand::PoolTarget, machine::Machine},
     units::{PageSize, Pages},
 };
 

@@ -1,9 +1,9 @@
 //! The part of a pool on the nodes that a bound server is allowed to use, taken together.
 
-use super::units::{Bytes, PageSize, Pages};
 use crate::{
     linux::numa::node::Node,
     server::facts::{AllowedNodes, Facts},
+    units::{Bytes, PageSize, Pages},
 };
 
 /// A node keeps this share of its memory outside of the pools.

@@ -3,21 +3,21 @@
 use super::{
     demand::{self, Hidden},
     limits,
-    machine::{Backing, Machine, ServerState},
+    machine::{Machine, ServerState},
     memory::{self, CommitLimit},
     numa, page_tables,
     pool_change::{release, set_persistent},
     start::{self, Fit, Reason, StartOutcome},
     step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting},
     touched::Touched,
-    units::{Bytes, PageSize, Pages},
 };
 use crate::{
     linux::{boot::Edit, process::segment::Segment},
     server::{
         environment::{Environment, Files},
-        facts::Server,
+        facts::{Backing, Server},
     },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// Why a step is impossible or hazardous.
@@ -367,13 +367,13 @@ impl Machine {
             if let (Some(env), Ok(_)) = (&mut self.env, &change.next)
                 && env.files.stop_a_start()
             {
-                env.files = Files::NothingWaits;
+                env.files = Files::NothingPending;
             }
             return;
         }
         let is_unchanged = |next: &Server| self.facts.is_as_now(next);
         let files = match &change.next {
-            Ok(next) if is_unchanged(next) => Files::NothingWaits,
+            Ok(next) if is_unchanged(next) => Files::NothingPending,
             Ok(next) => Files::Planned(next.clone()),
             Err(message) => Files::Refused(message.clone()),
         };
@@ -383,8 +383,8 @@ impl Machine {
         match &mut self.env {
             // Other pending settings stay unknown.
             Some(Environment {
-                files: Files::Unseen(_),
-                settings_wait_for_restart: true,
+                files: Files::Unknown(_),
+                has_pending_restart: true,
                 ..
             })
             | None => {}
@@ -534,9 +534,9 @@ impl Machine {
         let base = self.base_size();
         let services = std::mem::take(&mut self.service);
         let Some(env) = &mut self.env else { return };
-        env.files = Files::NothingWaits;
-        env.settings_wait_for_restart = false;
-        env.waiting_settings.clear();
+        env.files = Files::NothingPending;
+        env.has_pending_restart = false;
+        env.pending_settings.clear();
         env.segment_thp_bytes = None;
         let nodes = env
             .segment_nodes

@@ -3,20 +3,17 @@
 
 use std::fmt;
 
-use super::{
-    machine::Machine,
-    memory,
-    units::{Bytes, PageSize, Pages},
-};
+use super::{machine::Machine, memory};
 use crate::{
     linux::boot::Request,
     server::{
         environment::Files,
         facts::{HugePages, Server, SharedMemoryType},
         instances::Instance,
-        sight::Sight,
+        visibility::Visibility,
         wish::Wish,
     },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// Pages that somebody needs.
@@ -338,15 +335,15 @@ pub enum Hidden {
 /// the environment was not read.
 pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
     let env = machine.env.as_ref()?;
-    let Ok(servers) = &env.neighbours else {
+    let Ok(servers) = &env.other_servers else {
         return Some(Hidden::Processes);
     };
-    if env.sight == Sight::Hidden {
+    if env.visibility == Visibility::Hidden {
         return Some(Hidden::Processes);
     }
     let unreadable = servers.iter().filter(|server| server.segment.is_none());
-    match (unreadable.count(), env.sight) {
-        (0, Sight::Namespace) => Some(Hidden::OtherNamespaces),
+    match (unreadable.count(), env.visibility) {
+        (0, Visibility::Namespace) => Some(Hidden::OtherNamespaces),
         (0, _) => None,
         (count, _) => Some(Hidden::Servers(count)),
     }
@@ -481,11 +478,11 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     match &env.files {
         _ if !is_idle => None,
-        Files::Unseen(why) if env.settings_wait_for_restart => {
+        Files::Unknown(why) if env.has_pending_restart => {
             Some(IdleFor::PendingSettings(why.clone()))
         }
         Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
-        Files::TooLow(_) if env.settings_wait_for_restart => Some(IdleFor::PendingSettings(
+        Files::TooLow(_) if env.has_pending_restart => Some(IdleFor::PendingSettings(
             "the server might not start with them".to_owned(),
         )),
         _ => None,

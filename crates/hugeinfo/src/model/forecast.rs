@@ -6,11 +6,11 @@ use super::{
     limits::CgroupLimits,
     machine::Machine,
     start::{self, StartOutcome, Supply},
-    units::{Bytes, PageSize, Pages},
 };
 use crate::{
     linux::{error::Absent, hugepages::Pool},
     server::facts::Server,
+    units::{Bytes, PageSize, Pages},
 };
 
 /// One pool seen from this server.

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use super::{
     machine::Machine,
     step::{Counts, LimitChange},
-    units::{Bytes, PageSize, Pages},
 };
-use crate::linux::{
-    cgroup::{Group, Limits, Version},
-    error::Absent,
+use crate::{
+    linux::{
+        cgroup::{Group, Limits, Version},
+        error::Absent,
+    },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The tightest limits over a path of cgroups, in bytes.

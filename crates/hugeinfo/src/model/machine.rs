@@ -6,7 +6,6 @@ use super::{
     allowed_part::{AllowedPart, allowed_parts},
     step::{Pending, ServiceChange},
     touched::Touched,
-    units::{Bytes, PageSize, Pages},
 };
 use crate::{
     linux::{
@@ -15,8 +14,9 @@ use crate::{
     },
     server::{
         environment::{Environment, Files},
-        facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
+        facts::{AllowedNodes, Backing, Facts, HugePages, Server, SharedMemoryType},
     },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// Whether the server runs.
@@ -61,17 +61,6 @@ pub struct Machine {
     pub gives_up_huge_pages: bool,
     /// Names of muted checks.
     pub muted: BTreeSet<&'static str>,
-}
-
-/// The pages that back a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backing {
-    /// Pages of a hugetlb pool.
-    HugePages(PageSize),
-    /// Base pages, transparent huge pages included.
-    SmallPages,
-    /// Unknown.
-    Unknown,
 }
 
 impl Machine {
@@ -193,22 +182,12 @@ impl Machine {
 
     /// The pages that back the segment.
     pub fn backing(&self) -> Backing {
-        match self.facts.page_bytes() {
-            Some(bytes) if bytes > self.facts.base_page_bytes => {
-                Backing::HugePages(PageSize(bytes))
-            }
-            Some(_) => Backing::SmallPages,
-            None => Backing::Unknown,
-        }
+        self.facts.backing()
     }
 
     /// Whether the segment is on huge pages. `None`: unknown.
     pub fn is_on_huge_pages(&self) -> Option<bool> {
-        match self.backing() {
-            Backing::HugePages(_) => Some(true),
-            Backing::SmallPages => Some(false),
-            Backing::Unknown => None,
-        }
+        self.backing().is_huge()
     }
 
     /// The segment. `None`: it cannot be seen.
@@ -304,7 +283,7 @@ impl Machine {
     /// Whether the settings of the next start differ from the running ones, or could.
     pub fn has_pending_settings(&self) -> bool {
         let waits = |env: &Environment| {
-            env.settings_wait_for_restart || !matches!(env.files, Files::NothingWaits)
+            env.has_pending_restart || !matches!(env.files, Files::NothingPending)
         };
         self.env.as_ref().is_none_or(waits)
     }

@@ -1,14 +1,15 @@
 //! Memory outside of the pools: the rest of RAM, small pages that are not faulted in yet, and
 //! limits.
 
-use super::{
-    machine::{Backing, Machine},
-    touched::Touched,
-    units::{Bytes, PageSize, Pages},
-};
+use super::{machine::Machine, touched::Touched};
 use crate::{
     linux::cgroup::memory::MemoryLimit,
-    server::{facts::HugePages, instances::Instance, wish::Wish},
+    server::{
+        facts::{Backing, HugePages},
+        instances::Instance,
+        wish::Wish,
+    },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
@@ -67,7 +68,7 @@ fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, 
 /// The other servers of this host, as far as they are visible.
 pub fn other_servers(machine: &Machine) -> &[Instance] {
     let env = machine.env.as_ref();
-    env.and_then(|env| env.neighbours.as_deref().ok())
+    env.and_then(|env| env.other_servers.as_deref().ok())
         .unwrap_or_default()
 }
 

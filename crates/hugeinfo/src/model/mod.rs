@@ -18,7 +18,6 @@ pub mod pool_change;
 pub mod start;
 pub mod step;
 pub mod touched;
-pub mod units;
 
 pub use apply::Blocked;
 pub(crate) use apply::ready_pages;

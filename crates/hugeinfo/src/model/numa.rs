@@ -1,10 +1,10 @@
 //! NUMA nodes: whether those that a bound server is allowed to use have the pages that it needs.
 
-use super::{
-    machine::Machine,
+use super::machine::Machine;
+use crate::{
+    server::facts::AllowedNodes,
     units::{PageSize, Pages},
 };
-use crate::server::facts::AllowedNodes;
 
 /// Pages that a bound server can have from its nodes after a stop, as bounds: `(certain, most)`.
 /// `None`: unknown.
@@ -62,7 +62,7 @@ pub fn of_even_boot(machine: &Machine, pages: Pages) -> Pages {
 pub fn allowed_numbers(machine: &Machine) -> Vec<u32> {
     match &machine.facts.allowed_nodes {
         AllowedNodes::Only(nodes) => nodes.iter().map(|node| node.number).collect(),
-        AllowedNodes::All | AllowedNodes::Untold(_) => Vec::new(),
+        AllowedNodes::All | AllowedNodes::Unknown(_) => Vec::new(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Size of page tables for a segment of shared memory. Each process has an entry for each page that
 //! it has faulted in.
 
-use super::units::{Bytes, PageSize};
 use crate::{
     linux::pages::pages_required,
     server::{environment::ProcessFigures, facts::Facts},
+    units::{Bytes, PageSize},
 };
 
 /// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1 %.

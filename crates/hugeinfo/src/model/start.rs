@@ -9,11 +9,11 @@ use super::{
     memory::{self, CgroupMemory, CommitLimit},
     numa,
     step::Counts,
-    units::{Bytes, PageSize, Pages},
 };
 use crate::{
     linux::{error::Absence, hugepages::Pool},
     server::facts::{AllowedNodes, HugePages, SharedMemoryType},
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The outcome of a start.
@@ -254,7 +254,7 @@ fn missing_segment(machine: &Machine) -> Reason {
 fn on_allowed_nodes(machine: &Machine, size: PageSize, required: Pages) -> Result<(), Reason> {
     match &machine.facts.allowed_nodes {
         AllowedNodes::All => return Ok(()),
-        AllowedNodes::Untold(absent) => return Err(Reason::Missing(absent.to_string())),
+        AllowedNodes::Unknown(absent) => return Err(Reason::Missing(absent.to_string())),
         AllowedNodes::Only(_) => {}
     }
     let unknown = || Reason::Missing("the pages of the NUMA nodes are unknown".to_owned());

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::units::{Bytes, PageSize, Pages};
-use crate::{linux::boot::Edit, server::facts::Server};
+use crate::{
+    linux::boot::Edit,
+    server::facts::Server,
+    units::{Bytes, PageSize, Pages},
+};
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! The part of the segment that has been faulted in.
 
-use super::units::{Bytes, PageSize, Pages};
-use crate::server::{environment::Environment, facts::Facts};
+use crate::{
+    server::{environment::Environment, facts::Facts},
+    units::{Bytes, PageSize, Pages},
+};
 
 /// Bytes of the segment that have been faulted in, as bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! The environment of a server: facts about the host, the processes of the server, and other
-//! servers, which checks need in addition to [`Facts`].
+//! servers, which checks need in addition to [`Facts`](super::facts::Facts).
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -14,12 +14,12 @@ use crate::{
     },
     server::{
         connection::Connection,
-        facts::{Facts, LiesOn, Server},
+        facts::Server,
         host::Host,
         instances::Instance,
         recovery::TooLow,
         setting::{Setting, SettingSource},
-        sight::Sight,
+        visibility::Visibility,
     },
 };
 
@@ -81,9 +81,9 @@ pub struct Environment {
     /// Huge pages that limits of the server's cgroups have refused so far.
     pub refused_by_limits: Vec<Refused>,
     /// Other servers on this host, as far as they are visible.
-    pub neighbours: Result<Vec<Instance>, Absent>,
+    pub other_servers: Result<Vec<Instance>, Absent>,
     /// Which processes of the host are visible.
-    pub sight: Sight,
+    pub visibility: Visibility,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub uses_io_uring: bool,
     /// `max_connections`.
@@ -93,9 +93,9 @@ pub struct Environment {
     /// The settings that affect the main segment and its pages, by name.
     pub settings: BTreeMap<&'static str, Setting>,
     /// Whether one of them is pending a restart, as of the last reload.
-    pub settings_wait_for_restart: bool,
+    pub has_pending_restart: bool,
     /// Names of the settings in the files that are pending a restart, if they were read.
-    pub waiting_settings: Vec<String>,
+    pub pending_settings: Vec<String>,
     /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
     pub allows_alter_system: bool,
     /// The effect of the configuration files on the next start.
@@ -137,30 +137,7 @@ pub fn typical_backend(processes: &[ProcessFigures]) -> Option<u64> {
     page_tables.get(page_tables.len() / 2).copied()
 }
 
-/// The pages that back the main segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Backing {
-    /// Hugetlb pages of this size in bytes.
-    Hugetlb(u64),
-    /// Small pages; at least this many bytes of the segment are on transparent huge pages.
-    Transparent(u64),
-    /// Small pages, and no transparent huge pages as far as known.
-    Small,
-    /// Unknown.
-    Unknown,
-}
-
 impl Environment {
-    /// The pages that back the main segment.
-    pub fn backing(&self, facts: &Facts) -> Backing {
-        match (facts.lies_on(), &self.segment_thp_bytes) {
-            (LiesOn::HugePages(bytes), _) => Backing::Hugetlb(bytes),
-            (LiesOn::SmallPages, Some(Ok(bytes))) if *bytes > 0 => Backing::Transparent(*bytes),
-            (LiesOn::SmallPages, _) => Backing::Small,
-            (LiesOn::Unseen, _) => Backing::Unknown,
-        }
-    }
-
     /// Whether the configuration has the values that `initdb` writes if each of its trial runs
     /// crashed: `max_connections` = 20 (25 since PostgreSQL 18) and `shared_buffers` = 400kB. They
     /// crash, for example, if a cgroup does not allow the free huge pages of the host.
@@ -179,7 +156,7 @@ impl Environment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Files {
     /// No setting that affects the main segment or its pages is pending a restart.
-    NothingWaits,
+    NothingPending,
     /// Settings that the next start will use.
     Planned(Server),
     /// The next start would fail with this message of PostgreSQL.
@@ -188,7 +165,7 @@ pub enum Files {
     /// standby, this is possible even if no setting is pending a restart.
     TooLow(Vec<TooLow>),
     /// The files could not be read, for this reason.
-    Unseen(String),
+    Unknown(String),
 }
 
 impl Files {

@@ -2,22 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::linux::{
-    cgroup::{self, Hugetlb},
-    error::{Absence, Absent, ReadError, fact},
-    hugepages::{self, Pool},
-    meminfo::{self, Meminfo},
-    numa::{
-        node::{self, Node},
-        nodes,
+use crate::{
+    linux::{
+        cgroup::{self, Hugetlb},
+        error::{Absence, Absent, ReadError, fact},
+        hugepages::{self, Pool},
+        meminfo::{self, Meminfo},
+        numa::{
+            node::{self, Node},
+            nodes,
+        },
+        pages,
+        process::{
+            Process, numa_maps,
+            segment::{self, Segment},
+            status,
+        },
+        root::Root,
     },
-    pages,
-    process::{
-        Process, numa_maps,
-        segment::{self, Segment},
-        status,
-    },
-    root::Root,
+    units::PageSize,
 };
 
 /// The setting `huge_pages`.
@@ -147,7 +150,7 @@ pub enum AllowedNodes {
     /// Some of the nodes with memory.
     Only(Vec<Node>),
     /// Not reported.
-    Untold(Absent),
+    Unknown(Absent),
 }
 
 impl AllowedNodes {
@@ -156,7 +159,7 @@ impl AllowedNodes {
         match self {
             Self::All => Some(true),
             Self::Only(nodes) => Some(nodes.iter().any(|node| node.number == number)),
-            Self::Untold(_) => None,
+            Self::Unknown(_) => None,
         }
     }
 
@@ -171,7 +174,7 @@ impl AllowedNodes {
                 return Ok(match fact(nodes::read(root))? {
                     Ok(nodes) if nodes.len() < 2 => Self::All,
                     Err(nodes) if nodes.why == Absence::Missing => Self::All,
-                    Ok(_) | Err(_) => Self::Untold(absent),
+                    Ok(_) | Err(_) => Self::Unknown(absent),
                 });
             }
         };
@@ -186,7 +189,7 @@ impl AllowedNodes {
                 .fold(with_memory.clone(), |allowed, list| {
                     allowed.intersection(list)
                 }),
-            Err(absent) => return Ok(Self::Untold(absent)),
+            Err(absent) => return Ok(Self::Unknown(absent)),
         };
         if allowed.covers(&with_memory) {
             return Ok(Self::All);
@@ -194,37 +197,37 @@ impl AllowedNodes {
         let nodes = node::read_among(root, |number| allowed.contains(number), || ());
         Ok(match fact(nodes)? {
             Ok(nodes) => Self::Only(nodes),
-            Err(absent) => Self::Untold(absent),
+            Err(absent) => Self::Unknown(absent),
         })
     }
 }
 
 /// The pages that back the main segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LiesOn {
-    /// Huge pages of this size in bytes.
-    HugePages(u64),
-    /// Small pages, including transparent huge pages.
+pub enum Backing {
+    /// Pages of a hugetlb pool.
+    HugePages(PageSize),
+    /// Base pages, transparent huge pages included.
     SmallPages,
     /// Unknown.
-    Unseen,
+    Unknown,
 }
 
-impl LiesOn {
+impl Backing {
     /// True for huge pages. `None`: unknown.
     pub fn is_huge(self) -> Option<bool> {
         match self {
             Self::HugePages(_) => Some(true),
             Self::SmallPages => Some(false),
-            Self::Unseen => None,
+            Self::Unknown => None,
         }
     }
 
-    /// The size of the huge pages in bytes. `None`: not huge, or unknown.
-    pub fn huge_page_bytes(self) -> Option<u64> {
+    /// The size of the huge pages. `None`: not huge, or unknown.
+    pub fn huge_page(self) -> Option<PageSize> {
         match self {
-            Self::HugePages(bytes) => Some(bytes),
-            Self::SmallPages | Self::Unseen => None,
+            Self::HugePages(size) => Some(size),
+            Self::SmallPages | Self::Unknown => None,
         }
     }
 }
@@ -260,11 +263,11 @@ impl Facts {
     }
 
     /// The pages that back the segment.
-    pub fn lies_on(&self) -> LiesOn {
+    pub fn backing(&self) -> Backing {
         match self.page_bytes() {
-            Some(bytes) if bytes > self.base_page_bytes => LiesOn::HugePages(bytes),
-            Some(_) => LiesOn::SmallPages,
-            None => LiesOn::Unseen,
+            Some(bytes) if bytes > self.base_page_bytes => Backing::HugePages(PageSize(bytes)),
+            Some(_) => Backing::SmallPages,
+            None => Backing::Unknown,
         }
     }
 

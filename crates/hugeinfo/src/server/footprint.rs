@@ -2,7 +2,7 @@
 
 use crate::{
     linux::process::status::Memory,
-    server::facts::{Facts, LiesOn, SharedMemoryType},
+    server::facts::{Backing, Facts, SharedMemoryType},
 };
 
 /// Bytes of RAM or swap. The parts do not overlap. `None`: not reported.
@@ -62,11 +62,11 @@ impl Footprint {
                 .map(|bytes| bytes.saturating_add(guard.map_or(0, |(resident, _)| resident))),
         };
         let counted = shared.system_v.filter(|_| is_system_v);
-        let segment_backed = match (facts.lies_on(), counted) {
-            (LiesOn::HugePages(_), _) => segment,
-            (LiesOn::Unseen, _) => None,
-            (LiesOn::SmallPages, Some((resident, _))) => Some(resident),
-            (LiesOn::SmallPages, None) => {
+        let segment_backed = match (facts.backing(), counted) {
+            (Backing::HugePages(_), _) => segment,
+            (Backing::Unknown, _) => None,
+            (Backing::SmallPages, Some((resident, _))) => Some(resident),
+            (Backing::SmallPages, None) => {
                 let most = living().filter_map(|one| one.rss_shmem).max();
                 // That process might have faulted in all other shared memory, too.
                 let most = most.map(|most| most.saturating_sub(other_shared.unwrap_or(0)));

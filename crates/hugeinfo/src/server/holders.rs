@@ -133,7 +133,7 @@ pub fn read(
     let mut buffer = Vec::with_capacity(4096);
     let mut holders = Vec::new();
     let mut explained = Explained::default();
-    let own_page = facts.lies_on().huge_page_bytes();
+    let own_page = facts.backing().huge_page().map(|size| size.0);
     if let (Some(page_bytes), Ok(segment)) = (own_page, &facts.segment) {
         explained.add(page_bytes, segment.bytes);
     }

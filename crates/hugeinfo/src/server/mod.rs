@@ -17,6 +17,6 @@ pub mod postmaster_pid;
 pub mod recovery;
 pub mod rights;
 pub mod setting;
-pub mod sight;
 pub mod sources;
+pub mod visibility;
 pub mod wish;

@@ -25,7 +25,7 @@ use hugeinfo::{
         instances::Instance,
         recovery::TooLow,
         setting::{Setting, SettingSource},
-        sight::Sight,
+        visibility::Visibility,
         wish::Wish,
     },
 };
@@ -463,29 +463,29 @@ impl Spec {
             connection: Connection::default(),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
             refused_by_limits: Vec::new(),
-            neighbours: match self.sight {
+            other_servers: match self.visibility {
                 'u' => Err(denied("/proc")),
                 _ => Ok(self.instances()),
             },
-            sight: match self.sight {
-                'n' => Sight::Namespace,
-                'd' => Sight::Hidden,
-                _ => Sight::Host,
+            visibility: match self.visibility {
+                'n' => Visibility::Namespace,
+                'd' => Visibility::Hidden,
+                _ => Visibility::Host,
             },
             uses_io_uring: self.server.uses_io_uring,
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
             settings: self.settings(),
-            settings_wait_for_restart: !matches!(
+            has_pending_restart: !matches!(
                 self.files,
-                FilesSpec::Nothing | FilesSpec::Unseen(false)
+                FilesSpec::Nothing | FilesSpec::Unknown(false)
             ),
-            waiting_settings: Vec::new(),
+            pending_settings: Vec::new(),
             allows_alter_system: self.server.allows_alter_system,
             files: match &self.files {
                 FilesSpec::Planned(_) => match planned {
                     Some(next) if !facts.is_as_now(&next) => Files::Planned(next),
-                    _ => Files::NothingWaits,
+                    _ => Files::NothingPending,
                 },
                 FilesSpec::Refused => Files::Refused("invalid value".to_owned()),
                 FilesSpec::TooLow => Files::TooLow(vec![TooLow {
@@ -494,8 +494,8 @@ impl Spec {
                     least: 10,
                     is_certain: false,
                 }]),
-                FilesSpec::Unseen(_) => Files::Unseen("only superusers may look".to_owned()),
-                FilesSpec::Nothing => Files::NothingWaits,
+                FilesSpec::Unknown(_) => Files::Unknown("only superusers may look".to_owned()),
+                FilesSpec::Nothing => Files::NothingPending,
             },
         };
         let mut both = (facts, Some(env));
@@ -758,8 +758,8 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 pub const FACTS: usize = 20;
 
 /// Makes one fact absent.
-pub fn remove(fact: usize, (facts, env): &mut (Facts, Option<Environment>)) {
-    let Some(around) = env else { return };
+pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
+    let Some(env) = all else { return };
     let meminfo = facts.meminfo.as_mut();
     match fact {
         0 => facts.segment = Err(denied("/proc/1/maps")),
@@ -771,24 +771,24 @@ pub fn remove(fact: usize, (facts, env): &mut (Facts, Option<Environment>)) {
         2 => facts.meminfo = Err(denied("/proc/meminfo")),
         3 => facts.pools = Err(denied("/sys/kernel/mm/hugepages")),
         4 => facts.hugetlb = Err(denied("/sys/fs/cgroup")),
-        5 => facts.allowed_nodes = AllowedNodes::Untold(denied("/proc/1/status")),
-        6 => around.host.usage = Err(denied("/proc/meminfo")),
-        7 => around.free_blocks = Err(denied("/proc/buddyinfo")),
-        8 => around.next_boot = Err(denied("/proc/cmdline")),
-        9 => around.nodes = Err(denied("/sys/devices/system/node")),
-        10 => around.processes.clear(),
-        11 => around.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
-        12 => around.locked_memory = Err(denied("/proc/1/limits")),
-        13 => around.memory_limits = Err(denied("/sys/fs/cgroup")),
-        14 => around.neighbours = Err(denied("/proc")),
-        15 => around.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
+        5 => facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status")),
+        6 => env.host.usage = Err(denied("/proc/meminfo")),
+        7 => env.free_blocks = Err(denied("/proc/buddyinfo")),
+        8 => env.next_boot = Err(denied("/proc/cmdline")),
+        9 => env.nodes = Err(denied("/sys/devices/system/node")),
+        10 => env.processes.clear(),
+        11 => env.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
+        12 => env.locked_memory = Err(denied("/proc/1/limits")),
+        13 => env.memory_limits = Err(denied("/sys/fs/cgroup")),
+        14 => env.other_servers = Err(denied("/proc")),
+        15 => env.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
         16 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.total_bytes = None),
         17 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
-        18 => around.files = Files::Unseen("only superusers may look".to_owned()),
-        _ => *env = None,
+        18 => env.files = Files::Unknown("only superusers may look".to_owned()),
+        _ => *all = None,
     }
 }

@@ -283,7 +283,7 @@ pub const ROWS: [Row; 14] = [
                 ..OTHER
             };
             spec.others = vec![other(2767), other(2905)];
-            spec.files = FilesSpec::Unseen(true);
+            spec.files = FilesSpec::Unknown(true);
         },
         remedies_cure,
     ),

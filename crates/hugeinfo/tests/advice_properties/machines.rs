@@ -232,7 +232,7 @@ pub enum FilesSpec {
     /// Settings could be too low. A start that would certainly fail is `Refused`.
     TooLow,
     /// And whether settings are pending.
-    Unseen(bool),
+    Unknown(bool),
 }
 
 /// The boot configuration.
@@ -262,7 +262,7 @@ pub struct Spec {
     pub pools: Vec<PoolSpec>,
     pub others: Vec<OtherSpec>,
     /// `h`ost, `n`amespace, hi`d`den, or `u`nreadable.
-    pub sight: char,
+    pub visibility: char,
     pub limits: Vec<LimitSpec>,
     pub is_v1: bool,
     pub counts_reservations: bool,
@@ -538,7 +538,7 @@ fn files() -> impl Strategy<Value = FilesSpec> {
         5 => next(105).prop_map(FilesSpec::Planned),
         1 => Just(FilesSpec::Refused),
         1 => Just(FilesSpec::TooLow),
-        1 => any::<bool>().prop_map(FilesSpec::Unseen),
+        1 => any::<bool>().prop_map(FilesSpec::Unknown),
     ]
 }
 
@@ -623,7 +623,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
                 server,
                 pools,
                 others,
-                sight: flags.0,
+                visibility: flags.0,
                 limits: limits.0,
                 memory_limits: limits.1,
                 is_v1: flags.1,
@@ -696,7 +696,7 @@ impl Spec {
             },
             pools: vec![pool, empty, empty],
             others: vec![],
-            sight: 'h',
+            visibility: 'h',
             limits: vec![],
             is_v1: false,
             counts_reservations: true,
@@ -817,7 +817,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                 } else {
                     others
                 },
-                sight: 'h',
+                visibility: 'h',
                 limits: vec![],
                 told_limit: None,
                 memory_limits: vec![],

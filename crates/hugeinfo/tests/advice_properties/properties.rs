@@ -18,15 +18,14 @@ use hugeinfo::{
         memory::{self, LEFT_PERCENT},
         start::{self, StartOutcome},
         step::{SettingPlace, Step},
-        units::{Bytes, PageSize, Pages},
     },
     server::{
         environment::{Environment, Files},
         facts::HugePages,
     },
+    units::{Bytes, PageSize, Pages},
 };
-use proptest::prelude::*;
-use proptest::test_runner::TestCaseResult;
+use proptest::{prelude::*, test_runner::TestCaseResult};
 
 use super::{
     build::FACTS,
@@ -167,8 +166,8 @@ pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResul
     let Some(env) = &machine.env else {
         return Ok(());
     };
-    let is_alone = env.neighbours.as_ref().is_ok_and(Vec::is_empty);
-    prop_assume!(is_alone && !env.settings_wait_for_restart && env.files == Files::NothingWaits);
+    let is_alone = env.other_servers.as_ref().is_ok_and(Vec::is_empty);
+    prop_assume!(is_alone && !env.has_pending_restart && env.files == Files::NothingPending);
     let with = |env: Option<Environment>| Machine {
         muted: machine.muted.clone(),
         ..Machine::new(machine.facts.clone(), env)
@@ -630,7 +629,7 @@ fn verdict_text(machine: &Machine) -> String {
 pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) -> TestCaseResult {
     // What others cannot see now they cannot see later.
     let files = machine.env.as_ref().map(|env| &env.files);
-    prop_assume!(!matches!(files, Some(Files::Unseen(_))));
+    prop_assume!(!matches!(files, Some(Files::Unknown(_))));
     let rows = runbook::of(machine, None);
     // Released memory can make possible what was left to decide, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
@@ -810,7 +809,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
     let mut followed = machine.with_next_start(next.clone());
     if let Some(env) = &mut followed.env {
         env.files = Files::Planned(next);
-        env.settings_wait_for_restart = true;
+        env.has_pending_restart = true;
     }
     // After the move to other pages, something else can be missing.
     still_asks_for(name, &followed, decision, |other| match (decision, other) {
@@ -901,7 +900,7 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let fits = !is_limited && most.is_some_and(|most| pages * size <= most);
     // The number of pages is that of the files.
     let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
-        Files::Unseen(_) => env.settings_wait_for_restart,
+        Files::Unknown(_) => env.has_pending_restart,
         _ => env.files.stop_a_start(),
     });
     let is_bound = machine.is_bound_to_nodes();

@@ -30,7 +30,7 @@ use hugeinfo::{
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
         instances::Instance,
-        sight::Sight,
+        visibility::Visibility,
         wish::Wish,
     },
 };
@@ -185,9 +185,9 @@ impl Scene {
             ),
         ];
         let waiting = names.into_iter().filter(|(_, waits)| *waits);
-        self.env.waiting_settings = waiting.map(|(name, _)| name.to_owned()).collect();
+        self.env.pending_settings = waiting.map(|(name, _)| name.to_owned()).collect();
         self.env.files = Files::Planned(next);
-        self.env.settings_wait_for_restart = true;
+        self.env.has_pending_restart = true;
     }
 
     /// Puts the server on huge pages of the first pool, with no idle page, a boot file that asks
@@ -247,7 +247,7 @@ impl Scene {
 
     /// Adds another server, all of whose segment is in use. Its port is 5433, or the next one.
     pub fn other(&mut self, bytes: u64, page_bytes: u64, wish: Wish) -> &mut Instance {
-        let servers = self.env.neighbours.as_mut().expect("servers");
+        let servers = self.env.other_servers.as_mut().expect("servers");
         let nth = u16::try_from(servers.len()).expect("few servers");
         servers.push(Instance {
             pid: 815 + u32::from(nth),
@@ -310,7 +310,7 @@ impl Scene {
         self.env.is_container = Some(true);
         self.env.has_systemd = Some(false);
         self.env.can_lower_oom_score = Some(false);
-        self.env.sight = Sight::Namespace;
+        self.env.visibility = Visibility::Namespace;
         self.env.next_boot = Err(Absent {
             path: PathBuf::from("/etc"),
             why: Absence::OfAnotherRoot,
@@ -591,16 +591,16 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
         },
         memory_limits: Ok(Vec::new()),
         refused_by_limits: Vec::new(),
-        neighbours: Ok(Vec::new()),
-        sight: Sight::Host,
+        other_servers: Ok(Vec::new()),
+        visibility: Visibility::Host,
         uses_io_uring: false,
         max_connections: 100,
         shared_buffers_bytes: 128 * MB,
         settings: BTreeMap::new(),
-        settings_wait_for_restart: false,
-        waiting_settings: Vec::new(),
+        has_pending_restart: false,
+        pending_settings: Vec::new(),
         allows_alter_system: true,
-        files: Files::NothingWaits,
+        files: Files::NothingPending,
     }
 }
 

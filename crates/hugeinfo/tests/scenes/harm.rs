@@ -148,7 +148,7 @@ fn what_undoes_a_remedy_is_named() {
         when("a pending setting changes the rings of io_uring", |m| {
             m.env.uses_io_uring = true;
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
-            m.env.waiting_settings = vec!["max_connections".to_owned()];
+            m.env.pending_settings = vec!["max_connections".to_owned()];
         })
         .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of io_method or max_connections is not counted.", &[]),
     ]);

@@ -1,6 +1,6 @@
 //! What the pools leave of RAM, and memory that small pages have yet to fault in.
 
-use hugeinfo::server::{facts::HugePages, sight::Sight, wish::Wish};
+use hugeinfo::server::{facts::HugePages, visibility::Visibility, wish::Wish};
 
 use crate::{scene::*, table::*};
 
@@ -152,7 +152,7 @@ fn a_tenth_of_ram() {
             "an idle pool leaves too little, and hidden servers could need it",
             |m| {
                 m.more(29_463);
-                m.env.sight = Sight::Hidden;
+                m.env.visibility = Visibility::Hidden;
             },
         )
         .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs these 29463 huge pages of 2 MB: other servers are hidden from this user. If none does, release them"]),

@@ -4,7 +4,7 @@ use hugeinfo::{
     linux::hugepages::Pool,
     server::{
         facts::{HugePages, SharedMemoryType},
-        sight::Sight,
+        visibility::Visibility,
         wish::Wish,
     },
 };
@@ -154,22 +154,22 @@ fn other_servers() {
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[]),
         when("servers in other containers are not visible", |m| {
-            m.env.sight = Sight::Namespace
+            m.env.visibility = Visibility::Namespace
         })
         .says("other_servers", OK, "alone", "No other PostgreSQL server runs among the visible processes.", &[]),
         when("processes of other users are hidden", |m| {
-            m.env.sight = Sight::Hidden
+            m.env.visibility = Visibility::Hidden
         })
         .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: other servers are hidden from this user.", &[]),
         when("the pool is enough, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
-            m.env.sight = Sight::Hidden;
+            m.env.visibility = Visibility::Hidden;
         })
         .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more: other servers are hidden from this user.", &[]),
         when("the pool is short, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
-            m.env.sight = Sight::Hidden;
+            m.env.visibility = Visibility::Hidden;
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
         when("the memory of two cannot be read", |m| {

@@ -2,11 +2,12 @@
 
 use hugeinfo::{
     linux::{hugepages::Pool, meminfo::Meminfo},
-    model::{forecast::Forecast, units::Pages},
+    model::forecast::Forecast,
     server::{
         environment::Files,
         facts::{HugePages, Server, SharedMemoryType},
     },
+    units::Pages,
 };
 
 use crate::{scene::*, table::*};
@@ -468,12 +469,12 @@ fn idle_pages() {
         .how_to_set(1024, &[]),
         when("idle pages could be for hidden servers", |m| {
             m.more(1000);
-            m.env.sight = hugeinfo::server::sight::Sight::Hidden;
+            m.env.visibility = hugeinfo::server::visibility::Visibility::Hidden;
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. They could be for others: other servers are hidden from this user.", &[]),
         when("idle pages could be for servers in other containers", |m| {
             m.more(1000);
-            m.env.sight = hugeinfo::server::sight::Sight::Namespace;
+            m.env.visibility = hugeinfo::server::visibility::Visibility::Namespace;
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. They could be for others: servers in other containers are not visible from here.", &[]),
         when("idle pages could be for settings that are refused", |m| {
@@ -485,8 +486,8 @@ fn idle_pages() {
             "pending settings that cannot be seen could need idle pages",
             |m| {
                 m.more(1511);
-                m.env.settings_wait_for_restart = true;
-                m.env.files = Files::Unseen("for superusers".to_owned());
+                m.env.has_pending_restart = true;
+                m.env.files = Files::Unknown("for superusers".to_owned());
             },
         )
         .status(UNKNOWN, "unknown", "1511 huge pages of 2 MB (3022 MB) are idle; 537 are needed. Pending settings could need them (for superusers). Settings are pending a restart, and the pages that they need are unknown.", &[])

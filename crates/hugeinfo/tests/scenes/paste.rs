@@ -8,8 +8,9 @@ use std::{
 
 use hugeinfo::{
     advice::{check::Remedy, diagnosis, render, runbook},
-    model::{machine::Machine, units::PageSize},
+    model::machine::Machine,
     server::facts::SharedMemoryType,
+    units::PageSize,
 };
 
 use crate::{scene::Scene, table::*};

@@ -138,8 +138,8 @@ fn pending() {
         .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings cannot be seen", |m| {
             m.fall_back(0);
-            m.env.settings_wait_for_restart = true;
-            m.env.files = Files::Unseen("only superusers can".to_owned());
+            m.env.has_pending_restart = true;
+            m.env.files = Files::Unknown("only superusers can".to_owned());
         })
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available. Settings are pending a restart, and the pages that they need are unknown.", &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
         .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])

@@ -9,7 +9,8 @@ use hugeinfo::{
         render::{self, Place},
         runbook,
     },
-    model::{machine::Machine, units::PageSize},
+    model::machine::Machine,
+    units::PageSize,
 };
 
 use crate::{

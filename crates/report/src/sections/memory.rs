@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hugeinfo::model::units::Bytes;
+use hugeinfo::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{

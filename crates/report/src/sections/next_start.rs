@@ -2,11 +2,9 @@
 
 use hugeinfo::{
     advice::render::too_low,
-    model::{
-        forecast::Forecast,
-        units::{Bytes, PageSize, huge_pages},
-    },
+    model::forecast::Forecast,
     server::{environment::Files, facts::Server},
+    units::{Bytes, PageSize, huge_pages},
 };
 use maud::{Markup, Render, html};
 
@@ -41,17 +39,17 @@ fn files(context: &Context<'_>) -> Markup {
         return not_read();
     };
     match &env.files {
-        Files::NothingWaits if context.subject.may_plan => html! {
+        Files::NothingPending if context.subject.may_plan => html! {
             p { "The next start uses the same settings: none are pending a restart." }
         },
-        Files::NothingWaits => missing(
+        Files::NothingPending => missing(
             "No loaded setting is pending a restart. The configuration files were not read, \
              because your role cannot execute hugeinfo_plan(jsonb).",
         ),
         Files::Planned(_) => html! {
             p {
                 "Settings are pending a restart"
-                @if !env.waiting_settings.is_empty() { ": " (env.waiting_settings.join(", ")) }
+                @if !env.pending_settings.is_empty() { ": " (env.pending_settings.join(", ")) }
                 "."
             }
         },
@@ -59,7 +57,7 @@ fn files(context: &Context<'_>) -> Markup {
             p { strong { "The next start would fail: " } (context.shown(message)) }
         },
         Files::TooLow(settings) => html! { p { strong { (too_low(settings)) } } },
-        Files::Unseen(why) => missing(&format!(
+        Files::Unknown(why) => missing(&format!(
             "Pending settings are unknown: {}.",
             context.shown(why)
         )),

@@ -1,6 +1,6 @@
 //! Each NUMA node: its memory, and its part of the pools and of the segment.
 
-use hugeinfo::{linux::numa::node::Node, model::units::Bytes};
+use hugeinfo::{linux::numa::node::Node, units::Bytes};
 use maud::{Markup, Render, html};
 
 use crate::{

@@ -4,8 +4,8 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use hugeinfo::{
     escape,
-    model::units::Bytes,
-    server::{instances::Instance, sight::Sight, wish::Wish},
+    server::{instances::Instance, visibility::Visibility, wish::Wish},
+    units::Bytes,
 };
 use maud::{Markup, Render, html};
 
@@ -19,15 +19,15 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let content = match &context.subject.machine.env {
         None => not_read(),
         Some(env) => html! {
-            @match &env.neighbours {
+            @match &env.other_servers {
                 Ok(servers) if servers.is_empty() => p { "No other PostgreSQL server is visible." },
                 Ok(servers) => (list(context, servers)),
                 Err(absent) => (missing(&format!("{}.", context.shown(&absent.to_string())))),
             }
-            @match env.sight {
-                Sight::Host => {},
-                Sight::Namespace => (missing("Only processes of this container are visible.")),
-                Sight::Hidden => (missing("Processes of other users are hidden.")),
+            @match env.visibility {
+                Visibility::Host => {},
+                Visibility::Namespace => (missing("Only processes of this container are visible.")),
+                Visibility::Hidden => (missing("Processes of other users are hidden.")),
             }
         },
     };

@@ -1,7 +1,7 @@
 //! Memory for page tables now, and on pages of each size.
 
-use hugeinfo::model::{
-    page_tables::Cost,
+use hugeinfo::{
+    model::page_tables::Cost,
     units::{Bytes, PageSize},
 };
 use maud::{Markup, Render, html};

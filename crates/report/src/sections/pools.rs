@@ -1,8 +1,7 @@
 //! Each pool of huge pages as a bar, with a mark at the number of pages needed.
 
-use hugeinfo::model::{
-    demand::PoolTarget,
-    forecast::Forecast,
+use hugeinfo::{
+    model::{demand::PoolTarget, forecast::Forecast},
     units::{PageSize, Pages, capitalized, huge_pages},
 };
 use maud::{Markup, html};

@@ -2,12 +2,9 @@
 
 use hugeinfo::{
     linux::meminfo::Usage,
-    model::{
-        forecast::Forecast,
-        machine::Backing,
-        memory,
-        units::{Bytes, PageSize, Pages},
-    },
+    model::{forecast::Forecast, memory},
+    server::facts::Backing,
+    units::{Bytes, PageSize, Pages},
 };
 use maud::{Markup, html};
 

@@ -1,6 +1,6 @@
 //! The summary: status, reason and remedy.
 
-use hugeinfo::{advice::check::Status, model::machine::Backing};
+use hugeinfo::{advice::check::Status, server::facts::Backing};
 use maud::{Markup, html};
 
 use crate::{

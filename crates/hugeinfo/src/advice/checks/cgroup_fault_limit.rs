@@ -9,11 +9,12 @@ use crate::{
     model::{
         demand,
         limits::{Breach, breaches},
-        machine::{Backing, Machine},
+        machine::Machine,
         start::{self, StartOutcome},
         step::Counts,
-        units::{PageSize, capitalized},
     },
+    server::facts::Backing,
+    units::{PageSize, capitalized},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
@@ -72,7 +73,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
 fn nearest(
     machine: &Machine,
     size: PageSize,
-    pages: crate::model::units::Pages,
+    pages: crate::units::Pages,
 ) -> Result<Option<Breach<'_>>, Unknown> {
     machine.facts.hugetlb.as_ref()?;
     let breaches = breaches(machine, size, pages, Counts::Faults);

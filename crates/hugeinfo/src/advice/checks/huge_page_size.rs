@@ -4,8 +4,9 @@ use serde_json::json;
 
 use crate::{
     advice::check::{Finding, Judgment, Status},
-    model::{machine::Machine, units::PageSize},
+    model::machine::Machine,
     server::facts::HugePages,
+    units::PageSize,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

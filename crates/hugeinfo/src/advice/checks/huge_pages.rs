@@ -5,12 +5,12 @@ use serde_json::json;
 use crate::{
     advice::check::{Finding, Judgment, Status},
     model::{
-        machine::{Backing, Machine},
+        machine::Machine,
         numa,
         start::{self, Reason, StartOutcome},
-        units::{Bytes, PageSize, huge_pages},
     },
-    server::facts::{HugePages, SharedMemoryType},
+    server::facts::{Backing, HugePages, SharedMemoryType},
+    units::{Bytes, PageSize, huge_pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

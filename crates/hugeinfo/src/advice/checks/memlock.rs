@@ -11,8 +11,8 @@ use crate::{
     model::{
         machine::Machine,
         step::{ServiceChange, Step},
-        units::{Bytes, PageSize, Pages},
     },
+    units::{Bytes, PageSize, Pages},
 };
 
 /// Auxiliary processes that have a ring, apart from `max_connections`, at most.
@@ -35,7 +35,7 @@ fn needed(machine: &Machine) -> Option<Bytes> {
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
-    let is_pending = |name: &str| env.waiting_settings.iter().any(|waiting| waiting == name);
+    let is_pending = |name: &str| env.pending_settings.iter().any(|waiting| waiting == name);
     if is_pending("io_method") || env.uses_io_uring && is_pending("max_connections") {
         return Err("a pending change of io_method or max_connections is not counted".into());
     }

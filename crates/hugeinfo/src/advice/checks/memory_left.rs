@@ -13,8 +13,8 @@ use crate::{
         machine::Machine,
         memory::{self, CgroupMemory, LEFT_PERCENT},
         start::{self, StartOutcome},
-        units::Bytes,
     },
+    units::Bytes,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

@@ -11,9 +11,9 @@ use crate::{
     model::{
         machine::Machine,
         step::{ServiceChange, Step},
-        units::{Bytes, PageSize, Pages},
     },
     server::facts::AllowedNodes,
+    units::{Bytes, PageSize, Pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
@@ -25,7 +25,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         .count();
     let usable = match &machine.facts.allowed_nodes {
         AllowedNodes::Only(nodes) => nodes.len(),
-        AllowedNodes::All | AllowedNodes::Untold(_) => with_memory,
+        AllowedNodes::All | AllowedNodes::Unknown(_) => with_memory,
     };
     if usable < 2 {
         return Ok(Finding::ok(

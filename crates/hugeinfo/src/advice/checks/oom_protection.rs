@@ -12,9 +12,9 @@ use crate::{
         machine::Machine,
         memory::{self, CommitLimit},
         step::{ServiceChange, Step},
-        units::Bytes,
     },
     server::environment::Environment,
+    units::Bytes,
 };
 
 /// The OOM killer never chooses such a process.

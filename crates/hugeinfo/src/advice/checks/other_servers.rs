@@ -11,9 +11,9 @@ use crate::{
         demand::{self, Demands, Hidden, Who},
         machine::Machine,
         memory,
-        units::{PageSize, Pages, huge_pages},
     },
-    server::sight::Sight,
+    server::visibility::Visibility,
+    units::{PageSize, Pages, huge_pages},
 };
 
 /// Servers whose wish is unknown, named one by one.
@@ -21,10 +21,10 @@ const MOST_NAMED: usize = 3;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
-    let others = env.neighbours.as_ref()?;
-    let place = match env.sight {
-        Sight::Host => "on this host",
-        Sight::Namespace | Sight::Hidden => "among the visible processes",
+    let others = env.other_servers.as_ref()?;
+    let place = match env.visibility {
+        Visibility::Host => "on this host",
+        Visibility::Namespace | Visibility::Hidden => "among the visible processes",
     };
     let count = others.len();
     // Servers in other containers are expected, and said by "among the visible processes".

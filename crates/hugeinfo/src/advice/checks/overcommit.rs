@@ -11,8 +11,8 @@ use crate::{
     model::{
         machine::Machine,
         memory::{self, CommitLimit},
-        units::Bytes,
     },
+    units::Bytes,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

@@ -11,10 +11,11 @@ use crate::{
         },
     },
     model::{
-        machine::{Backing, Machine},
+        machine::Machine,
         page_tables::{bytes_of_one, on_other_pages},
-        units::{Bytes, PageSize},
     },
+    server::facts::Backing,
+    units::{Bytes, PageSize},
 };
 
 /// Whether page tables count for the whole server: it is turned off, and the host has so many of

@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
     Ok(match &env.files {
-        Files::NothingWaits => Finding::ok(
+        Files::NothingPending => Finding::ok(
             "nothing_pending",
             "No pending setting changes the number or size of huge pages.",
         )
@@ -27,13 +27,13 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 Some(limited) => limited,
                 None => restart::judge(machine)?,
             };
-            let names = &env.waiting_settings;
+            let names = &env.pending_settings;
             let which = match names.as_slice() {
                 [] => String::new(),
                 names => format!(" ({})", names.join(", ")),
             };
             let mut evidence = finding.evidence;
-            evidence["waiting_settings"] = json!(names);
+            evidence["pending_settings"] = json!(names);
             Finding {
                 text: format!("Settings are pending a restart{which}. {}", finding.text),
                 evidence,
@@ -56,9 +56,9 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 Finding::warning("might_not_start", text)
             };
             let names: Vec<_> = settings.iter().map(|one| one.setting).collect();
-            finding.with(json!({ "waiting": env.settings_wait_for_restart, "too_low": names }))
+            finding.with(json!({ "waiting": env.has_pending_restart, "too_low": names }))
         }
-        Files::Unseen(why) => return Err(Unknown(why.clone())),
+        Files::Unknown(why) => return Err(Unknown(why.clone())),
     })
 }
 
@@ -67,6 +67,6 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     match &machine.env.as_ref()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
         Files::TooLow(settings) => Some(Decision::RaiseSettings(settings.clone())),
-        Files::NothingWaits | Files::Planned(_) | Files::Unseen(_) => None,
+        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => None,
     }
 }

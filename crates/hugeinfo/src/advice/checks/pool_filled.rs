@@ -5,11 +5,8 @@ use serde_json::json;
 
 use crate::{
     advice::check::{Finding, Judgment, env},
-    model::{
-        demand::PoolTarget,
-        machine::Machine,
-        units::{PageSize, Pages, huge_pages},
-    },
+    model::{demand::PoolTarget, machine::Machine},
+    units::{PageSize, Pages, huge_pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

@@ -4,11 +4,8 @@ use serde_json::json;
 
 use crate::{
     advice::check::{Finding, Judgment, env},
-    model::{
-        forecast::Forecast,
-        machine::Machine,
-        units::{PageSize, Pages, huge_pages},
-    },
+    model::{forecast::Forecast, machine::Machine},
+    units::{PageSize, Pages, huge_pages},
 };
 
 /// The counter of failed allocations of huge pages, since Linux 2.6.33.

@@ -13,8 +13,8 @@ use crate::{
         machine::Machine,
         memory, numa,
         start::{self, Reason, StartOutcome},
-        units::{Bytes, PageSize, Pages, huge_pages},
     },
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 /// Whether idle pages are worth releasing: more than a tenth of those that are needed, and more

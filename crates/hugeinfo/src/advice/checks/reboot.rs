@@ -9,12 +9,8 @@ use crate::{
         render,
     },
     linux::{boot::Request, hugepages::Pool},
-    model::{
-        demand::Demands,
-        machine::Machine,
-        memory, numa,
-        units::{Bytes, PageSize, Pages, huge_pages},
-    },
+    model::{demand::Demands, machine::Machine, memory, numa},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

@@ -78,7 +78,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let pending = machine
         .env
         .as_ref()
-        .map(|env| env.waiting_settings.as_slice());
+        .map(|env| env.pending_settings.as_slice());
     let pending = pending.filter(|names| !names.is_empty())?;
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(

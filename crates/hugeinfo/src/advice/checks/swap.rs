@@ -7,7 +7,8 @@ use crate::{
         check::{Finding, Judgment, env},
         thresholds::SWAP_BYTES,
     },
-    model::{machine::Machine, units::Bytes},
+    model::machine::Machine,
+    units::Bytes,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

@@ -10,7 +10,8 @@ use crate::{
         decision::Decision,
     },
     linux::transparent_hugepage::Modes,
-    model::{machine::Machine, step::Step, units::Bytes},
+    model::{machine::Machine, step::Step},
+    units::Bytes,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {

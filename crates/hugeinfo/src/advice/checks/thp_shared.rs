@@ -10,7 +10,8 @@ use crate::{
         decision::Decision,
     },
     linux::transparent_hugepage::Modes,
-    model::{machine::Machine, units::Bytes},
+    model::machine::Machine,
+    units::Bytes,
 };
 
 /// Whether the kernel can put anonymous shared memory on transparent huge pages without a request.

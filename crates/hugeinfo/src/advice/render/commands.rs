@@ -11,10 +11,10 @@ use crate::{
         machine::Machine,
         numa,
         step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
-        units::{PageSize, Pages, huge_pages},
     },
     server::{connection::Connection, facts::HugePages},
     shell::quoted,
+    units::{PageSize, Pages, huge_pages},
 };
 
 /// Where a step is taken.

@@ -9,9 +9,9 @@ use crate::{
     model::{
         memory::LEFT_PERCENT,
         start::{Fit, LowLimit, Reason},
-        units::{Bytes, huge_pages},
     },
     server::recovery::TooLow,
+    units::{Bytes, huge_pages},
 };
 
 impl fmt::Display for Reason {

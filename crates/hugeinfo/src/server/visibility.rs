@@ -12,7 +12,7 @@ use crate::linux::{
 
 /// Which processes are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum Visibility {
     /// All processes of the host.
     Host,
     /// The processes of this PID namespace, as in a container.
@@ -25,14 +25,14 @@ pub enum Sight {
 /// Reads which processes are visible to this process.
 ///
 /// Errors: only out of memory.
-pub fn read(root: &Root) -> Result<Sight, ReadError> {
+pub fn read(root: &Root) -> Result<Visibility, ReadError> {
     // The list of System V segments proves nothing, because it covers only one IPC namespace.
     if hides_processes(root)? {
-        return Ok(Sight::Hidden);
+        return Ok(Visibility::Hidden);
     }
     Ok(match namespace::is_first(root, Kind::Pid)? {
-        true => Sight::Host,
-        false => Sight::Namespace,
+        true => Visibility::Host,
+        false => Visibility::Namespace,
     })
 }
 

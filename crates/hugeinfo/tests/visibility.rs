@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::symlink};
 
 use hugeinfo::{
     linux::root::Root,
-    server::sight::{self, Sight},
+    server::visibility::{self, Visibility},
 };
 use tempfile::TempDir;
 
@@ -44,8 +44,8 @@ impl Host {
         self.write("proc/1/status", &text);
     }
 
-    fn sight(&self) -> Sight {
-        sight::read(&Root::at(self.0.path())).expect("readable files")
+    fn visibility(&self) -> Visibility {
+        visibility::read(&Root::at(self.0.path())).expect("readable files")
     }
 }
 
@@ -53,36 +53,36 @@ impl Host {
 fn whoever_sees_the_first_process_of_another_user_sees_all() {
     let host = Host::new(OPEN);
     host.first(0);
-    assert_eq!(host.sight(), Sight::Host);
+    assert_eq!(host.visibility(), Visibility::Host);
     // A member of the group that `gid=` names.
     let host = Host::new("22 1 0:21 / /proc rw - proc proc rw,gid=105,hidepid=2\n");
     host.first(0);
-    assert_eq!(host.sight(), Sight::Host);
+    assert_eq!(host.visibility(), Visibility::Host);
 }
 
 #[test]
 fn a_first_process_that_cannot_be_seen_is_hidden() {
     for hidepid in ["", ",hidepid=2", ",hidepid=invisible"] {
         let host = Host::new(&OPEN.replace("proc rw\n", &format!("proc rw{hidepid}\n")));
-        assert_eq!(host.sight(), Sight::Hidden, "{hidepid}");
+        assert_eq!(host.visibility(), Visibility::Hidden, "{hidepid}");
     }
 }
 
 #[test]
 fn where_the_first_process_is_our_own_users_the_mount_tells() {
-    for (option, sight) in [
-        ("", Sight::Namespace),
-        (",hidepid=0", Sight::Namespace),
-        (",hidepid=off", Sight::Namespace),
-        (",hidepid=1", Sight::Hidden),
-        (",hidepid=noaccess", Sight::Hidden),
-        (",hidepid=ptraceable", Sight::Hidden),
+    for (option, visibility) in [
+        ("", Visibility::Namespace),
+        (",hidepid=0", Visibility::Namespace),
+        (",hidepid=off", Visibility::Namespace),
+        (",hidepid=1", Visibility::Hidden),
+        (",hidepid=noaccess", Visibility::Hidden),
+        (",hidepid=ptraceable", Visibility::Hidden),
     ] {
         let mounts = OPEN.replace("proc rw\n", &format!("proc rw{option}\n"));
         let elsewhere = "23 1 0:22 / /chroot/proc rw - proc proc rw,hidepid=2\n";
         let host = Host::new(&format!("{elsewhere}{mounts}"));
         host.namespace("pid", "pid:[4026532500]");
         host.first(105);
-        assert_eq!(host.sight(), sight, "{option}");
+        assert_eq!(host.visibility(), visibility, "{option}");
     }
 }
