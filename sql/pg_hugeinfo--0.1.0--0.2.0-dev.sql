@@ -181,13 +181,13 @@ COMMENT ON COLUMN hugeinfo_footprint.private_bytes IS
 COMMENT ON COLUMN hugeinfo_footprint.segment_bytes IS
 'Bytes of the main shared memory segment.';
 COMMENT ON COLUMN hugeinfo_footprint.segment_backed_bytes IS
-'Bytes of the main segment that occupy memory now: all of it on huge pages, else the part that one process has faulted in.';
+'Bytes of the main segment that occupy memory now: all of it on huge pages, otherwise the part that one process has faulted in.';
 COMMENT ON COLUMN hugeinfo_footprint.other_shared_bytes IS
 'Bytes of other shared memory, such as dynamic shared memory.';
 COMMENT ON COLUMN hugeinfo_footprint.page_table_bytes IS
 'Bytes of page tables (VmPTE); page tables that processes share count once for each process.';
 COMMENT ON COLUMN hugeinfo_footprint.swap_bytes IS
-'Bytes of private memory swapped out (VmSwap); an upper bound, as private_bytes.';
+'Bytes of private memory swapped out (VmSwap); an upper bound for the same reason as private_bytes.';
 COMMENT ON COLUMN hugeinfo_footprint.total_bytes IS
 'Sum of private_bytes, segment_backed_bytes, other_shared_bytes, page_table_bytes and swap_bytes.';
 COMMENT ON COLUMN hugeinfo_footprint.full_total_bytes IS
@@ -404,8 +404,10 @@ COMMENT ON COLUMN hugeinfo_memory.shared_hugetlb_bytes IS
 COMMENT ON COLUMN hugeinfo_memory.private_hugetlb_bytes IS
 'Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other columns.';
 
+COMMENT ON FUNCTION hugeinfo_next_start() IS
+'Huge pages that the next start needs with the configuration files on disk; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_next_start IS
-'What the next start would need, and which settings are pending a restart: a row for each huge page size of the kernel.';
+'Huge pages that the next start needs, and settings that are pending a restart: a row for each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_next_start.waiting_settings IS
 'Names of settings in the configuration files that are pending a restart and affect the size of shared memory or huge pages.';
 COMMENT ON COLUMN hugeinfo_next_start.huge_pages IS
@@ -569,13 +571,13 @@ SELECT segment_bytes,
 FROM hugeinfo_plan();
 REVOKE ALL ON hugeinfo_plan FROM PUBLIC;
 COMMENT ON FUNCTION hugeinfo_plan() IS
-'What the next start would need, with the configuration files as they are on disk now; the function behind the view of the same name.';
+'Huge pages that the next start needs with the configuration files on disk; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_plan(jsonb) IS
-'What the next start would need with the configuration files as they are on disk now, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
+'Huge pages that the next start needs with the configuration files on disk, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
 COMMENT ON FUNCTION hugeinfo_plan(text) IS
 'hugeinfo_plan(jsonb) with the settings as name=value pairs, as in shared_buffers=64GB max_connections=500, or as JSON.';
 COMMENT ON VIEW hugeinfo_plan IS
-'What the next start would need with the configuration files as they are on disk now: a row for each huge page size of the kernel.';
+'Huge pages that the next start needs with the configuration files on disk: a row for each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_plan.segment_bytes IS
 'Bytes of the main shared memory segment of the next start, exact up to 8 TiB and in whole MB above.';
 COMMENT ON COLUMN hugeinfo_plan.segment_percent_of_ram IS
@@ -865,7 +867,7 @@ COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'A line to paste; NULL if the step is not a command.';
 COMMENT ON COLUMN hugeinfo_runbook.instruction IS
-'What to do if the step is not a command; NULL otherwise.';
+'Instruction for a person; NULL if the step is a command.';
 COMMENT ON COLUMN hugeinfo_runbook.expected IS
 'Status and reason of hugeinfo_status after this step; NULL if the step does not change them.';
 

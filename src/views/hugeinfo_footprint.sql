@@ -37,13 +37,13 @@ COMMENT ON COLUMN hugeinfo_footprint.private_bytes IS
 COMMENT ON COLUMN hugeinfo_footprint.segment_bytes IS
 'Bytes of the main shared memory segment.';
 COMMENT ON COLUMN hugeinfo_footprint.segment_backed_bytes IS
-'Bytes of the main segment that occupy memory now: all of it on huge pages, else the part that one process has faulted in.';
+'Bytes of the main segment that occupy memory now: all of it on huge pages, otherwise the part that one process has faulted in.';
 COMMENT ON COLUMN hugeinfo_footprint.other_shared_bytes IS
 'Bytes of other shared memory, such as dynamic shared memory.';
 COMMENT ON COLUMN hugeinfo_footprint.page_table_bytes IS
 'Bytes of page tables (VmPTE); page tables that processes share count once for each process.';
 COMMENT ON COLUMN hugeinfo_footprint.swap_bytes IS
-'Bytes of private memory swapped out (VmSwap); an upper bound, as private_bytes.';
+'Bytes of private memory swapped out (VmSwap); an upper bound for the same reason as private_bytes.';
 COMMENT ON COLUMN hugeinfo_footprint.total_bytes IS
 'Sum of private_bytes, segment_backed_bytes, other_shared_bytes, page_table_bytes and swap_bytes.';
 COMMENT ON COLUMN hugeinfo_footprint.full_total_bytes IS

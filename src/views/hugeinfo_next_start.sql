@@ -39,9 +39,9 @@ GRANT EXECUTE ON FUNCTION hugeinfo_next_start() TO pg_monitor;
 GRANT SELECT ON hugeinfo_next_start TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_next_start() IS
-'What the next start would need with the configuration files as they are; the function behind the view of the same name.';
+'Huge pages that the next start needs with the configuration files on disk; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_next_start IS
-'What the next start would need, and which settings are pending a restart: a row for each huge page size of the kernel.';
+'Huge pages that the next start needs, and settings that are pending a restart: a row for each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_next_start.waiting_settings IS
 'Names of settings in the configuration files that are pending a restart and affect the size of shared memory or huge pages.';
 COMMENT ON COLUMN hugeinfo_next_start.huge_pages IS

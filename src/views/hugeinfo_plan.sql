@@ -38,13 +38,13 @@ REVOKE ALL ON hugeinfo_plan FROM PUBLIC;
 REVOKE ALL ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM PUBLIC;
 
 COMMENT ON FUNCTION hugeinfo_plan() IS
-'What the next start would need, with the configuration files as they are on disk now; the function behind the view of the same name.';
+'Huge pages that the next start needs with the configuration files on disk; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_plan(jsonb) IS
-'What the next start would need with the configuration files as they are on disk now, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
+'Huge pages that the next start needs with the configuration files on disk, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
 COMMENT ON FUNCTION hugeinfo_plan(text) IS
 'hugeinfo_plan(jsonb) with the settings as name=value pairs, as in shared_buffers=64GB max_connections=500, or as JSON.';
 COMMENT ON VIEW hugeinfo_plan IS
-'What the next start would need with the configuration files as they are on disk now: a row for each huge page size of the kernel.';
+'Huge pages that the next start needs with the configuration files on disk: a row for each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_plan.segment_bytes IS
 'Bytes of the main shared memory segment of the next start, exact up to 8 TiB and in whole MB above.';
 COMMENT ON COLUMN hugeinfo_plan.segment_percent_of_ram IS

@@ -33,7 +33,7 @@ COMMENT ON COLUMN hugeinfo_runbook.where_to_run IS
 COMMENT ON COLUMN hugeinfo_runbook.command IS
 'A line to paste; NULL if the step is not a command.';
 COMMENT ON COLUMN hugeinfo_runbook.instruction IS
-'What to do if the step is not a command; NULL otherwise.';
+'Instruction for a person; NULL if the step is a command.';
 COMMENT ON COLUMN hugeinfo_runbook.why IS
 'Reason for the step.';
 COMMENT ON COLUMN hugeinfo_runbook.expected IS
