@@ -21,7 +21,7 @@ use crate::{
     },
     server::{
         environment::{Environment, Files},
-        facts::{Backing, HugePages, Server},
+        facts::{Backing, HugePages, Server, SharedMemoryType},
         setting::SettingSource,
     },
     units::{Bytes, PageSize, Pages},
@@ -456,7 +456,9 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
         && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
-    Ok(if has_no_huge_pages || stays_off {
+    let is_sysv = machine.facts.next_start().shared_memory_type == SharedMemoryType::Sysv;
+    let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
+    Ok(if has_no_huge_pages || stays_off || stays_sysv {
         machine.next_start()
     } else {
         machine.next_start_on_huge_pages()

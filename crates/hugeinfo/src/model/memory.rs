@@ -126,6 +126,13 @@ pub fn missing_in_ram(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     Some(growth + host_ram(machine)?.percent(LEFT_PERCENT) - left(machine)?)
 }
 
+/// Bytes of RAM that are missing outside of the pools: for segments on small pages once all of them
+/// are in use, or for [`LEFT_PERCENT`]. `None`: unknown.
+pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
+    let small = segment_on_small_pages(machine) + of_others_on_small_pages(machine);
+    Some(missing_in_ram(machine, Bytes(0))?.max(small - left(machine)?))
+}
+
 /// Available bytes that are missing if the pools grow by this much now, beside what small pages
 /// have yet to fault in, and a spare. `None`: unknown.
 pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {

@@ -41,7 +41,7 @@ fn of_pools(machine: &Machine) -> Judgment {
             "would_run_out_of_memory",
             format!("After a restart memory would run out. {fit}"),
         )
-    } else if missing_for_small_pages(machine, left) > Bytes(0) {
+    } else if small > Bytes(0) && small + others > left {
         let others = match others {
             Bytes(0) => String::new(),
             others => format!(", and other servers take {others}"),
@@ -72,15 +72,6 @@ fn of_pools(machine: &Machine) -> Judgment {
         "left_bytes": left.0,
         "private_bytes_of_server": private.reduce(u64::saturating_add),
     })))
-}
-
-/// RAM that is missing outside of the pools if the segment is on small pages, beside other servers
-/// on small pages.
-fn missing_for_small_pages(machine: &Machine, left: Bytes) -> Bytes {
-    match memory::segment_on_small_pages(machine) {
-        Bytes(0) => Bytes(0),
-        small => small + memory::of_others_on_small_pages(machine) - left,
-    }
 }
 
 /// Judges the memory limits of the server's cgroups, now and after a restart. `None`: they hold the
@@ -176,12 +167,11 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let idle = pool_size::decision(machine);
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
-    let small = missing_for_small_pages(machine, left)
-        .max(memory::of_others_on_small_pages(machine) - left);
-    let (missing, lacks) = if small > least - left {
-        (small, Lacks::SmallPages)
+    let missing = memory::missing_outside_pools(machine)?;
+    let lacks = if missing > least - left {
+        Lacks::SmallPages
     } else {
-        (least - left, Lacks::Reserve)
+        Lacks::Reserve
     };
     let next = machine.next_start();
     let size = machine.size_to_map(&next);

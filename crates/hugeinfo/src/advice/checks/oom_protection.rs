@@ -9,12 +9,13 @@ use crate::{
     },
     escape,
     model::{
+        demand::PoolTarget,
         machine::Machine,
         memory::{self, CommitLimit},
         step::{ServiceChange, Step},
     },
     server::environment::Environment,
-    units::Bytes,
+    units::{Bytes, PageSize},
 };
 
 /// The OOM killer never chooses such a process.
@@ -37,16 +38,32 @@ fn has_memory_limit(env: &Environment) -> bool {
         .is_ok_and(|limits| !limits.is_empty())
 }
 
+/// Whether strict overcommit keeps the OOM killer from acting: the commit limit is not above memory
+/// and swap, also after the pools have grown as recommended.
+fn commit_limit_protects(machine: &Machine) -> bool {
+    let Some((limit, left)) = CommitLimit::of(machine).zip(memory::left(machine)) else {
+        return false;
+    };
+    let next = if machine.is_turned_off() {
+        machine.next_start()
+    } else {
+        machine.next_start_on_huge_pages()
+    };
+    let growth = machine.pools().filter_map(|pool| {
+        let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &next)?;
+        Some((target.recommended() - target.persistent) * target.now.size)
+    });
+    let growth: Bytes = growth.sum();
+    let swap = machine.usage().and_then(|usage| usage.swap_total);
+    let limit_then = limit.limit - growth.percent(limit.ratio.unwrap_or(0));
+    limit_then <= left - growth + Bytes(swap.unwrap_or(0))
+}
+
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let env = env(machine)?;
     let postmaster = *env.oom_score_adj.as_ref()?;
     let least = least_of_others(env);
-    // Above memory and swap, the commit limit protects nobody.
-    let swap = machine.usage().and_then(|usage| usage.swap_total);
-    let memory = memory::left(machine).map(|left| left + Bytes(swap.unwrap_or(0)));
-    let is_strict = CommitLimit::of(machine)
-        .zip(memory)
-        .is_some_and(|(limit, memory)| limit.limit <= memory);
+    let is_strict = commit_limit_protects(machine);
     let kills = env.cgroup_oom_kills.unwrap_or(0);
     let in_cgroup = match kills {
         0 => String::new(),

@@ -25,7 +25,7 @@ pub(crate) fn is_much_idle(machine: &Machine, idle: Pages, needed: Pages, size: 
         .ram()
         .map_or(Bytes(0), |ram| ram.percent(IDLE_OF_RAM_PERCENT));
     // Any page counts if the pools leave too little.
-    let is_short = memory::missing_in_ram(machine, Bytes(0)).unwrap_or_default() > Bytes(0);
+    let is_short = memory::missing_outside_pools(machine).unwrap_or_default() > Bytes(0);
     if is_short && idle > Bytes(0) {
         return true;
     }
