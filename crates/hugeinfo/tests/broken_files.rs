@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used)]
 
+mod txtar;
+
 use std::{
     ffi::OsStr,
     fs,
@@ -30,11 +32,8 @@ struct Bomb {
 
 impl Bomb {
     fn new() -> Self {
-        let host =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts/linux-6.18-cgroup-v2-bomb");
-        let tree = tempfile::tempdir().expect("a directory");
-        copy(&host, tree.path());
-        let text = fs::read_to_string(host.join("host.toml")).expect("host.toml");
+        let tree = txtar::unpack("tests/hosts/linux-6.18-cgroup-v2-bomb.txtar");
+        let text = fs::read_to_string(tree.path().join("host.toml")).expect("host.toml");
         let toml: toml::Table = text.parse().expect("host.toml is well formed");
         let address = toml["address"]
             .as_str()
@@ -77,19 +76,6 @@ impl Bomb {
     fn status(&self) -> Status {
         let facts = self.facts().expect("absent sources are no errors");
         verdict(&Machine::new(facts, None)).status
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("mkdir");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::write(target, fs::read(entry.path()).expect("read")).expect("write");
-        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used)]
 
+mod txtar;
+
 use std::{fs, path::Path};
 
 use hugeinfo::{
@@ -129,10 +131,11 @@ fn facts_of(directory: &Path, host: &Host) -> Facts {
     facts
 }
 
-fn check(directory: &Path) {
-    let text = fs::read_to_string(directory.join("host.toml")).expect("host.toml");
+fn check(archive: &Path) {
+    let tree = txtar::unpack(archive);
+    let text = fs::read_to_string(tree.path().join("host.toml")).expect("host.toml");
     let host: Host = toml::from_str(&text).expect("host.toml is well formed");
-    let facts = facts_of(directory, &host);
+    let facts = facts_of(tree.path(), &host);
     let expect = host.expect;
 
     let segment = facts.segment.as_ref().ok();
@@ -181,24 +184,27 @@ fn check(directory: &Path) {
 #[test]
 fn every_host_reads_as_worked_out_by_hand() {
     let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts");
-    let mut directories: Vec<_> = fs::read_dir(hosts)
+    let mut archives: Vec<_> = fs::read_dir(hosts)
         .expect("tests/hosts")
         .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.join("host.toml").exists())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "txtar")
+        })
         .collect();
-    directories.sort();
-    assert!(!directories.is_empty());
+    archives.sort();
+    assert!(!archives.is_empty());
     let mut failed = Vec::new();
-    for directory in &directories {
-        println!("--- {}", directory.display());
-        if std::panic::catch_unwind(|| check(directory)).is_err() {
-            failed.push(directory.file_name().expect("a name"));
+    for archive in &archives {
+        println!("--- {}", archive.display());
+        if std::panic::catch_unwind(|| check(archive)).is_err() {
+            failed.push(archive.file_stem().expect("a name"));
         }
     }
     assert!(
         failed.is_empty(),
         "{} of {} hosts: {failed:?}",
         failed.len(),
-        directories.len()
+        archives.len()
     );
 }

@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used)]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+mod txtar;
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use hugeinfo::{
     linux::root::Root,
@@ -15,12 +13,6 @@ use hugeinfo::{
         sources::{Availability, Source, probe},
     },
 };
-
-fn host(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/hosts")
-        .join(name)
-}
 
 fn subject(postmaster: u32) -> Subject {
     Subject {
@@ -44,8 +36,8 @@ fn by_name(sources: Vec<Source>) -> BTreeMap<&'static str, Source> {
 
 #[test]
 fn a_host_with_a_control_group() {
-    let root = host("linux-6.18-cgroup-v2-bomb");
-    let sources = by_name(probe(&Root::at(&root), &subject(14175)));
+    let host = txtar::unpack("tests/hosts/linux-6.18-cgroup-v2-bomb.txtar");
+    let sources = by_name(probe(&Root::at(host.path()), &subject(14175)));
     for name in [
         "maps",
         "smaps",
@@ -70,7 +62,7 @@ fn a_host_with_a_control_group() {
     ] {
         assert_eq!(sources[name].status, Availability::Missing, "{name}");
     }
-    assert_eq!(sources["maps"].path, root.join("proc/14175/maps"));
+    assert_eq!(sources["maps"].path, host.path().join("proc/14175/maps"));
     assert_eq!(
         sources["hugetlb control group"].path,
         Path::new("/sys/fs/cgroup/unified/hugeinfo-bomb/server")
@@ -79,7 +71,8 @@ fn a_host_with_a_control_group() {
 
 #[test]
 fn sandboxes_lack_most() {
-    let sources = by_name(probe(&Root::at(host("gvisor")), &subject(12)));
+    let host = txtar::unpack("tests/hosts/gvisor.txtar");
+    let sources = by_name(probe(&Root::at(host.path()), &subject(12)));
     // There, but with nothing in it.
     assert_eq!(sources["cgroup"].status, Availability::Missing);
     assert_eq!(
