@@ -3,8 +3,7 @@
 
 #![allow(clippy::expect_used)]
 
-#[path = "../fuzz/src/lib.rs"]
-mod targets;
+mod readers;
 
 use std::path::{Path, PathBuf};
 
@@ -108,15 +107,15 @@ mod bytes {
     proptest! {
         #[test]
         fn any_give_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..512)) {
-            for (_, target) in targets::TARGETS {
-                target(&bytes);
+            for (_, reader) in readers::READERS {
+                reader(&bytes);
             }
         }
 
         #[test]
         fn those_that_look_right_too(bytes in kernel_like()) {
-            for (_, target) in targets::TARGETS {
-                target(&bytes);
+            for (_, reader) in readers::READERS {
+                reader(&bytes);
             }
         }
     }
@@ -167,7 +166,7 @@ mod round_trips {
         fn maps(mappings in prop::collection::vec(mapping(), 0..8)) {
             let mut text = Vec::new();
             for mapping in &mappings {
-                let line = targets::written(mapping);
+                let line = readers::written(mapping);
                 prop_assert_eq!(maps::parse_line(&line), Some(mapping.clone()));
                 text.extend_from_slice(&line);
                 text.push(b'\n');
@@ -181,7 +180,7 @@ mod round_trips {
 
         #[test]
         fn smaps(mapping in mapping(), page in kilobytes(), rss in kilobytes(), clean in kilobytes(), dirty in kilobytes()) {
-            let mut text = targets::written(&mapping);
+            let mut text = readers::written(&mapping);
             let figures = format!(
                 "\nSize: 4 kB\nKernelPageSize: {page:8} kB\nRss: {rss:8} kB\nPrivate_Clean: {clean:8} kB\nPrivate_Dirty: {dirty:8} kB\nVmFlags: rd wr ht\n"
             );
