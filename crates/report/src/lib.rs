@@ -25,3 +25,4 @@ mod table;
 mod text;
 
 pub use page::{LONGEST, page};
+pub use redact::without_paths;

@@ -188,7 +188,7 @@ fn is_of_kernel(path: &str) -> bool {
 
 /// Removes everything that looks like an absolute path, and the rest of a path of which a part is
 /// known. The end of an unknown path is a guess; rather too much is removed than too little.
-fn without_paths(text: &str) -> String {
+pub fn without_paths(text: &str) -> String {
     const BEFORE: &[char] = &[
         ' ', '\t', '\n', '\'', '"', '`', '(', '[', '{', '=', '<', '>', '|', '&', ':', ',', ';',
     ];
