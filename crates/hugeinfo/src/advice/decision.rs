@@ -1,5 +1,6 @@
 //! Decisions for a person, if no command is safe.
 
+use super::thresholds::COMMITTED_PERCENT;
 use crate::{
     linux::boot::Words,
     model::{
@@ -197,7 +198,11 @@ impl Lower {
         fewer: Pages,
     ) -> Option<Self> {
         let segment = Bytes(machine.facts.needed_bytes());
-        let fits = (required - fewer) * size;
+        let Bytes(fits) = (required - fewer) * size;
+        // PostgreSQL rounds the segment up to a multiple of the setting, which can be any number.
+        let setting = machine.facts.next_start().huge_page_size_bytes;
+        let multiple = setting.filter(|bytes| (1..size.0).contains(bytes));
+        let fits = Bytes(fits - fits % multiple.unwrap_or(1));
         (required > fewer)
             .then(|| Self::by_bytes(machine, segment - fits))
             .flatten()
@@ -236,14 +241,16 @@ pub(crate) fn of_blocked(
     required: Pages,
     blocked: Blocked,
 ) -> Decision {
-    // If it is enough.
-    let lower = |missing: Bytes| Lower::by_pages(machine, size, required, missing.in_pages(size));
+    // For a bound server, the pool can have to grow by more pages than the server needs.
+    let lower = |missing: Bytes| {
+        let lower = Lower::by_pages(machine, size, required, missing.in_pages(size));
+        lower.filter(|_| !machine.is_bound_to_nodes())
+    };
     match blocked {
         Blocked::Memory { missing } => Decision::FreeMemory {
             missing,
             lower: lower(missing),
-            or_at_boot: memory::most_in_pools_at_boot(machine)
-                .is_some_and(|most| required * size <= most),
+            or_at_boot: memory::missing_at_boot(machine, required * size) == Some(Bytes(0)),
         },
         Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
             lower: lower(missing),
@@ -277,6 +284,11 @@ pub(crate) fn of_blocked(
                 .to_owned(),
         ),
     }
+}
+
+/// The commit limit that is enough for this much, with the reserve of a tenth.
+pub(crate) fn commit_limit_for(committed: Bytes) -> Bytes {
+    Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100)
 }
 
 /// The decision about a strict commit limit that is too low by this much.
@@ -345,9 +357,8 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
             let limit = CommitLimit::of(machine);
             // The limit can be exceeded already.
             let missing = limit.map_or(segment - room, |limit| {
-                limit.committed + limit.reserve + segment
-                    - memory::segment_on_small_pages(machine)
-                    - limit.limit
+                let own = memory::segment_on_small_pages(machine);
+                commit_limit_for(limit.committed - own + segment) + limit.reserve - limit.limit
             });
             add_swap(machine, missing)
         }

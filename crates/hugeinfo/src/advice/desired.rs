@@ -236,6 +236,11 @@ impl Desired {
                 };
                 all - Pages(pool.total) * change.size + pages * change.size
             });
+        let grows = pools > memory::in_pools(machine);
+        if grows && pools > memory::most_in_pools(machine).unwrap_or(pools) {
+            // No ratio is enough for pools that are too large.
+            return Ok(None);
+        }
         let moves = self.restart && self.size.is_some();
         let moved = moves.then(|| memory::segment_on_small_pages(machine));
         let committed = limit.committed - moved.unwrap_or_default();
@@ -245,7 +250,6 @@ impl Desired {
                 .and_then(|usage| usage.swap_total)
                 .unwrap_or(0),
         );
-        let grows = pools > memory::in_pools(machine);
         let is_enough = |ratio: u64| {
             let at_most = CommitLimit::with(ram, pools, ratio, swap);
             let has_reserve = committed + limit.reserve <= at_most;
@@ -257,7 +261,7 @@ impl Desired {
         let lowest = (now + 1..=100).find(|&ratio| is_enough(ratio));
         let missing = || {
             let at_most = CommitLimit::with(ram, pools, now.max(100), swap) - limit.reserve;
-            checks::commit_limit_for(committed) - at_most
+            decision::commit_limit_for(committed) - at_most
         };
         lowest.map(Some).ok_or_else(|| Decision::AddSwap {
             missing: missing(),
@@ -351,8 +355,9 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             why: "the memory of the host is unknown here".to_owned(),
         });
     };
-    let beside_others = memory::most_in_pools_at_boot(machine).unwrap_or(most);
-    let missing = pages * size - beside_others;
+    let missing_for =
+        |pages: Pages| memory::missing_at_boot(machine, pages * size).unwrap_or_default();
+    let missing = missing_for(pages);
     if pages * size > most {
         return Err(Decision::LowerSharedBuffers {
             lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
@@ -365,9 +370,9 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     // The line that systemd does not read could be meant for others, too.
     let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
     let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
-    let pages = match not_read * size > beside_others {
-        true => pages,
-        false => pages.max(not_read),
+    let pages = match missing_for(not_read) {
+        Bytes(0) => pages.max(not_read),
+        _ => pages,
     };
     if missing > Bytes(0) {
         return Err(Decision::FreeMemory {

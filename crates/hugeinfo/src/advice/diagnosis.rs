@@ -215,14 +215,19 @@ impl Remedies {
                             }
                             _ => &[],
                         };
-                        let decision = own.or_else(|| match core {
-                            // What small pages lack is a figure.
-                            Err(Decision::WouldNotStart(_))
-                                if !decision::next_start_fits(machine) =>
-                            {
-                                Some(decision::of_next_start(machine))
+                        let decision = own.or_else(|| {
+                            // The figure for a start on small pages is larger, or the first.
+                            let is_about_small_pages = match core {
+                                Err(Decision::WouldNotStart(_)) => true,
+                                Err(Decision::AddSwap { .. }) => {
+                                    !machine.facts.asks_for_huge_pages()
+                                }
+                                _ => false,
+                            };
+                            if is_about_small_pages && !decision::next_start_fits(machine) {
+                                return Some(decision::of_next_start(machine));
                             }
-                            core => core.as_ref().err().cloned(),
+                            core.as_ref().err().cloned()
                         });
                         let decision = decision.unwrap_or_else(|| decision::of_next_start(machine));
                         let fall_back = self.fall_back.iter().filter(|_| id.is_about_start());

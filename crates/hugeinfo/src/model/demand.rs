@@ -125,11 +125,10 @@ impl Demands {
     /// other programs use now.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let all = Self::with_all(machine, size, next)?;
-        let most = memory::most_in_pools_at_boot(machine);
-        if most.is_none_or(|most| all.total() * size <= most) {
-            return Some(all);
+        match memory::missing_at_boot(machine, all.total() * size).unwrap_or_default() {
+            Bytes(0) => Some(all),
+            _ => Self::without_asking(machine, size, next, When::AfterRestart),
         }
-        Self::without_asking(machine, size, next, When::AfterRestart)
     }
 
     /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory

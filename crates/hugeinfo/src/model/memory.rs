@@ -102,11 +102,12 @@ pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
     host_ram(machine).map(|ram| ram - ram.percent(LEFT_PERCENT))
 }
 
-/// Bytes that the pools can have from boot on, beside what other programs use now. `None`: unknown.
-pub fn most_in_pools_at_boot(machine: &Machine) -> Option<Bytes> {
-    let most = most_in_pools(machine)?;
+/// Bytes that are missing if the next boot allocates this much in pools, in addition to the memory
+/// that other programs use now. `None`: unknown.
+pub fn missing_at_boot(machine: &Machine, in_new_pools: Bytes) -> Option<Bytes> {
+    let beyond = in_new_pools - most_in_pools(machine)?;
     let Some(available) = machine.usage().and_then(|usage| usage.available) else {
-        return Some(most);
+        return Some(beyond);
     };
     // Huge pages take the place of small ones.
     let mut moved = touched_on_small_pages(machine);
@@ -118,7 +119,8 @@ pub fn most_in_pools_at_boot(machine: &Machine) -> Option<Bytes> {
             Wish::Known(HugePages::Off, _) | Wish::Unknown => missing = missing + (segment - rss),
         }
     }
-    Some(most.min(Bytes(available) + in_pools(machine) + moved - missing))
+    let available = Bytes(available) + in_pools(machine) + moved;
+    Some(beyond.max(in_new_pools + missing - available))
 }
 
 /// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].

@@ -206,6 +206,8 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         worse.retain(|worse| plan.remaining.is_none() || !worse.starts_with("reboot"));
         // Reserved pages have no node: other nodes keep as many for a bound server.
         worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("pool_size"));
+        // More pages for these nodes can lower memory below a fixed commit limit.
+        worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("oom_protection"));
         // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
         worse.retain(|worse| !worse.starts_with("other_servers"));
         // A server that asks from now on finds that this boot allocated too few.
@@ -901,10 +903,9 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let words = boot.and_then(|boot| boot.words_for_pages(size.0, default, pages.0));
     let edit = boot.and_then(|boot| boot.set_pages(size.0, default, pages.0));
     let is_editable = edit.is_some() || words.is_some();
-    let most = memory::most_in_pools_at_boot(machine);
     let is_limited =
         !spec.limits.is_empty() || !spec.memory_limits.is_empty() || spec.told_limit.is_some();
-    let fits = !is_limited && most.is_some_and(|most| pages * size <= most);
+    let fits = !is_limited && memory::missing_at_boot(machine, pages * size) == Some(Bytes(0));
     // The number of pages is that of the files.
     let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
         Files::Unknown(_) => env.has_pending_restart,

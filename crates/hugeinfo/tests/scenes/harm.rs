@@ -127,7 +127,7 @@ fn small_pages_that_do_not_fit() {
             m.strict(11 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. The next start uses huge_pages = off. On small pages the segment takes 40 GB; CommitLimit leaves 37 GB.", &["# set vm.overcommit_ratio to 55, add 3073 MB of swap, or lower committed memory by as much"]),
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. The next start uses huge_pages = off. On small pages the segment takes 40 GB; CommitLimit leaves 37 GB.", &["# set vm.overcommit_ratio to 63, add 7965 MB of swap, or lower committed memory by as much"]),
         when("a segment larger than RAM is pending", |m| {
             m.waits(|next| next.shared_memory_bytes = 80 * GB);
         })

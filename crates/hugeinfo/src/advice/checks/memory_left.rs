@@ -176,6 +176,8 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let next = machine.next_start();
     let size = machine.size_to_map(&next);
     let lower = match size {
+        // Idle pages of a bound server are released by node.
+        Some(_) if machine.is_bound_to_nodes() => None,
         Some(size) => {
             let required = machine.pages_mapped(&next, size);
             Lower::by_pages(machine, size, required, missing.in_pages(size))

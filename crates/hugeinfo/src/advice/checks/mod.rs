@@ -33,7 +33,6 @@ use super::{
 };
 use crate::model::{machine::Machine, step::Step};
 
-pub(crate) use overcommit::commit_limit_for;
 pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
 pub(crate) use pool_size::{is_much_idle, largest_idle_size};
 pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};

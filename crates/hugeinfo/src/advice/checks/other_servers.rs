@@ -13,7 +13,7 @@ use crate::{
         memory,
     },
     server::visibility::Visibility,
-    units::{PageSize, Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 /// Servers whose wish is unknown, named one by one.
@@ -117,7 +117,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let size = demands.size;
     let pages = demands.total();
     let has = Pages(machine.pool(size)?.persistent());
-    let most = memory::most_in_pools_at_boot(machine);
-    let fits = most.is_none_or(|most| pages * size <= most);
+    let missing = memory::missing_at_boot(machine, pages * size);
+    let fits = missing.unwrap_or_default() == Bytes(0);
     (pages > has).then_some(Decision::OtherServers { size, pages, fits })
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
-        decision::Decision,
+        decision::{self, Decision},
         thresholds::COMMITTED_PERCENT,
     },
     model::{
@@ -60,15 +60,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// The commit limit that is enough for this much, with the reserve of a tenth.
-pub(crate) fn commit_limit_for(committed: Bytes) -> Bytes {
-    Bytes(committed.0 / COMMITTED_PERCENT * 100 + 100)
-}
-
 /// Where no ratio helps, swap or fewer commitments do.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let limit = CommitLimit::of(machine)?;
-    let wanted = commit_limit_for(limit.committed);
+    let wanted = decision::commit_limit_for(limit.committed);
     (wanted > limit.limit && limit.ratio.is_none()).then(|| Decision::AddSwap {
         missing: wanted - limit.limit,
         ratio: None,
