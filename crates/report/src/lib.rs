@@ -6,15 +6,15 @@
 //!
 //! * [`subject`]: the server, its machine and its processes. [`redact`] removes names, paths and
 //!   addresses.
-//! * [`findings`]: advice of the crate `hugeinfo`. [`figures`]: the page as JSON.
-//! * [`mod@page`]: the document. [`sections`] are its parts; [`context`] is their input.
+//! * [`findings`]: advice of the crate `hugeinfo`.
+//! * [`mod@page`]: the document. [`sections`] are its parts, the last with all figures as JSON;
+//!   [`context`] is their input.
 //! * [`parts`], [`table`], [`chart`], [`text`]: elements of a section.
 
 #![deny(unsafe_code)]
 
 mod chart;
 mod context;
-mod figures;
 mod findings;
 mod page;
 mod parts;
