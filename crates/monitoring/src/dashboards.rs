@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -69,7 +68,7 @@ struct Target {
 /// A dashboard for metrics whose names an exporter begins with a prefix of its own.
 pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn Error>> {
     let prefix = format!("{exporter}{}", list.prefix);
-    let text = fs::read_to_string(crate::directory().join("dashboards.toml"))?
+    let text = include_str!("../../../monitoring/dashboards.toml")
         .replace("pg_hugeinfo_", &format!("{prefix}_"));
     let all: Dashboards = toml::from_str(&text)?;
     let dashboard = all

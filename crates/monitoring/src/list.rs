@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
-use std::path::Path;
 
+use minijinja::value::Serde;
+use minijinja::{Value, context};
 use serde::{Deserialize, Serialize};
 
 use crate::template;
@@ -135,8 +135,8 @@ const PAGE_SIZE: &str = "CASE WHEN page_size_bytes >= 1 << 30 THEN (page_size_by
             ELSE (page_size_bytes >> 10) || 'kB' END";
 
 impl List {
-    pub fn read(directory: &Path) -> Result<Self, Box<dyn Error>> {
-        let mut list: Self = toml::from_str(&fs::read_to_string(directory.join("metrics.toml"))?)?;
+    pub fn read() -> Result<Self, Box<dyn Error>> {
+        let mut list: Self = toml::from_str(include_str!("../../../monitoring/metrics.toml"))?;
         for query in &mut list.queries {
             let collector = list
                 .collectors
@@ -153,25 +153,59 @@ impl List {
             query.namespace = Some(namespace);
             query.sql = template::render(
                 query.sql.trim(),
-                minijinja::context! { schema => &list.schema, page_size => PAGE_SIZE },
+                context! { schema => &list.schema, page_size => PAGE_SIZE },
             )?;
         }
         Ok(list)
     }
 
-    /// Collectors by name, the most frequent first, with their queries.
-    pub fn collectors(&self, part: Part) -> Vec<(&str, &Collector, Vec<&Query>)> {
+    /// Renders the template of a file. It can use `generated`, the line at its top, `schema`,
+    /// `prefix`, `collectors` with their `queries`, the most frequent first, all `queries`, and
+    /// `more`.
+    pub fn render(
+        &self,
+        part: Part,
+        template: &str,
+        more: Value,
+    ) -> Result<String, minijinja::Error> {
+        #[derive(Serialize)]
+        struct Collectors<'a> {
+            name: &'a str,
+            #[serde(flatten)]
+            collector: &'a Collector,
+            queries: Vec<&'a Query>,
+        }
         let mut collectors: Vec<_> = self
             .collectors
             .iter()
             .filter(|(name, collector)| part.has(name, collector))
-            .map(|(name, collector)| {
-                let queries = self.queries.iter().filter(|query| &query.collector == name);
-                (name.as_str(), collector, queries.collect())
+            .map(|(name, collector)| Collectors {
+                name,
+                collector,
+                queries: self
+                    .queries
+                    .iter()
+                    .filter(|query| &query.collector == name)
+                    .collect(),
             })
             .collect();
-        collectors.sort_by_key(|(_, collector, _)| collector.interval_seconds);
-        collectors
+        collectors.sort_by_key(|one| one.collector.interval_seconds);
+        let queries: Vec<_> = collectors
+            .iter()
+            .flat_map(|collector| &collector.queries)
+            .collect();
+        template::render(
+            template,
+            context! {
+                generated => "Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring",
+                schema => &self.schema,
+                prefix => &self.prefix,
+                optional => part == Part::Optional,
+                collectors => Serde(&collectors),
+                queries => Serde(&queries),
+                ..more
+            },
+        )
     }
 }
 
@@ -183,7 +217,7 @@ mod tests {
     use super::*;
 
     fn list() -> List {
-        List::read(&crate::directory()).unwrap()
+        List::read().unwrap()
     }
 
     #[test]

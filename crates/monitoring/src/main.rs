@@ -22,7 +22,7 @@ fn directory() -> PathBuf {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = directory();
-    let list = List::read(&directory)?;
+    let list = List::read()?;
     for (name, make) in outputs::OUTPUTS {
         let path = directory.join(name);
         let parent = path.parent().ok_or("a file without a directory")?;
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_is_committed_is_what_is_made() {
-        let list = List::read(&directory()).unwrap();
+        let list = List::read().unwrap();
         for (name, make) in outputs::OUTPUTS {
             let committed = fs::read_to_string(directory().join(name)).unwrap_or_default();
             assert!(

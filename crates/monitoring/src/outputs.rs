@@ -2,11 +2,12 @@
 
 use std::error::Error;
 
+use minijinja::context;
+
 use crate::dashboards;
 use crate::list::List;
 use crate::list::Part::{Always, Only, Optional};
 use crate::rules;
-use crate::template::format;
 use crate::zabbix;
 
 type Make = fn(&List) -> Result<String, Box<dyn Error>>;
@@ -14,10 +15,10 @@ type Make = fn(&List) -> Result<String, Box<dyn Error>>;
 macro_rules! template {
     ($name:literal, $part:expr) => {
         |list| {
-            Ok(format(
-                list,
+            Ok(list.render(
                 $part,
                 include_str!(concat!("../templates/", $name)),
+                context! {},
             )?)
         }
     };

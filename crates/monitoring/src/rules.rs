@@ -1,7 +1,6 @@
 //! `monitoring/alerts.toml` as rules of Prometheus.
 
 use std::error::Error;
-use std::fs;
 
 use minijinja::context;
 use minijinja::value::Serde;
@@ -60,7 +59,7 @@ pub struct Trigger {
 impl Rules {
     /// For metrics whose names begin with this, not with `pg_hugeinfo`.
     pub fn read(prefix: &str) -> Result<Self, Box<dyn Error>> {
-        let text = fs::read_to_string(crate::directory().join("alerts.toml"))?;
+        let text = include_str!("../../../monitoring/alerts.toml");
         Ok(toml::from_str(
             &text.replace("pg_hugeinfo_", &format!("{prefix}_")),
         )?)

@@ -6,11 +6,9 @@ use hugeinfo::advice::muted;
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
-use uuid::{Builder, Uuid};
 
 use crate::list::{List, Part};
 use crate::rules::{Alert, Rules};
-use crate::template;
 
 /// The template's name, which stands before each key in an expression.
 const TEMPLATE: &str = "PostgreSQL huge pages by pg_hugeinfo";
@@ -34,8 +32,7 @@ pub fn make(list: &List) -> Result<String, Box<dyn Error>> {
         .iter()
         .flat_map(|alert| triggers(alert, &list.prefix, &rules.runbook))
         .collect();
-    Ok(template::format_with(
-        list,
+    Ok(list.render(
         Part::Always,
         include_str!("../templates/zabbix/template.yaml"),
         context! {
@@ -92,16 +89,4 @@ fn triggers(alert: &Alert, prefix: &str, runbook: &str) -> Vec<Trigger> {
         }
     }
     made
-}
-
-/// Zabbix knows what it has imported by a random number: always the same one for the same name.
-pub fn uuid(name: &str) -> String {
-    let bytes = Uuid::new_v5(
-        &Uuid::NAMESPACE_OID,
-        format!("pg_hugeinfo {name}").as_bytes(),
-    );
-    Builder::from_random_bytes(bytes.into_bytes())
-        .into_uuid()
-        .simple()
-        .to_string()
 }
