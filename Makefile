@@ -24,7 +24,7 @@ PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^Postg
 REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) is of "$(PG_VERSION)",$(PG_CONFIG) does not tell a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
-.PHONY: all build check demo test test-all bench experiment fuzz packages setup
+.PHONY: all build check demo test test-all bench experiment fuzz monitoring packages setup
 all: build
 
 setup demo fuzz:
@@ -40,6 +40,11 @@ test-all:
 bench:
 	@scripts/setup
 	@bench/run
+
+# Needs no PostgreSQL. CloudNativePG's exporter adds a prefix to the names of metrics.
+monitoring:
+	@scripts/cargo run --quiet --package hugeinfo-monitoring target/monitoring
+	@scripts/cargo run --quiet --package hugeinfo-monitoring target/monitoring cnpg_
 
 packages:
 	@packages/build

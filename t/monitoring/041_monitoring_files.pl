@@ -1,5 +1,5 @@
-# The files in monitoring/, as far as they can be looked at without a server: what they say is what
-# the tools take, each alert is tried, firing and silent, and each format has all metrics.
+# Tests the generated files without a server: tools accept them, each alert fires and stays silent
+# as intended, and each format has all metrics.
 use strict;
 use warnings;
 
@@ -24,7 +24,7 @@ sub said { my (@command) = @_; my $out = ''; IPC::Run::run(\@command, '<', '/dev
 
 # Rules: what is in the file of a prefix is what the tests say of it, and nothing passes by chance.
 my $tests = slurp_file(source('monitoring/tests/alerts.yml'));
-my %rules = map { $_ => slurp_file(source("monitoring/prometheus/$_.yml")) } qw(rules rules-cnpg);
+my %rules = map { $_ => slurp_file(source("target/monitoring/prometheus/$_.yml")) } qw(rules rules-cnpg);
 my @alerts = $rules{rules} =~ /- alert: (\w+)/g;
 cmp_ok(scalar @alerts, '>', 10, 'there are alerts');
 SKIP:
@@ -33,7 +33,7 @@ SKIP:
 	for ([ 'rules', '' ], [ 'rules-cnpg', 'cnpg_' ])
 	{
 		my ($name, $exporter) = @$_;
-		my $file = source("monitoring/prometheus/$name.yml");
+		my $file = source("target/monitoring/prometheus/$name.yml");
 		my ($status, $out) = said(tool('promtool'), 'check', 'rules', $file);
 		is($status, 0, "$name: promtool check rules") or diag($out);
 		my $for_it = $tests =~ s/\bpg_hugeinfo/${exporter}pg_hugeinfo/gr =~ s{rule_files: .*}{rule_files: [$file]}r;
@@ -62,7 +62,7 @@ SKIP:
 		  or die "not YAML: $error\n";
 		return JSON::PP->new->allow_nonref->decode($out);
 	};
-	my $file = sub { return $yaml->(slurp_file(source("monitoring/$_[0]"))) };
+	my $file = sub { return $yaml->(slurp_file(source("target/monitoring/$_[0]"))) };
 
 	# the operator's resource has the same groups
 	for my $suffix ('', '-cnpg')
@@ -106,7 +106,7 @@ SKIP:
 			[], "CloudNativePG$suffix: only where the extension is");
 
 		my %justwatch;
-		my $jobs = slurp_file(source("monitoring/justwatch_sql_exporter$suffix.yml"));
+		my $jobs = slurp_file(source("target/monitoring/justwatch_sql_exporter$suffix.yml"));
 		for my $job (@{ $yaml->($optional ? "jobs:\n$jobs" : $jobs)->{jobs} })
 		{
 			for my $query (@{ $job->{queries} })
@@ -126,7 +126,7 @@ SKIP:
 		return $object;
 	};
 	my %collectors;
-	for my $path (map { source("monitoring/sql_exporter/pg_hugeinfo_$_.collector.yml") } qw(status processes numa findings))
+	for my $path (map { source("target/monitoring/sql_exporter/pg_hugeinfo_$_.collector.yml") } qw(status processes numa findings))
 	{
 		my $collector = $allowed->(collector => $yaml->(slurp_file($path)));
 		like($collector->{min_interval}, qr/^\d+s$/, "sql_exporter: $collector->{collector_name} has its interval");
@@ -158,8 +158,8 @@ SKIP:
 		append_to_file("$directory/types/$name.ts", $text);
 	};
 	my @names = qw(server fleet server-cnpg fleet-cnpg);
-	$typed->($_, slurp_file(source("monitoring/grafana/$_.json"))) for @names;
-	$typed->("broken-$_", slurp_file(source('monitoring/grafana/fleet.json')) =~ s/"schemaVersion": 39/$_/r)
+	$typed->($_, slurp_file(source("target/monitoring/grafana/$_.json"))) for @names;
+	$typed->("broken-$_", slurp_file(source('target/monitoring/grafana/fleet.json')) =~ s/"schemaVersion": 39/$_/r)
 	  for '"schemaVersion": "39"', '"shemaVersion": 39';
 	my @tsc = (tool('tsc'), qw(--noEmit --strict --skipLibCheck --module esnext --moduleResolution bundler --target es2022));
 	my ($status, $out) = said(@tsc, map { "$directory/types/$_.ts" } @names);
@@ -174,7 +174,7 @@ SKIP:
 # What a panel must have.
 for my $name (qw(server fleet server-cnpg fleet-cnpg))
 {
-	my $dashboard = JSON::PP->new->decode(slurp_file(source("monitoring/grafana/$name.json")));
+	my $dashboard = JSON::PP->new->decode(slurp_file(source("target/monitoring/grafana/$name.json")));
 	my @panels = grep { $_->{type} ne 'row' } @{ $dashboard->{panels} };
 	is_deeply([ map { $_->{title} } grep { !$_->{description} || !$_->{fieldConfig}{defaults}{unit} } @panels ], [], "$name: unit and description of each panel");
 	my %at;

@@ -76,7 +76,7 @@ sub compare_exporters
 		compare_samples($session, sub { $exporter->samples('pg_hugeinfo', 'server') }, $name, @queries);
 		linted($exporter->text, $name);
 		# as it is, once: what is asked less often is kept
-		my $kept = postgres_exporter($node, source('monitoring/postgres_exporter.yml'));
+		my $kept = postgres_exporter($node, source('target/monitoring/postgres_exporter.yml'));
 		my @first = map { $kept->samples('pg_hugeinfo_processes_minor_faults', 'server') } 1 .. 2;
 		is_deeply($first[1], $first[0], "$name: asks for processes once a minute");
 		is_deeply([ sort keys %{ $kept->samples('pg_hugeinfo', 'server') } ], [ sort keys %{ $exporter->samples('pg_hugeinfo', 'server') } ], "$name: the same series");
@@ -93,7 +93,7 @@ sub compare_exporters
 		my $exporter = justwatch($node, edited('justwatch_sql_exporter.yml', [ qr/interval: \d+s/, 'interval: 1s' ]));
 		my $samples = sub {
 			my $samples = $exporter->samples('sql_pg_hugeinfo', qw(driver host database user sql_job));
-			# as monitoring/prometheus/justwatch.yml has Prometheus do it
+			# as Prometheus does with prometheus/justwatch.yml
 			return { map { my $series = $_; $series =~ s/^sql_(\w+)\{(.*?),?\bcol="(\w+)"(,?)(.*)\}/$1_$3\{/; my ($left, $right) = ($2, $5); $series . join(',', grep { $_ ne '' } $left, $right) . '}' => $samples->{$_} } keys %$samples };
 		};
 		ok(until_true(sub { keys %{ $samples->() } >= keys %{ all_samples($session, @queries) } }), "$name: has all") or diag($exporter->log);
@@ -111,7 +111,7 @@ sub compare_cloudnativepg
 {
 	my ($where) = @_;
 	my $session = watch($node);
-	my $text = slurp_file(source('monitoring/cloudnativepg.yml'));
+	my $text = slurp_file(source('target/monitoring/cloudnativepg.yml'));
 	my %predicates = map { $_ => 1 } $text =~ /predicate_query: (.*)/g;
 	is(scalar keys %predicates, 1, "CloudNativePG, $where: one condition");
 	$session->value('BEGIN TRANSACTION READ ONLY');

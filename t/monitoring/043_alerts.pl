@@ -53,7 +53,7 @@ SKIP:
 		my $cluster = $_ eq 'stuck' ? '' : ', cluster: one';
 		"      - { targets: ['" . $exporter{$_}->address . "'], labels: { instance: $_$cluster } }\n"
 	} sort keys %exporter;
-	my $relabel = slurp_file(source('monitoring/prometheus/justwatch.yml')) =~ s/^(?!#)/    /gmr;
+	my $relabel = slurp_file(source('target/monitoring/prometheus/justwatch.yml')) =~ s/^(?!#)/    /gmr;
 	# Without its server, postgres_exporter answers after a second.
 	my $prometheus = prometheus(<<~"YAML");
 		global: { scrape_interval: 2s, evaluation_interval: 1s }
@@ -116,7 +116,7 @@ SKIP:
 	# every panel
 	for my $board (qw(server fleet))
 	{
-		my $dashboard = JSON::PP->new->decode(slurp_file(source("monitoring/grafana/$board.json")));
+		my $dashboard = JSON::PP->new->decode(slurp_file(source("target/monitoring/grafana/$board.json")));
 		for my $panel (grep { $_->{targets} } @{ $dashboard->{panels} })
 		{
 			for my $target (@{ $panel->{targets} })

@@ -99,7 +99,7 @@ sub compare_perfdata
 
 # The same names as in every other tool.
 {
-	my %names = map { $_ => 1 } slurp_file(source('monitoring/metrics.json')) =~ /"full_name": "pg_hugeinfo_(\w+)"/g;
+	my %names = map { $_ => 1 } slurp_file(source('target/monitoring/metrics.json')) =~ /"full_name": "pg_hugeinfo_(\w+)"/g;
 	my ($figures) = map { s/B?;\S*//gr } run_plugin(@monitor)->{perfdata};
 	my @labels = map { s/=.*//r } split / /, $figures;
 	is_deeply([ grep { !/^checks_/ && !$names{$_} } @labels ], [], 'figures have the names of metrics');

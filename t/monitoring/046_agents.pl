@@ -33,7 +33,7 @@ sub by_telegraf
 	  unless -e "$directory/$file.conf";
 	local $ENV{PG_HUGEINFO_ADDRESS} = $conninfo;
 	my ($out, $error) = ('', '');
-	IPC::Run::run([ tool('telegraf'), '--once', '--strict-env-handling', '--config', "$directory/$file.conf", '--config', source("monitoring/telegraf/$file.conf") ],
+	IPC::Run::run([ tool('telegraf'), '--once', '--strict-env-handling', '--config', "$directory/$file.conf", '--config', source("target/monitoring/telegraf/$file.conf") ],
 		'<', '/dev/null', '>', \$out, '2>', \$error) or die "telegraf: $error\n";
 	die "telegraf: $error\n" if $error =~ / [EW]! /;
 	my %arrived;
@@ -52,7 +52,7 @@ sub by_datadog
 {
 	my ($file) = @_;
 	my (%arrived, @wrong);
-	for my $metric (@{ python('datadog_agent.py', [ source("monitoring/datadog/$file.yaml"), $conninfo ]) })
+	for my $metric (@{ python('datadog_agent.py', [ source("target/monitoring/datadog/$file.yaml"), $conninfo ]) })
 	{
 		my %labels = map { split /:/, $_, 2 } @{ $metric->{tags} };
 		my $name = $metric->{name} =~ tr/./_/r;
@@ -68,7 +68,7 @@ sub by_datadog
 sub by_pgwatch
 {
 	my ($file) = @_;
-	my $definitions = python('yaml_to_json.py', [ source("monitoring/pgwatch/$file.yaml") ]);
+	my $definitions = python('yaml_to_json.py', [ source("target/monitoring/pgwatch/$file.yaml") ]);
 	my %arrived;
 	for my $metric (keys %{ $definitions->{metrics} })
 	{
@@ -100,7 +100,7 @@ for my $file (sort keys %files)
 # What pgwatch's own source knows of such a file (internal/metrics/types.go of version 5).
 for my $file (sort keys %files)
 {
-	my $definitions = python('yaml_to_json.py', [ source("monitoring/pgwatch/$file.yaml") ]);
+	my $definitions = python('yaml_to_json.py', [ source("target/monitoring/pgwatch/$file.yaml") ]);
 	is_deeply([ sort keys %$definitions ], [qw(metrics presets)], "pgwatch, $file: its sections");
 	my %known = map { $_ => 1 } qw(sqls init_sql node_status gauges is_instance_level storage_name description);
 	for my $query (@{ $files{$file} })

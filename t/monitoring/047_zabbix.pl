@@ -1,5 +1,5 @@
-# monitoring/zabbix: the real frontend imports the template, the real agent runs the master items,
-# and each path of the template finds in their JSON what SQL says.
+# Zabbix: the real frontend imports the template, the real agent runs the master items, and each
+# path of the template finds in their JSON what SQL says.
 use strict;
 use warnings;
 
@@ -29,7 +29,7 @@ my ($template, @triggers);
 SKIP:
 {
 	cannot('Zabbix: Python packages are not installed: see scripts/setup') unless -d source('target/tools/python/jsonpath');
-	my $export = python('yaml_to_json.py', [ source('monitoring/zabbix/template.yaml') ])->{zabbix_export};
+	my $export = python('yaml_to_json.py', [ source('target/monitoring/zabbix/template.yaml') ])->{zabbix_export};
 	($template) = @{ $export->{templates} };
 	@triggers = (@{ $export->{triggers} }, map { @{ $_->{trigger_prototypes} // [] } } @{ $template->{discovery_rules} });
 }
@@ -40,7 +40,7 @@ sub agent
 	my ($key) = @_;
 	my $file = "$directory/agent.conf";
 	append_to_file($file, "Hostname=test\nServer=127.0.0.1\nLogType=console\n"
-		  . slurp_file(source('monitoring/zabbix/pg_hugeinfo.conf')) =~ s{/etc/zabbix/pg_hugeinfo}{source('monitoring/zabbix/pg_hugeinfo')}ger)
+		  . slurp_file(source('target/monitoring/zabbix/pg_hugeinfo.conf')) =~ s{/etc/zabbix/pg_hugeinfo}{source('target/monitoring/zabbix/pg_hugeinfo')}ger)
 	  unless -e $file;
 	my ($out, $error) = ('', '');
 	IPC::Run::run([ tool('zabbix_agent2'), '-c', $file, '-t', $key =~ s/\{\$PG_HUGEINFO\.CONNINFO\}/$_[1] \/\/ $conninfo/er ], '<', '/dev/null', '>', \$out, '2>', \$error);
@@ -180,7 +180,7 @@ SKIP:
 		return $api->('configuration.import', { format => 'yaml', source => $source,
 			rules => { groups => { createMissing => JSON::PP::true }, map { $_ => $all } qw(templates items discoveryRules triggers valueMaps) } });
 	};
-	my $source = slurp_file(source('monitoring/zabbix/template.yaml'));
+	my $source = slurp_file(source('target/monitoring/zabbix/template.yaml'));
 	for my $when ('imports the template', 'once more, over what is there')
 	{
 		my $answer = $import->($source);

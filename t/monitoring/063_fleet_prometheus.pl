@@ -21,13 +21,13 @@ use Test::More;
 my $kb = default_page_kb();
 my $servers = 200;
 my $interval = 5;
-my $rules = source('monitoring/prometheus/rules.yml');
+my $rules = source('target/monitoring/prometheus/rules.yml');
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
 sub recorded
 {
 	my ($node) = @_;
-	my $exporter = postgres_exporter($node, source('monitoring/postgres_exporter.yml'));
+	my $exporter = postgres_exporter($node, source('target/monitoring/postgres_exporter.yml'));
 	my @lines = grep { /hugeinfo/ } split /\n/, $exporter->text;
 	$exporter->stop;
 	return join '', map { "$_\n" } grep { !/^# / } @lines;
@@ -115,7 +115,7 @@ sub uneven
 sub compare_dashboard
 {
 	my ($prometheus, $name, @fleet) = @_;
-	my $dashboard = JSON::PP->new->decode(slurp_file(source('monitoring/grafana/fleet.json')));
+	my $dashboard = JSON::PP->new->decode(slurp_file(source('target/monitoring/grafana/fleet.json')));
 	my @panels = map { ($_, @{ $_->{panels} // [] }) } @{ $dashboard->{panels} };
 	my @expressions = map { map { $_->{expr} =~ s/\$(?:job|instance)\b/.+/gr } @{ $_->{targets} // [] } } @panels;
 	my %answer = map { $_ => [ $prometheus->asked($_) ] } @expressions;

@@ -106,7 +106,7 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
             _ => format!("{} ({exporter}…)", dashboard.title),
         },
         "description": format!(
-            "{} Made from monitoring/dashboards.toml by: scripts/cargo run -p hugeinfo-monitoring. \
+            "{} Generated from monitoring/dashboards.toml by: make monitoring. \
              Use: Dashboards, New, Import.",
             dashboard.description
         ),

@@ -110,16 +110,16 @@ pub enum Unit {
 
 /// Which collectors a file has.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Part {
+pub enum Part<'a> {
     /// Those that everybody wants.
     Always,
     /// Those that have to be asked for.
     Optional,
     /// This one.
-    Only(&'static str),
+    Only(&'a str),
 }
 
-impl Part {
+impl Part<'_> {
     fn has(self, name: &str, collector: &Collector) -> bool {
         match self {
             Self::Always => !collector.optional,
@@ -164,7 +164,7 @@ impl List {
     /// `more`.
     pub fn render(
         &self,
-        part: Part,
+        part: Part<'_>,
         template: &str,
         more: Value,
     ) -> Result<String, minijinja::Error> {
@@ -197,7 +197,7 @@ impl List {
         template::render(
             template,
             context! {
-                generated => "Made from monitoring/metrics.toml by: scripts/cargo run -p hugeinfo-monitoring",
+                generated => "Generated from monitoring/metrics.toml by: make monitoring",
                 schema => &self.schema,
                 prefix => &self.prefix,
                 optional => part == Part::Optional,

@@ -1,7 +1,9 @@
-//! Makes the files in `monitoring/` from the `.toml` files there: `scripts/cargo run
-//! -p hugeinfo-monitoring`, without arguments.
+//! Generates the files for monitoring tools from the lists in `monitoring/`.
 //!
-//! A format is a template in `templates/`, and a line in [`outputs::OUTPUTS`].
+//! `hugeinfo-monitoring DIRECTORY` writes all files. `hugeinfo-monitoring DIRECTORY PREFIX` writes
+//! rules and dashboards for an exporter that adds PREFIX to the names of metrics.
+//!
+//! A format is a template in `templates/`, and a line in [`outputs`].
 
 mod dashboards;
 mod list;
@@ -16,18 +18,37 @@ use std::path::{Path, PathBuf};
 
 use list::List;
 
-fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../monitoring")
+/// Files that are also in the repository, for people who copy them without a build.
+const COMMITTED: [&str; 4] = [
+    "postgres_exporter.yml",
+    "prometheus/rules.yml",
+    "grafana/server.json",
+    "grafana/fleet.json",
+];
+
+fn in_repository(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../monitoring")
+        .join(name)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = directory();
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments
+        .next()
+        .ok_or("usage: hugeinfo-monitoring DIRECTORY [PREFIX]")?;
     let list = List::read()?;
-    for (name, make) in outputs::OUTPUTS {
-        let path = directory.join(name);
-        let parent = path.parent().ok_or("a file without a directory")?;
-        fs::create_dir_all(parent)?;
-        fs::write(&path, make(&list)?)?;
+    let files = match arguments.next() {
+        None => outputs::all(&list)?,
+        Some(exporter) => outputs::with_prefix(&list, &exporter)?,
+    };
+    for (name, text) in files {
+        let path = Path::new(&directory).join(&name);
+        fs::create_dir_all(path.parent().ok_or("a file without a directory")?)?;
+        fs::write(path, &text)?;
+        if COMMITTED.contains(&name.as_str()) {
+            fs::write(in_repository(&name), text)?;
+        }
     }
     Ok(())
 }
@@ -38,13 +59,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_committed_is_what_is_made() {
-        let list = List::read().unwrap();
-        for (name, make) in outputs::OUTPUTS {
-            let committed = fs::read_to_string(directory().join(name)).unwrap_or_default();
+    fn committed_files_are_current() {
+        let files = outputs::all(&List::read().unwrap()).unwrap();
+        for name in COMMITTED {
+            let committed = fs::read_to_string(in_repository(name)).unwrap_or_default();
             assert!(
-                committed == make(&list).unwrap(),
-                "monitoring/{name} is not up to date: scripts/cargo run -p hugeinfo-monitoring"
+                committed == files[name],
+                "monitoring/{name} is not up to date: make monitoring"
             );
         }
     }

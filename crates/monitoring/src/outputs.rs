@@ -1,5 +1,6 @@
-//! The files in `monitoring/`, a line for each.
+//! The generated files.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 
 use minijinja::context;
@@ -10,143 +11,94 @@ use crate::list::Part::{Always, Only, Optional};
 use crate::rules;
 use crate::zabbix;
 
-type Make = fn(&List) -> Result<String, Box<dyn Error>>;
+/// Files by name.
+type Files = Result<BTreeMap<String, String>, Box<dyn Error>>;
 
 macro_rules! template {
-    ($name:literal, $part:expr) => {
-        |list| {
-            Ok(list.render(
-                $part,
-                include_str!(concat!("../templates/", $name)),
-                context! {},
-            )?)
-        }
+    ($name:literal) => {
+        include_str!(concat!("../templates/", $name))
     };
 }
 
-macro_rules! rules {
-    ($exporter:literal, $name:literal) => {
-        |list| {
-            rules::make(
-                list,
-                $exporter,
-                include_str!(concat!("../templates/rules/", $name)),
-            )
-        }
-    };
-}
-
-/// File, and what makes it.
-pub const OUTPUTS: &[(&str, Make)] = &[
-    ("metrics.json", |list| {
-        Ok(serde_json::to_string_pretty(&list.queries)? + "\n")
-    }),
+/// Formats with a second file for the optional collectors: name, extension, template.
+const WITH_FINDINGS: [(&str, &str, &str); 6] = [
     (
-        "postgres_exporter.yml",
-        template!("postgres_exporter.yml", Always),
+        "postgres_exporter",
+        "yml",
+        template!("postgres_exporter.yml"),
     ),
     (
-        "postgres_exporter_findings.yml",
-        template!("postgres_exporter.yml", Optional),
+        "justwatch_sql_exporter",
+        "yml",
+        template!("justwatch_sql_exporter.yml"),
     ),
-    (
-        "sql_exporter/sql_exporter.yml",
-        template!("sql_exporter.yml", Always),
-    ),
-    (
-        "sql_exporter/pg_hugeinfo_status.collector.yml",
-        template!("sql_exporter.collector.yml", Only("status")),
-    ),
-    (
-        "sql_exporter/pg_hugeinfo_processes.collector.yml",
-        template!("sql_exporter.collector.yml", Only("processes")),
-    ),
-    (
-        "sql_exporter/pg_hugeinfo_numa.collector.yml",
-        template!("sql_exporter.collector.yml", Only("numa")),
-    ),
-    (
-        "sql_exporter/pg_hugeinfo_findings.collector.yml",
-        template!("sql_exporter.collector.yml", Only("findings")),
-    ),
-    (
-        "justwatch_sql_exporter.yml",
-        template!("justwatch_sql_exporter.yml", Always),
-    ),
-    (
-        "justwatch_sql_exporter_findings.yml",
-        template!("justwatch_sql_exporter.yml", Optional),
-    ),
-    ("cloudnativepg.yml", template!("cloudnativepg.yml", Always)),
-    (
-        "cloudnativepg_findings.yml",
-        template!("cloudnativepg.yml", Optional),
-    ),
-    (
-        "telegraf/pg_hugeinfo.conf",
-        template!("telegraf.conf", Always),
-    ),
-    (
-        "telegraf/pg_hugeinfo_findings.conf",
-        template!("telegraf.conf", Optional),
-    ),
-    (
-        "datadog/pg_hugeinfo.yaml",
-        template!("datadog.yaml", Always),
-    ),
-    (
-        "datadog/pg_hugeinfo_findings.yaml",
-        template!("datadog.yaml", Optional),
-    ),
-    (
-        "pgwatch/pg_hugeinfo.yaml",
-        template!("pgwatch.yaml", Always),
-    ),
-    (
-        "pgwatch/pg_hugeinfo_findings.yaml",
-        template!("pgwatch.yaml", Optional),
-    ),
-    ("zabbix/template.yaml", zabbix::make),
-    (
-        "zabbix/pg_hugeinfo.conf",
-        template!("zabbix/pg_hugeinfo.conf", Always),
-    ),
-    (
-        "zabbix/pg_hugeinfo/status.sql",
-        template!("zabbix/query.sql", Only("status")),
-    ),
-    (
-        "zabbix/pg_hugeinfo/processes.sql",
-        template!("zabbix/query.sql", Only("processes")),
-    ),
-    (
-        "zabbix/pg_hugeinfo/numa.sql",
-        template!("zabbix/query.sql", Only("numa")),
-    ),
-    (
-        "zabbix/pg_hugeinfo/findings.sql",
-        template!("zabbix/query.sql", Only("findings")),
-    ),
-    ("prometheus/rules.yml", rules!("", "rules.yml")),
-    ("prometheus/rules-cnpg.yml", rules!("cnpg_", "rules.yml")),
-    (
-        "prometheus/prometheusrule.yml",
-        rules!("", "prometheusrule.yml"),
-    ),
-    (
-        "prometheus/prometheusrule-cnpg.yml",
-        rules!("cnpg_", "prometheusrule.yml"),
-    ),
-    ("grafana/server.json", |list| {
-        dashboards::make(list, "", "server")
-    }),
-    ("grafana/fleet.json", |list| {
-        dashboards::make(list, "", "fleet")
-    }),
-    ("grafana/server-cnpg.json", |list| {
-        dashboards::make(list, "cnpg_", "server")
-    }),
-    ("grafana/fleet-cnpg.json", |list| {
-        dashboards::make(list, "cnpg_", "fleet")
-    }),
+    ("cloudnativepg", "yml", template!("cloudnativepg.yml")),
+    ("telegraf/pg_hugeinfo", "conf", template!("telegraf.conf")),
+    ("datadog/pg_hugeinfo", "yaml", template!("datadog.yaml")),
+    ("pgwatch/pg_hugeinfo", "yaml", template!("pgwatch.yaml")),
 ];
+
+/// All files, for exporters that do not add a prefix to the names of metrics.
+pub fn all(list: &List) -> Files {
+    let mut files = with_prefix(list, "")?;
+    let mut add = |name: &str, text| files.insert(name.to_owned(), text);
+    let render = |part, template| list.render(part, template, context! {});
+    add(
+        "metrics.json",
+        serde_json::to_string_pretty(&list.queries)? + "\n",
+    );
+    for (name, extension, template) in WITH_FINDINGS {
+        add(&format!("{name}.{extension}"), render(Always, template)?);
+        add(
+            &format!("{name}_findings.{extension}"),
+            render(Optional, template)?,
+        );
+    }
+    for name in list.collectors.keys() {
+        add(
+            &format!("sql_exporter/pg_hugeinfo_{name}.collector.yml"),
+            render(Only(name), template!("sql_exporter.collector.yml"))?,
+        );
+        add(
+            &format!("zabbix/pg_hugeinfo/{name}.sql"),
+            render(Only(name), template!("zabbix/query.sql"))?,
+        );
+    }
+    add(
+        "sql_exporter/sql_exporter.yml",
+        render(Always, template!("sql_exporter.yml"))?,
+    );
+    add(
+        "prometheus/justwatch.yml",
+        template!("rules/justwatch.yml").to_owned(),
+    );
+    add("zabbix/template.yaml", zabbix::make(list)?);
+    add(
+        "zabbix/pg_hugeinfo.conf",
+        render(Always, template!("zabbix/pg_hugeinfo.conf"))?,
+    );
+    Ok(files)
+}
+
+/// Rules and dashboards for an exporter that adds a prefix, such as `cnpg_`, to the names of
+/// metrics.
+pub fn with_prefix(list: &List, exporter: &str) -> Files {
+    let suffix = match exporter {
+        "" => String::new(),
+        _ => format!("-{}", exporter.replace('_', "")),
+    };
+    let rules = |template| rules::make(list, exporter, &suffix, template);
+    let dashboard = |name| dashboards::make(list, exporter, name);
+    Ok(BTreeMap::from([
+        (
+            format!("prometheus/rules{suffix}.yml"),
+            rules(template!("rules/rules.yml"))?,
+        ),
+        (
+            format!("prometheus/prometheusrule{suffix}.yml"),
+            rules(template!("rules/prometheusrule.yml"))?,
+        ),
+        (format!("grafana/server{suffix}.json"), dashboard("server")?),
+        (format!("grafana/fleet{suffix}.json"), dashboard("fleet")?),
+    ]))
+}

@@ -67,7 +67,12 @@ impl Rules {
 }
 
 /// Rules for metrics whose names an exporter begins with a prefix of its own.
-pub fn make(list: &List, exporter: &str, template: &str) -> Result<String, Box<dyn Error>> {
+pub fn make(
+    list: &List,
+    exporter: &str,
+    suffix: &str,
+    template: &str,
+) -> Result<String, Box<dyn Error>> {
     let rules = Rules::read(&format!("{exporter}{}", list.prefix))?;
     let groups = template::render(
         include_str!("../templates/rules/groups.yml"),
@@ -79,5 +84,8 @@ pub fn make(list: &List, exporter: &str, template: &str) -> Result<String, Box<d
             alerts => Serde(&rules.alerts),
         },
     )?;
-    Ok(template::render(template, context! { exporter, groups })?)
+    Ok(template::render(
+        template,
+        context! { exporter, suffix, groups },
+    )?)
 }

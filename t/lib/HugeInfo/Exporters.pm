@@ -16,11 +16,11 @@ use HugeInfo::Tools;
 
 our @EXPORT = qw(edited started postgres_exporter justwatch prometheus);
 
-# Copies a file of this project with some changes, each a [pattern, replacement] that has to match.
+# Copies a generated file with some changes, each a [pattern, replacement] that has to match.
 sub edited
 {
 	my ($name, @changes) = @_;
-	my $text = slurp_file(source("monitoring/$name"));
+	my $text = slurp_file(source("target/monitoring/$name"));
 	for (@changes)
 	{
 		my ($from, $by) = @$_;

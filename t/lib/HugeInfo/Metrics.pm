@@ -1,5 +1,5 @@
-# monitoring/metrics.json, and a server that is set up for monitoring: the extension is installed as
-# in docs/install.md, and a role has only the necessary privileges.
+# target/monitoring/metrics.json, and a server that is set up for monitoring: the extension is
+# installed as in docs/install.md, and a role has only the necessary privileges.
 package HugeInfo::Metrics;
 
 use strict;
@@ -14,7 +14,7 @@ use HugeInfo::Tools;
 our @EXPORT = qw(queries monitored watch samples_of);
 
 # The queries of the file: name, labels, metrics, sql and so on.
-sub queries { return @{ JSON::PP->new->decode(slurp_file(source('monitoring/metrics.json'))) } }
+sub queries { return @{ JSON::PP->new->decode(slurp_file(source('target/monitoring/metrics.json'))) } }
 
 # Installs the extension in its own schema, in the database postgres, and creates the role
 # "monitoring".
