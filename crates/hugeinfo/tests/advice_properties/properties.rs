@@ -774,7 +774,10 @@ fn still_asks_for(
                 || *id == CheckId::OtherServers && finding.evidence["others_pages"] != 0
         });
         let is_hidden = hugeinfo::model::demand::hidden_servers(&at).is_some();
-        if again.is_none() || others_could_want || is_hidden || decisions(&at).iter().any(waits) {
+        // Surplus pages stay until their holder stops.
+        let has_surplus = at.pools().any(|pool| pool.surplus > 0);
+        let can_stay = others_could_want || is_hidden || has_surplus;
+        if again.is_none() || can_stay || decisions(&at).iter().any(waits) {
             return Ok(());
         }
         at = match at.apply(&Step::Restart) {
