@@ -52,8 +52,8 @@ packages:
 # As arguments: SECONDS in the environment is bash's own.
 experiment:
 	@scripts/setup experiment
-	@scripts/with-postgres experiment/run SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' ROUNDS='$(ROUNDS)' \
-		PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
+	@scripts/with-postgres tools/experiment/experiment SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' \
+		ROUNDS='$(ROUNDS)' PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
 # PGXS has a `check` target, which only prints that it is not supported.
 ifeq ($(MAKECMDGOALS),check)

@@ -19,6 +19,7 @@ check_tools() {
         want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
         want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
         ;;
+    experiment) want python3 command -v python3 ;;
     fleet)
         want ansible-core command -v ansible-playbook
         want ansible-lint command -v ansible-lint
@@ -52,7 +53,7 @@ want() { # PACKAGE COMMAND…
     fi
 }
 
-# Without it the experiment has no plots, and says so.
+# Without it, the experiment has no plots, and prints a note.
 install_gnuplot() {
     if ! command -v gnuplot >/dev/null && may_install; then
         offered gnuplot-nox || update_lists
