@@ -38,7 +38,7 @@ test-all:
 	@scripts/test all $(PART)
 
 bench:
-	@scripts/setup
+	@scripts/setup bench
 	@bench/run
 
 # Needs no PostgreSQL. CloudNativePG's exporter adds a prefix to the names of metrics.

@@ -160,9 +160,9 @@ per_time() { # START TIMES
 # shellcheck disable=SC2016,SC2034 # for awk; the scripts use it
 sum_of_pss='/^Pss:/ {sum += $2} END {print sum}'
 
-# The table and the verdict.
+# Prints the table and whether the goals are met.
 report() { # NAME
-    awk -f bench/median.awk -f bench/report.awk -f "bench/$1.awk" -v methods="${methods[*]}" -v cases="${cases[*]}" "$private/samples"
+    bench/summary "$1" "${methods[*]}" "${cases[*]}" <"$private/samples"
 }
 
 machine() {

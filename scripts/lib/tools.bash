@@ -19,7 +19,7 @@ check_tools() {
         want php-xml php -r 'exit(extension_loaded("simplexml") ? 0 : 1);'
         want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
         ;;
-    experiment) want python3 command -v python3 ;;
+    bench | experiment) want python3 command -v python3 ;;
     fleet)
         want ansible-core command -v ansible-playbook
         want ansible-lint command -v ansible-lint
