@@ -11,7 +11,7 @@ use crate::{error::Error, files, machine, numbers::bigint};
 pool_overloads! {
     "hugeinfo_next_start",
     [
-        name!(pending_settings, Vec<String>),
+        name!(waiting_settings, Vec<String>),
         name!(huge_pages, &'static str),
         name!(shared_memory_type, &'static str),
         name!(segment_bytes, i64),

@@ -33,7 +33,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 names => format!(" ({})", names.join(", ")),
             };
             let mut evidence = finding.evidence;
-            evidence["pending_settings"] = json!(names);
+            evidence["waiting_settings"] = json!(names);
             Finding {
                 text: format!("Settings are pending a restart{which}. {}", finding.text),
                 evidence,
