@@ -242,7 +242,7 @@ fn read_other_servers(
 }
 
 /// The postmaster's directory in `/proc`. Missing if the PID belongs to another process, because
-/// `/proc` is of another PID namespace.
+/// `/proc` belongs to another PID namespace.
 fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     let pid = postgres::processes::parent_pid();
     Ok(match fact(children::is_ours(root, pid))? {
@@ -256,7 +256,7 @@ fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
 }
 
 /// Whether the main segment starts where a transparent huge page can start. The address is the same
-/// in all processes of the server, so this one is enough, which does not have to wait for another.
+/// in all processes of the server, so this reads its own, which never has to wait.
 fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
     let Ok(pmd_bytes) = fact(transparent_hugepage::pmd_bytes(root))? else {
         return Ok(None);

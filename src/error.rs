@@ -18,7 +18,7 @@ pub(crate) enum Error {
     OutOfMemory,
     /// The kernel reported a number too large for `bigint`.
     OutOfRange(u64),
-    /// A setting has a value that this version of the extension does not know.
+    /// A setting has a value that this version of the extension does not support.
     Setting(&'static str),
     /// The SQL objects of this database do not fit this version of the library.
     OtherVersion {
@@ -40,12 +40,11 @@ pub(crate) enum Error {
     NotAssignments,
     /// A setting that does not change shared memory.
     NotSizing {
-        /// Its name.
         name: String,
-        /// The settings that do.
+        /// The settings that change it.
         known: String,
     },
-    /// A setting that PostgreSQL does not know.
+    /// A setting that does not exist, or that loads libraries.
     NotPlanned {
         name: String,
         /// A setting with a similar name that can be planned.
@@ -65,14 +64,14 @@ pub(crate) enum Error {
     NoPostmaster,
     /// An action on a file failed.
     File {
-        /// The action that failed.
+        /// The verb after "could not".
         action: &'static str,
         path: PathBuf,
         source: io::Error,
     },
     /// An action on a file or directory in the scratch directory failed.
     Scratch {
-        /// The action that failed.
+        /// The verb after "could not".
         action: &'static str,
         path: PathBuf,
         source: io::Error,

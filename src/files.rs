@@ -16,10 +16,10 @@ use crate::{
     },
 };
 
-/// The effect of the files, and their settings that are pending a restart.
+/// The effect of the files on the next start.
 pub(crate) struct Waiting {
     pub(crate) files: Files,
-    /// Names.
+    /// Names of settings that are pending a restart.
     pub(crate) settings: Vec<String>,
 }
 
@@ -62,7 +62,8 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
         Err(Error::RefusedForOthers {
             is_of_configuration: true,
         }) => {
-            let where_to_look = "a superuser sees why in hugeinfo_checks or pg_file_settings";
+            let where_to_look =
+                "a superuser can see the reason in hugeinfo_checks or pg_file_settings";
             Files::Refused(where_to_look.to_owned()).into()
         }
         Err(error) => Files::Unknown(sentence(error)).into(),

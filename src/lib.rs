@@ -1,27 +1,27 @@
 //! Huge pages, page tables and page faults of this PostgreSQL server, in SQL.
 //!
-//! This crate is only the SQL interface. The crate `hugeinfo` reads and judges what it shows.
+//! This crate is only the SQL interface. The crate `hugeinfo` reads and judges the facts.
 //!
-//! * [`error`]: all that can go wrong. [`report`]: which SQLSTATE and hint it gets.
-//! * [`postgres`]: what the server says about itself. The only place with `unsafe` and `pg_sys`.
+//! * [`error`]: the errors. [`report`]: the SQLSTATE and hint of each.
+//! * [`postgres`]: facts from the server itself. The only place with `unsafe` and `pg_sys`.
 //! * [`processes`]: the processes of this server, and no others.
-//! * [`machine`]: this server and its machine, in as much detail as a question needs.
-//! * [`environment`]: what the checks need besides the facts of the server itself.
-//! * [`plan`]: what the next start will need, as PostgreSQL itself computes it. [`files`]: whether
-//!   that differs from the running server.
+//! * [`machine`]: this server and its machine, in as much detail as a query needs.
+//! * [`environment`]: the facts that checks need in addition to those of the server itself.
+//! * [`plan`]: the needs of the next start, as PostgreSQL itself computes them. [`files`]: whether
+//!   they differ from the running server.
 //! * [`numbers`]: the kernel's numbers as SQL types.
 //! * [`views`]: two files for each SQL object: Rust and SQL.
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
+compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it does not support other systems");
 #[cfg(not(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"
 )))]
-compile_error!("pg_hugeinfo was tried on x86-64 and arm64 alone; it is not built for others");
+compile_error!("pg_hugeinfo supports only x86-64 and arm64");
 #[cfg(not(target_env = "gnu"))]
 compile_error!(
-    "pg_hugeinfo needs glibc: without memory it relies on what glibc keeps ready (src/postgres/memory.rs)"
+    "pg_hugeinfo needs glibc, whose allocator keeps memory ready for errors (src/postgres/memory.rs)"
 );
 
 mod environment;

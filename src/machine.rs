@@ -62,8 +62,8 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     Ok(machine(facts, Some(env)))
 }
 
-/// Reads what `hugeinfo_status` needs: only the facts, if all is healthy and nothing else can
-/// change that.
+/// Reads the facts that `hugeinfo_status` needs: only those about the server itself, if they are
+/// healthy and nothing else can change that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let at_a_glance = machine(facts()?, None);
     let is_well = diagnosis::is_healthy_by_facts(&at_a_glance);
@@ -73,7 +73,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     if is_well && !may_wait && is_alone && waiting.files == Files::NothingPending {
         return Ok(at_a_glance);
     }
-    // Idle pages that are worth releasing can be for servers in other IPC namespaces.
+    // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
     let scope = if diagnosis::has_unused_pages(&at_a_glance) {
         Some(Scope::Host)
     } else if is_alone {

@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// A look at a host with a thousand processes takes about 50 ms.
+/// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Maximum size of the output, more than the facts about thousands of servers.
@@ -131,7 +131,7 @@ fn steps<T: Serialize + DeserializeOwned>(
     )
 }
 
-/// [`steps`], or no step if the copy cannot be made.
+/// Like [`steps`], but returns no steps if the copy cannot be made.
 pub(crate) fn steps_so_far<T: Serialize + DeserializeOwned>(
     limit: Duration,
     task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,

@@ -176,12 +176,12 @@ pub(crate) fn all<T>(
 }
 
 /// Passes processes that map the main segment, and their mappings of it, to `answer` until it
-/// returns true: first the process that has touched most of the segment. `RssShmem` and
-/// `HugetlbPages` tell cheaply which process that is.
+/// returns true: first the process that has faulted in most of the segment, by its `RssShmem` and
+/// `HugetlbPages`, which are cheap to read.
 ///
 /// For a copy of this backend, because reading mappings can wait for the process (see [`others`]).
-/// Does not look into shared memory, so it touches no page of it. A child of another server does
-/// not map the segment.
+/// Does not access shared memory, so it faults in no page of it. A child of another server does not
+/// map the segment.
 fn that_touched_most(
     root: &Root,
     parent: u32,
@@ -228,12 +228,12 @@ fn that_touched_most(
 /// Number of processes that are read for a segment on huge pages.
 const MOST_ASKED: usize = 8;
 
-/// Limit on the time for the page tables of a few processes: a walk takes the longer the larger the
-/// segment is, several seconds for a terabyte on small pages.
+/// Time limit for the page tables of a few processes. A walk takes time in proportion to the size
+/// of the segment: several seconds for a terabyte on small pages.
 const WALK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Pages of the main segment by node, as far as one process sees them. `None`: no process could be
-/// asked in time.
+/// read in time.
 ///
 /// On huge pages, returns the maximum of several processes: processes share page tables
 /// (mm/hugetlb.c `huge_pmd_share`), so one process can show pages that others have faulted in, and
@@ -261,8 +261,8 @@ pub(crate) fn segment_pages_by_node(backing: Backing) -> Result<Option<BTreeMap<
     Ok(found.into_iter().max_by_key(sum))
 }
 
-/// Bytes of the main segment on transparent huge pages, from the process that has touched most of
-/// it. A lower bound: each process shows only what it has touched itself.
+/// Bytes of the main segment on transparent huge pages, from the process that has faulted in most
+/// of it. A lower bound, because each process shows only pages that it has faulted in itself.
 pub(crate) fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
     let root = Root::system();
     let Some(parent) = postmaster(&root)? else {
@@ -304,8 +304,8 @@ fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
     Ok(bytes)
 }
 
-/// The process with this PID. If it does not belong to this server, there is a warning and no row,
-/// as with PostgreSQL's own functions, so that a query over many PIDs goes on.
+/// The process with this PID. Raises a warning if it does not belong to this server, like
+/// PostgreSQL's own functions, so that a query over many PIDs does not fail.
 pub(crate) fn one(pid: i32) -> Result<Option<Process>, Error> {
     let member = match (u32::try_from(pid), Server::new()?) {
         (Ok(number), Some(server)) => server.member(number, &mut Vec::new())?,
@@ -330,8 +330,8 @@ fn has_loggers_title(process: &Process, buffer: &mut Vec<u8>) -> bool {
         .is_ok_and(|title| title.starts_with(b"postgres: ") && title.ends_with(end.as_bytes()))
 }
 
-/// The PID of this backend's parent, if `/proc` uses the same PID. `None`: `/proc` belongs to
-/// another PID namespace, where the PID means another process.
+/// The PID of this backend's parent. `None`: `/proc` belongs to another PID namespace, where the
+/// PID means another process.
 pub(crate) fn postmaster(root: &Root) -> Result<Option<u32>, Error> {
     let pid = postgres::processes::parent_pid();
     Ok(children::is_ours(root, pid)?.then_some(pid))

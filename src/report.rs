@@ -20,7 +20,7 @@ impl From<Error> for ErrorReport {
             ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
             ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
         };
-        const REPORT: &str = "pg_hugeinfo does not know this format of the file. Please report it with the text of the file and the kernel version.";
+        const REPORT: &str = "pg_hugeinfo does not support this format of the file. Please report it with the contents of the file and the kernel version.";
         const VALUES: &str = "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
         let mut detail = None;
         let (code, message, hint) = match error {
@@ -45,7 +45,7 @@ impl From<Error> for ErrorReport {
             ),
             Error::Setting(name) => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("setting \"{name}\" has a value that pg_hugeinfo does not know"),
+                format!("setting \"{name}\" has a value that pg_hugeinfo does not support"),
                 Some("Update pg_hugeinfo to a version that supports this PostgreSQL release.".to_owned()),
             ),
             Error::OtherVersion {
@@ -58,7 +58,7 @@ impl From<Error> for ErrorReport {
                 Some(if objects.ends_with("-dev") {
                     format!("A development version cannot be upgraded. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
                 } else if is_library_older {
-                    format!("Connect again: an old session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
+                    format!("Connect again, because a session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
                 } else {
                     "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()
                 }),
@@ -74,7 +74,7 @@ impl From<Error> for ErrorReport {
             Error::NullSettings => (
                 ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 "settings must not be NULL".to_owned(),
-                Some(format!("For the configuration files as they are, leave the argument out. {VALUES}")),
+                Some(format!("To plan with the configuration files on disk, omit the argument. {VALUES}")),
             ),
             Error::TooLong(longest) => (
                 ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -130,8 +130,8 @@ impl From<Error> for ErrorReport {
             ),
             Error::NoPostmaster => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
-                "a plan needs a postmaster, since it uses its command line".to_owned(),
-                Some("Start the server normally; single-user mode has no postmaster.".to_owned()),
+                "cannot plan without a postmaster, whose command line a plan uses".to_owned(),
+                Some("Start the server normally, not in single-user mode.".to_owned()),
             ),
             Error::File {
                 action,
@@ -173,14 +173,14 @@ impl From<Error> for ErrorReport {
                 is_of_configuration: true,
             } => (
                 ERRCODE_CONFIG_FILE_ERROR,
-                "the configuration files have an error that stops the next start".to_owned(),
-                Some("A superuser can see it in hugeinfo_checks or pg_file_settings.".to_owned()),
+                "the configuration files contain an error that prevents the next start".to_owned(),
+                Some("A superuser can see the error in hugeinfo_checks or pg_file_settings.".to_owned()),
             ),
             Error::RefusedForOthers {
                 is_of_configuration: false,
             } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
-                "PostgreSQL's program did not compute the size of shared memory; a superuser sees why".to_owned(),
+                "PostgreSQL's program did not compute the size of shared memory; a superuser can see the reason".to_owned(),
                 Some("Run SELECT * FROM hugeinfo_plan() as a superuser.".to_owned()),
             ),
             Error::TimeLimit(limit) => (
@@ -189,7 +189,7 @@ impl From<Error> for ErrorReport {
                     "PostgreSQL's program did not compute the size of shared memory within {} seconds",
                     limit.as_secs()
                 ),
-                Some("It may be waiting for a configuration file that is a pipe, for a file system that does not answer, or in a library of shared_preload_libraries.".to_owned()),
+                Some("It might be waiting for a configuration file that is a pipe, for a file system that does not respond, or in a library of shared_preload_libraries.".to_owned()),
             ),
         };
         let mut report = Self::new(code, shown_lines(message), "pg_hugeinfo");
@@ -228,8 +228,7 @@ fn code_of(error: &io::Error) -> PgSqlErrorCode {
     }
 }
 
-/// The SQLSTATE of the error of PostgreSQL's program. `None`: "internal error", which is
-/// unspecific.
+/// The SQLSTATE of an error of PostgreSQL's program. `None`: "internal error", which is unspecific.
 fn code_of_state(state: [u8; 5]) -> Option<PgSqlErrorCode> {
     // MAKE_SQLSTATE of utils/elog.h: six bits for each character.
     let packed = state.iter().rev().fold(0, |packed, &character| {

@@ -341,7 +341,7 @@ SKIP:
 		SELECT name, vartype, boot_val, min_val, max_val, array_to_string(enumvals, ' ') FROM pg_settings
 		WHERE context IN ('postmaster', 'sighup') AND vartype <> 'string' ORDER BY name));
 	$node->stop;
-	like(by_single_user('SELECT hugeinfo_plan()'), qr/ERROR:.*a plan needs a postmaster/, 'single-user mode: has none to plan for');
+	like(by_single_user('SELECT hugeinfo_plan()'), qr/ERROR:.*cannot plan without a postmaster/, 'single-user mode: an error, because there is no postmaster');
 	my @ask = ('-c', 'huge_page_size=4kB', '-C', 'shared_memory_size_in_huge_pages');
 	my $base = by_hand(@ask);
 	my (@changing, @looked_at);

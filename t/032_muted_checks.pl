@@ -97,7 +97,7 @@ for my $set ([ 'ALTER DATABASE other', 'other', 'postgres' ], [ 'ALTER ROLE moni
 
 {
 	my $name = 'a name that is none';
-	my $warning = qr/WARNING:  pg_hugeinfo\.muted_checks has unknown names: "hugepages", "o'clock"\n.*HINT:  The checks are: cgroup_fault_limit, huge_pages, /s;
+	my $warning = qr/WARNING:  pg_hugeinfo\.muted_checks contains unknown names: "hugepages", "o'clock"\n.*HINT:  Valid names are: cgroup_fault_limit, huge_pages, /s;
 	my $list = "'hugepages, o''clock, $muted'";
 	my $answer = says("LOAD 'pg_hugeinfo'; SET pg_hugeinfo.muted_checks = $list; SELECT status FROM hugeinfo_status");
 	like($answer->{error}, $warning, "$name: a warning to who sets it");

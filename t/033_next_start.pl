@@ -132,7 +132,7 @@ for (
 	set_file($text);
 	like(told($root), qr/xyzzy/, "$name: a superuser is told why");
 	unlike(told($observer), qr/xyzzy/, "$name: pg_monitor is not");
-	like(finding(), qr/^$status: .*a superuser sees why/, "$name: but that it is so");
+	like(finding(), qr/^$status: .*a superuser can see the reason/, "$name: but that it is so");
 	my ($state, $error) = $observer->error_of('SELECT * FROM hugeinfo_next_start');
 	is($state, $status eq 'critical' ? 'F0000' : '38000', "$name: the view is an error");
 	like($error, qr/superuser (?:can see|sees)/, "$name: that says who knows more");

@@ -356,9 +356,9 @@ $node->start;
 {
 	my $session = HugeInfo::Session->new($node);
 	my $own = $session->value(q(SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo'));
-	my @release = $own =~ /^(.*)-dev$/ ? [ $1, qr/Connect again: / ] : ();
+	my @release = $own =~ /^(.*)-dev$/ ? [ $1, qr/Connect again, because / ] : ();
 	push @release, [ '0.1.1-dev', qr/A development version cannot be upgraded/ ];
-	for my $case (@release, [ '999.0.0', qr/Connect again: .*install the library of version 999\.0\.0/ ], [ '0.0.9', qr/ALTER EXTENSION pg_hugeinfo UPDATE/ ], [ 'unknown', qr/ALTER EXTENSION/ ])
+	for my $case (@release, [ '999.0.0', qr/Connect again, because .*install the library of version 999\.0\.0/ ], [ '0.0.9', qr/ALTER EXTENSION pg_hugeinfo UPDATE/ ], [ 'unknown', qr/ALTER EXTENSION/ ])
 	{
 		my ($version, $hint) = @$case;
 		my $name = "SQL of version $version";

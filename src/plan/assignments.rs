@@ -5,7 +5,7 @@ use std::ffi::CString;
 use crate::{error::Error, postgres::jsonb::Member};
 
 /// Parses pairs separated by whitespace. A value in single quotes can contain whitespace, and
-/// quotes and backslashes after a backslash. Blanks around `=` are allowed.
+/// quotes and backslashes after a backslash. Spaces around `=` are allowed.
 ///
 /// Errors: 22023 for any other text, or if there is no pair.
 pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {

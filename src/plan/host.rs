@@ -5,7 +5,7 @@ use crate::{
     postgres::{jsonb::Member, values::bytes},
 };
 
-/// Another host. Values that are not given are those of this host. The pools are unknown.
+/// Another host, whose pools are unknown. Missing values are those of this host.
 pub(crate) struct Host {
     pub(crate) ram_bytes: Option<u64>,
     /// Page sizes, the default first.

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Values by name, as written. A setting that is in no file is missing.
+/// Values by name, as written. Settings that are in no file are missing.
 pub(crate) type OnDisk = HashMap<&'static CStr, CString>;
 
 /// A copy of this backend that reads the files with PostgreSQL's own parser.

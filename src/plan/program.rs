@@ -46,7 +46,7 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
         .skip(1)
         .map(OsString::from_vec)
         .collect();
-    // No option could follow it.
+    // After it, no option can be added.
     arguments.pop_if(|last| last == "--");
     Ok(arguments)
 }

@@ -113,18 +113,15 @@ impl Planned {
         Ok(Self(planned))
     }
 
-    /// The value of a planned setting.
     pub(crate) fn value(&self, name: &CStr) -> Option<&CStr> {
         let (_, value) = self.0.iter().find(|(planned, _)| *planned == name)?;
         Some(value)
     }
 
-    /// Names and values.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&'static CStr, &CStr)> {
         self.0.iter().map(|(name, value)| (*name, value.as_c_str()))
     }
 
-    /// True if nothing is planned.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -45,8 +45,8 @@ thread_local! {
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// A child that has not been reaped: until it is dropped, nobody can reuse its PID or the ID of its
-/// group.
+/// A child that has not been reaped. Until it is dropped, neither its PID nor the ID of its group
+/// is reused.
 pub(crate) struct Child {
     pid: Pid,
     /// Readable once it has ended. `None`: this kernel has no pidfd (Linux 5.3).

@@ -13,8 +13,7 @@ use std::{
 
 use pgrx::pg_sys;
 
-/// Far more than is allocated between two checks. It takes address space, and memory only when it
-/// is used.
+/// Far more than is allocated between two checks. Unused, it takes address space but no memory.
 const RESERVE: usize = 4 << 20;
 
 /// Maximum size of a small object.
@@ -117,8 +116,8 @@ pub(crate) fn has_run_out() -> bool {
     ALLOCATOR.is_short.swap(false, Relaxed)
 }
 
-/// Called once, while there is memory. Allocates what the first error would otherwise allocate,
-/// because that error can be that memory has run out.
+/// Called once, while there is memory. Makes the allocations of the first error in advance, because
+/// that error can be "out of memory".
 ///
 /// pgrx stores the location of an error in a thread-local, for which the C library allocates
 /// memory. It also collects a backtrace, which needs a lot of memory and a lock. The variable that

@@ -16,7 +16,7 @@ use super::encoding::shown;
 static LIST: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 
 /// Defines the setting, once, when the library is loaded. Values set before then are kept.
-/// PostgreSQL warns of any other setting with our prefix, which is a typing error.
+/// PostgreSQL warns about any other setting with our prefix, because it is misspelled.
 ///
 /// Only for superusers and roles with `GRANT SET ON PARAMETER`: `ALTER DATABASE` and `ALTER ROLE`
 /// affect sessions of others, so the owner of a database could silence its alerts.
@@ -25,8 +25,8 @@ pub(crate) fn define() {
     unsafe {
         GucRegistry::define_string_guc_with_hooks(
             c"pg_hugeinfo.muted_checks",
-            c"Muted checks of pg_hugeinfo, which alert nobody.",
-            c"A list of names from hugeinfo_checks. That view still shows their findings; hugeinfo_status and hugeinfo_runbook leave them out.",
+            c"Sets the checks of pg_hugeinfo that do not raise alerts.",
+            c"A list of names from hugeinfo_checks. That view still shows the findings of these checks; hugeinfo_status and hugeinfo_runbook omit them.",
             &LIST,
             GucContext::Suset,
             GucFlags::from_bits_retain(pg_sys::GUC_LIST_INPUT.cast_signed()),
@@ -38,15 +38,14 @@ pub(crate) fn define() {
     }
 }
 
-/// The checks that are muted in this session.
 pub(crate) fn muted_checks() -> BTreeSet<&'static str> {
     let list = LIST.get().unwrap_or_default();
     Muted::of(&list.to_string_lossy()).names
 }
 
-/// Raises only a warning, because a check of a later version, or a typing error, must stop no
-/// server and no session. The warning appears when the setting is set or, if the library was not
-/// loaded then, when it is loaded. At a reload, only the postmaster warns.
+/// Raises only a warning, because a misspelled name, or the name of a later version's check, must
+/// not prevent a server or a session from starting. The warning appears when the setting is set or,
+/// if the library was not loaded then, when it is loaded. At a reload, only the postmaster warns.
 #[pg_guard]
 unsafe extern "C-unwind" fn warn_of_unknown(
     list: *mut *mut c_char,
@@ -66,12 +65,12 @@ unsafe extern "C-unwind" fn warn_of_unknown(
         ErrorReport::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             shown(format!(
-                "pg_hugeinfo.muted_checks has unknown names: \"{}\"",
+                "pg_hugeinfo.muted_checks contains unknown names: \"{}\"",
                 unknown.join("\", \"")
             )),
             "pg_hugeinfo",
         )
-        .set_hint(format!("The checks are: {known}."))
+        .set_hint(format!("Valid names are: {known}."))
         .report(PgLogLevel::WARNING);
     }
     true

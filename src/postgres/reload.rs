@@ -21,7 +21,7 @@ pub(crate) fn something_may_wait() -> bool {
 }
 
 fn changed_since_reload() -> bool {
-    // SAFETY: set when the files are read, by this process alone.
+    // SAFETY: set when the files are read, only by this process.
     let read = unsafe { pg_sys::PgReloadTime };
     let Ok(read) = u64::try_from(read) else {
         return true;
@@ -33,7 +33,7 @@ fn changed_since_reload() -> bool {
     };
     let config_file = places::config_file();
     let files = setting_source::files();
-    // Directories in which other files change as well.
+    // Directories in which other files change, too.
     let busy = [places::data_directory(), directory(&config_file)];
     let included = files.iter().map(|file| directory(file));
     let included = included.filter(|directory| !busy.contains(directory));

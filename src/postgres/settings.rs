@@ -139,7 +139,7 @@ pub(crate) fn check_setting(name: &CStr, value: &CStr) {
 }
 
 /// True if the server or a loaded library has defined a setting. A setting with an unknown prefix
-/// can be set without a definition.
+/// can have a value without a definition.
 pub(crate) fn is_defined(name: &CStr) -> bool {
     let placeholder = pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed();
     with_setting(name, |record| record.flags & placeholder == 0).unwrap_or(false)

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 
 use super::settings::with_setting;
 
-/// Parses a whole number, such as `2MB`, in `unit` (0: none). `None`: not a number, or below zero.
+/// Parses a whole number, such as `2MB`, in `unit` (0: none). `None`: not a number, or negative.
 pub(super) fn whole_number(value: &str, unit: u32) -> Option<u64> {
     let number = whole(&CString::new(value).ok()?, unit.cast_signed())?;
     u64::try_from(number).ok()

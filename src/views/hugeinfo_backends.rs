@@ -17,10 +17,10 @@ use crate::{
     views::answer,
 };
 
-/// A row for each process: the postmaster, the logger and all others. Two small reads each, of
-/// `stat` and `status`; no walk of page tables.
+/// Returns a row for each process: the postmaster, the logger and all others. Reads two small
+/// files, `stat` and `status`, of each. Walks no page tables.
 ///
-/// Errors: as `hugeinfo_status`. A process that ends meanwhile is left out.
+/// Errors: as for `hugeinfo_status`. A process that ends meanwhile is left out.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_backends() -> Result<

@@ -42,14 +42,15 @@ overloads! {
 /// Reads the process directly, so it waits while that process holds the lock of its memory. The
 /// caller has named the process, and no time limit suits all sizes.
 ///
-/// A PID that is not of this server gives a warning and no row; NULL gives no row. Columns are NULL
-/// if `/proc/PID/smaps` may not be read. Errors: as `hugeinfo_status`.
+/// A PID that does not belong to this server raises a warning and returns no row. NULL returns no
+/// row. Columns are NULL if access to `/proc/PID/smaps` is denied. Errors: as for
+/// `hugeinfo_status`.
 fn row(pid: i32) -> Result<Option<Row>, Error> {
     let Some(process) = processes::one(pid)? else {
         return Ok(None);
     };
     let total = absent_or(smaps::total(&process, check_for_interrupts))?;
-    // A process that has ended meanwhile returns no row. If access is denied, all columns are NULL.
+    // If access is denied, all columns are NULL.
     if total.is_err() && processes::has_ended(&process)? {
         return Ok(None);
     }

@@ -19,9 +19,9 @@ use crate::{
     views::answer,
 };
 
-/// A row for small pages and for each huge page size, smallest first.
+/// Returns a row for small pages and for each huge page size, smallest first.
 ///
-/// Errors: as `hugeinfo_status`.
+/// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_page_tables() -> Result<

@@ -75,7 +75,7 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     rows.collect()
 }
 
-/// Page sizes and the default size are those of this kernel unless given.
+/// Uses the page sizes and the default size of this kernel unless the host specifies its own.
 fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
     let here = machine::facts()?;
     let (default, sizes) = match &host.page_sizes_bytes {
@@ -119,11 +119,11 @@ fn not_as_planned(machine: &Machine) -> Vec<String> {
             format!(": is_requested marks its default size, {default}")
         });
         reasons.push(format!(
-            "huge_page_size asks for huge pages of {asked_for}, which the kernel lacks{instead}"
+            "huge_page_size requests huge pages of {asked_for}, which the kernel does not support{instead}"
         ));
     }
     if marked.is_none() {
-        reasons.push("the default huge page size is not known: is_requested is NULL".to_owned());
+        reasons.push("the default huge page size is unknown: is_requested is NULL".to_owned());
     }
     reasons
 }

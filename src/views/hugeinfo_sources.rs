@@ -8,9 +8,8 @@ use crate::{
     views::answer,
 };
 
-/// Tries each source of the postmaster and this backend, then each source of the host.
-///
-/// A source that cannot be read is a result, not an error.
+/// Tries to read each source of the postmaster and this backend, then each source of the host. A
+/// source that cannot be read is a result, not an error.
 #[pg_extern(parallel_restricted, cost = 10000)]
 #[allow(clippy::type_complexity)]
 fn hugeinfo_sources() -> Result<
@@ -40,13 +39,13 @@ fn hugeinfo_sources() -> Result<
     Ok(TableIterator::new(rows))
 }
 
-/// The SQL objects that use a source, also if only as a fallback.
+/// The SQL objects that use a source, including those that use it only as a fallback.
 fn used_for(source: &str) -> Vec<&'static str> {
     let with_its_like = |&object| std::iter::once(object).chain(alike(object).iter().copied());
     readers(source).iter().flat_map(with_its_like).collect()
 }
 
-/// Objects that read all sources of this object.
+/// Other objects that read all sources of this object.
 fn alike(object: &str) -> &'static [&'static str] {
     match object {
         "hugeinfo_checks" => &["hugeinfo_runbook"],

@@ -5,10 +5,10 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{error::Error, machine, postgres::encoding::shown_lines, views::answer};
 
-/// Returns the status, pools, page tables, the next restart and reboot, and the steps to take, as
-/// text of at most 100 columns. Commands are not wrapped.
+/// Returns the status, pools, page tables, the next restart and reboot, and the recommended steps,
+/// as text of at most 100 columns. Commands are not wrapped.
 ///
-/// Errors: as `hugeinfo_checks`.
+/// Errors: as for `hugeinfo_checks`.
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_text() -> Result<String, ErrorReport> {
     answer(|| Ok::<_, Error>(shown_lines(text::text(&machine::whole()?))))
