@@ -4,13 +4,13 @@
 
 MACHINE := $(shell uname -s -m)
 ifneq ($(filter-out Linux x86_64 aarch64,$(MACHINE)),)
-$(error pg_hugeinfo reads the /proc and /sys of Linux, and was tried on x86-64 and arm64 alone: it does not build on "$(MACHINE)")
+$(error pg_hugeinfo reads /proc and /sys of Linux on x86-64 and arm64: it does not build on "$(MACHINE)")
 endif
 ifneq ($(findstring musl,$(shell ldd --version 2>&1)),)
-$(error pg_hugeinfo needs glibc: without memory it relies on what glibc keeps ready. It does not build with musl, as on Alpine)
+$(error pg_hugeinfo needs glibc, whose allocator keeps memory ready for errors. It does not build with musl, as on Alpine)
 endif
 
-# Exported for the scripts, too. They look again if PostgreSQL is not installed yet.
+# Exported for the scripts, which search again if PostgreSQL is not installed yet.
 ifeq ($(PG_CONFIG),)
 PG_CONFIG := $(shell scripts/pg-config)
 endif
@@ -20,8 +20,8 @@ comma := ,
 PGXS := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --pgxs))
 PG_VERSION := $(if $(PG_CONFIG),$(shell $(PG_CONFIG) --version))
 PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^PostgreSQL \([0-9]*\).*/\1/'))
-# Why it cannot be built for that PostgreSQL; empty if it can, or if there is none yet.
-REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) is of "$(PG_VERSION)",$(PG_CONFIG) does not tell a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
+# The reason why it cannot be built for this PostgreSQL. Empty if it can, or if there is none yet.
+REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) belongs to "$(PG_VERSION)",$(PG_CONFIG) --version does not print a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
 .PHONY: all build check demo test test-all bench experiment fuzz monitoring packages setup
@@ -49,7 +49,7 @@ monitoring:
 packages:
 	@packages/build
 
-# As arguments: SECONDS in the environment is bash's own.
+# As arguments, because bash replaces SECONDS in the environment.
 experiment:
 	@scripts/setup experiment
 	@scripts/with-postgres tools/experiment/experiment SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' \
@@ -67,8 +67,8 @@ ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
 
-# cargo pgrx puts the files below target/package-NN in the layout that they have below /, so two
-# installations of one major version never share a build.
+# Below target/package-NN, cargo pgrx uses the same paths as below /, so two installations of one
+# major version never share a build.
 PACKAGE := target/package-$(PG_MAJOR)
 LIBRARY := $(PACKAGE)$(shell $(PG_CONFIG) --pkglibdir)/pg_hugeinfo.so
 EXTENSION_FILES := $(PACKAGE)$(shell $(PG_CONFIG) --sharedir)/extension/pg_hugeinfo
@@ -77,16 +77,16 @@ SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/
 
 build: $(LIBRARY)
 
-# Emptied first, so that no file of an older version is installed. cargo pgrx copies scripts that
-# upgrade, but not those of the releases.
+# Emptied first, so that no file of an older version is installed. cargo pgrx copies upgrade
+# scripts, but not the scripts of releases.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
 	scripts/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
 	cp sql/pg_hugeinfo--*.sql '$(dir $(EXTENSION_FILES))'
 	@touch $@
 
-# EXTENSION and MODULES stay unset and install has its own recipe: PGXS would install the control
-# file of the sources, in which the version is not filled in.
+# EXTENSION and MODULES stay unset and install has its own recipe, because PGXS would install the
+# control file of the sources, which contains a placeholder for the version.
 NO_INSTALL = 1
 REGRESS = extension hugeinfo_status hugeinfo_text hugeinfo_pools hugeinfo_backends hugeinfo_memory hugeinfo_mappings hugeinfo_fault_rates \
 	hugeinfo_page_tables hugeinfo_footprint hugeinfo_pressure hugeinfo_plan hugeinfo_next_start hugeinfo_meminfo hugeinfo_vmstat hugeinfo_host \

@@ -54,12 +54,12 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 for (
-	[ 'PostgreSQL 14', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 14\.1"\. To choose another one: make PG_CONFIG=/ ],
-	[ 'PostgreSQL 14 without build files', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 14\.1"/ ],
-	[ 'PostgreSQL 20', qr/needs PostgreSQL 15 to 19, but \S+ is of "PostgreSQL 20devel"/ ],
-	[ 'what is no pg_config', qr/needs PostgreSQL 15 to 19, but \S+ is of "hello"/ ],
-	[ 'what fails', qr{/nonexistent/pg_config does not tell a version of PostgreSQL} ],
-	[ 'another machine', qr/x86-64 and arm64 alone: it does not build on "Linux riscv64"/ ],
+	[ 'PostgreSQL 14', qr/needs PostgreSQL 15 to 19, but \S+ belongs to "PostgreSQL 14\.1"\. To choose another one: make PG_CONFIG=/ ],
+	[ 'PostgreSQL 14 without build files', qr/needs PostgreSQL 15 to 19, but \S+ belongs to "PostgreSQL 14\.1"/ ],
+	[ 'PostgreSQL 20', qr/needs PostgreSQL 15 to 19, but \S+ belongs to "PostgreSQL 20devel"/ ],
+	[ 'a program that is not pg_config', qr/needs PostgreSQL 15 to 19, but \S+ belongs to "hello"/ ],
+	[ 'a missing program', qr{/nonexistent/pg_config --version does not print a version of PostgreSQL} ],
+	[ 'another machine', qr/x86-64 and arm64: it does not build on "Linux riscv64"/ ],
 	[ 'another system', qr/does not build on "Darwin arm64"/ ],
 	[ 'musl', qr/needs glibc: .* It does not build with musl/ ])
 {

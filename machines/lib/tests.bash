@@ -13,7 +13,7 @@ can_make_systems() { # [PACKAGE COMMAND]…
     local missing=() options
     ((EUID == 0)) || skip "only root can make systems"
     command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
-    pool_settable || skip "$pool/nr_hugepages may not be written here"
+    pool_settable || skip "$pool/nr_hugepages is not writable here"
     has_room
     options=$(findmnt --noheadings --output OPTIONS --target "$TMPDIR")
     [[ ,$options, != *,@(noexec|nodev),* ]] ||

@@ -1,4 +1,4 @@
-# Packages, by apt.
+# Installs packages with apt.
 
 # Debian's postgresql packages create a server, "main", and start it. A drop-in that exists only
 # while apt runs prevents that.
@@ -12,22 +12,22 @@ update_lists() {
     apt-get update -qq || say "could not update the package lists"
 }
 
-# Images of containers come without lists.
+# Container images contain no package lists.
 need_lists() {
     [ -n "$(apt-get indextargets)" ] || update_lists
 }
 
-# apt's words are translated: what reads them asks for C.
+# Sets LC_ALL=C, because apt translates its output.
 offered() { # PACKAGE
     [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]
 }
 
-# In a suite that moves, not all is offered that a package depends on.
+# In testing and unstable, dependencies of a package can be missing.
 installable() { # PACKAGE
     apt-get install --simulate -qq --no-install-recommends --no-remove "$1" >/dev/null 2>&1
 }
 
-# A run that was killed may have left it, and no package would make a server any more.
+# Removes the drop-in of a run that was killed. With it, no package would ever create a server.
 remove_leftover() {
     local lock
     [ -e "$no_server" ] || return 0
@@ -40,8 +40,8 @@ apt_install() { # PACKAGES…
     say "apt-get install $*"
     local status=0 lock
     mkdir -p "${no_server%/*}"
-    # Locked while a run installs: others leave the drop-in alone. No service that a package starts
-    # gets the lock.
+    # While a run holds the lock, other runs do not remove the drop-in. Services that a package
+    # starts do not inherit the lock.
     exec {lock}<"${no_server%/*}"
     if ! flock --nonblock "$lock"; then
         say "waiting for another run of apt to end"
@@ -51,9 +51,9 @@ apt_install() { # PACKAGES…
     trap 'exit 1' INT TERM HUP
     echo 'create_main_cluster = false' >"$no_server"
 
-    # --no-remove: never remove a package for our tests. The timeout: a new machine is often still
-    # busy with its own updates. No needrestart: it would restart servers whose libraries were
-    # updated.
+    # --no-remove, because our tests must not remove a package. With a timeout, because a new
+    # machine is often still busy with its own updates. Without needrestart, which would restart
+    # servers whose libraries were updated.
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -qq -y \
         --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 \
         -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" </dev/null {lock}<&- || status=$?

@@ -1,6 +1,6 @@
-# Every script here starts with this: strict mode, the root of the sources, say and die.
+# Strict mode, the root of the sources, say and die. Every script here starts with this file.
 set -euo pipefail
-# Other users read what root makes here: servers' files, and the host's lock.
+# Other users read files that root creates here: servers' files, and the host's lock.
 umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,16 +11,17 @@ die() {
     exit 1
 }
 
-# Root's files in somebody else's checkout would stop that user's next build.
-give_back_target() {
+# Files of root in another user's checkout would break that user's next build.
+restore_target_owner() {
     ((EUID)) || [ -O . ] || [ ! -d target ] ||
         chown --recursive --no-dereference --from=0 --reference=. target || true
 }
 
-# Root may work in somebody else's checkout.
+# Lets root use git in another user's checkout.
 if ! ((EUID)) && [ ! -O . ]; then
     export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 fi
 
-# A calling make sets these, but its job server is not open to us: cargo and make would complain.
+# A calling make sets these, but scripts have no access to its job server, so cargo and make would
+# warn.
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -47,7 +47,7 @@ run_job() { # COMMAND…
     wait_job
 }
 
-# The same, with what it prints shown, and kept in a file.
+# Like run_job. Also shows the output and writes it to a file.
 run_job_shown() { # FILE COMMAND…
     local out tee status=0
     exec {out}> >(exec tee "$1")
@@ -72,7 +72,7 @@ wait_job() {
     return "$status"
 }
 
-# Also what a script runs beside its jobs.
+# Ends the job, and the jobs that a script has added to $beside.
 end_jobs() {
     local each
     for each in ${job:-} ${beside:-}; do
@@ -84,11 +84,11 @@ end_jobs() {
 
 on_exit() {
     local status=$?
-    # From here on a second Ctrl-C has no effect: things are being put back.
+    # A second Ctrl-C must not interrupt the undo of the changes.
     trap '' HUP INT TERM
     end_jobs
     host_finish || status=$((status ? status : 1))
-    give_back_target
+    restore_target_owner
     exit "$status"
 }
 

@@ -1,6 +1,6 @@
-# Programs that build packages, and those that judge them.
+# Programs that build packages, and programs that check them.
 
-# Both add to $missing, as check() in scripts/setup does.
+# Both functions add to $missing, like check() in scripts/setup.
 check_builders() {
     need git command -v git
     need dpkg-dev command -v dpkg-buildpackage
@@ -20,10 +20,10 @@ check_judges() {
     need unzip command -v unzip
 }
 
-# Programs of crates.io, made once, when they are used.
+# Programs from crates.io, installed at the first use.
 declare -A crates=([cargo-cyclonedx]=0.5.9 [cargo-deny]=0.20.2 [pgxn_meta]=0.7.0)
 
-# Not optimized, as cargo-pgrx: it compiles in half the time, and has little to do.
+# Not optimized, like cargo-pgrx: this halves the time to compile, and the programs do little work.
 use_crate() { # NAME
     local version=${crates[$1]} home
     home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/$1-$version

@@ -17,7 +17,7 @@ pool_size() { # DIRECTORY
     echo $(($(<"$1/nr_hugepages") - $(<"$1/surplus_hugepages")))
 }
 
-# What a server that starts now can get.
+# The pages that are available to a server that starts now.
 pool_available() {
     local lendable=$(($(<"$pool/nr_overcommit_hugepages") - $(<"$pool/surplus_hugepages")))
     echo $(($(<"$pool/free_hugepages") - $(<"$pool/resv_hugepages") + (lendable > 0 ? lendable : 0)))
@@ -27,7 +27,7 @@ pool_settable() {
     [ -w "$pool/nr_hugepages" ]
 }
 
-# Never shrinks the pool: other servers may need its pages.
+# Never shrinks the pool, because other servers might need its pages.
 pool_grow_to() { # PAGES
     (($1 > $(pool_size "$pool"))) || return 0
     host pool "$pool" "$1" 1 && return

@@ -1,6 +1,6 @@
-# A private copy of PostgreSQL with this extension installed, and a throwaway server. All of it is
-# in $workspace. Nothing is installed into the host's PostgreSQL: this needs no root, affects no
-# server of the host, and user postgres need not be able to read the sources.
+# A private copy of PostgreSQL with this extension installed, and a throwaway server, both in
+# $workspace. Nothing is installed into the host's PostgreSQL, so this needs no root and affects no
+# server of the host, and user postgres needs no access to the sources.
 
 # PostgreSQL refuses to run as root.
 as_owner=()
@@ -13,14 +13,14 @@ for name in $(compgen -e | grep '^PG' | grep -v '^PG_CONFIG$'); do
     unset "$name"
 done
 
-# Programs find their files relative to themselves: a copy in the same layout is a complete
-# installation.
+# A copy with the same layout is a complete installation, because programs find their files by
+# relative paths.
 postgres_copy() {
     PG_CONFIG=$(scripts/pg-config)
     local bindir directory
     bindir=$("$PG_CONFIG" --bindir)
     mkdir -p "$workspace$bindir"
-    # One by one, since some distributions keep them in /usr/bin.
+    # One by one, because some distributions keep them in /usr/bin.
     for program in postgres initdb pg_ctl pg_config psql pg_basebackup pg_controldata pg_isready pg_waldump pgbench; do
         cp -L "$bindir/$program" "$workspace$bindir/"
     done
@@ -32,8 +32,8 @@ postgres_copy() {
     bin=$workspace$bindir
 }
 
-# Files that tests give to other programs, and these programs, are in $sources: a copy if the user
-# of the servers may not read this checkout.
+# Sets $sources to the directory with the files that tests pass to other programs, and with these
+# programs. It is a copy if the user of the servers cannot read this checkout.
 sources_for_owner() {
     sources=$PWD
     ((${#as_owner[@]})) && ! "${as_owner[@]}" test -r "$PWD/README.md" || return 0
@@ -46,7 +46,7 @@ sources_for_owner() {
     run_job chmod -R go+rX "$sources"
 }
 
-# Each call makes another server; the functions below work on the last one.
+# Each call creates another server. The functions below use the last one.
 server_create() { # SETTING…
     local home=$workspace/server$((++servers))
     data=$home/data
@@ -61,7 +61,7 @@ server_create() { # SETTING…
 }
 servers=0
 
-# Huge pages of the default size that the server asks for.
+# The number of huge pages of the default size that the server requests.
 server_pages() {
     "${as_owner[@]}" "$bin/postgres" -D "$data" -C shared_memory_size_in_huge_pages 2>/dev/null
 }

@@ -1,17 +1,17 @@
-# Chooses a Rust toolchain and a cargo-pgrx and puts them into the environment. The choice is made
-# each time: it takes a fraction of a second, and a stored one would become outdated.
+# Chooses a Rust toolchain and a cargo-pgrx and adds them to the environment. Each script chooses
+# again, which takes a fraction of a second, because a stored choice would become outdated.
 
 required_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 required_pgrx=$(sed -n 's/^pgrx = .*"=\([0-9.]*\)".*/\1/p' Cargo.toml)
 
-# At the end of PATH, which keeps the user's order. cargo looks into its own bin first only if PATH
-# lacks it.
+# At the end of PATH, to keep the user's order. cargo searches its own bin first only if PATH does
+# not contain it.
 HOME=~
 export HOME PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
 pgrx_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/cargo-pgrx-$required_pgrx
 
-# Where scripts/setup puts a Rust from rustup, apart from the user's own.
+# Directory for a Rust that scripts/setup installs with rustup, separate from the user's own.
 rust_home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/rust
 
 at_least() { # VERSION MINIMUM
@@ -38,13 +38,13 @@ choose_rust() {
     fi
     too_old="the default is $rust_version and $required_rust is needed"
 
-    # A nightly only if nothing else will do.
+    # Nightly toolchains are the last resort.
     mapfile -t toolchains < <(rustup toolchain list 2>/dev/null | sed '/^nightly/d; s/ .*//' | sort -V)
     mapfile -t nightlies < <(rustup toolchain list 2>/dev/null | sed '/^nightly/!d; s/ .*//' | sort -V)
     ! choose_toolchain "${toolchains[@]}" || return 0
 
-    # The packages of Debian and Ubuntu, which a rustup in PATH may hide, and our own. Programs of
-    # the toolchain itself: those of rustup would look into the user's home.
+    # The packages of Debian and Ubuntu, which a rustup in PATH can hide, and our own. Uses the
+    # programs of the toolchain itself, because those of rustup would use the user's home.
     for directory in /usr/bin /usr/lib/rust-*/bin "$rust_home"/rustup/toolchains/*/bin; do
         if PATH=$directory:$PATH rust_will_do; then
             PATH=$directory:$PATH
@@ -78,13 +78,13 @@ choose_pgrx() {
     pgrx_will_do
 }
 
-# In a place of its own: the user may have another version. Not optimized: it compiles in half the
-# time, and has little to do.
+# Installs into its own directory, because the user might have another version. Not optimized: this
+# halves the time to compile, and the program does little work.
 install_pgrx() {
     say "setup: cargo install cargo-pgrx $required_pgrx into $pgrx_home"
-    # --force: one that does not run counts as installed.
+    # With --force, because cargo skips an installed version even if it does not run.
     CARGO_PROFILE_DEV_DEBUG=0 cargo install --debug --locked --force cargo-pgrx --version "=$required_pgrx" --root "$pgrx_home" \
         --target-dir "$pgrx_home/build"
     rm -rf "$pgrx_home/build"
-    choose_pgrx || die "setup: cargo-pgrx $required_pgrx does not answer from $pgrx_home"
+    choose_pgrx || die "setup: cargo-pgrx $required_pgrx does not run from $pgrx_home"
 }

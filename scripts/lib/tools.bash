@@ -36,14 +36,15 @@ want_node() {
     want npm command -v npm
 }
 
-# Ubuntu has it as a snap alone, which sees none of our directories. Without it, the test that looks
-# at pages of the report is skipped.
+# Ubuntu has only a snap of it, which cannot access our directories. Without a browser, the test
+# that examines pages of the report is skipped.
 want_browser() {
     command -v chromium >/dev/null || ! may_install || need_lists
     ! offered chromium || want chromium command -v chromium
 }
 
-# What apt cannot install here keeps no other from coming: set-up fails in the end, with its name.
+# A package that apt cannot install does not prevent the installation of others. Set-up reports it
+# and fails at the end.
 want() { # PACKAGE COMMAND…
     ! "${@:2}" >/dev/null 2>&1 || return 0
     if may_install && offered perl && ! installable "$1"; then
@@ -53,7 +54,7 @@ want() { # PACKAGE COMMAND…
     fi
 }
 
-# Without it, the experiment has no plots, and prints a note.
+# Not required: without gnuplot, the experiment prints a message and has no plots.
 install_gnuplot() {
     if ! command -v gnuplot >/dev/null && may_install; then
         offered gnuplot-nox || update_lists
@@ -99,7 +100,7 @@ unpack_packages() { # PACKAGE…
     done
 }
 
-# What a lock file of npm has.
+# Installs the packages of a lock file of npm.
 npm_tools() { # NAME DIRECTORY PROGRAM…
     local made=$tools/$1 program
     ! cmp --silent "$2/package-lock.json" "$made/package-lock.json" && command -v npm >/dev/null || return 0
@@ -108,14 +109,14 @@ npm_tools() { # NAME DIRECTORY PROGRAM…
     mkdir -p "$made.new/usr/bin"
     cp "$2"/package*.json "$made.new/"
     npm --prefix "$made.new" ci --ignore-scripts --no-audit --no-fund --loglevel=error ||
-        die "setup: what $2/package-lock.json names could not be had"
+        die "setup: could not install the packages in $2/package-lock.json"
     for program in "${@:3}"; do
         ln -s "../../node_modules/.bin/$program" "$made.new/usr/bin/$program"
     done
     mv "$made.new" "$made"
 }
 
-# What a list of PyPI's packages has, for PYTHONPATH.
+# Installs a list of PyPI packages, for PYTHONPATH.
 python_packages() { # NAME DIRECTORY
     local made=$tools/$1
     ! cmp --silent "$2/requirements.txt" "$made/requirements.txt" &&
@@ -124,20 +125,20 @@ python_packages() { # NAME DIRECTORY
     rm -rf "$made" "$made.new"
     /usr/bin/python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore \
         --target "$made.new" --requirement "$2/requirements.txt" ||
-        die "setup: what $2/requirements.txt names could not be had"
+        die "setup: could not install the packages in $2/requirements.txt"
     cp "$2/requirements.txt" "$made.new/"
     mv "$made.new" "$made"
 }
 
-# A program of Go, with only those of its parts that build tags name. Where there is no Go, the test
-# that wants it says so.
+# Compiles a Go program with these build tags. Without Go, the test that uses the program is
+# skipped.
 go_tool() { # NAME VERSION PACKAGE TAGS
     local made=$tools/$1-$2
     [ ! -d "$made" ] && command -v go >/dev/null || return 0
     say "building $1 $2 below target/tools: a minute or two"
     rm -rf "$tools/$1"-*
     GOBIN=$made.new/usr/bin go install -trimpath -ldflags '-s -w' -tags "$4" "$3@v$2" >"$tools/$1.log" 2>&1 ||
-        { cat "$tools/$1.log"; die "setup: $1 $2 could not be built"; }
+        { cat "$tools/$1.log"; die "setup: could not build $1 $2"; }
     rm "$tools/$1.log"
     mv "$made.new" "$made"
 }
