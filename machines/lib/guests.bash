@@ -24,13 +24,13 @@ fresh_kernel() { # NAME SUITE [PACKAGE]
         else
             tail -n 20 "$logs/kernel-$1.log"
             cmp -s machines/kernels/init "$kept/$1/init" || cannot_have "the kernel of $1"
-            say "the kernel of $1 that is kept is used"
+            say "using the cached kernel of $1"
         fi
     fi
     exec {lock}>&-
 }
 
-# True if nothing is named, or if one of the names is.
+# True if the arguments after the two names are empty, or contain one of the names.
 is_wanted() { # NAME OTHER NAME [WANTED…]
     (($# > 2)) || return 0
     [[ " ${*:3} " = *" $1 "* || " ${*:3} " = *" $2 "* ]]
@@ -52,7 +52,7 @@ situation() { # NAME TITLE PROGRAM [ARGUMENT…]
     local log=$logs/$version-$1.log start=$SECONDS status=0 count title left
     left=$(awk '$1 == "MemAvailable:" {print int($2 / 1024)}' /proc/meminfo)
     if ((left < ${MEMORY:-2048})); then
-        say "skipped: $version, $2: it takes ${MEMORY:-2048} MB of memory, and $left MB are available"
+        say "skipped: $version, $2: it needs ${MEMORY:-2048} MB of memory, and $left MB are available"
         # shellcheck disable=SC2034 # the scripts use it
         is_skipped=yes
         return
@@ -67,5 +67,5 @@ situation() { # NAME TITLE PROGRAM [ARGUMENT…]
 
 what_failed() { # LOG
     sed 's/^#\? \?/# /' <(grep -a -A 8 '^not ok ' "$1" | head -n 60) <(tail -n 1 "$1")
-    echo "# all of it: $1"
+    echo "# full log: $1"
 }

@@ -1,12 +1,12 @@
-# Mounts the parts of this machine that a system in a directory needs. Call it in a mount namespace
-# of its own. Otherwise, removing the directory would also empty the mounted directories.
+# Mounts the parts of this machine that a system in a directory needs. Use it only in a separate
+# mount namespace. Otherwise, removing the directory would also empty the mounted directories.
 
 if [ /proc/self/ns/mnt -ef /proc/1/ns/mnt ]; then
-    echo "==> $0: only in a mount namespace of its own" >&2
+    echo "==> $0: must run in a separate mount namespace" >&2
     exit 1
 fi
 
-# Mounts the kernel's file systems. The pools of huge pages are the host's.
+# Mounts the kernel's file systems. The pools of huge pages are those of the host.
 mount_kernel() { # ROOT
     mount -t proc proc "$1/proc"
     mount --rbind /sys "$1/sys"

@@ -11,8 +11,8 @@ skip() {
 # Installs the programs that create systems, and further packages, each with a command.
 can_make_systems() { # [PACKAGE COMMAND]…
     local missing=() options
-    ((EUID == 0)) || skip "only root can make systems"
-    command -v apt-get >/dev/null || skip "there is no apt here to install debootstrap with"
+    ((EUID == 0)) || skip "only root can create systems"
+    command -v apt-get >/dev/null || skip "installing debootstrap needs apt"
     pool_settable || skip "$pool/nr_hugepages is not writable here"
     has_room
     options=$(findmnt --noheadings --output OPTIONS --target "$TMPDIR")
@@ -53,7 +53,7 @@ has_room() {
 has_left() { # DIRECTORY GIGABYTES
     local left
     left=$(($(df --output=avail -k "$1" | tail -n 1) >> 20))
-    ((left >= $2)) || skip "systems take $2 GB more in $1, which has $left GB left"
+    ((left >= $2)) || skip "systems need $2 GB more in $1, which has $left GB left"
 }
 
 install_or_skip() { # PACKAGE…
@@ -63,7 +63,7 @@ install_or_skip() { # PACKAGE…
     for package; do
         offered "$package" || skip "apt has no $package here"
     done
-    # In a subshell, because it sets traps of its own.
+    # In a subshell, because apt_install replaces traps.
     (apt_install "$@")
 }
 
@@ -77,12 +77,12 @@ debian_mirror() {
     echo "${mirror:-http://deb.debian.org/debian}"
 }
 
-# Debian's own machines can get everything that Debian has. Elsewhere a run ends here, with its
+# Fails on Debian, where everything from Debian is available. Elsewhere, ends the run with its
 # results so far.
 cannot_have() { # WHAT
-    ! grep -qx 'ID=debian' /etc/os-release || die "$1 cannot be had"
-    ((number)) || skip "$1 cannot be had"
-    say "skipped: what comes after this: $1 cannot be had"
+    ! grep -qx 'ID=debian' /etc/os-release || die "$1 cannot be downloaded"
+    ((number)) || skip "$1 cannot be downloaded"
+    say "skipped: all remaining tests: $1 cannot be downloaded"
     finish
 }
 
@@ -117,11 +117,11 @@ fresh_base() { # SUITE
     find "$directory/debs" -name '*.deb' -ctime +30 -delete
     if is_ubuntu "$1"; then
         mirror=$ubuntu_mirror script=/usr/share/debootstrap/scripts/gutsy keys=$workspace/keys
-        ubuntu_keys "$keys" >"$log" 2>&1 || die "Ubuntu's keys cannot be had: $log"
+        ubuntu_keys "$keys" >"$log" 2>&1 || die "Ubuntu's keys cannot be downloaded: $log"
         keys+=/usr/share/keyrings/ubuntu-archive-keyring.gpg
     else
         mirror=$(debian_mirror)
-        # It does not know suites that are newer than itself.
+        # debootstrap has no script for suites that are newer than itself.
         script=/usr/share/debootstrap/scripts/$1
         [ -e "$script" ] || script=${script%/*}/sid
         keys=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -131,7 +131,7 @@ fresh_base() { # SUITE
         "$1" "$root" "$mirror" "$script" >"$log" || {
         tail -n 20 "$log"
         [ -e "$directory/base.tar" ] || cannot_have "the system of $1"
-        say "the system that is kept is used"
+        say "using the cached system"
         return 0
     }
     run_job tar -C "$root" --exclude=./var/cache/apt/archives/\*.deb -cf "$directory/base.tar.new" .
@@ -154,7 +154,7 @@ number=0 failed=0
 
 report() { # STATUS TITLE SECONDS LOG
     result "$@"
-    ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "all of it: $4")
+    ((!$1)) || sed 's/^/# /' <(tail -n 40 "$4") <(echo "full log: $4")
 }
 
 # Prints the line of a test in TAP.

@@ -6,7 +6,7 @@ use Guest;
 
 my $out = '/run/out';
 mkdir $out;
-system("mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out $out") == 0 or die "no directory for what is made\n";
+system("mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 out $out") == 0 or die "no directory for the results\n";
 
 situation('initdb');
 if (!-e "$out/data.tar")

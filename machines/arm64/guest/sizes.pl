@@ -27,7 +27,7 @@ for my $kb (grep { $_ < 1 << 20 } page_sizes_kb())
 	same($status->{huge_page_size_bytes}, $kb << 10, 'huge_page_size_bytes');
 	same($status->{in_use}, 'f', 'in_use');
 	same($status->{recommended_nr_hugepages}, $need, 'recommended_nr_hugepages');
-	same(planned($kb, '{}')->{required_pages}, $need, 'hugeinfo_plan, as it is');
+	same(planned($kb, '{}')->{required_pages}, $need, 'hugeinfo_plan without changes');
 	my $plan = planned($kb, '{"shared_buffers": "80MB", "max_connections": 40}');
 	restart_as_said(@size);
 
@@ -36,7 +36,7 @@ for my $kb (grep { $_ < 1 << 20 } page_sizes_kb())
 	compare();
 	$status = status();
 	same($status->{status}, 'ok', 'status');
-	same($status->{required_huge_pages}, $plan->{required_pages}, 'hugeinfo_plan has told what is needed');
+	same($status->{required_huge_pages}, $plan->{required_pages}, 'hugeinfo_plan predicted the required pages');
 	stop();
 	set_pool($kb, 0);
 }

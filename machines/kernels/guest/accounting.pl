@@ -17,7 +17,7 @@ is_exact($kb, $need, @size);
 compare();
 same(check_of('memory_left')->{status}, 'ok', 'memory_left');
 
-situation('a limit below the segment, most of which is not touched yet');
+situation('a limit below the segment, most of which has not been faulted in yet');
 put("$group/memory.max", 110 << 20);
 compare();
 my $check = check_of('memory_left');

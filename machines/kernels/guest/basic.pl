@@ -18,7 +18,7 @@ same($status->{shortfall_pages}, $need, 'shortfall_pages');
 same($status->{recommended_nr_hugepages}, $need, 'recommended_nr_hugepages');
 restart_as_said(@size);
 
-situation('exactly what is needed');
+situation('exactly the required pages');
 is_exact($kb, $need, @size);
 compare();
 same(status()->{status}, 'ok', 'status');
@@ -26,14 +26,14 @@ touch(60);
 compare();
 restart_as_said(@size);
 
-situation('one page short, and it fell back');
+situation('one page short, and the server fell back');
 stop();
 set_pool($kb, $need - 1);
 start(@size);
 compare();
 same(status()->{shortfall_pages}, 1, 'shortfall_pages');
 
-situation('the pool is taken away while the server runs');
+situation('the pool is removed while the server runs');
 stop();
 set_pool($kb, $need);
 start(@size, huge_pages => 'on');
@@ -44,7 +44,7 @@ same(pool($kb)->{surplus}, $need, 'its pages are surplus now');
 same(status()->{status}, 'critical', 'status: on would not start again');
 restart_as_said(@size);
 
-situation('half of it is surplus, and overcommit gives it again');
+situation('half of the pool is surplus, and overcommit allows it again');
 stop();
 set_pool($kb, 0);
 my $half = int($need / 2);
@@ -55,7 +55,7 @@ compare();
 true(restart_unpromised(@size), 'it gets them again');
 compare();
 
-situation('overcommit is a page short');
+situation('overcommit is one page short');
 set_overcommit($kb, $need - $half - 1);
 compare();
 true(!restart_as_said(@size), 'and so it does not start');
@@ -84,7 +84,7 @@ for (
 	same(status()->{status}, 'warning', 'status');
 }
 
-situation('the control groups are no longer mounted');
+situation('cgroups are no longer mounted');
 stop();
 system('umount /sys/fs/cgroup') == 0 or die "umount failed\n";
 set_pool($kb, $need);

@@ -27,7 +27,7 @@ if (grep { /:/ } @ARGV)
 else
 {
 	my $is_enough = pool(default_page_kb())->{total} >= required_pages();
-	same($check->{status} eq 'ok' ? 1 : 0, $is_enough ? 1 : 0, 'reboot is ok if this boot gave enough');
+	same($check->{status} eq 'ok' ? 1 : 0, $is_enough ? 1 : 0, 'reboot is ok if this boot allocated enough');
 	same($check->{evidence}{asked_pages}, $asked, 'pages that the kernel command line asks for');
 }
 for my $name (qw(pool_filled pool_size))

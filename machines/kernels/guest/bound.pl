@@ -49,7 +49,7 @@ for (
 	compare();
 	true(!restart_as_said(@size), 'too few');
 
-	situation("$how, and its node has what is needed");
+	situation("$how, and its node has the required pages");
 	pools_of(0, $need);
 	start(@size, huge_pages => 'on');
 	compare();
@@ -71,7 +71,7 @@ for (
 	start(@size, shared_buffers => '400MB');
 	my %left = slurp("/sys/devices/system/node/node$second/meminfo") =~ /(MemFree|Active\(file\)|Inactive\(file\)|SReclaimable):\s+(\d+) kB/g;
 	my $taken = int(sum(values %left) / 1024) - 300;
-	system('numactl', "--membind=$second", 'fallocate', '-l', "${taken}MiB", '/run/ballast') == 0 or die "memory of node $second cannot be taken\n";
+	system('numactl', "--membind=$second", 'fallocate', '-l', "${taken}MiB", '/run/ballast') == 0 or die "cannot fill the memory of node $second\n";
 	true(meminfo_kb('MemAvailable') > 800 * 1024, 'the host has enough');
 	for my $said (status()->{remedy}, value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024"))
 	{
@@ -85,13 +85,13 @@ for (
 	follow_how_to_set($kb);
 	compare();
 
-	situation("$how, and how_to_set while pages are promised to it");
+	situation("$how, and how_to_set while it has reserved pages");
 	pools_of(5, $need + 5);
 	start(@size, huge_pages => 'on');
-	follow_how_to_set($kb, sub { same(touch(40), undef, 'what was promised is there') });
+	follow_how_to_set($kb, sub { same(touch(40), undef, 'the reserved pages exist') });
 	compare();
 
-	situation("$how, and pages of its node are taken out of the pool");
+	situation("$how, and pages of its node are removed from the pool");
 	pools_of($need, $need);
 	start(@size, huge_pages => 'on');
 	compare();
@@ -100,23 +100,23 @@ for (
 	my $check = check_of('huge_pages');
 	same($check->{status}, 'critical', 'huge_pages');
 	told("$check->{finding}\n$check->{remedy}");
-	follow_how_to_set($kb, sub { same(touch(40), undef, 'what was promised is there again') });
+	follow_how_to_set($kb, sub { same(touch(40), undef, 'the reserved pages exist again') });
 
-	situation("$how, and somebody else takes what is promised to it");
+	situation("$how, and another process uses the pages that it has reserved");
 	pools_of($need, $need);
 	start(@size, huge_pages => 'on');
-	# what the comparison needs of the segment is touched while there are pages
+	# faults in the parts of the segment that the comparison needs, while there are pages
 	compare();
 	my $free = node_pool($second, $kb)->{free};
 	system('numactl', "--membind=$second", 'fallocate', '-l', $free * 2 . 'MiB', '/run/others/taken') == 0
-	  or die "the pages of node $second cannot be taken\n";
+	  or die "cannot use the pages of node $second\n";
 	same(node_pool($second, $kb)->{free}, 0, "free pages on node $second");
 	compare();
 	my $status = status();
 	told("$status->{status}: $status->{reason}");
 	my $error = touch(50);
 	true(join(' ', $error // '', why_not()) =~ /Bad address|signal 7/, 'the server breaks', $error);
-	true($status->{status} ne 'ok', 'and was not called ok');
+	true($status->{status} ne 'ok', 'and the status was not ok');
 	stop();
 	unlink '/run/others/taken';
 }

@@ -27,7 +27,7 @@ sub look
 	return @inode{qw(zero shim)};
 }
 
-situation('restarts just after boot');
+situation('restarts shortly after boot');
 my $met = 0;
 for (1 .. 8) { start(); my ($inode, $id) = look(); $met += $inode == $id }
 told("the numbers met in $met of 8");

@@ -46,7 +46,7 @@ sub whole_blocks
 	return $blocks;
 }
 
-situation('more huge pages than memory holds');
+situation('more huge pages than fit in memory');
 start(@size);
 my $need = required_pages();
 # The guest needs the rest for itself.
@@ -57,7 +57,7 @@ my $failures = vmstat('htlb_buddy_alloc_fail');
 my $given = set_pool($kb, $asked);
 unlink '/dev/shm/held';
 true($given < $asked, "of $asked pages the kernel gave $given");
-true(vmstat('htlb_buddy_alloc_fail') > $failures, 'and counted that');
+true(vmstat('htlb_buddy_alloc_fail') > $failures, 'and the kernel counted the failures');
 compare();
 set_pool($kb, 0);
 
@@ -67,7 +67,7 @@ my $blocks = whole_blocks();
 true(abs($growth->{blocks} - $blocks) <= 2, 'whole blocks as in buddyinfo', "SQL $growth->{blocks}, the kernel $blocks");
 same($growth->{status}, 'ok', 'pool_growth');
 
-situation('memory in small pieces that cannot be moved');
+situation('memory fragmented by pages that cannot be moved');
 my @pieces = pieces(120);
 my $check = check_of('pool_growth');
 told($check->{finding});
@@ -80,7 +80,7 @@ compare();
 same(check_of('pool_filled')->{status}, 'warning', 'pool_filled');
 restart_as_said(@size);
 
-situation('and in large pieces again');
+situation('memory no longer fragmented');
 stop();
 @pieces = ();
 start(@size);

@@ -10,7 +10,7 @@ my @gigantic = (@size, huge_page_size => '1GB');
 mount_groups(2, undef, 'hugetlb', 'cpuset');
 told(slurp('/proc/cmdline'));
 
-situation('huge_page_size = 1GB, and one is there');
+situation('huge_page_size = 1GB, and one such page exists');
 same(pool($gigantic)->{total}, 1, 'pages of 1 GB');
 start(@gigantic, huge_pages => 'on');
 compare();
@@ -26,7 +26,7 @@ same(status()->{huge_page_size_bytes}, $default << 10, 'huge_page_size_bytes');
 same(status()->{in_use}, $default == $gigantic ? 't' : 'f', 'in_use');
 restart_as_said(@size);
 
-situation('the page of 1 GB is gone');
+situation('the 1 GB page has been removed');
 stop();
 same(set_pool($gigantic, 0), 0, 'pages of 1 GB');
 start(@gigantic);

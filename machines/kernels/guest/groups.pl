@@ -37,14 +37,14 @@ sub compare_limits
 	return;
 }
 
-situation('groups without limits');
+situation('cgroups without limits');
 start(@size);
 my $need = required_pages();
 is_exact($kb, $need, @size);
 compare();
 compare_limits($inner, $inner);
 
-situation('the outer group limits reservations below the segment');
+situation('the outer cgroup limits reservations below the segment');
 stop();
 set_limit($outer, 'rsvd.', ($need - 1) * $page);
 start(@size);
@@ -58,7 +58,7 @@ compare_limits($inner, $outer);
 stop();
 set_limit($outer, 'rsvd.', $none);
 
-situation('a limit on touching, while the server is on small pages');
+situation('a fault limit, while the server is on small pages');
 set_pool($kb, $need - 1);
 start(@size);
 set_pool($kb, $need);
@@ -68,7 +68,7 @@ compare_limits($inner, $inner);
 my $check = check_of('cgroup_fault_limit');
 same($check->{status}, 'warning', 'cgroup_fault_limit');
 
-situation('a limit on touching below the segment');
+situation('a fault limit below the segment');
 stop();
 set_limit($inner, '', $none);
 start(@size, huge_pages => 'on');
@@ -80,7 +80,7 @@ my $error = touch(60);
 true(defined $error, 'and then the server breaks');
 true(join(' ', $error, why_not()) =~ /Bad address|signal 7/, 'for want of a page', $error);
 
-situation('that limit, and the runbook');
+situation('the runbook with this limit');
 stop();
 set_limit($inner, '', $none);
 start(@size, huge_pages => 'on');

@@ -34,7 +34,7 @@ touch(110);
 # Linux 5.10.
 if (slurp("$outer/memory.use_hierarchy") eq '0')
 {
-	situation('a limit that is not for groups below');
+	situation('a limit that does not affect child cgroups');
 	same(start_under(60), 'ok', 'memory_left');
 	my $error = touch(110);
 	true(!defined $error, 'all of the segment can be touched', $error);
@@ -56,7 +56,7 @@ compare_pressure(1, $inner, $outer);
 situation('a limit above the segment');
 same(start_under(600), 'ok', 'memory_left');
 my $error = touch(110);
-true(!defined $error, 'all of it can be touched', $error);
+true(!defined $error, 'the whole segment can be faulted in', $error);
 
 situation('a limit below the segment');
 same(start_under(90), 'critical', 'memory_left, before it happens');

@@ -16,7 +16,7 @@ same(status()->{status}, 'ok', 'status') or told(status()->{reason});
 same(status()->{fits_after_restart}, 't', 'fits_after_restart');
 restart_as_said();
 
-situation('a hierarchy of another controller alone');
+situation('only a hierarchy of another controller');
 mount_groups(1, undef, 'pids');
 compare();
 same(status()->{status}, 'ok', 'status') or told(status()->{reason});

@@ -26,7 +26,7 @@ $pages += node_pool($_, $kb)->{total} for @with_memory;
 true($pages >= $need, 'nodes with memory have the pool');
 restart_as_said(@size);
 
-situation('all on the last node that has memory');
+situation('all pages on the last node that has memory');
 stop();
 set_pool($kb, 0);
 my $given = set_node_pool($with_memory[-1], $kb, $need);
@@ -40,7 +40,7 @@ restart_as_said(@size);
 start(@size);
 if ($given < $need)
 {
-	situation('and its runbook');
+	situation('the runbook in that state');
 	follow_runbook();
 	compare();
 }

@@ -17,7 +17,7 @@ sub compare_limit
 	return;
 }
 
-situation('room enough');
+situation('enough room');
 put("$VM/overcommit_ratio", 100);
 put("$VM/overcommit_memory", 2);
 start(@size);
@@ -49,12 +49,12 @@ sub lose_pages
 	return $check->{status};
 }
 
-situation('a fallback that the limit refuses');
+situation('a fallback that the limit forbids');
 same(lose_pages($segment_kb / 2), 'critical', 'restart');
 true(!restart(), 'it does not start');
 true(is_for_want_of_memory(), 'since the limit refuses it', why_not());
 
-situation('a fallback for which there is room');
+situation('a fallback within the limit');
 same(lose_pages($segment_kb * 3), 'warning', 'restart');
 true(restart(), 'it starts', why_not());
 same(status()->{in_use}, 'f', 'on small pages');

@@ -48,7 +48,7 @@ sub price
 	return $status;
 }
 
-situation('the price');
+situation('the cost');
 start(shared_buffers => '128MB', max_wal_size => '4GB');
 my $small = price('a small segment');
 start(shared_buffers => '1200MB', max_wal_size => '4GB');
@@ -72,7 +72,7 @@ for (1 .. 5)
 }
 my $ratio = median(@ratios);
 told(sprintf 'hugeinfo_status: %.2f times as expensive with 500 MB touched (%s)', $ratio, join ' ', map { sprintf '%.2f', $_ } @ratios);
-true($ratio < 1.5, 'and that is about the same');
+true($ratio < 1.5, 'the costs are about the same');
 told(sprintf 'hugeinfo_status: %.2f times as expensive with a segment of 1200 MB as with one of 128 MB', $fresh / $small);
 compare();
 

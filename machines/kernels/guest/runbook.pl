@@ -33,7 +33,7 @@ same(pool($kb)->{total}, 0, 'pages in the pool');
 from('sysv, and no pool', 0, shared_memory_type => 'sysv');
 follow_runbook();
 
-from('a size that is not there', 0, huge_page_size => '16MB');
+from('a size without pages', 0, huge_page_size => '16MB');
 follow_runbook();
 
 from('on, and the pool taken away', $need, huge_pages => 'on');
@@ -52,7 +52,7 @@ follow_runbook();
 
 # Memory can hold the pool only after the server has freed its faulted-in memory, most of it by a
 # backend with a high PID.
-situation('no memory for a pool beside the running server');
+situation('no memory for a pool in addition to the running server');
 stop();
 set_pool($kb, 0);
 start(shared_buffers => '400MB');

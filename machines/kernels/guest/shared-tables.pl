@@ -50,7 +50,7 @@ start(@size, huge_pages => 'on');
 same(required_pages(), $plan->{required_pages}, 'required_huge_pages');
 compare();
 
-situation('a process sees more than the one that was the first to touch most');
+situation('a process shows more pages than the one that faulted in most');
 my ($shared_mb, $rest_mb);
 for (1 .. 30)
 {
@@ -58,7 +58,7 @@ for (1 .. 30)
 	last if ($rest_mb // 0) > 300;
 	start(@size, huge_pages => 'on');
 }
-true($rest_mb > 300, 'something follows what is shared');
+true($rest_mb > 300, 'the segment continues after the shared page tables');
 value('CREATE EXTENSION pg_prewarm');
 # Buffers begin less than 100 MB after the start: the first table ends before the last shared MB,
 # the second after it.

@@ -49,8 +49,8 @@ for my $shmem (qw(never advise within_size always deny force))
 		if ($is_given)
 		{
 			same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
-			# within_size allocates none beyond the end of the segment
-			true($check->{bytes} > 0, 'some are') unless $shmem eq 'within_size';
+			# within_size allocates no huge page beyond the end of the segment
+			true($check->{bytes} > 0, 'some bytes are transparent') unless $shmem eq 'within_size';
 		}
 		else { same(transparent_bytes(), 0, 'none where none are given') }
 		same(check_of('thp_private')->{status}, $enabled eq 'always' ? 'warning' : 'ok', 'thp_private');
@@ -71,7 +71,7 @@ set_pool($kb, 0);
 for my $file (grep { -e } map { "$THP/hugepages-${_}kB/shmem_enabled" } 64, 2048)
 {
 	my ($size_kb) = $file =~ /hugepages-(\d+)kB/;
-	situation("$size_kb kB alone");
+	situation("only $size_kb kB");
 	stop();
 	put("$THP/shmem_enabled", 'never');
 	put($_, 'never') for glob "$THP/hugepages-*/shmem_enabled";
@@ -82,8 +82,8 @@ for my $file (grep { -e } map { "$THP/hugepages-${_}kB/shmem_enabled" } 64, 2048
 	told($check->{finding});
 	same($check->{status}, 'warning', 'thp_shared');
 	same($check->{bytes}, transparent_bytes(), 'bytes on transparent huge pages');
-	# the kernel counts only those of 2 MB
-	same($check->{bytes} > 0 ? 1 : 0, $size_kb == 2048 ? 1 : 0, 'some are, if they are large');
+	# the kernel counts only 2 MB pages
+	same($check->{bytes} > 0 ? 1 : 0, $size_kb == 2048 ? 1 : 0, 'some bytes are transparent if the pages are large');
 }
 
 finished();

@@ -33,7 +33,7 @@ sub finished { stop(); done_testing(); return }
 
 $SIG{__DIE__} = sub {
 	die @_ if $^S // 1;
-	fail("$situation: goes on");
+	fail("$situation: ended early");
 	diag(@_);
 	done_testing();
 	exit 1;
@@ -94,7 +94,7 @@ sub _compare_pools
 		my ($row, $pool) = ($seen->{$kb}, $kernel->{$kb});
 		my $own = $real->{page_bytes} == $kb * 1024 ? $real->{bytes} / $real->{page_bytes} : 0;
 		my $numbers = pool_numbers($pool, $own, $row->{required_pages});
-		# the fit is tested by a restart
+		# Without the forecast, which restarts test.
 		my %expected = (
 			(map { ("${_}_pages" => $pool->{$_}) } keys %$pool),
 			(map { ($_ => $numbers->{$_}) } qw(committed_pages others_pages available_pages)),
@@ -109,7 +109,7 @@ my %OF_STATUS = (
 	rss_anon_bytes => 'RssAnon', rss_file_bytes => 'RssFile', rss_shmem_bytes => 'RssShmem', hugetlb_bytes => 'HugetlbPages',
 	swap_bytes => 'VmSwap');
 
-# Except the session of the query, which grows during the query.
+# Compares all processes except the session of the query, which grows during the query.
 sub _compare_processes
 {
 	my $own = value('SELECT pg_backend_pid()');
@@ -129,7 +129,7 @@ sub _compare_processes
 		return \%rows;
 	};
 	my ($seen, $processes) = _still($kernel, $sql);
-	is_deeply($seen, $processes, "$situation: VmPTE and eight more of each process");
+	is_deeply($seen, $processes, "$situation: VmPTE and eight more figures of each process");
 	return;
 }
 
@@ -163,7 +163,7 @@ sub _compare_nodes
 		return \%nodes;
 	};
 	my ($seen, $nodes) = _still($kernel, $sql);
-	# Several processes can have touched the most pages, each of them others.
+	# Several processes can have faulted in the most pages, each of them different ones.
 	my $text = sub { my ($pages) = @_; return join ' ', map { "$_=$pages->{$_}" } sort keys %$pages };
 	my @most = @{ $nodes->{segment} };
 	$nodes->{segment} = (grep { $text->($_) eq $text->($seen->{segment}) } @most)[0] // $most[0];
@@ -176,7 +176,7 @@ sub _compare_rest
 {
 	my ($real) = @_;
 	my $query = row(q(SELECT status FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY' LIMIT 1))->{status};
-	same($query, kernel_version() >= 6011 ? 'ok' : 'missing', 'PROCMAP_QUERY came with 6.11');
+	same($query, kernel_version() >= 6011 ? 'ok' : 'missing', 'PROCMAP_QUERY exists since 6.11');
 	my @failed = rows(q(SELECT source, path FROM hugeinfo_sources WHERE status = 'failed'));
 	true(!@failed, 'no source has an unknown form', join ', ', map { "$_->{source} $_->{path}" } @failed);
 	my $mapped = row(q(SELECT sum(size_bytes) AS bytes, max(page_size_bytes) AS page_bytes
@@ -217,21 +217,21 @@ sub restart_as_said
 	my (%settings) = @_;
 	my $status = status();
 	my $got = try_start(%settings, huge_pages => 'on') ? 't' : 'f';
-	same($status->{fits_after_restart}, $got, 'fits_after_restart is what a restart gets')
+	same($status->{fits_after_restart}, $got, 'fits_after_restart predicts the restart')
 	  or diag("reason: $status->{reason}\n", why_not());
-	true(is_for_want_of_memory(), 'it does not start for want of pages', why_not()) if $got eq 'f';
+	true(is_for_want_of_memory(), 'it does not start because pages are missing', why_not()) if $got eq 'f';
 	return $got eq 't';
 }
 
-# On huge pages, the pool is too small.
+# True if the server did not start because memory, or the pool, is too small.
 sub is_for_want_of_memory { return why_not() =~ /could not map anonymous shared memory: Cannot allocate memory/ }
 
-# Like restart_as_said, if surplus pages decide: only the start shows whether the kernel can
-# allocate them.
+# Like restart_as_said, for forecasts that depend on surplus pages: only the start shows whether the
+# kernel can allocate them.
 sub restart_unpromised
 {
 	my (%settings) = @_;
-	same(status()->{fits_after_restart}, undef, 'nothing is promised of a restart');
+	same(status()->{fits_after_restart}, undef, 'fits_after_restart is unknown');
 	my $got = try_start(%settings, huge_pages => 'on');
 	told('a restart: ' . ($got ? 't' : 'f'));
 	return $got;
@@ -254,10 +254,10 @@ sub is_exact
 
 sub _runbook { return rows('SELECT * FROM hugeinfo_runbook ORDER BY step') }
 
-# The command of a step, or the instruction for a person.
+# Returns the command of a step, or the instruction for a person.
 sub _text { my ($row) = @_; return $row->{command} // $row->{instruction} }
 
-# A change of the service, which takes effect at the next restart.
+# True for a change of the service, which takes effect at the next restart.
 sub _is_of_service { my ($row) = @_; return _text($row) =~ /; takes effect at the next restart$/ }
 
 sub _take
@@ -283,30 +283,30 @@ sub follow_runbook
 	my ($decisions) = @_;
 	my $is_left = sub { my ($row) = @_; return $decisions && !defined $row->{where_to_run} && _text($row) =~ $decisions };
 	my @rows = _runbook();
-	true(scalar @rows, 'there is something to do');
+	true(scalar @rows, 'the runbook has steps');
 	# Huge pages that are turned off stay off.
 	my $is_off = value('SHOW huge_pages') eq 'off';
 	my $said = 0;
 	for my $row (@rows)
 	{
 		if ($is_left->($row)) { told("left: " . _text($row)); next }
-		true(_take($row), "step $row->{step} can be taken", _text($row)) or return;
+		true(_take($row), "step $row->{step} can be applied", _text($row)) or return;
 		next unless is_up() && defined $row->{expected};
 		$said++;
 		my $status = status();
 		same("$status->{status}: $status->{reason}", $row->{expected}, "after step $row->{step}: " . _text($row));
 	}
-	true($said > 0, 'what hugeinfo_status will say is said');
+	true($said > 0, 'the runbook predicts hugeinfo_status');
 	my $status = status();
-	same($status->{status}, 'ok', 'well') or diag($status->{reason});
+	same($status->{status}, 'ok', 'healthy at the end') or diag($status->{reason});
 	same(segment(postmaster())->{page_bytes} > base_page() ? 1 : 0, $is_off ? 0 : 1, 'the segment is on huge pages unless they are off');
 	my @left = map { _text($_) } grep { !_is_of_service($_) && !$is_left->($_) } _runbook();
-	is_deeply(\@left, [], "$situation: nothing is left to do");
+	is_deeply(\@left, [], "$situation: the runbook is empty at the end");
 	return;
 }
 
-# Runs the lines of how_to_set. If they have no restart, the server goes on, and the test looks at
-# it before it restarts the server.
+# Runs the lines of how_to_set. If they contain no restart, calls the test's function before it
+# restarts the server.
 sub follow_how_to_set
 {
 	my ($kb, $before_restart) = @_;
@@ -317,7 +317,7 @@ sub follow_how_to_set
 		my ($comment) = $line =~ /^# (.*)/;
 		next if defined $comment && $comment !~ /^(?:stop|start|restart) PostgreSQL/;
 		my $where = defined $comment ? 'service' : 'root shell';
-		true(_take({ where_to_run => $where, command => $comment // $line }), "it can be done: $line");
+		true(_take({ where_to_run => $where, command => $comment // $line }), "$line succeeds");
 	}
 	$before_restart->() if $before_restart;
 	true(restart(), 'restart', why_not());

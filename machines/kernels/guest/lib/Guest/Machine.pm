@@ -51,7 +51,7 @@ sub node_memory_kb { my ($node) = @_; return slurp("$NODES/node$node/meminfo") =
 
 sub nodes_with_memory { return grep { node_memory_kb($_) } nodes() }
 
-# Undefined if a node has no pools.
+# Returns undef if a node has no pools.
 sub node_pool
 {
 	my ($node, $kb) = @_;
@@ -106,7 +106,7 @@ sub mount_groups
 	}
 	my $dir = "/run/cgroup-@controllers";
 	mkdir $dir or die "$dir: $!\n";
-	system('mount', '-t', 'cgroup', '-o', join(',', @controllers), 'none', $dir) == 0 or die "no cgroup of version 1\n";
+	system('mount', '-t', 'cgroup', '-o', join(',', @controllers), 'none', $dir) == 0 or die "no cgroup version 1\n";
 	return $dir;
 }
 

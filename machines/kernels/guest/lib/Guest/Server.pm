@@ -24,7 +24,8 @@ my ($psql, $to, $from);
 # The programs of the PostgreSQL version for which the extension was built.
 my $BIN = slurp('/guest/bindir');
 
-# How servers start from now on: group => directory of a cgroup, before => words before the command.
+# Sets how servers start from now on: group => directory of a cgroup, before => words before the
+# command.
 sub placed { %place = @_; return }
 
 # Starts with these settings, and none of a former start.
