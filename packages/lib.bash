@@ -1,13 +1,13 @@
-# What the builders of packages share. Comes after scripts/lib/common.bash.
+# Shared code of the package builders. Source it after scripts/lib/common.bash.
 
 version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
-# 0.2.0-dev comes before 0.2.0: packages say that with a tilde.
+# Packages need a tilde to sort 0.2.0-dev before 0.2.0.
 # shellcheck disable=SC2034 # the builders use it
 package_version=${version/-/\~} revision=${REVISION:-1}
 
-# shellcheck disable=SC2034 # so do these
+# shellcheck disable=SC2034 # the builders use it
 packages=$(realpath -m "${PACKAGES:-target/packages}")
-# Their names. The directory may also have what is not this version's.
+# Names of the packages. The directory can contain packages of other versions.
 declare -A names=(
     [deb]="*pg-hugeinfo*_$package_version-*.deb"
     [rpm]="pg_hugeinfo*-$package_version-*.rpm"
@@ -18,16 +18,16 @@ declare -A names=(
 work=${WORK:-$PWD/target/packages/build}
 source=$work/pg_hugeinfo-$version
 
-# Two builds of a commit have the same bytes.
+# Makes builds reproducible.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
 umask 022
 
-# Apart from the developer's: the environment differs.
+# Separate from the developer's target directory, because the environment differs.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/packages/cargo}
 
-# The last commit in $source, once: cargo compiles again what is newer. Every file is newer than
-# the commit; builders then put the commit's time in its place.
+# Exports the last commit to $source, only once per commit, because cargo recompiles newer files.
+# Files get the present time; builders replace it with the commit's time.
 export_source() {
     local commit
     commit=$(git rev-parse HEAD)
@@ -38,7 +38,7 @@ export_source() {
     echo "$commit" >"$work/commit"
 }
 
-# The packages in a directory, one a line.
+# Lists the packages in a directory, one per line.
 made() { # DIRECTORY KIND…
     local kind
     for kind in "${@:2}"; do
@@ -46,7 +46,7 @@ made() { # DIRECTORY KIND…
     done
 }
 
-# What CREATE and ALTER EXTENSION read.
+# Lists the scripts that CREATE and ALTER EXTENSION read.
 sql_files() {
     (
         cd "$source/sql"
@@ -58,7 +58,7 @@ reproducible_tar() { # DIRECTORY
     tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -cf - .
 }
 
-# Each major version of PostgreSQL here that has headers, with its pg_config.
+# Maps each installed major version of PostgreSQL that has headers to its pg_config.
 declare -A pg_configs=()
 find_postgres() {
     local pg_config major
@@ -67,6 +67,6 @@ find_postgres() {
         major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
         [[ $major != @(15|16|17|18|19) ]] || pg_configs[$major]=$pg_config
     done
-    ((${#pg_configs[@]})) || die "no PostgreSQL 15 to 19 has its headers here. Run: scripts/setup"
+    ((${#pg_configs[@]})) || die "headers of PostgreSQL 15 to 19 are missing. Run: scripts/setup"
 }
 find_postgres

@@ -1,10 +1,10 @@
-# Clean systems to try packages in. Comes after lib.bash.
+# Clean systems for tests of packages. Source it after lib.bash.
 
 . machines/lib/systems.bash
 . scripts/lib/pages.bash
 
-# A program of packages/inside in a system that the caller has unpacked; it ends with this script.
-# It starts servers: these take turns.
+# Runs a program of packages/inside in a system that the caller has unpacked. The program ends with
+# this script. Holds the lock, because the program starts servers.
 inside() { # SUITE ROOT PROGRAM ARGUMENT…
     make_lock_directory
     cp -a packages/inside "$2/srv/"

@@ -1,5 +1,5 @@
-# A server in a system that has nothing else: what the scripts beside this one share. They end at
-# the first failure, and the server with them.
+# Shared code of the scripts in this directory: a server in a clean system. Scripts exit at the
+# first failure, and stop the server.
 set -euxo pipefail
 export DEBIAN_FRONTEND=noninteractive PGHOST=/srv/socket PGUSER=postgres
 data=/srv/socket/data
@@ -33,7 +33,7 @@ stop_server() {
     as_postgres "$bin/pg_ctl" stop --silent --mode=fast --pgdata="$data"
 }
 
-# The kernel's own answer, of the server's process.
+# Reads from the kernel whether the server is on huge pages.
 on_huge_pages() {
     if grep -q anon_hugepage "/proc/$(head -n 1 "$data/postmaster.pid")/maps"; then echo t; else echo f; fi
 }
@@ -44,17 +44,17 @@ works() { # VERSION
     [ "$(sql --command "SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo'")" = "$1" ]
 }
 
-# A session that is open from the first question on. Sets $answer.
-ask() { # SQL
+# Runs a query in a session that stays open after the first one. Sets $answer.
+query() { # SQL
     [ -n "${SESSION_PID:-}" ] || coproc SESSION { sql; }
     echo "$1;" >&"${SESSION[1]}"
     IFS= read -r answer <&"${SESSION[0]}"
 }
 
 session_works() {
-    ask 'SELECT in_use FROM hugeinfo_status'
+    query 'SELECT in_use FROM hugeinfo_status'
     [ "$answer" = "$(on_huge_pages)" ]
-    ask 'SELECT pg_backend_pid()'
+    query 'SELECT pg_backend_pid()'
     # shellcheck disable=SC2034 # the scripts use it
     backend=$answer
 }

@@ -1,6 +1,6 @@
-# What every kind of package goes through while a server runs and a session has the library. Comes
-# after server.bash; the caller has install_first, install_newer, is_newer, remove_extension,
-# install_again and remove_all.
+# The test of every kind of package, while a server runs and a session has loaded the library.
+# Source it after server.bash. The caller defines install_first, install_newer, is_newer,
+# remove_extension, install_again and remove_all.
 
 files() { find / -xdev -not -path '/var/lib/dpkg/*' -not -path '/var/lib/rpm/*' -not -path '/var/log/*' -not -path '/srv/*' -not -path '/tmp/*' | sort; }
 
@@ -10,20 +10,20 @@ use_packages() { # VERSION
     install_first
     sql --command 'CREATE EXTENSION pg_hugeinfo'
     works "$version"
-    # From here on with the objects of a release, so that there is something to upgrade.
+    # The objects of a release can be upgraded below.
     release=$(sql --command "SELECT max(version) FROM pg_available_extension_versions WHERE name = 'pg_hugeinfo' AND NOT installed")
     sql --command 'DROP EXTENSION pg_hugeinfo' --command "CREATE EXTENSION pg_hugeinfo VERSION '$release'"
     works "$release"
     session_works
 
     [ "$($plugin --version || true)" = "check_pg_hugeinfo $version" ]
-    # The finding is the machine's; 3 would be a question that was not asked.
+    # Any finding about the machine is valid. 3 would mean that the check failed.
     $plugin || (($? < 3))
     echo "host=$PGHOST" | hugeinfo-fleet --list - || (($? < 3))
 
     install_newer
     is_newer
-    # The session goes on with the library that it has.
+    # The session keeps the library that it has loaded.
     session_works
     # shellcheck disable=SC2154 # session_works sets it
     grep -q '/pg_hugeinfo\.so (deleted)$' "/proc/$backend/maps"
@@ -32,7 +32,7 @@ use_packages() { # VERSION
     works "$version"
     session_works
 
-    # With the extension still in the database.
+    # The extension still exists in the database.
     remove_extension
     session_works
     ! sql --command 'SELECT * FROM hugeinfo_status' 2>/srv/error || exit
