@@ -1,17 +1,19 @@
 /*
- * The least that the kernel takes for hugeinfo_backends: the same files of the same processes, the first so many of the four
- * below. The function reads two; the view two, and all four where its OOM columns are selected.
+ * The time that the kernel needs for hugeinfo_backends: reads the same files of the same processes,
+ * the first FILES of the four below. The function reads two. The view reads two, or all four if its
+ * OOM columns are selected.
  *
  *     backends_floor POSTMASTER TIMES FILES
  *
- * To be kept in step with crates/hugeinfo/src/process.rs: bench/backends compares the reads.
+ * Has to read the same files as crates/hugeinfo/src/linux/process: bench/backends compares the
+ * number of reads.
  */
 #include "floor.h"
 
 static const char *const files[] = {"stat", "status", "oom_score", "oom_score_adj"};
 
 enum {
-	/* stat alone tells whose child a process is */
+	/* stat contains the PID of the parent */
 	PARENT = 1,
 	MOST = sizeof files / sizeof *files
 };
@@ -32,11 +34,11 @@ process(const char *pid, size_t wanted)
 
 		if (file < 0)
 			continue;
-		/* All of these come with one read. */
+		/* One read returns the whole file. */
 		got = read(file, buffer, 4096);
 		reads++;
 		if (got == 4096)
-			errx(1, "/proc/%s/%s is larger than was thought", pid, files[i]);
+			errx(1, "/proc/%s/%s is larger than expected", pid, files[i]);
 		close(file);
 	}
 	close(directory);

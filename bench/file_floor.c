@@ -1,5 +1,5 @@
 /*
- * What the kernel takes for one whole file.
+ * The time that the kernel needs for one whole file.
  *
  *     file_floor FILE TIMES
  */

@@ -1,6 +1,6 @@
 /*
- * What the C programs share. Each reads what something in the server reads, makes nothing of it, and prints microseconds each
- * time took, and how many reads it made.
+ * Shared code of the C programs. Each reads the same files as a function of the extension, ignores
+ * their contents, and prints the microseconds and the number of reads per call.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -16,7 +16,7 @@
 static char buffer[1 << 17];
 static unsigned long reads;
 
-/* As printf, until the next call. */
+/* Formats like printf. The result is valid until the next call. */
 __attribute__((format(printf, 1, 2)))
 static inline const char *
 named(const char *format,...)
@@ -30,7 +30,7 @@ named(const char *format,...)
 	return name;
 }
 
-/* -1 if there is no such file. */
+/* Returns -1 if there is no such file. */
 static inline int
 open_to_read(const char *path)
 {
@@ -41,7 +41,7 @@ open_to_read(const char *path)
 	return file;
 }
 
-/* Reads a file, so much at once, up to some text in it or to its end; false if there is none. */
+/* Reads a file in pieces, up to a text in it or to its end. Returns false if there is no file. */
 static inline int
 slurp_up_to(const char *text, const char *path, size_t at_once)
 {

@@ -1,11 +1,12 @@
 /*
- * The least that the kernel takes for one hugeinfo_status: the same system calls on the same files, with nothing made of the
- * answers.
+ * The time that the kernel needs for one hugeinfo_status: makes the same system calls on the same
+ * files, and ignores their contents.
  *
- *     status_floor PID ADDRESS TIMES    PID: the postmaster; ADDRESS: inside its main segment, hexadecimal
+ *     status_floor PID ADDRESS TIMES
  *
- * Prints what floor.h says. To be kept in step with for_status in src/machine.rs: bench/status compares the reads. Needs
- * PROCMAP_QUERY (Linux 6.11).
+ * PID is the postmaster, and ADDRESS a hexadecimal address inside its main segment. The output is
+ * explained in floor.h. Has to read the same files as for_status in src/machine.rs: bench/status
+ * compares the number of reads. Needs PROCMAP_QUERY (Linux 6.11).
  */
 #include "floor.h"
 
@@ -14,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-/* From include/uapi/linux/fs.h: the headers installed may be older than the kernel. */
+/* From include/uapi/linux/fs.h, because installed headers can be older than the kernel. */
 struct procmap_query
 {
 	uint64_t	size, query_flags, query_addr, vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
@@ -26,20 +27,20 @@ struct procmap_query
 #define POOLS "/sys/kernel/mm/hugepages"
 
 static const char *const counters[] = {"nr", "free", "resv", "surplus", "nr_overcommit"};
-/* The file itself, what ALTER SYSTEM writes, and the files that settings come from: that file. */
+/* The main file, the file of ALTER SYSTEM, and the files with settings: here the main file. */
 static const char *const configuration[] = {"postgresql.conf", "postgresql.auto.conf", "postgresql.conf"};
 static const char *const limits[2][4] = {
 	{"limit_in_bytes", "usage_in_bytes", "rsvd.limit_in_bytes", "rsvd.usage_in_bytes"},
 	{"max", "current", "rsvd.max", "rsvd.current"},
 };
 
-/* The hugetlb control group: mount point and group in one path, of which the mount point is the first part. */
+/* The hugetlb cgroup: a path that starts with the mount point. */
 static char group[4096];
 static size_t mount_point_length;
 static char mount[4096];
 static int	version = -1;
 
-/* Fills in the control group; none found is none read. */
+/* Sets the cgroup. If there is none, the program reads none. */
 static void
 find_group(const char *pid)
 {
@@ -81,7 +82,7 @@ find_group(const char *pid)
 	}
 }
 
-/* The kernel's way to write a page size, as in hugetlb.2MB.max. */
+/* Formats a page size like the kernel, as in hugetlb.2MB.max. */
 static const char *
 size_name(unsigned long kilobytes)
 {
@@ -127,7 +128,7 @@ status(const char *pid, uint64_t address)
 		for (int i = 0; i < 5; i++)
 		{
 			slurp(named(POOLS "/hugepages-%lukB/%s_hugepages", pools[pool], counters[i]), 4096);
-			/* Of an empty pool the other counters are known, but for the last. */
+			/* An empty pool needs only the last of the other counters. */
 			if (i == 0 && buffer[0] == '0')
 				i = 3;
 		}

@@ -161,7 +161,7 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 			{ Cluster => 'main', Member => 'new', Host => '', Role => 'Replica', State => 'creating replica' } ]);
 	my ($status, $patroni) = fleet_json(\$list, '--patroni', '-');
 	is($status, 2, 'patronictl list: a member without a host is critical');
-	is($patroni->{by_name}{new}{reason}, 'Patroni names no host: creating replica', 'and says why');
+	is($patroni->{by_name}{new}{reason}, 'Patroni lists no host: creating replica', 'with the reason');
 	is($patroni->{by_name}{standby}{system_identifier}, $patroni->{by_name}{primary}{system_identifier}, 'the others answer');
 	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has the name that Patroni has for it');
 }
@@ -306,7 +306,7 @@ chmod 0755, "$dir/fake/psql";
 	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger');
 	is($status, 3, 'no pg_isready: exit status');
 	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: a server that answers needs none');
-	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown no pg_isready in PATH to tell whether it is down: connection to/, "no pg_isready: $_")
+	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown cannot check whether it is down without pg_isready in PATH: connection to/, "no pg_isready: $_")
 	  for qw(down stranger);
 }
 
