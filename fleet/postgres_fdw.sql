@@ -21,10 +21,10 @@
 -- Put passwords in the ~/.pgpass file of the operating system user that runs this PostgreSQL.
 --
 -- postgres_fdw raises an error if a server is down, which would end a plain view. Therefore, a
--- function queries each server in a block of its own, and turns an error into a row. Only a
+-- function queries each server in a separate block, and turns an error into a row. Only a
 -- connection that breaks during the answer still ends the query. Then run the query again.
--- Cost: servers are queried one after another; one that does not answer takes `timeout`; each needs
--- a connection, which closes with the transaction, and a subtransaction.
+-- Cost: servers are queried one after another. A server that does not respond takes `timeout`. Each
+-- server needs a subtransaction, and a connection, which is closed at the end of the transaction.
 
 \set ON_ERROR_STOP on
 \set QUIET on

@@ -413,7 +413,7 @@ SKIP:
 		like($out, qr/The kernel allocated @{[ $asked - 1 ]} of $asked huge pages/, 'too few pages: the message has the numbers');
 		is_deeply([ grep { !/sysctl -w|compact/ } @typed ], [], 'too few pages: nothing more is typed');
 		$is_untouched->('too few pages');
-		like($out, qr/the pools were put back/, 'too few pages: none is kept');
+		like($out, qr/the pools were restored/, 'too few pages: none is kept');
 		is(pool($kb)->{total}, 0, 'too few pages: the kernel has taken them back');
 	}
 
@@ -560,8 +560,8 @@ SH
 	my $without_pool = [ 'sh', '-c', q([ "$(cat /proc/sys/vm/nr_hugepages)" = 0 ] && exec "$@"), 'sh', @$start ];
 	for (
 		[ 'a standby left down', $start, qr/; the server was down, and was started again(?!; the pools)/, $kb * 1024 ],
-		[ 'a standby that starts with the old pool alone', $without_pool, qr/; the server was down, and was started again; the pools were put back/, base_page() ],
-		[ 'a standby that does not start', ['false'], qr/PostgreSQL IS DOWN, and does not start: .*; the pools were put back/, undef ])
+		[ 'a standby that starts with the old pool alone', $without_pool, qr/; the server was down, and was started again; the pools were restored/, base_page() ],
+		[ 'a standby that does not start', ['false'], qr/PostgreSQL IS DOWN, and does not start: .*; the pools were restored/, undef ])
 	{
 		my ($name, $command, $said, $bytes) = @$_;
 		local @{ $hosts{standby} }{qw(hugeinfo_restart_command hugeinfo_start_command hugeinfo_wait_seconds)} = ($stop, $command, 4);

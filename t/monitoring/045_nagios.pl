@@ -174,7 +174,7 @@ answers(run_plugin(@monitor, @$_), 3, qr/.*/, "not an option: @$_")
   for [ '--frequency', '1' ], ['-x'], ['more'], ['--port'], [ '-t', '' ], [ '-t', '0' ], [ '-t', '1.5' ], [ '--timeout=1; id' ], ['--check'];
 answers(run_plugin(@monitor, '-c', q(huge_pages,it's)), 3, qr/unknown check it's; the checks are cgroup_fault_limit, huge_pages, .*hugetlb_shm_group$/, 'no such check');
 like(run_plugin('--help')->{out}, qr/^Usage: check_pg_hugeinfo /m, 'help');
-is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not of a package)\n", 'the version, which packages have');
+is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not from a package)\n", '--version: only packages have a version');
 {
 	my $empty = PostgreSQL::Test::Utils::tempdir();
 	symlink "/usr/bin/$_", "$empty/$_" for qw(sed tr timeout);

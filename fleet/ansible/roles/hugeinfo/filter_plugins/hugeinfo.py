@@ -110,7 +110,7 @@ def _pattern(command):
     return re.compile(pattern)
 
 
-# Far more than a runbook has.
+# Far more than a real runbook has.
 MOST_STEPS = 64
 
 PATTERNS = [_pattern(form.command) for form in FORMS]
