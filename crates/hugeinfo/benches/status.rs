@@ -1,5 +1,5 @@
-//! `/proc/PID/status` by our parser, by that of `procfs`, and what the kernel takes to write it:
-//! why we have a parser of our own.
+//! Time to parse `/proc/PID/status` with our parser and with that of `procfs`, compared with the
+//! time that the kernel needs to write it. This is the reason for our own parser.
 //!
 //!     scripts/cargo bench --package hugeinfo
 
@@ -10,14 +10,14 @@ use std::{fs, hint::black_box, time::Instant};
 use hugeinfo::linux::process::status;
 use procfs::{FromRead, process::Status};
 
-/// Of a backend on Linux 6.18.
+/// The file of a backend on Linux 6.18.
 const CAPTURED: &[u8] = include_bytes!("status.txt");
 
 const ROUNDS: usize = 101;
 const TIMES: u32 = 200;
 
 fn main() {
-    // All in turn, so that all meet the same noise.
+    // Alternates between all three, so that noise affects them equally.
     let (mut ours, mut theirs, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(microseconds(|| status::parse_memory(black_box(CAPTURED))));

@@ -38,7 +38,7 @@ fn pages(next: &NextBoot, page_bytes: u64) -> Option<u64> {
 }
 
 /// Debian's kernels in QEMU with two nodes of 4 GB, one line each: the version, the command line
-/// behind `quiet`, the default size, and the pages of each size and node, in kB.
+/// after `quiet`, the default size, and the pages of each size and node, in kB.
 const KERNELS: &str = include_str!("boot/kernels.txt");
 
 #[test]
@@ -182,7 +182,7 @@ fn words_of_the_command_line() {
         ("sysctl.vm.nr_hugepages=5", None, Some(0), &AtEnd(BOTH)),
         // The kernel would ignore a size that is named again.
         ("hugepagesz=1G", Some(0), Some(0), &No),
-        // Words behind `--` are arguments of the first process.
+        // Words after `--` are arguments of the first process.
         (
             "quiet -- single",
             Some(0),
@@ -347,7 +347,7 @@ fn sysctl_lines_and_their_edits() {
             Some(0),
             new("60-hugepages"),
         ),
-        // Existing files of ours.
+        // Our own files, which exist already.
         (
             &[("/etc/sysctl.d/60-hugepages.conf", "vm.swappiness = 1\n")],
             Some(0),
@@ -661,7 +661,7 @@ fn edits_of_overcommit_and_transparent_huge_pages() {
         }
         assert_eq!(pages(&next, MB2), Some(0), "modes are no pools");
     }
-    // A size of its own has no word without systemd.
+    // Without systemd, no word sets the mode of a single size.
     let size = "hugepages-64kB/enabled";
     let edit = parse("", &[]).set_thp(size, "always").expect("an edit");
     assert_eq!(
@@ -981,7 +981,7 @@ fn files_of_containers_are_not_read() {
             ("/proc/1/mountinfo", &first),
             ("/proc/self/mountinfo", &own),
         ]);
-        let not_own = "is not the host's own here, as in a container";
+        let not_own = "is not the host's (as in a container)";
         let expected = elsewhere.map(|path| format!("{path} {not_own}"));
         assert_eq!(host.read().err(), expected, "{own}");
     }
@@ -989,7 +989,7 @@ fn files_of_containers_are_not_read() {
     host.link("pid:[4026532198]", "/proc/self/ns/pid");
     assert_eq!(
         host.read().err().as_deref(),
-        Some("/etc is not the host's own here, as in a container")
+        Some("/etc is not the host's (as in a container)")
     );
     let host = Host::with(&[]);
     fs::remove_dir_all(host.path("/proc/1")).expect("rm");

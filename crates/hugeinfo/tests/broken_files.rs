@@ -1,4 +1,4 @@
-//! Files that are missing or of an unknown form: a captured host, broken in one place at a time.
+//! Missing files, and files of an unknown format: a captured host with one broken file at a time.
 
 #![allow(clippy::expect_used)]
 
@@ -23,7 +23,7 @@ use hugeinfo::{
 };
 use tempfile::TempDir;
 
-/// The captured host whose control group lets 100 MB of a segment of 1074 MB be touched.
+/// The captured host whose cgroup allows a server to fault in 100 MB of a segment of 1074 MB.
 struct Bomb {
     tree: TempDir,
     postmaster: u32,
@@ -80,12 +80,12 @@ impl Bomb {
 }
 
 #[test]
-fn whole() {
+fn complete_host_is_critical() {
     assert_eq!(Bomb::new().status(), Status::Critical);
 }
 
 #[test]
-fn what_is_missing_is_unknown_never_ok() {
+fn status_is_unknown_if_a_file_is_missing() {
     for path in [
         "proc/PM/maps",
         "proc/PM/smaps",
@@ -113,14 +113,14 @@ fn what_is_missing_is_unknown_never_ok() {
 }
 
 #[test]
-fn numa_maps_stands_in_for_smaps() {
+fn numa_maps_replaces_missing_smaps() {
     let bomb = Bomb::new();
     fs::remove_file(bomb.path("proc/PM/smaps")).expect("rm");
     assert_eq!(bomb.status(), Status::Critical);
 }
 
 #[test]
-fn a_hidden_directory_of_pools_is_unknown() {
+fn status_is_unknown_if_pools_are_hidden() {
     let bomb = Bomb::new();
     let pools = bomb.path("sys/kernel/mm/hugepages");
     fs::remove_dir_all(&pools).expect("rm");
@@ -129,7 +129,7 @@ fn a_hidden_directory_of_pools_is_unknown() {
 }
 
 #[test]
-fn a_hidden_tree_of_groups_is_unknown() {
+fn status_is_unknown_if_cgroups_are_hidden() {
     let bomb = Bomb::new();
     let groups = bomb.path("sys/fs/cgroup/unified");
     fs::remove_dir_all(&groups).expect("rm");
@@ -137,10 +137,10 @@ fn a_hidden_tree_of_groups_is_unknown() {
     assert_eq!(bomb.status(), Status::Unknown);
 }
 
-/// The shim of a server on Linux 6.1, just after boot, had its main segment's device and inode:
-/// in the gap below it, and where it would follow.
+/// On Linux 6.1, shortly after boot, the shim of a server had the device and inode of its main
+/// segment. Here it is in the gap below the segment, and directly after it.
 #[test]
-fn a_shim_with_the_inode_of_the_segment_is_not_part_of_it() {
+fn shim_with_the_inode_of_the_segment_is_another_object() {
     for shim in ["7f3c5c8f0000-7f3c5c8f1000", "7f3c5be00000-7f3c5be01000"] {
         let tree = tempfile::tempdir().expect("a directory");
         let line = |range: &str, offset: &str, name: &str| {
@@ -163,27 +163,28 @@ fn a_shim_with_the_inode_of_the_segment_is_not_part_of_it() {
 }
 
 #[test]
-fn where_nothing_can_limit_there_is_no_limit() {
+fn limits_are_empty_if_nothing_can_limit_the_process() {
     let limits = |bomb: &Bomb| bomb.facts().expect("no failure").hugetlb;
     let unlimited = |bomb: &Bomb| limits(bomb).is_ok_and(|hugetlb| hugetlb.groups.is_empty());
     let write = |bomb: &Bomb, file: &str, text: &str| {
         fs::write(bomb.path(file), text).expect("write");
     };
 
-    // A kernel without control groups has no such file of any process; one that has ended has none.
+    // On a kernel without cgroups, no process has this file. A process that has ended has no files.
     let bomb = Bomb::new();
     fs::remove_file(bomb.path("proc/PM/cgroup")).expect("rm");
     assert!(limits(&bomb).is_err());
     write(&bomb, "proc/PM/stat", "");
     assert!(unlimited(&bomb));
 
-    // Nobody has mounted a hierarchy so far that could limit huge pages.
+    // No hierarchy that could limit huge pages is mounted.
     for groups in ["", "4:memory:/\n1:name=systemd:/init.scope\n"] {
         write(&bomb, "proc/PM/cgroup", groups);
         assert!(unlimited(&bomb));
     }
 
-    // In the root of all groups, whose mount is not seen; in a container's; somewhere below.
+    // The process is in the root cgroup, whose mount is not visible; in a child cgroup; or in the
+    // root cgroup of a container.
     let bomb = Bomb::new();
     fs::remove_file(bomb.path("proc/self/mountinfo")).expect("rm");
     fs::create_dir_all(bomb.path("proc/self/ns")).expect("mkdir");
@@ -241,7 +242,7 @@ fn malformed_file_makes_facts_absent_with_file_and_line() {
         assert_ne!(bomb.status(), Status::Ok, "{file}");
         let facts = bomb.facts().expect("facts");
         if file.ends_with("maps") {
-            // The segment is then searched in this process, which has none here.
+            // The segment is then searched in this process, which has none in this tree.
             assert!(facts.segment.is_err(), "{file}");
             continue;
         }

@@ -1,4 +1,5 @@
-//! Containers, capabilities and the OOM killer of cgroups, on small trees that stand for a host.
+//! Containers, capabilities and the OOM killer of cgroups, in small directory trees in place of a
+//! host.
 
 #![allow(clippy::expect_used)]
 

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, fs, panic::catch_unwind, path::Path};
 use readers::READERS;
 
 #[test]
-fn nothing_in_the_corpus_panics() {
+fn no_file_of_the_corpus_makes_a_target_panic() {
     let mut failed = Vec::new();
     for (name, reader) in READERS {
         let corpus = txtar::unpack(format!("tests/corpus/{name}.txtar"));

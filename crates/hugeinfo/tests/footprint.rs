@@ -1,4 +1,4 @@
-//! What a server costs: nothing twice, and no guess.
+//! The memory of a server: nothing is counted twice, and unknown parts stay unknown.
 
 #![allow(clippy::expect_used)]
 
@@ -39,7 +39,7 @@ fn facts(shared_memory_type: SharedMemoryType, page_bytes: Option<u64>) -> Facts
     }
 }
 
-/// In MB: private, shared, page tables, swap.
+/// A process with these sizes in MB: private, shared, page tables, swap.
 fn process([anon, shmem, tables, swap]: [u64; 4]) -> Memory {
     Memory {
         virtual_size: Some(2000 * MB),
@@ -70,7 +70,7 @@ fn of(shared_memory_type: SharedMemoryType, page_bytes: u64, shared: &Shared) ->
 }
 
 #[test]
-fn on_small_pages_the_segment_is_what_one_process_has_touched_at_least() {
+fn segment_on_small_pages_counts_as_far_as_one_process_has_faulted_it_in() {
     let seen = of(SharedMemoryType::Mmap, 4096, &SHARED);
     assert_eq!(seen.processes, 2, "one has ended");
     assert_eq!(seen.private, Some(11 * MB));
@@ -86,12 +86,12 @@ fn on_small_pages_the_segment_is_what_one_process_has_touched_at_least() {
     assert_eq!(
         seen.segment_backed,
         Some(1000 * MB),
-        "never more than there is"
+        "never more than the segment"
     );
 }
 
 #[test]
-fn on_huge_pages_it_is_all_of_it() {
+fn segment_on_huge_pages_counts_as_a_whole() {
     let seen = of(SharedMemoryType::Mmap, 2 * MB, &SHARED);
     assert_eq!(seen.segment_backed, Some(1000 * MB));
     assert_eq!(seen.total(), Some((11 + 1000 + 11 + 5 + 1) * MB));
@@ -99,7 +99,7 @@ fn on_huge_pages_it_is_all_of_it() {
 }
 
 #[test]
-fn as_system_v_memory_it_is_counted_by_the_kernel() {
+fn system_v_segment_counts_as_the_kernel_reports_it() {
     let counted = Shared {
         system_v: Some((800 * MB, 50 * MB)),
         ..SHARED
@@ -110,16 +110,16 @@ fn as_system_v_memory_it_is_counted_by_the_kernel() {
     assert_eq!(seen.swap, Some(51 * MB));
     assert_eq!(seen.total(), Some((11 + 800 + 10 + 5 + 51) * MB));
     assert_eq!(seen.total_when_full(), Some((11 + 1000 + 10 + 5 + 1) * MB));
-    let untold = Shared {
+    let unknown = Shared {
         system_v: None,
         ..SHARED
     };
-    let seen = of(SharedMemoryType::Sysv, 4096, &untold);
+    let seen = of(SharedMemoryType::Sysv, 4096, &unknown);
     assert_eq!(seen.segment_backed, Some((700 - 10) * MB));
 }
 
 #[test]
-fn what_is_not_told_is_not_made_up() {
+fn sum_is_unknown_if_a_part_is() {
     let seen = of(SharedMemoryType::Mmap, 4096, &Shared::default());
     assert_eq!((seen.other_shared, seen.total()), (None, None));
     let old = Memory {

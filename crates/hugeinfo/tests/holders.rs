@@ -1,4 +1,4 @@
-//! Who holds huge pages, on small trees that stand for a host.
+//! Holders of huge pages, in small directory trees in place of a host.
 
 #![allow(clippy::expect_used)]
 
@@ -35,7 +35,7 @@ impl Host {
         fs::write(path, text).expect("write");
     }
 
-    /// A process with so many MB of huge pages, and what it maps: page size and mapping.
+    /// A process with this many MB of huge pages, and its mappings, each with its page size.
     fn process(&self, pid: u32, name: &str, mb: u64, mappings: &[(u64, &str)]) {
         let kilobytes = mb << 10;
         let status =
@@ -94,7 +94,7 @@ fn unexplained(page_bytes: u64, bytes: u64) -> Holder {
 }
 
 #[test]
-fn a_server_alone_explains_its_pool() {
+fn own_processes_explain_the_pool() {
     let host = Host::new();
     host.process(10, "postgres", 50, &[]);
     host.process(11, "postgres", 30, &[]);
@@ -108,7 +108,7 @@ fn a_server_alone_explains_its_pool() {
 }
 
 #[test]
-fn what_processes_share_counts_once() {
+fn shared_mappings_count_once() {
     let host = Host::new();
     let mut facts = healthy();
     facts.segment = Ok(Segment {
@@ -116,7 +116,7 @@ fn what_processes_share_counts_once() {
         page_bytes: Some(4096),
         mappings: 1,
     });
-    // Two that share 100 MB, each with 40 MB of its own: 90 pages of 600.
+    // Two processes share 100 MB, and each has 40 MB of private memory: 90 of 600 pages.
     *pool(&mut facts, 0) = hugeinfo::linux::hugepages::Pool {
         total: 600,
         free: 500,
@@ -138,7 +138,7 @@ fn what_processes_share_counts_once() {
         let mappings = [(4096, small), (2 * MB, shared), (2 * MB, own)];
         host.process(pid, "worker", 60, &mappings);
     }
-    // One that can't be looked into.
+    // The mappings of this process are unknown.
     host.process(22, "qemu", 20, &[]);
     let expected = [
         process(20, "worker", Some(2 * MB), 60),
@@ -148,7 +148,7 @@ fn what_processes_share_counts_once() {
     ];
     assert_eq!(host.read(&facts), expected);
 
-    // With pages of two sizes nobody knows of which one it has.
+    // With pages of two sizes, its page size is unknown.
     pool(&mut facts, 1).total = 1;
     let mut holders = host.read(&facts);
     assert_eq!(holders.remove(2), process(22, "qemu", None, 20));
@@ -166,7 +166,7 @@ fn what_processes_share_counts_once() {
 }
 
 #[test]
-fn mounts_hold_what_is_reserved_for_them() {
+fn mounts_hold_their_reserved_pages() {
     let host = Host::new();
     let mounts = "\
         40 30 0:36 / /dev/hugepages rw - hugetlbfs hugetlbfs rw,pagesize=2M\n\

@@ -1,5 +1,5 @@
-//! Every captured host: the readers and the forecast give what was worked out by hand from its
-//! files.
+//! For every captured host, the readers and the forecast return the values that were computed by
+//! hand from its files.
 
 #![allow(clippy::expect_used)]
 
@@ -182,7 +182,7 @@ fn check(archive: &Path) {
 }
 
 #[test]
-fn every_host_reads_as_worked_out_by_hand() {
+fn facts_of_every_captured_host_match_its_table() {
     let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts");
     let mut archives: Vec<_> = fs::read_dir(hosts)
         .expect("tests/hosts")

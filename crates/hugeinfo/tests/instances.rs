@@ -1,4 +1,4 @@
-//! The servers of a host, on small trees that stand for `/proc`.
+//! The servers of a host, in small directory trees in place of `/proc`.
 
 #![allow(clippy::expect_used)]
 
@@ -97,7 +97,7 @@ impl Host {
     }
 }
 
-/// As a server writes it.
+/// A `postmaster.pid` as a server writes it.
 fn lock_file(pid: u32) -> String {
     format!("{pid}\n/data\n1\n5433\n/run\n*\n  5432001        17\nready   \n")
 }
@@ -192,14 +192,14 @@ fn server_is_recognized_by_its_lock_file_not_by_its_name() {
         host.write("data/postmaster.pid", &lock_file);
         assert_eq!(host.pids() == [10], expected, "{lock_file:?}");
     }
-    // In a container it has another PID.
+    // In a container, the server has another PID.
     host.write("data/postmaster.pid", &lock_file(11));
     host.write("proc/10/status", "Uid:\t0\t0\t0\t0\nNSpid:\t10\t11\n");
     assert_eq!(host.pids(), [10]);
-    // A kernel without that line.
+    // A kernel without `NSpid`.
     host.write("proc/10/status", "Uid:\t0\t0\t0\t0\n");
     assert_eq!(host.pids(), [0; 0]);
-    // Files that are not regular.
+    // The lock file is not a regular file.
     let file = host.0.path().join("data/postmaster.pid");
     fs::remove_file(&file).expect("remove");
     fs::create_dir(&file).expect("mkdir");

@@ -1,4 +1,4 @@
-//! The layers hold: each knows only those before it, and no two files know each other.
+//! Each layer depends only on earlier layers, and no two files depend on each other.
 
 #![allow(clippy::expect_used)]
 
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// In the order in which data flows.
+/// The layers in the order in which data flows.
 const LAYERS: [&str; 4] = ["linux", "server", "model", "advice"];
 
 fn sources(directory: &Path, files: &mut Vec<PathBuf>) {
@@ -30,7 +30,7 @@ fn module(file: &Path) -> String {
     parts.join("::")
 }
 
-/// What is written, without comments and without the tests at its end.
+/// The code of a file, without comments and without the tests at its end.
 fn code(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a source");
     let text = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -40,7 +40,7 @@ fn code(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The paths that `crate::` and `super::` begin, with the braces of `use` undone.
+/// The paths that start with `crate::` or `super::`, with the braces of `use` expanded.
 fn paths(code: &str, module: &str) -> BTreeSet<String> {
     let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
     let mut found = BTreeSet::new();
@@ -93,7 +93,7 @@ fn tree(rest: &mut &str, prefix: &str, found: &mut BTreeSet<String>) {
             break;
         }
     }
-    // An alias, or what is neither a path nor a separator.
+    // Skips an alias, and anything that is neither a path nor a separator.
     if let Some(after) = rest.trim_start().strip_prefix("as ") {
         *rest = after.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
     }
@@ -117,7 +117,7 @@ fn imports(root: &Path) -> BTreeMap<String, BTreeSet<String>> {
             let targets = paths(&code(file), module)
                 .iter()
                 .filter_map(|path| {
-                    // The longest beginning that is a module.
+                    // The longest prefix that is a module.
                     let mut path = &**path;
                     loop {
                         if file_of.contains_key(path) {
@@ -141,8 +141,8 @@ fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|&layer| layer == first)
 }
 
-/// The modules on a way from one back to itself.
-fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+/// Returns the modules of a cycle.
+fn cycle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn walk<'a>(
         module: &'a str,
         imports: &'a BTreeMap<String, BTreeSet<String>>,
@@ -174,7 +174,7 @@ fn here() -> PathBuf {
 }
 
 #[test]
-fn each_layer_knows_only_those_before_it() {
+fn each_layer_depends_only_on_earlier_layers() {
     let imports = imports(&here());
     let mut layered = 0;
     for (module, targets) in &imports {
@@ -193,9 +193,9 @@ fn each_layer_knows_only_those_before_it() {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
+fn modules_have_no_cycles() {
     let mut all = imports(&here());
-    // A `mod.rs` lists its files, and may share one thing or another with them: that is no circle.
+    // A `mod.rs` lists its files, and can share items with them, which does not count as a cycle.
     let folders: BTreeSet<String> = all
         .keys()
         .filter(|module| here().join(module.replace("::", "/")).is_dir())
@@ -204,21 +204,21 @@ fn no_files_use_each_other_in_a_circle() {
     for (module, targets) in &mut all {
         targets.retain(|target| !(folders.contains(target) && module.starts_with(&**target)));
     }
-    assert_eq!(circle(&all), None);
+    assert_eq!(cycle(&all), None);
 }
 
 #[test]
-fn the_extension_has_no_circles_either() {
+fn modules_of_the_extension_have_no_cycles() {
     let root = here().join("../../../src");
     let mut all = imports(&root);
     for (module, targets) in &mut all {
         targets.retain(|target| !module.starts_with(&**target));
     }
-    assert_eq!(circle(&all), None);
+    assert_eq!(cycle(&all), None);
 }
 
 #[test]
-fn a_circle_would_be_seen() {
+fn cycle_is_found() {
     let edges = |all: &[(&str, &[&str])]| -> BTreeMap<String, BTreeSet<String>> {
         all.iter()
             .map(|(from, to)| {
@@ -228,10 +228,10 @@ fn a_circle_would_be_seen() {
             .collect()
     };
     assert_eq!(
-        circle(&edges(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])])),
+        cycle(&edges(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])])),
         None
     );
-    assert!(circle(&edges(&[("a", &["b"]), ("b", &["c"]), ("c", &["b"])])).is_some());
+    assert!(cycle(&edges(&[("a", &["b"]), ("b", &["c"]), ("c", &["b"])])).is_some());
     let text = "use crate::{linux::{error::Absent, numa::node}, model}; crate::server::facts::F";
     let expected = [
         "linux::error::Absent",

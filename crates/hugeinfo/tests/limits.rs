@@ -1,4 +1,4 @@
-//! What control groups limit and have refused, on small trees that stand for a host.
+//! Limits and refusals of cgroups, in small directory trees in place of a host.
 
 #![allow(clippy::expect_used)]
 
@@ -22,7 +22,7 @@ const V1: &str = "\
     32 23 0:28 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n";
 
 impl Host {
-    /// A group of v2 with its memory in MB: all of it, and what of it is files.
+    /// Adds a v2 cgroup with its memory in MB, and the part of it that is cached files.
     fn memory(&self, group: &str, limit: &str, usage: u64, files: u64) {
         let file = |name| format!("sys/fs/cgroup{group}/memory.{name}");
         self.write(&file("max"), &format!("{limit}\n"));
@@ -32,7 +32,7 @@ impl Host {
         self.write(&file("stat"), &stat);
     }
 
-    /// With its swap in MB.
+    /// Sets the swap of a cgroup in MB.
     fn swap(&self, group: &str, limit: &str, usage: u64) {
         let file = |name| format!("sys/fs/cgroup{group}/memory.swap.{name}");
         self.write(&file("max"), &format!("{limit}\n"));
@@ -55,7 +55,7 @@ impl Host {
 }
 
 #[test]
-fn every_level_that_limits_memory_is_told_of() {
+fn every_cgroup_with_a_memory_limit_is_listed() {
     let host = Host::new("0::/slice/pg\n", V2);
     host.memory("/slice/pg", "4294967296", 1024, 0);
     host.memory("/slice", "8589934592", 7000, 6000);
@@ -80,7 +80,7 @@ fn every_level_that_limits_memory_is_told_of() {
 }
 
 #[test]
-fn swap_is_limited_by_the_group_and_all_above_it() {
+fn swap_is_limited_by_a_cgroup_and_its_ancestors() {
     let host = Host::new("0::/slice/pg\n", V2);
     let rooms = || {
         let limits = host.memory_limits().expect("readable");
@@ -98,7 +98,7 @@ fn swap_is_limited_by_the_group_and_all_above_it() {
 }
 
 #[test]
-fn huge_pages_count_where_the_mount_says_so() {
+fn huge_pages_count_with_memory_hugetlb_accounting() {
     let host = Host::new("0::/pg\n", &format!("{V2},memory_hugetlb_accounting\n"));
     host.memory("/pg", "1073741824", 5, 7);
     let limits = host.memory_limits().expect("readable");
@@ -107,7 +107,7 @@ fn huge_pages_count_where_the_mount_says_so() {
 }
 
 #[test]
-fn limits_on_memory_by_the_older_interface() {
+fn memory_limits_of_cgroup_v1_are_read() {
     let host = Host::new("3:memory:/pg\n0::/elsewhere\n", V1);
     let file = |name: &str, text: &str| {
         host.write(&format!("sys/fs/cgroup/memory/pg/memory.{name}"), text);
@@ -120,7 +120,7 @@ fn limits_on_memory_by_the_older_interface() {
         "stat",
         "inactive_file 1\ntotal_inactive_file 4096\ntotal_active_file 8192\n",
     );
-    // Memory and swap together.
+    // memory.memsw limits memory and swap together.
     file("memsw.limit_in_bytes", "3221225472\n");
     file("memsw.usage_in_bytes", "3145728\n");
     let limits = host.memory_limits().expect("readable");
@@ -144,7 +144,7 @@ fn limits_on_memory_by_the_older_interface() {
 }
 
 #[test]
-fn limits_of_the_older_interface_that_are_not_for_groups_below() {
+fn cgroup_v1_limits_apply_to_descendants_only_with_use_hierarchy() {
     let host = Host::new("3:memory:/slice/pg\n", V1);
     let file = |group: &str, name: &str, text: &str| {
         host.write(&format!("sys/fs/cgroup/memory{group}/memory.{name}"), text);
@@ -168,7 +168,7 @@ fn limits_of_the_older_interface_that_are_not_for_groups_below() {
             .collect::<Vec<_>>()
     };
     assert_eq!(bound(), [2048]);
-    // Of the group itself it says what is below that.
+    // The value of the process's own cgroup affects only its descendants.
     file("/slice/pg", "use_hierarchy", "1\n");
     assert_eq!(bound(), [2048]);
     file("/slice", "use_hierarchy", "1\n");
@@ -182,7 +182,7 @@ fn limits_of_the_older_interface_that_are_not_for_groups_below() {
 }
 
 #[test]
-fn a_group_that_is_hidden_is_unknown_and_one_without_the_controller_is_not() {
+fn limits_are_unknown_in_a_hidden_cgroup_and_empty_without_the_controller() {
     let host = Host::new("0::/pg\n", V2);
     let hidden = host.memory_limits();
     assert!(
@@ -194,7 +194,7 @@ fn a_group_that_is_hidden_is_unknown_and_one_without_the_controller_is_not() {
 }
 
 #[test]
-fn a_container_cannot_set_the_limits_of_its_outermost_group() {
+fn limits_of_the_outermost_cgroup_are_set_outside_of_a_container() {
     const ALL: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
     let fixed = |mount: &str, namespace: &str| {
         let host = Host::new("0::/slice/pg\n", mount);
@@ -212,17 +212,17 @@ fn a_container_cannot_set_the_limits_of_its_outermost_group() {
     let (host, other) = ("cgroup:[4026531835]", "cgroup:[4026532835]");
     assert_eq!(fixed(ALL, host), [false, false, false]);
     assert_eq!(fixed(ALL, other), [false, false, true]);
-    // ProtectControlGroups of systemd keeps the server from writing, and not root.
+    // ProtectControlGroups of systemd makes the mount read-only for the server, but not for root.
     let read_only = ALL.replace("cgroup rw", "cgroup ro,nosuid");
     assert_eq!(fixed(&read_only, host), [false, false, false]);
     assert_eq!(fixed(&read_only, other), [true, true, true]);
-    // Without a namespace a container sees the part that is mounted.
+    // Without a cgroup namespace, a container sees the mounted part.
     let part = ALL.replace(" / /sys", " /slice /sys");
     assert_eq!(fixed(&part, host), [false, true]);
 }
 
 #[test]
-fn refusals_are_counted() {
+fn refusals_are_counted_for_each_cgroup_and_page_size() {
     let host = Host::new("0::/slice/pg\n", V2);
     for (group, count) in [("slice", 3), ("slice/pg", 0)] {
         for size in ["2MB", "1GB"] {

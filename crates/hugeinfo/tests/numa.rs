@@ -1,4 +1,4 @@
-//! NUMA nodes of all kinds: one, many, with holes between them, without memory, without huge pages.
+//! NUMA nodes: one, many, with gaps in their numbers, without memory, without huge pages.
 
 #![allow(clippy::expect_used)]
 
@@ -90,7 +90,7 @@ fn pool(page_bytes: u64, counters: Option<[u64; 3]>) -> NodePool {
 }
 
 #[test]
-fn holes_and_a_node_without_memory() {
+fn nodes_with_gaps_and_without_memory_are_read() {
     let host = Host::new(&[1_048_576, 2048]);
     host.write("sys/devices/system/node/online", "0,3,8\n");
     host.write("sys/devices/system/node/power/control", "auto\n");
@@ -100,7 +100,7 @@ fn holes_and_a_node_without_memory() {
     host.node(8, 2000);
     host.pool(8, 2048, [0, 0, 0]);
     host.pool(8, 1_048_576, [0, 0, 0]);
-    // Processors only: the kernel gives it no directory of pools.
+    // Processors only: the kernel creates no directory of pools.
     host.node(3, 0);
     let nodes = host.read().expect("nodes");
     let expected = [
@@ -142,7 +142,7 @@ fn holes_and_a_node_without_memory() {
 }
 
 #[test]
-fn many_nodes_in_order() {
+fn nodes_are_in_order_of_their_numbers() {
     let host = Host::new(&[2048]);
     for number in 0..256 {
         host.node(number, 1 << 30);
@@ -157,7 +157,7 @@ fn many_nodes_in_order() {
     }
 }
 
-/// What a server may use of nodes 0, 1 and 3, node 2 having no memory.
+/// The nodes that a server is allowed to use, on a host with four nodes. Node 2 has no memory.
 fn allowed(mems_allowed: &str, policy: Option<&str>) -> AllowedNodes {
     let host = Host::new(&[2048]);
     for number in [0, 1, 3] {
@@ -182,7 +182,7 @@ fn allowed(mems_allowed: &str, policy: Option<&str>) -> AllowedNodes {
 }
 
 #[test]
-fn nodes_that_a_server_may_use() {
+fn allowed_nodes_are_those_of_cpuset_and_policy() {
     let numbers = |mems_allowed: &str, policy| -> Vec<u32> {
         match allowed(mems_allowed, Some(policy)) {
             AllowedNodes::Only(nodes) => nodes.iter().map(|node| node.number).collect(),
@@ -213,7 +213,7 @@ fn nodes_that_a_server_may_use() {
 }
 
 #[test]
-fn whether_a_node_may_be_used() {
+fn single_node_is_allowed_forbidden_or_unknown() {
     let allows = |allowed: &AllowedNodes| [0, 1, 3].map(|node| allowed.allows(node));
     let some = allowed("Mems_allowed_list:\t1-2\n", Some("default"));
     assert_eq!(allows(&some), [Some(false), Some(true), Some(false)]);
@@ -223,7 +223,7 @@ fn whether_a_node_may_be_used() {
 }
 
 #[test]
-fn processors_of_a_node() {
+fn processors_of_a_node_are_counted() {
     let host = Host::new(&[]);
     let root = Root::at(host.0.path());
     let count = |text: &str| {
@@ -238,11 +238,11 @@ fn processors_of_a_node() {
 }
 
 #[test]
-fn nodes_that_nobody_tells() {
+fn allowed_nodes_are_unknown_if_the_kernel_does_not_report_them() {
     let unknown = allowed("Mems_allowed_list:\t0-3\n", None);
     assert!(matches!(unknown, AllowedNodes::Unknown(_)), "{unknown:?}");
     let host = Host::new(&[2048]);
-    // A kernel without NUMA; then one node, or one that is told of as before 4.14.
+    // A kernel without NUMA support; then one node. `has_memory` exists since Linux 4.14.
     assert_eq!(host.allowed_nodes(), AllowedNodes::All);
     host.node(0, 1000);
     assert_eq!(host.allowed_nodes(), AllowedNodes::All);
@@ -258,7 +258,7 @@ fn nodes_that_nobody_tells() {
 }
 
 #[test]
-fn without_huge_pages_or_numa() {
+fn nodes_are_absent_without_numa_and_have_no_pools_without_huge_pages() {
     let host = Host::new(&[]);
     let error = host.read().expect_err("no nodes");
     assert!(matches!(error, ReadError::Absent(_)), "{error}");

@@ -1,4 +1,4 @@
-//! Where memory ran short, on small trees that stand for a host.
+//! Memory shortage of the host and of cgroups, in small directory trees in place of a host.
 
 #![allow(clippy::expect_used)]
 
@@ -47,7 +47,7 @@ fn level(group: &str, shortage: Shortage) -> Level {
 }
 
 #[test]
-fn the_host_comes_first() {
+fn host_is_the_first_level() {
     let host = Host::new("0::/\n", V2);
     host.write("proc/vmstat", "oom_kill 3\n");
     host.write(
@@ -71,7 +71,7 @@ fn the_host_comes_first() {
         }),
         ..Shortage::default()
     };
-    // The root of all groups counts nothing.
+    // The root cgroup has no counters.
     let root = level("/sys/fs/cgroup", Shortage::default());
     let first = Level {
         group: None,
@@ -83,7 +83,7 @@ fn the_host_comes_first() {
 }
 
 #[test]
-fn groups_of_the_newer_interface() {
+fn cgroup_v2_has_events_and_pressure() {
     let host = Host::new("0::/slice/pg\n", V2);
     let file = |group: &str, name: &str, text: &str| {
         host.write(&format!("sys/fs/cgroup{group}/memory.{name}"), text);
@@ -96,7 +96,7 @@ fn groups_of_the_newer_interface() {
     file("/slice/pg", "pressure", some);
     file("/slice", "max", "max\n");
     file("/slice", "current", "8192\n");
-    // As before Linux 4.13.
+    // Before Linux 4.13, `oom_kill` is missing.
     file("/slice", "events", "low 0\nhigh 0\nmax 7\noom 0\n");
     let some = Stalls {
         avg300: 2.0,
@@ -129,14 +129,14 @@ fn groups_of_the_newer_interface() {
         ]
     );
     assert_eq!(host.source("memory control group"), Availability::Ok);
-    // That of the nearest that counts.
+    // The source is then that of the nearest cgroup with counters.
     fs::remove_dir_all(host.0.path().join("sys/fs/cgroup/slice/pg")).expect("removed");
     assert_eq!(host.source("memory control group"), Availability::Ok);
     assert_eq!(host.levels()[1].shortage, Shortage::default());
 }
 
 #[test]
-fn groups_of_the_older_interface() {
+fn cgroup_v1_has_failcnt_and_oom_control() {
     let host = Host::new("3:memory:/pg\n0::/elsewhere\n", V1);
     let file = |group: &str, name: &str, text: &str| {
         host.write(&format!("sys/fs/cgroup/memory{group}/memory.{name}"), text);
@@ -150,7 +150,7 @@ fn groups_of_the_older_interface() {
     file("", "limit_in_bytes", "9223372036854771712\n");
     file("", "usage_in_bytes", "2097152\n");
     file("", "failcnt", "0\n");
-    // As before Linux 4.13.
+    // Before Linux 4.13, `oom_kill` is missing.
     file("", "oom_control", "oom_kill_disable 0\nunder_oom 0\n");
     let pg = Shortage {
         limit_bytes: Some(2 << 30),
@@ -175,15 +175,15 @@ fn groups_of_the_older_interface() {
 }
 
 #[test]
-fn what_is_not_there_is_not_told() {
-    // Without groups, and with psi=0.
+fn shortage_is_unknown_without_files() {
+    // Without cgroups, and with psi=0.
     let host = Host::new("", "");
     let unknown = [Level {
         group: None,
         shortage: Shortage::default(),
     }];
     assert_eq!(host.levels(), unknown);
-    // In a group that cannot be seen from here.
+    // The cgroup is not visible in this namespace.
     host.write("proc/10/cgroup", "0::/../pg\n");
     host.write("proc/self/mountinfo", V2);
     assert_eq!(host.levels(), unknown);

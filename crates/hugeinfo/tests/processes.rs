@@ -1,4 +1,4 @@
-//! A server's processes: found, verified and read, on small trees that stand for `/proc`.
+//! Processes of a server, in small directory trees in place of `/proc`.
 
 #![allow(clippy::expect_used)]
 
@@ -12,7 +12,7 @@ use hugeinfo::linux::{
 };
 use tempfile::TempDir;
 
-/// A tree with processes of these numbers and parents.
+/// A tree with processes with these PIDs and parents.
 fn tree(processes: &[(u32, u32)]) -> (TempDir, Root) {
     let tree = tempfile::tempdir().expect("a directory");
     for (pid, parent) in processes {
@@ -34,14 +34,14 @@ fn write(tree: &TempDir, file: &str, text: &str) {
 }
 
 #[test]
-fn children_by_the_kernels_list() {
+fn children_are_found_in_the_kernels_list() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10)]);
     write(&tree, "proc/10/task/10/children", "12 11 ");
     assert_eq!(
         children::pids(&root, 10, [], || {}).expect("pids"),
         [10, 11, 12]
     );
-    // One that the list missed, and one that is in both.
+    // The caller knows a child that the list missed, and one that is in both.
     assert_eq!(
         children::pids(&root, 10, [13, 11], || {}).expect("pids"),
         [10, 11, 12, 13]
@@ -57,7 +57,7 @@ fn children_by_the_kernels_list() {
 }
 
 #[test]
-fn children_by_their_parent() {
+fn children_are_found_by_their_parent_without_a_list() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11), (14, 10)]);
     write(&tree, "proc/meminfo", "");
     fs::create_dir_all(tree.path().join("proc/15")).expect("one that has just ended");
@@ -68,7 +68,7 @@ fn children_by_their_parent() {
 }
 
 #[test]
-fn nobody_elses_process() {
+fn only_the_postmaster_and_its_children_are_members() {
     let (_tree, root) = tree(&[(10, 1), (11, 10), (12, 1), (13, 11)]);
     let mut buffer = Vec::new();
     let mut is_member = |pid| {
@@ -78,14 +78,14 @@ fn nobody_elses_process() {
     };
     assert!(is_member(10));
     assert!(is_member(11));
-    assert!(!is_member(12), "another's");
+    assert!(!is_member(12), "a child of another process");
     assert!(!is_member(13), "a grandchild");
     assert!(!is_member(1));
-    assert!(!is_member(99), "none at all");
+    assert!(!is_member(99), "no such process");
 }
 
 #[test]
-fn numbers_of_another_namespace() {
+fn pids_of_another_namespace_are_not_ours() {
     let own = std::process::id();
     let (tree, root) = tree(&[(10, 1), (own, 10)]);
     let is_ours = |parent| children::is_ours(&root, parent).expect("no failure");
@@ -95,7 +95,7 @@ fn numbers_of_another_namespace() {
     assert!(is_ours(10));
     assert!(is_ours(own));
     assert!(!is_ours(1));
-    // We have other numbers there, and ours are somebody else's.
+    // There, this process has another PID, and our PIDs belong to other processes.
     let elsewhere = "4711 (postgres) S 4700 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 99 1\n";
     write(&tree, "proc/self/stat", elsewhere);
     assert!(!is_ours(10));
@@ -103,10 +103,10 @@ fn numbers_of_another_namespace() {
 }
 
 #[test]
-fn a_file_of_any_length_is_read_whole() {
+fn file_of_any_length_is_read_completely() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
-    // Around what fits into the buffer, which grows from file to file.
+    // Lengths around the size of the buffer, which grows from file to file.
     let lengths = (4000..4200)
         .chain(8100..8300)
         .chain([100, 20_000, 1_000_000]);
@@ -114,7 +114,7 @@ fn a_file_of_any_length_is_read_whole() {
         let last = format!("VmRSS:\t    7 kB{ending}");
         let mut grown = Vec::new();
         for length in lengths.clone() {
-            // A line feed wherever a read may end.
+            // A line feed at every position at which a read can end.
             let text = "\n".repeat(length - last.len()) + &last;
             write(&tree, "proc/11/status", &text);
             for buffer in [&mut grown, &mut Vec::new()] {
@@ -127,7 +127,7 @@ fn a_file_of_any_length_is_read_whole() {
 }
 
 #[test]
-fn a_process_without_memory() {
+fn zombie_has_no_memory() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
     let mut buffer = Vec::new();
@@ -196,7 +196,7 @@ Shared_Hugetlb:     2048 kB
 ";
 
 #[test]
-fn the_sum_of_smaps_stands_in_for_the_rollup() {
+fn smaps_is_added_up_without_smaps_rollup() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
     write(&tree, "proc/11/smaps", SMAPS);
@@ -219,7 +219,7 @@ fn all_of_smaps(process: &Process) -> Result<Vec<smaps::Entry>, ReadError> {
 }
 
 #[test]
-fn maps_stands_in_for_smaps() {
+fn mappings_are_from_maps_without_smaps() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
     let maps: String = SMAPS
@@ -247,9 +247,9 @@ fn maps_stands_in_for_smaps() {
     );
 }
 
-/// The kernel walks page tables for each line of `smaps`, those of a large segment for longest.
+/// The kernel walks page tables for each entry of `smaps`, which takes long for a large segment.
 #[test]
-fn the_name_tells_small_pages_without_smaps() {
+fn small_pages_are_recognized_by_name_without_smaps() {
     let (tree, root) = tree(&[(11, 10)]);
     let process = Process::open(&root, 11).expect("a process");
     for (permissions, name, page_bytes) in [
@@ -272,7 +272,7 @@ fn the_name_tells_small_pages_without_smaps() {
 }
 
 #[test]
-fn a_caller_can_stop_between_mappings() {
+fn caller_can_stop_between_mappings() {
     let (tree, root) = tree(&[(11, 10)]);
     write(&tree, "proc/11/smaps", SMAPS);
     let process = Process::open(&root, 11).expect("a process");
@@ -314,7 +314,7 @@ fn invalid_mapping_of_smaps_is_skipped_with_its_values() {
 }
 
 #[test]
-fn programs_and_directories_are_told_apart_by_what_they_are() {
+fn programs_and_directories_are_compared_by_inode_not_name() {
     let (tree, root) = tree(&[(10, 1), (11, 10), (12, 10), (13, 10)]);
     for (file, names) in [
         ("postgres", ["one", "other"]),

@@ -1,5 +1,5 @@
-//! What holds for all inputs: readers never panic and lose no digit, and the arithmetic of a
-//! restart agrees with itself.
+//! Properties that hold for all inputs: readers never panic and lose no digit, and the arithmetic
+//! of a restart is consistent.
 
 #![allow(clippy::expect_used)]
 
@@ -29,7 +29,7 @@ use hugeinfo::{
 };
 use proptest::prelude::*;
 
-/// Small enough to look like a machine, or close to an end of what 64 bits hold.
+/// A number as of a real machine, or close to a limit of 64 bits.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         3 => 0..1_000_000_u64,
@@ -39,7 +39,7 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// What `kB` can say in 64 bits of bytes.
+/// A number of kB whose bytes fit in 64 bits.
 fn kilobytes() -> impl Strategy<Value = u64> {
     number().prop_map(|n| n >> 11)
 }
@@ -54,7 +54,7 @@ fn page_bytes() -> impl Strategy<Value = u64> {
 mod bytes {
     use super::*;
 
-    /// Pieces of the kernel's files, put together at random.
+    /// Pieces of kernel files in random order.
     fn kernel_like() -> impl Strategy<Value = Vec<u8>> {
         let pieces: Vec<&[u8]> = vec![
             b" ",
@@ -150,7 +150,7 @@ mod round_trips {
         }
     }
 
-    /// A path as the kernel gives it, and as it writes it in `mountinfo`.
+    /// A path, and the form in which the kernel writes it in `mountinfo`.
     fn mangled() -> impl Strategy<Value = (PathBuf, String)> {
         "(/[a-z \t\\\\#:é.-]{1,8}){1,4}".prop_map(|path| {
             let mangle = |c| match c {
@@ -265,8 +265,8 @@ mod round_trips {
         fn limits(limit in number(), page_bytes in page_bytes()) {
             let read = parse_limit(format!("{limit}\n").as_bytes(), page_bytes).expect("a limit");
             prop_assert!(read.bytes().is_none_or(|read| read == limit));
-            // The largest multiple of the page size that a counter of the kernel holds is its way
-            // to say: none.
+            // The kernel writes "unlimited" as the largest multiple of the page size that fits in
+            // its counter.
             let unlimited = i64::MAX.unsigned_abs() / page_bytes * page_bytes;
             let read = parse_limit(unlimited.to_string().as_bytes(), page_bytes);
             prop_assert!(read == Some(Limit::Unlimited) || page_bytes > i64::MAX.unsigned_abs() / 2);
@@ -303,7 +303,7 @@ mod sizes {
 
     proptest! {
         #[test]
-        fn pages_hold_what_they_must_and_no_page_more(bytes in number(), page in page_bytes()) {
+        fn required_pages_hold_the_bytes_with_less_than_a_page_of_waste(bytes in number(), page in page_bytes()) {
             let pages = pages_required(bytes, page);
             let waste = tail_waste(bytes, page);
             prop_assert!(waste < page);
@@ -313,7 +313,7 @@ mod sizes {
         }
 
         #[test]
-        fn sizes_are_said_within_five_percent(bytes in number()) {
+        fn sizes_are_rendered_within_five_percent(bytes in number()) {
             let text = hugeinfo::units::Bytes(bytes).to_string();
             let (figure, unit) = text.split_once(' ').expect("a figure and a unit");
             let shift = match unit {
@@ -324,8 +324,8 @@ mod sizes {
                 "TB" => 40,
                 _ => return Err(TestCaseError::fail(text)),
             };
-            let said = figure.parse::<u128>().expect("a number") << shift;
-            prop_assert!(said.abs_diff(bytes.into()) <= u128::from(bytes / 20), "{}", text);
+            let rendered = figure.parse::<u128>().expect("a number") << shift;
+            prop_assert!(rendered.abs_diff(bytes.into()) <= u128::from(bytes / 20), "{}", text);
         }
     }
 }
@@ -333,8 +333,8 @@ mod sizes {
 mod restarts {
     use super::*;
 
-    /// A pool as the kernel keeps it: promised pages are free ones, surplus pages are in use or
-    /// promised.
+    /// A pool with consistent counters: reserved pages are free, and surplus pages are in use or
+    /// reserved.
     #[derive(Debug, Clone, Copy)]
     struct Kept {
         page_bytes: u64,
@@ -394,7 +394,7 @@ mod restarts {
         }
     }
 
-    /// `own` pages of the segment in the pool; with none of them the segment lies on small pages.
+    /// A forecast for a server with `own` pages of the pool. 0: its segment is on small pages.
     fn forecast(kept: Kept, own: u64, stated_bytes: u64) -> Forecast {
         let on_huge_pages = Segment {
             bytes: own * kept.page_bytes,
@@ -417,7 +417,7 @@ mod restarts {
 
     proptest! {
         #[test]
-        fn what_is_recommended_is_enough_and_not_too_much((kept, own) in kept(), stated_bytes in 1..4_u64 << 40) {
+        fn recommended_pages_are_enough_and_one_less_is_not((kept, own) in kept(), stated_bytes in 1..4_u64 << 40) {
             let now = forecast(kept, own, stated_bytes);
             let recommended = now.recommended().expect("a number").0;
             let with = |nr_hugepages| forecast(Kept { nr_hugepages, ..kept }, own, stated_bytes);
@@ -434,13 +434,13 @@ mod restarts {
 
         #[test]
         fn adding_the_shortfall_is_enough((kept, own) in kept(), stated_bytes in 1..4_u64 << 40) {
-            // Surplus pages beyond overcommit, as left over when the pool was made smaller, turn
-            // into persistent ones first.
+            // Surplus pages beyond overcommit, which exist after the pool was made smaller, become
+            // persistent first.
             let overcommit = kept.overcommit.max(kept.pool().surplus);
             let kept = Kept { overcommit, ..kept };
             let now = forecast(kept, own, stated_bytes);
             let shortfall = now.shortfall.expect("a number").0;
-            // Pages that the kernel has yet to make are no certainty.
+            // It is uncertain whether the kernel can allocate surplus pages.
             prop_assert_eq!(now.fits_after_restart != Some(false), shortfall == 0);
             prop_assert!(shortfall > 0 || kept.overcommit > 0 || now.fits_after_restart == Some(true));
             prop_assert!(shortfall <= now.required.0);
@@ -516,9 +516,9 @@ mod restarts {
             for forecast in Forecast::of_each_pool(&machine).unwrap_or_default() {
                 let _ = forecast.pool.available();
                 let page = forecast.pool.page_bytes;
-                // PostgreSQL first rounds up to the size that it was told: 1536 kB for 2 MB.
-                let told = machine.next_start_on_huge_pages().huge_page_size_bytes.filter(|&told| told < page && page % told > 0);
-                prop_assert!(forecast.tail_waste.0 < page.saturating_add(told.unwrap_or(0)));
+                // PostgreSQL first rounds up to the size in its setting, such as 1536 kB for 2 MB.
+                let set = machine.next_start_on_huge_pages().huge_page_size_bytes.filter(|&set| set < page && page % set > 0);
+                prop_assert!(forecast.tail_waste.0 < page.saturating_add(set.unwrap_or(0)));
                 let _ = diagnosis::how_to_set(&machine, PageSize(page));
                 let wanted = u128::from(forecast.pool.committed()) + u128::from(forecast.required.0);
                 let is_plenty = u128::from(forecast.pool.persistent()) >= wanted;

@@ -1,4 +1,4 @@
-//! Which sources are there: on captured hosts, and where permission or form is wrong.
+//! Availability of sources: on captured hosts, and with wrong permissions or formats.
 
 #![allow(clippy::expect_used)]
 
@@ -21,7 +21,7 @@ fn subject(postmaster: u32) -> Subject {
     }
 }
 
-/// Those of the postmaster and of the host.
+/// The sources of the postmaster and the host, by name.
 fn by_name(sources: Vec<Source>) -> BTreeMap<&'static str, Source> {
     let is_own = |source: &Source| {
         source.name != "mountinfo"
@@ -51,7 +51,7 @@ fn a_host_with_a_control_group() {
         assert_eq!(sources[name].status, Availability::Ok, "{name}");
     }
     for name in [
-        // A file of a tree doesn't know the call.
+        // A captured file does not support the ioctl.
         "PROCMAP_QUERY",
         "smaps_rollup",
         "vmstat",
@@ -84,7 +84,7 @@ fn sandboxes_lack_most() {
 }
 
 #[test]
-fn two_processes_are_tried_where_rights_matter() {
+fn protected_files_are_tried_for_two_processes() {
     let tree = tempfile::tempdir().expect("a directory");
     let this = std::process::id().to_string();
     for pid in ["10", "self", &this] {
@@ -106,9 +106,9 @@ fn two_processes_are_tried_where_rights_matter() {
 }
 
 #[test]
-fn what_cannot_be_read_has_failed() {
+fn unreadable_or_malformed_source_has_failed() {
     let tree = tempfile::tempdir().expect("a directory");
-    // A directory opens, and can't be read as a file.
+    // A directory can be opened, but not read like a file.
     fs::create_dir_all(tree.path().join("proc/vmstat")).expect("mkdir");
     fs::create_dir_all(tree.path().join("proc/10")).expect("mkdir");
     fs::write(tree.path().join("proc/10/cgroup"), "nonsense\n").expect("write");

@@ -1,4 +1,4 @@
-//! Whose processes can be seen, on small trees that stand for `/proc`.
+//! Visibility of processes, in small directory trees in place of `/proc`.
 
 #![allow(clippy::expect_used)]
 
@@ -15,7 +15,7 @@ struct Host(TempDir);
 const OPEN: &str = "22 1 0:21 / /proc rw,nosuid - proc proc rw\n";
 
 impl Host {
-    /// On which this process is of user 105.
+    /// A host on which this process runs as user 105.
     fn new(mounts: &str) -> Self {
         let host = Self(tempfile::tempdir().expect("a directory"));
         host.write("proc/self/status", "Uid:\t105\t105\t105\t105\n");
@@ -38,7 +38,7 @@ impl Host {
         symlink(name, link).expect("symlink");
     }
 
-    /// Process 1 is that user's.
+    /// Adds process 1 of this user.
     fn first(&self, uid: u32) {
         let text = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
         self.write("proc/1/status", &text);
@@ -50,18 +50,18 @@ impl Host {
 }
 
 #[test]
-fn whoever_sees_the_first_process_of_another_user_sees_all() {
+fn all_processes_are_visible_if_process_1_of_another_user_is() {
     let host = Host::new(OPEN);
     host.first(0);
     assert_eq!(host.visibility(), Visibility::Host);
-    // A member of the group that `gid=` names.
+    // This process is in the group of `gid=`.
     let host = Host::new("22 1 0:21 / /proc rw - proc proc rw,gid=105,hidepid=2\n");
     host.first(0);
     assert_eq!(host.visibility(), Visibility::Host);
 }
 
 #[test]
-fn a_first_process_that_cannot_be_seen_is_hidden() {
+fn processes_are_hidden_if_process_1_is() {
     for hidepid in ["", ",hidepid=2", ",hidepid=invisible"] {
         let host = Host::new(&OPEN.replace("proc rw\n", &format!("proc rw{hidepid}\n")));
         assert_eq!(host.visibility(), Visibility::Hidden, "{hidepid}");
@@ -69,7 +69,7 @@ fn a_first_process_that_cannot_be_seen_is_hidden() {
 }
 
 #[test]
-fn where_the_first_process_is_our_own_users_the_mount_tells() {
+fn hidepid_decides_if_process_1_belongs_to_this_user() {
     for (option, visibility) in [
         ("", Visibility::Namespace),
         (",hidepid=0", Visibility::Namespace),

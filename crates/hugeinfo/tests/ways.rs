@@ -1,5 +1,5 @@
-//! The fast way (`PROCMAP_QUERY`) and the slow one (`maps` and `smaps`) give the same facts, on
-//! memory of this process.
+//! `PROCMAP_QUERY` and the text files (`maps` and `smaps`) have the same facts about memory of this
+//! process.
 
 #![allow(clippy::expect_used)]
 
@@ -15,7 +15,7 @@ use rustix::mm::{
     Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
 };
 
-/// Shared anonymous memory, as PostgreSQL's main segment.
+/// Shared anonymous memory, like PostgreSQL's main segment.
 struct Shared {
     start: *mut std::ffi::c_void,
     bytes: usize,
@@ -47,7 +47,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and nothing points into it.
+        // SAFETY: only this struct owns the mapping, and nothing points into it.
         unsafe { munmap(self.start, self.bytes).expect("munmap") };
     }
 }
@@ -56,7 +56,7 @@ fn this() -> Process {
     Process::this(&Root::system()).expect("this process")
 }
 
-/// What both ways say, or the fast one alone cannot be had.
+/// Returns the segment, and compares both ways if the kernel has `PROCMAP_QUERY`.
 #[track_caller]
 fn both_ways(address: u64) -> Segment {
     let slow = segment::by_text(&this(), address).expect("maps");
@@ -78,7 +78,7 @@ fn skip(reason: &str) {
 const MB: usize = 1 << 20;
 
 #[test]
-fn one_mapping() {
+fn segment_with_one_mapping_is_read() {
     let shared = Shared::new(8 * MB, MapFlags::empty()).expect("mmap");
     let segment = both_ways(shared.address(5 * MB));
     assert_eq!(segment.bytes, 8 << 20);
@@ -87,10 +87,10 @@ fn one_mapping() {
 }
 
 #[test]
-fn split_into_many() {
+fn mappings_of_a_split_segment_are_added() {
     let shared = Shared::new(8 * MB, MapFlags::empty()).expect("mmap");
     for offset in [0, 3 * MB, 6 * MB] {
-        // SAFETY: the pages are ours, and nobody reads them meanwhile.
+        // SAFETY: this process owns the pages, and does not access them meanwhile.
         unsafe { mprotect(shared.piece(offset), MB, MprotectFlags::READ).expect("mprotect") };
     }
     // SAFETY: advice on memory of ours.
@@ -103,7 +103,7 @@ fn split_into_many() {
 }
 
 #[test]
-fn pages_of_other_servers_are_not_added() {
+fn adjacent_segments_are_not_added() {
     let first = Shared::new(2 * MB, MapFlags::empty()).expect("mmap");
     let second = Shared::new(4 * MB, MapFlags::empty()).expect("mmap");
     assert_eq!(both_ways(first.address(0)).bytes, 2 << 20);
@@ -111,11 +111,11 @@ fn pages_of_other_servers_are_not_added() {
 }
 
 #[test]
-fn huge_pages() {
+fn segment_on_huge_pages_has_their_size() {
     let Ok(shared) = Shared::new(8 * MB, MapFlags::HUGETLB | MapFlags::HUGE_2MB) else {
-        return skip("there are no 4 free huge pages of 2 MB");
+        return skip("4 free huge pages of 2 MB are not available");
     };
-    // SAFETY: the pages are ours, and nobody reads them meanwhile.
+    // SAFETY: this process owns the pages, and does not access them meanwhile.
     unsafe { mprotect(shared.piece(2 * MB), 2 * MB, MprotectFlags::READ).expect("mprotect") };
     let segment = both_ways(shared.address(MB));
     assert_eq!(
@@ -129,14 +129,14 @@ fn huge_pages() {
 }
 
 #[test]
-fn nothing_is_mapped_there() {
+fn segment_is_absent_if_nothing_is_mapped() {
     for way in [segment::by_text(&this(), 0), segment::read(&this(), 0)] {
         assert!(matches!(way, Err(ReadError::Absent(_))));
     }
 }
 
 #[test]
-fn a_process_that_has_ended() {
+fn segment_is_absent_if_the_process_has_ended() {
     let mut child = std::process::Command::new("true").spawn().expect("true");
     let process = Process::open(&Root::system(), child.id()).expect("a child");
     child.wait().expect("wait");
@@ -145,13 +145,13 @@ fn a_process_that_has_ended() {
 }
 
 #[test]
-fn the_same_object_in_two_processes() {
+fn object_is_identified_by_its_mapping() {
     let (ours, others) = (
         Shared::new(8192, MapFlags::empty()).expect("mmap"),
         Shared::new(8192, MapFlags::empty()).expect("mmap"),
     );
     let this = Process::open(&Root::system(), std::process::id()).expect("this process");
-    // What a program that was started has mapped is its own.
+    // After exec, the child does not map our memory.
     let mut child = std::process::Command::new("sleep")
         .arg("60")
         .spawn()

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_read_as_the_server_reads_its_own() {
+    fn lists_are_parsed_like_postgresql_lists() {
         let none: [&str; 0] = [];
         for (list, names, unknown) in [
             ("", &none[..], &none[..]),

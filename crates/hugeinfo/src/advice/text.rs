@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_wrapped_and_words_are_not() {
+    fn long_texts_are_wrapped_between_words() {
         let word = "x".repeat(200);
         let lines = labeled(
             "label",

@@ -17,7 +17,7 @@ impl Absent {
     /// A source that was not read on purpose.
     pub fn not_looked_at() -> Self {
         Self {
-            path: "what was not asked for".into(),
+            path: "a source that was not needed".into(),
             why: Absence::Missing,
         }
     }
@@ -56,11 +56,9 @@ impl fmt::Display for Absent {
         let path = escape::name(&self.path);
         match self.why {
             Absence::Missing => write!(f, "{path} is missing"),
-            Absence::Denied => write!(f, "{path} may not be read"),
-            Absence::NotMounted => write!(f, "{path} cannot be seen: /sys is not mounted here"),
-            Absence::OfAnotherRoot => {
-                write!(f, "{path} is not the host's own here, as in a container")
-            }
+            Absence::Denied => write!(f, "{path} cannot be read (permission denied)"),
+            Absence::NotMounted => write!(f, "{path} cannot be read: /sys is not mounted"),
+            Absence::OfAnotherRoot => write!(f, "{path} is not the host's (as in a container)"),
             Absence::Failed(code) => {
                 let error = io::Error::from_raw_os_error(code);
                 write!(f, "{path} could not be read: {error}")

@@ -35,7 +35,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Persistent pages, which stay when unused: what `vm.nr_hugepages` shows and sets.
+    /// Persistent pages, which stay when unused. `vm.nr_hugepages` shows and sets their number.
     pub fn persistent(&self) -> u64 {
         self.total.saturating_sub(self.surplus)
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_structures_that_can_be_freed() {
+    fn vmemmap_saving_is_computed_per_page() {
         for (page_bytes, total, base, bytes) in [
             (2 << 20, 1, 4096, 28 << 10),
             (1 << 30, 2, 4096, 2 * ((16 << 20) - 4096)),

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_list() {
+    fn invalid_lists_are_rejected() {
         for text in [
             "x",
             "1,",

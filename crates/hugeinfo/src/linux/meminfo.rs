@@ -120,7 +120,7 @@ usage! {
     total = "MemTotal",
     /// `MemFree`: unused.
     free = "MemFree",
-    /// `MemAvailable`, since Linux 3.14: what new programs could get without swapping.
+    /// `MemAvailable`, since Linux 3.14: memory that new programs can get without swapping.
     available = "MemAvailable",
     /// `Cached`: files, and shared memory on small pages.
     cached = "Cached",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn without_huge_pages_nothing_is_counted_in_them() {
+    fn lines_have_no_page_counts_without_huge_pages() {
         for size in ["", "Hugepagesize: 0 kB\n"] {
             let text = format!("MemTotal: 4 kB\nHugePages_Total: 3\n{size}");
             let lines = parse_lines(text.as_bytes());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_is_taken_from_the_lines() {
+    fn usage_is_picked_from_lines() {
         let usage = Usage::of(&parse_lines(TEXT));
         let expected = Usage {
             total: Some(24_684_092 << 10),

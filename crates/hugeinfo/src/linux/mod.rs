@@ -6,7 +6,7 @@
 //! page size, the parser returns an error instead: the line for whole files, a
 //! [`ParseError`](error::ParseError) for streams, `None` for single values.
 //!
-//! `procfs` parses the same files, but an odd line makes it refuse the whole file, or panic:
+//! `procfs` parses the same files, but rejects the whole file, or panics, because of one odd line:
 //! - `meminfo`: if one line is missing, as in sandboxes such as gVisor;
 //! - `sysvipc/shm`: if a segment belongs to a user ID above 65535, as in user namespaces;
 //! - `limits`: if one of 16 limits is missing;

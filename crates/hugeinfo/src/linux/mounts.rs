@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_named() {
+    fn truncated_line_is_an_error_with_its_number() {
         let line = "40 30 0:36 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw";
         let read = |line: &str| {
             let text = format!("1 2 x\n{line}\n");

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exact_multiple_takes_no_page_more() {
+    fn exact_multiple_needs_no_additional_page() {
         assert_eq!(pages_required(4 << 20, 2 << 20), 2);
         assert_eq!(pages_required((4 << 20) + 1, 2 << 20), 3);
         assert_eq!(pages_required(0, 2 << 20), 0);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_size_the_pages_hold_it() {
+    fn pages_hold_any_size() {
         for page in [64 << 10, 2 << 20, 512 << 20, 1 << 30, 16_u64 << 30] {
             for bytes in [1, page - 1, page, page + 1, 3 << 40, (3 << 40) + 4096] {
                 let pages = pages_required(bytes, page);

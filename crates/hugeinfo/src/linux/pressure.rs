@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_of_waiting() {
+    fn some_and_full_are_parsed() {
         let text = "some avg10=0.22 avg60=12.17 avg300=100.00 total=9223372036854775807\n\
                     full avg10=0.00 avg60=1.09 avg300=0.50 total=7\n";
         let some = Stalls {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_kernel_adds_is_passed_over() {
+    fn unknown_lines_and_values_are_ignored() {
         let text = "most avg10=1\nsome avg10=1.00 avg60=2.00 avg300=3.00 total=4 p99=5\n";
         let pressure = parse(text.as_bytes());
         assert_eq!(pressure.some.map(|some| some.total), Some(4));

@@ -173,7 +173,7 @@ pub(crate) fn read_all(
     path: impl Fn() -> PathBuf,
     bytes: &mut Vec<u8>,
 ) -> Result<(), ReadError> {
-    // `take` prevents `File` from asking for the size, which kernel files do not have.
+    // Without `take`, `File` would query the size, which kernel files do not have.
     let read = file.take(limit + 1).read_to_end(bytes);
     match read.map(u64::try_from) {
         Ok(Ok(count)) if count <= limit => Ok(()),

@@ -57,7 +57,7 @@ pub(crate) fn read_overcommit(root: &Root) -> Result<Vm, ReadError> {
     })
 }
 
-/// In bytes.
+/// Reads a setting in kB, and returns bytes.
 fn kilobytes(root: &Root, name: &str) -> Result<Option<i64>, ReadError> {
     let number = read_as(root, name, |bytes| parse(bytes)?.checked_mul(1024));
     Ok(fact(number)?.ok())

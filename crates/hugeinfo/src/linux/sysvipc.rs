@@ -12,7 +12,7 @@ use crate::linux::{
 pub struct Segment {
     /// IPC key (`key_t`).
     pub key: i32,
-    /// PID of the process that created it; 0: a process of another PID namespace.
+    /// PID of the process that created it. 0: a process of another PID namespace.
     pub creator: u64,
     /// Number of processes that have attached it.
     pub attached: u64,

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_in_brackets() {
+    fn word_in_brackets_is_the_mode() {
         for (text, mode) in [
             ("always [madvise] never\n", Some("madvise")),
             (

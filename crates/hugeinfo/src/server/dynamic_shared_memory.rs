@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_left_out() {
+    fn removed_segments_are_left_out() {
         let bytes = list(5, &[(7, 2), (8, 0), (9, 1)]);
         assert_eq!(parse(&bytes), Some(vec![7, 9]));
         assert_eq!(parse(&list(0, &[])), Some(Vec::new()));
     }
 
     #[test]
-    fn another_form_is_not_taken_for_a_list() {
+    fn unknown_format_has_no_list() {
         let bytes = list(5, &[(7, 2)]);
         assert_eq!(parse(&bytes[..bytes.len() - 1]), None);
         assert_eq!(parse(&[&bytes[..], &[0]].concat()), None);

@@ -105,8 +105,8 @@ fn state_and_message(said: &str) -> (Option<[u8; 5]>, String) {
 }
 
 /// True if the report is from the code in PostgreSQL that handles settings and libraries, before it
-/// allocates memory. `location` is `function, file:line`. A preloaded library could report that it
-/// misses files which the scratch directory does not have.
+/// allocates memory. `location` is `function, file:line`. A preloaded library might report files
+/// that are missing only in the scratch directory.
 fn is_postgres_own(location: &str) -> bool {
     let own = [
         "dfmgr.c",
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_words() {
+    fn failure_without_message_is_described_by_its_end() {
         let loader = "/usr/bin/postgres: error while loading shared libraries: libz.so.1: x\n";
         let refusal = FailedStart::parse(loader, "postgres", "exit status 127", false, SCRATCH);
         assert!(!refusal.is_of_configuration);
         assert_eq!(refusal.detail, [loader.trim_ascii()]);
         let refusal = FailedStart::parse("", "postgres", "signal 9", false, SCRATCH);
         assert!(refusal.into_sentence().ends_with(": signal 9"));
-        // A signal may follow misleading messages.
+        // A signal can follow misleading messages.
         let words = "FATAL:  F0000: configuration file \"/x\" contains errors\n";
         let refusal = FailedStart::parse(words, "postgres", "signal 9", false, SCRATCH);
         assert!(!refusal.is_of_configuration);

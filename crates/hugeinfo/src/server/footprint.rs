@@ -17,9 +17,9 @@ pub struct Footprint {
     pub segment: Option<u64>,
     /// The part of the main segment that uses memory.
     ///
-    /// On huge pages the whole segment, because pages that are not faulted in are reserved. As
-    /// System V memory exact, as counted by the kernel. Else a lower bound: the part that one
-    /// process has faulted in, the largest of all.
+    /// On huge pages, the whole segment, because pages that are not faulted in are reserved. For
+    /// System V memory, the exact figure of the kernel. Otherwise a lower bound: the largest part
+    /// that one process has faulted in.
     pub segment_backed: Option<u64>,
     /// Dynamic shared memory, and the small segment that guards the data directory.
     pub other_shared: Option<u64>,

@@ -26,7 +26,7 @@ pub struct Host {
     pub usage: Result<Usage, Absent>,
     /// Settings.
     pub vm: Vm,
-    /// When memory gets transparent huge pages.
+    /// Modes of transparent huge pages.
     pub thp: Result<Modes, Absent>,
     /// NUMA nodes that are online.
     pub nodes: Result<Vec<u32>, Absent>,
@@ -43,7 +43,7 @@ impl Host {
 
     /// Reads the facts that affect a pool: memory and its settings. The rest counts as missing.
     ///
-    /// Errors: as [`Self::read`].
+    /// Errors: as for [`Self::read`].
     pub fn read_memory(root: &Root) -> Result<Self, ReadError> {
         let meminfo = fact(meminfo::read_with_usage(root))?;
         Ok(Self {

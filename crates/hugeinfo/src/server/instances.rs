@@ -116,9 +116,9 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// `postgres -C` do not write such a file, and backends are not named in it.
 ///
 /// The working directory of another user's process cannot be read. Such a process is a server if
-/// its arguments look like a server's, and if it created a System V segment or runs in a PID
-/// namespace of its own. This misses servers of other users whose program has neither `postgres`
-/// nor `postmaster` in its name, and servers of other users that share our PID namespace but not
+/// its arguments look like a server's, and if it created a System V segment or runs in a separate
+/// PID namespace. This misses servers of other users whose program has neither `postgres` nor
+/// `postmaster` in its name, and servers of other users that share our PID namespace but not
 /// our IPC namespace. Processes of other users that `hidepid` hides are missing, too.
 ///
 /// Errors: a kernel file that is malformed or fails to be read. A process that ends meanwhile is
@@ -265,7 +265,7 @@ fn rss_shmem_bytes(
     postmaster: u32,
     buffer: &mut Vec<u8>,
 ) -> Result<Option<u64>, ReadError> {
-    /// The checkpointer, which touches all shared buffers, is one of the first children.
+    /// The checkpointer, which faults in all modified buffers, is one of the first children.
     const MOST: usize = 32;
     let path = format!("proc/{postmaster}/task/{postmaster}/children");
     let bytes = absent_or(root.read(&path))?.unwrap_or_default();
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_shared_object_is_the_main_segment() {
+    fn largest_shared_object_is_the_main_segment() {
         let maps = "\
             55cbefb1f000-55cbf0000000 r--p 00000000 fe:00 12 /usr/bin/postgres\n\
             7f0000000000-7f0000100000 rw-s 00000000 00:01 42 /dev/zero (deleted)\n\

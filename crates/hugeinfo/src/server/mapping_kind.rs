@@ -62,7 +62,7 @@ pub struct Landmarks {
 impl Landmarks {
     /// Reads the facts. `main` and `shim` are addresses inside these segments of the process.
     ///
-    /// Errors: as [`segment::object`], except that an absent segment has no mapping.
+    /// Errors: as for [`segment::object`], except that an absent segment has no mapping.
     pub fn of(process: &Process, main: u64, shim: u64) -> Result<Self, ReadError> {
         let holding = |address| absent_or(segment::object(process, address));
         Ok(Self {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_main_segment_is_known_by_its_address() {
+    fn main_segment_is_recognized_by_its_address() {
         for name in [
             "/dev/zero (deleted)",
             "/anon_hugepage (deleted)",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_rest() {
+    fn other_mappings_are_classified_by_name() {
         let landmarks = Landmarks {
             executable: Some(b"/usr/lib/postgresql/15/bin/postgres".to_vec()),
             ..Landmarks::default()

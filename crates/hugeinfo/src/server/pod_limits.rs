@@ -32,8 +32,8 @@ impl Facts {
             let Some(value) = environment(&variable).filter(|value| !value.is_empty()) else {
                 continue;
             };
-            // Kubernetes has no limit that is not a multiple of the page size: a divisor has
-            // changed the unit.
+            // Kubernetes limits are multiples of the page size. Any other number means that a
+            // divisor has changed the unit.
             let is_whole = |bytes: &u64| bytes.is_multiple_of(page_bytes);
             let Some(bytes) = bytes(&value).filter(is_whole) else {
                 self.misread_limits.push(MisreadLimit {

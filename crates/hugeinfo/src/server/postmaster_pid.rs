@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one() {
+    fn other_formats_are_rejected() {
         for text in [
             "",
             "4711",

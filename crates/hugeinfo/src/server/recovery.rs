@@ -16,7 +16,7 @@ pub struct TooLow {
     pub value: Option<i32>,
     /// A value that is certainly high enough.
     pub least: i32,
-    /// Whether the start would fail. If false, it fails only if something needs the present value.
+    /// True if the start would fail. If false, it fails only if something needs the present value.
     pub is_certain: bool,
 }
 

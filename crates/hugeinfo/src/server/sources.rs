@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_answers_has_a_word() {
+    fn availability_has_a_name_for_each_error() {
         let answer = |code| {
             let error = io::Error::from_raw_os_error(code);
             Availability::of(Err(ReadError::from_io(

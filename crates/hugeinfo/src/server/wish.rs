@@ -1,4 +1,4 @@
-//! Huge pages that another server asks for at its next start, by its command line and its
+//! Huge pages that another server requests at its next start, according to its command line and its
 //! configuration files.
 //!
 //! A conservative reader, not PostgreSQL's parser: a source that it does not understand makes a
@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// The huge pages that another server asks for at its next start.
+/// The huge pages that another server requests at its next start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wish {
     /// `huge_pages`, and `huge_page_size` in bytes. 0: the default size of the kernel. `None`: the

@@ -93,7 +93,7 @@ impl Spec {
         }
     }
 
-    /// The size that a start with this `huge_page_size` asks for.
+    /// The size that a start with this `huge_page_size` requests.
     fn asked(&self, huge_page_size: Option<u64>) -> Option<u64> {
         let arch = self.host.arch;
         match huge_page_size {

@@ -1,4 +1,4 @@
-//! Machines on which a property did not hold once.
+//! Machines on which a property once did not hold.
 
 use hugeinfo::model::machine::Machine;
 use proptest::test_runner::TestCaseResult;
@@ -28,7 +28,7 @@ fn exact_plus(plus: i64) -> Amount {
     Amount { percent: 100, plus }
 }
 
-/// A host with nothing in use besides, and no boot configuration.
+/// A host with almost no memory in use by other programs, and without a boot configuration.
 fn bare(spec: &mut Spec) {
     spec.host.used_percent = 5;
     spec.host.blocks_percent = 0;
@@ -324,7 +324,7 @@ pub const ROWS: [Row; 14] = [
         },
         boot_line_is_never_withheld,
     ),
-    // Other servers ask for pages of another size than this one.
+    // Other servers request pages of another size than this one.
     (
         |spec| {
             bare(spec);

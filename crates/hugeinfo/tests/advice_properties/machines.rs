@@ -1,4 +1,4 @@
-//! Random machines whose counters fit together as those of one kernel.
+//! Random machines with consistent counters, like those of one kernel.
 
 use proptest::{
     collection::vec,
@@ -98,7 +98,7 @@ pub struct HostSpec {
     pub nodes_gb: Vec<u64>,
     /// Multiplies all sizes: petabytes.
     pub scale: u64,
-    /// Of the memory outside of pools and segments, used by other programs.
+    /// The part of the memory outside of pools and segments that other programs use.
     pub used_percent: u64,
     /// Node 0 has this share of its available memory; the others have the rest.
     pub first_node_percent: u64,
@@ -171,9 +171,9 @@ pub struct PoolSpec {
     pub others_percent: u64,
     /// Pages that other programs have reserved.
     pub reserved: u64,
-    /// Pages that the kernel may allocate on demand, of those that the server needs.
+    /// Pages that the kernel can allocate on demand, of those that the server needs.
     pub overcommit: Amount,
-    /// Surplus pages in use beside idle persistent ones.
+    /// Surplus pages in use in addition to idle persistent ones.
     pub extra_surplus: u64,
     /// Whether the first node has all that it has room for.
     pub is_on_first_node: bool,
@@ -266,7 +266,7 @@ pub struct Spec {
     pub limits: Vec<LimitSpec>,
     pub is_v1: bool,
     pub counts_reservations: bool,
-    /// A limit that the environment of a container states.
+    /// A limit in an environment variable of the container.
     pub told_limit: Option<Amount>,
     pub memory_limits: Vec<MemoryLimitSpec>,
     pub files: FilesSpec,
@@ -758,7 +758,7 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                 percent: 0,
                 plus: 0,
             };
-            // Idle pages that the boot configuration asks for belong to another program.
+            // Idle pages that the boot configuration requests belong to another program.
             let pages = match (is_off, has_idle) {
                 (false, false) => Amount::EXACT,
                 (false, true) => Amount {

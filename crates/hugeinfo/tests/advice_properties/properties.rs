@@ -76,7 +76,7 @@ fn all_steps(machine: &Machine) -> Vec<(String, Machine, Vec<Step>)> {
     for pool in machine.pools() {
         let size = PageSize(pool.page_bytes);
         let remedy = how_to_set(machine, size);
-        // As if the server asked for that size.
+        // As if the server requested that size.
         let asking = machine.with_next_start(forecast::asking_for(machine, size));
         all.push((
             format!("how_to_set {size}"),
@@ -161,7 +161,8 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
     Ok(())
 }
 
-/// `hugeinfo_status` looks at nothing else if a server is alone and healthy by its own facts.
+/// `hugeinfo_status` reads nothing else if there is no other server, and this one is healthy by its
+/// own facts.
 pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
     let Some(env) = &machine.env else {
         return Ok(());
@@ -210,13 +211,13 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("oom_protection"));
         // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
         worse.retain(|worse| !worse.starts_with("other_servers"));
-        // A server that asks from now on finds that this boot allocated too few.
+        // A server that requests pages from now on finds that this boot allocated too few.
         let fell_short = |(id, found): &(CheckId, Finding)| {
             *id == CheckId::Reboot && found.code == "boot_fell_short"
         };
         let fell_short = findings(&after).iter().any(fell_short);
         worse.retain(|worse| !fell_short || !worse.starts_with("reboot"));
-        // Released memory can be enough for pages that other servers ask for.
+        // Released memory can be enough for pages that other servers request.
         worse.retain(|worse| !worse.starts_with("pool_filled"));
         // Pending settings are judged as the restart is.
         let of_restart = |worse: &String| {
@@ -276,7 +277,7 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
     let after = machine.apply_all(&steps_of(&rows));
     prop_assume!(after.is_ok());
     let after = after.expect("it was assumed").at_next_start();
-    // Now, or once the steps have been taken.
+    // Now, or after the steps have been applied.
     let decides = |rows: &[runbook::Row]| rows.iter().any(|row| row.step.is_none());
     let decides = decides(&rows) || decides(&runbook::of(&after, None));
     let ill: Vec<_> = findings(&after)
@@ -388,7 +389,7 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
                 prop_assert!(sum <= *pages, "{name}: {steps:?}");
                 // One write makes surplus pages persistent before nodes are set.
                 let most = recommended.max(Pages(pool.total));
-                // The recommended number of a pool assumes that this server asks for it.
+                // The recommended number of a pool assumes that this server requests its pages.
                 let of_others = PoolTarget::of(machine, size, &machine.next_start());
                 let most = most.max(of_others.map_or(Pages(0), |target| target.recommended()));
                 prop_assert!(
@@ -568,7 +569,7 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
     // Any fact: it depends on a number that nothing else depends on.
     let fact = usize::try_from(spec.server.next.plus_kb / 8).expect("64 bits") % FACTS;
     let machine = without(spec, fact).expect("the machine was possible");
-    // Without an environment nothing but the verdict is asked for.
+    // Without an environment, only the verdict is computed.
     for (name, _, steps) in all_steps(&machine).iter().filter(|_| machine.env.is_some()) {
         for step in steps {
             let is_wrong = match step {
@@ -633,11 +634,11 @@ fn verdict_text(machine: &Machine) -> String {
 }
 
 pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) -> TestCaseResult {
-    // What others cannot see now they cannot see later.
+    // Roles that cannot read the files now cannot read them later.
     let files = machine.env.as_ref().map(|env| &env.files);
     prop_assume!(!matches!(files, Some(Files::Unknown(_))));
     let rows = runbook::of(machine, None);
-    // Released memory can make possible what was left to decide, and make room for other servers.
+    // Released memory can make a decision unnecessary, and make room for other servers.
     prop_assume!(rows.iter().all(|row| row.step.is_some()));
     let next = machine.next_start_on_huge_pages();
     prop_assume!(machine.pools().all(|pool| {
@@ -835,7 +836,7 @@ fn lowered(name: &str, machine: &Machine, lower: Lower, decision: &Decision) -> 
             },
             Decision::FreeMemory { or_at_boot, .. },
         ) => or_at_boot == before,
-        // What is missing at boot is settled; what is missing now remains.
+        // Memory that is missing at boot is settled; memory that is missing now remains.
         (Decision::LowerSharedBuffers { .. }, Decision::FreeMemory { or_at_boot, .. })
             if name == "reboot" =>
         {

@@ -35,7 +35,7 @@ use hugeinfo::{
     },
 };
 
-/// A server that asks for huge pages by default.
+/// A server that requests huge pages by default.
 pub const TRY: Wish = Wish::Known(HugePages::Try, Some(0));
 /// A server that was turned off.
 pub const OFF: Wish = Wish::Known(HugePages::Off, Some(0));
@@ -162,7 +162,7 @@ impl Scene {
         self.env.next_boot = read.next_boot;
     }
 
-    /// Sets the pool at boot, for this boot and the next.
+    /// Sets the requested pages of this boot and the next.
     pub fn asked(&mut self, pages: u64) {
         let text = format!("vm.nr_hugepages = {pages}\n");
         self.file("etc/sysctl.d/hugepages.conf", text.as_str());
@@ -190,8 +190,8 @@ impl Scene {
         self.env.has_pending_restart = true;
     }
 
-    /// Puts the server on huge pages of the first pool, with no idle page, a boot file that asks
-    /// for them, and this many bytes faulted in.
+    /// Puts the server on huge pages of the first pool, with no idle page, a boot file that
+    /// requests them, and this many bytes faulted in.
     pub fn on_huge_pages(&mut self, bytes: u64, touched: u64) {
         let pages = bytes / (2 * MB);
         self.asked(pages);
@@ -305,7 +305,7 @@ impl Scene {
         }
     }
 
-    /// Puts the server into a container, whose boot files and systemd cannot be seen.
+    /// Puts the server into a container, whose boot files and systemd are hidden.
     pub fn container(&mut self) {
         self.env.is_container = Some(true);
         self.env.has_systemd = Some(false);
@@ -497,7 +497,7 @@ pub fn denied(path: &str) -> Absent {
 
 pub const THP: &str = "sys/kernel/mm/transparent_hugepage";
 
-/// Files of a quiet host of 64 GB whose boot asked for all of its huge pages.
+/// Files of a quiet host of 64 GB whose boot requested all of its huge pages.
 pub const CAPTURED: [(&str, &str); 14] = [
     (
         "proc/meminfo",

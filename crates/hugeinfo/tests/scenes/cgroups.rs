@@ -243,14 +243,14 @@ fn reservation_limits() {
         )
         .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"])
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"]),
-        when("a fallback would not fit beside the own pool", |m| {
+        when("a fallback would not fit in addition to the own pool", |m| {
             m.on_huge_pages(50 * GB, GB);
             limited(&mut m.facts, None, Some(100));
         })
         .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 50 GB are needed. On small pages the segment takes 50 GB; the pools leave 14 GB of RAM.", &["echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"])
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 50 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
         when(
-            "pending settings would fall back where nothing is left",
+            "pending settings would fall back, and no memory is left",
             |m| {
                 m.on_huge_pages(50 * GB, GB);
                 m.waits(|next| next.shared_memory_bytes = 52 * GB);
@@ -276,7 +276,7 @@ fn reservation_limits() {
 
 #[test]
 fn memory_limits() {
-    /// A server of 8 GB on small pages, of which one process has touched this much.
+    /// A server of 8 GB on small pages. One process has faulted in this much.
     fn small(m: &mut Scene, touched: u64) {
         m.fall_back(4096);
         m.needs(8 * GB);
@@ -289,7 +289,7 @@ fn memory_limits() {
             m.memory_limit(10 * GB, 4 * GB, 0);
         })
         .says("memory_left", OK, "enough_left", "The pools hold 8 GB and leave 56 GB of 64 GB RAM.", &[]),
-        when("a memory limit does not hold the untouched rest", |m| {
+        when("a memory limit does not hold the rest of the segment", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0);
         })
@@ -305,7 +305,7 @@ fn memory_limits() {
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);
         })
         .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will end a process.", &["# as huge_pages"]),
-        when("what is touched is between 2 and 4 GB", |m| {
+        when("between 2 and 4 GB are faulted in", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
         })
@@ -352,8 +352,8 @@ fn memory_limits() {
         when("the limits cannot be read", |m| {
             m.env.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
         })
-        .says("memory_left", UNKNOWN, "unknown", "The memory limits of the cgroups are unknown: /sys/fs/cgroup/pg/memory.max may not be read.", &[]),
-        when("the kernel keeps the last free memory", |m| {
+        .says("memory_left", UNKNOWN, "unknown", "The memory limits of the cgroups are unknown: /sys/fs/cgroup/pg/memory.max cannot be read (permission denied).", &[]),
+        when("the kernel reserves the last free memory", |m| {
             m.available = Some(50 * MB);
             m.env.nodes.as_mut().expect("nodes")[0].memory.free = Some(300 * MB);
         })

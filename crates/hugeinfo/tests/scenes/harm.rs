@@ -10,7 +10,7 @@ const CONF: &str = "etc/sysctl.d/hugepages.conf";
 fn other_programs_keep_their_memory_at_boot() {
     test(vec![
         when(
-            "another server asks for more than other programs leave",
+            "another server requests more than other programs leave",
             |m| {
                 m.available = Some(10 * GB);
                 m.other(30 * GB, 4096, TRY).rss_shmem_bytes = Some(GB);
@@ -36,7 +36,7 @@ fn other_programs_keep_their_memory_at_boot() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)", "# free 10527 MB of memory, lower shared_buffers to 18655MB, or set the pool at boot: available memory is too small for the pool"])
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 15360 are needed.", &["# as huge_pages"]),
-        when("a file that systemd does not read asks for more", |m| {
+        when("a file that systemd does not read requests more", |m| {
             m.file("run/systemd/system/x", "");
             m.file(CONF, None);
             m.file("etc/sysctl.conf", "vm.nr_hugepages=2537\n");
@@ -44,7 +44,7 @@ fn other_programs_keep_their_memory_at_boot() {
         })
         .says("pool_size", UNKNOWN, "unknown", "2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file).", &[])
         .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"]),
-        when("the page size of another server cannot be seen", |m| {
+        when("the page size of another server is unknown", |m| {
             m.more(8000);
             let other = m.other(8 * GB, 4096, TRY);
             other.segment.as_mut().expect("a segment").page_bytes = None;
@@ -104,14 +104,14 @@ fn small_pages_that_do_not_fit() {
             },
         )
         .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 40 huge pages of 1 GB; 0 are available. There are enough 2 MB pages. On small pages the segment takes 40 GB; the pools leave 24 GB of RAM.", &["# take back the pending change of huge_page_size (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"]),
-        when("a server is turned off beside an idle pool", |m| {
+        when("a server is turned off, and the pool is idle", |m| {
             m.on_small_pages(30 * GB, 20_000);
             m.off();
             m.asked(20_000);
         })
         .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 30 GB; the pools leave 25 GB of RAM.", &["# release 2592 huge pages of 2 MB while the server is stopped, lower shared_buffers to 23999MB, or add 5184 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when(
-            "a segment that is pending, beside another server that is off",
+            "a larger segment is pending, and another server is off",
             |m| {
                 m.ram(64 * GB);
                 m.on_huge_pages(40 * GB, 40 * GB);
@@ -136,7 +136,7 @@ fn small_pages_that_do_not_fit() {
 }
 
 #[test]
-fn what_undoes_a_remedy_is_named() {
+fn setting_that_would_undo_a_remedy_is_named() {
     test(vec![
         when("sysctl.d sets the whole pool after the command line", |m| {
             m.on_huge_pages(10 * GB, 10 * GB);

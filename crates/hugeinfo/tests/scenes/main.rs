@@ -1,7 +1,7 @@
-//! Machines, and what is said about them: the status, the finding and the remedy, as pasted.
+//! Machines with the expected status, finding and remedy.
 //!
-//! A row changes a healthy machine and lists what it expects. Everything else that is said about
-//! the machine is checked for its English, and all remedies for their syntax.
+//! A row changes a healthy machine and lists its expectations. All other texts about the machine
+//! are checked for wrong words, and all remedies for their syntax.
 
 #![allow(clippy::expect_used)]
 

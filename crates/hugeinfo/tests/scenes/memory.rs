@@ -1,4 +1,4 @@
-//! What the pools leave of RAM, and memory that small pages have yet to fault in.
+//! RAM that the pools leave, and small pages that have not been faulted in yet.
 
 use hugeinfo::server::{facts::HugePages, visibility::Visibility, wish::Wish};
 
@@ -7,7 +7,7 @@ use crate::{scene::*, table::*};
 #[test]
 fn untouched_segments() {
     test(vec![
-        when("two servers have touched little of 25 GB each", |m| {
+        when("two servers have faulted in little of 25 GB each", |m| {
             m.on_small_pages(25 * GB, 0);
             m.touched(2 * GB);
             m.other(25 * GB, 4096, TRY).rss_shmem_bytes = Some(2 * GB);
@@ -18,7 +18,7 @@ fn untouched_segments() {
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
-        when("the server has touched little of 20 of 32 GB", |m| {
+        when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
             m.touched(GB / 2);
@@ -50,13 +50,13 @@ fn untouched_segments() {
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
         .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
-        when("most pages are there, and RAM holds the rest", |m| {
+        when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
             m.on_small_pages(40 * GB, 20_479);
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 20479 are available.", &["sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when(
-            "available memory lacks what the touched segment releases",
+            "available memory lacks as much as the segment releases",
             |m| {
                 m.on_small_pages(8 * GB, 0);
                 m.available = Some(2 * GB);
@@ -73,7 +73,7 @@ fn untouched_segments() {
         )
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, or lower shared_buffers to 3398MB: available memory is too small for the pool"]),
         when(
-            "available memory is small, and the segment is untouched",
+            "available memory is small, and nothing is faulted in",
             |m| {
                 m.on_small_pages(8 * GB, 0);
                 m.touched(0);
@@ -157,7 +157,7 @@ fn a_tenth_of_ram() {
         )
         .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs these 29463 huge pages of 2 MB: other servers are hidden from this user. If none does, release them"]),
         when(
-            "an idle pool leaves too little, and another server could be meant to use it",
+            "an idle pool leaves too little, and another server might use it",
             |m| {
                 m.more(29_463);
                 m.other(MB, 4096, Wish::Unknown);
@@ -169,10 +169,10 @@ fn a_tenth_of_ram() {
 }
 
 #[test]
-fn other_programs_hold_the_pool() {
+fn pool_held_by_other_programs() {
     test(vec![
         when(
-            "a fallback would not fit beside a pool that others hold",
+            "a fallback would not fit in addition to a pool that others hold",
             |m| {
                 m.fall_back(25_600);
                 m.pool(0).reserved = 25_600;
@@ -183,7 +183,7 @@ fn other_programs_hold_the_pool() {
         .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10 % of RAM"])
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when(
-            "a server that was turned off would not fit beside a pool that others hold",
+            "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
                 m.fall_back(25_600);
                 m.pool(0).reserved = 25_600;
@@ -233,7 +233,7 @@ fn other_programs_hold_the_pool() {
         .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
         .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "# free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"]),
         when(
-            "the pool of a running server with huge_pages = on cannot be had again",
+            "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
                 m.on_huge_pages(40 * GB, 40 * GB);
                 m.facts.server.huge_pages = HugePages::On;
@@ -276,10 +276,10 @@ fn in_a_container() {
             m.fall_back(0);
             m.container();
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"])
-        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /etc is not the host's own here, as in a container.", &[])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
+        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /etc is not the host's (as in a container).", &[])
         .says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"]),
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
     ]);
 }

@@ -1,4 +1,4 @@
-//! What the next boot sets up, and what this boot did.
+//! Pages that the next boot sets up, and those that this boot requested.
 
 use hugeinfo::linux::{hugepages::Pool, process::segment::Segment};
 
@@ -9,8 +9,8 @@ const CONF: &str = "etc/sysctl.d/hugepages.conf";
 #[test]
 fn reboot() {
     test(vec![
-        when("a file asks for the pages", |_| {}).says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
-        when("a file asks for one page too few", |m| m.asked(536)).says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
+        when("a file requests the pages", |_| {}).says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
+        when("a file requests one page too few", |m| m.asked(536)).says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 536 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 536$/vm.nr_hugepages = 537/' /etc/sysctl.d/hugepages.conf"]),
         when(
             "nr_overcommit_hugepages would allow the missing page",
             |m| {
@@ -24,7 +24,7 @@ fn reboot() {
             m.pool(0).overcommit = 600;
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
-        when("nothing asks for pages", |m| m.file(CONF, None))
+        when("nothing requests pages", |m| m.file(CONF, None))
             .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
             .runbook(&["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
         when(
@@ -34,7 +34,7 @@ fn reboot() {
             },
         )
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz\\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["# set 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\\177.conf:1"]),
-        when("a file that is read later asks for fewer", |m| {
+        when("a file that is read later requests fewer", |m| {
             m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n");
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.d/zz.conf"]),
@@ -49,12 +49,12 @@ fn reboot() {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n");
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["sed -i 's/^vm\\.nr_hugepages = 5$/vm.nr_hugepages = 537/' /etc/sysctl.conf"]),
-        when("a file below /run asks for the pages", |m| {
+        when("a file below /run requests the pages", |m| {
             m.file(CONF, None);
             m.file("run/sysctl.d/99-gone.conf", "vm.nr_hugepages = 600\n");
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"]),
-        when("a file of a package asks for too few", |m| {
+        when("a file of a package requests too few", |m| {
             m.file(CONF, None);
             m.file("usr/lib/sysctl.d/50-vendor.conf", "vm.nr_hugepages = 5\n");
         })
@@ -97,7 +97,7 @@ fn reboot() {
         )
         .says("reboot", WARNING, "too_many_at_boot", "The next boot sets up 62 GB in huge pages and leaves 2 GB of 64 GB RAM.", &["# lower the pools of the next boot by at least 4506 MB (/etc/sysctl.d/hugepages.conf:1 sets 31744 huge pages of 2 MB)"]),
         when(
-            "the server is turned off, and nothing asks for pages",
+            "the server is turned off, and nothing requests pages",
             |m| {
                 m.fall_back(0);
                 m.file(CONF, None);
@@ -108,7 +108,7 @@ fn reboot() {
         when("the boot configuration cannot be read", |m| {
             m.env.next_boot = Err(denied("/proc/cmdline"));
         })
-        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /proc/cmdline may not be read.", &[]),
+        .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /proc/cmdline cannot be read (permission denied).", &[]),
         when("memory is short now", |m| {
             m.on_small_pages(40 * GB, 0);
             m.file(CONF, None);
@@ -171,14 +171,14 @@ fn reboot() {
 #[test]
 fn this_boot() {
     test(vec![
-        when("the pool is as asked", |_| {}).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        when("the pool has the requested pages", |_| {}).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
         when(
-            "the pool has fewer than asked, and as many as needed",
+            "the pool has fewer than requested, and as many as needed",
             |m| m.asked(600),
         )
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
         when(
-            "the pool has far fewer than asked, and as many as needed",
+            "the pool has far fewer than requested, and as many as needed",
             |m| m.asked(32_000),
         )
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
@@ -190,18 +190,18 @@ fn this_boot() {
             m.waits(|next| next.shared_memory_bytes = 1200 * MB);
         })
         .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
-        when("the pool has more than asked", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
-        when("1 GB pages were asked for that no server needs", |m| {
+        when("the pool has more than requested", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        when("1 GB pages were requested that no server needs", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=0:2,1:2 quiet\n");
         })
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
-        when("nothing asks for pages", |m| m.file(CONF, None)).says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
+        when("nothing requests pages", |m| m.file(CONF, None)).says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
         when("sysctl overrides the kernel command line", |m| {
             m.file("proc/cmdline", "hugepages=10000\n");
         })
         .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
         when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
-        when("this boot allocated 13 of 14 pages of 1 GB", |m| {
+        when("this boot allocated 13 of 14 requested 1 GB pages", |m| {
             m.ram(16 * GB);
             m.file(CONF, None);
             m.file(
@@ -218,7 +218,7 @@ fn this_boot() {
         .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 14 are needed.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
         when(
-            "a sysctl file asks for more than this boot allocated",
+            "a sysctl file requests more than this boot allocated",
             |m| {
                 m.fall_back(537);
                 m.on_small_pages(20 * GB, 9000);

@@ -202,7 +202,7 @@ fn bound_servers() {
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 10752 huge pages of 2 MB; 10240 are available.", &["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"])
         .runbook(&["sysctl -w vm.nr_hugepages=10752", "sed -i 's/^vm\\.nr_hugepages = 10240$/vm.nr_hugepages = 10752/' /etc/sysctl.d/hugepages.conf"]),
         when(
-            "the segment is on one node, and a larger one insists on huge pages",
+            "the segment is on one node, and a larger one requires huge pages",
             |m| {
                 m.ram(128 * GB);
                 m.on_huge_pages(18 * GB, 18 * GB);

@@ -15,7 +15,7 @@ use crate::{scene::*, table::*};
 fn other_servers() {
     test(vec![
         when("there are none", |_| {}).says("other_servers", OK, "alone", "No other PostgreSQL server runs on this host.", &[]),
-        when("one asks for huge pages", |m| {
+        when("one requests huge pages", |m| {
             m.other(143 * MB, 4096, TRY);
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
@@ -34,12 +34,12 @@ fn other_servers() {
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 140 more are needed if the server on port 5433 is to use huge pages.", &[])
         .runbook(&[]),
-        when("one asks for pages of another size", |m| {
+        when("one requests pages of another size", |m| {
             m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get none.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"])
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
-        when("pages of another size are ready for one that asks", |m| {
+        when("pages of another size are ready for one that requests them", |m| {
             m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
             m.pool(1).total = 4;
             m.pool(1).free = 4;
@@ -47,12 +47,12 @@ fn other_servers() {
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
         .runbook(&[]),
-        when("one asks for a size that the kernel does not have", |m| {
+        when("one requests a size that the kernel does not have", |m| {
             m.other(4 * GB, 4096, Wish::Known(HugePages::Try, Some(16 * MB)));
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed.", &[])
         .runbook(&[]),
-        when("the page size that one asks for is unknown", |m| {
+        when("the page size that one requests is unknown", |m| {
             m.other(2 * MB, 4096, Wish::Known(HugePages::Try, None));
         })
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 1 more is needed if the server on port 5433 is to use huge pages.", &[])
@@ -70,7 +70,7 @@ fn other_servers() {
             m.pool(1).free = 8;
         })
         .says("pool_size", UNKNOWN, "unknown", "8 huge pages of 1 GB (8 GB) are idle; none is needed. They could be meant for the server on port 5433.", &[]),
-        when("pages are idle, and memory is too small for one that asks", |m| {
+        when("pages are idle, and memory is too small for one that requests them", |m| {
             m.more(4096);
             m.other(70 * GB, 4096, TRY);
         })
@@ -89,7 +89,7 @@ fn other_servers() {
         .says("other_servers", OK, "pool_short", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; 72 are needed.", &[])
         .how_to_set(2, &["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf"])
         .runbook(&["sysctl -w vm.nr_hugepages=72", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 72/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
-        when("this server fell back, and one asks for 140 pages", |m| {
+        when("this server fell back, and one requests 140 pages", |m| {
             m.on_small_pages(144 * MB, 0);
             m.asked(0);
             m.other(280 * MB, 4096, TRY);
@@ -104,7 +104,7 @@ fn other_servers() {
         })
         .says("pool_size", WARNING, "unused_pages", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 4633 huge pages of 2 MB; 537 are needed.", &[]),
-        when("as many pages are idle as one would need that was turned off", |m| {
+        when("idle pages would be enough for one that was turned off", |m| {
             m.on_huge_pages(144 * MB, 16 * MB);
             m.more(140);
             m.other(280 * MB, 4096, OFF);
@@ -112,7 +112,7 @@ fn other_servers() {
         .says("pool_size", OK, "few_idle_pages", "140 huge pages of 2 MB (280 MB) are idle; 72 are needed.", &[])
         .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 212 huge pages of 2 MB; 72 are needed.", &[])
         .runbook(&[]),
-        when("pages are ready for one that asks", |m| {
+        when("pages are ready for one that requests them", |m| {
             m.more(2048);
             m.other(4 * GB, 4096, TRY);
         })

@@ -6,7 +6,7 @@ const RATIO: &str = "proc/sys/vm/overcommit_ratio";
 const KBYTES: &str = "proc/sys/vm/overcommit_kbytes";
 const CONF: &str = "etc/sysctl.d/m.conf";
 
-/// A small machine of which programs commit more than its RAM.
+/// A small machine whose programs commit more than its RAM.
 fn tiny(m: &mut Scene, ratio: &str) {
     m.ram(972_160 << 10);
     m.fall_back(0);

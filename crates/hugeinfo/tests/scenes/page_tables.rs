@@ -14,7 +14,7 @@ fn published(m: &mut Scene) {
 fn page_tables() {
     test(vec![
         when("there are few connections", |_| {}).says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[]),
-        when("80 backends have touched all of 138 GB", |m| {
+        when("80 backends have faulted in all of 138 GB", |m| {
             published(m);
             m.page_tables(MB / 2, 277 * MB);
         })
@@ -26,13 +26,13 @@ fn page_tables() {
             m.off();
         })
         .status(WARNING, "large_page_tables", "Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=70656", "# if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
-        when("the postmaster has touched as much as its backends", |m| {
+        when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);
             m.on_small_pages(70 * GB, 0);
             m.page_tables(150 * MB, 150 * MB);
         })
         .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 12 GB; on 2 MB pages they would take about 832 MB.", &["# as huge_pages"]),
-        when("backends have touched a part of the segment", |m| {
+        when("backends have faulted in a part of the segment", |m| {
             m.ram(64 * GB);
             m.on_small_pages(9444 * MB, 0);
             m.page_tables(256 << 10, 1900 << 10);
@@ -47,7 +47,7 @@ fn page_tables() {
             m.touched(100 * MB);
         })
         .says("page_tables", OK, "small_page_tables", "Page tables of 81 processes take 81 MB; on 2 MB pages they would take about 65 MB.", &[]),
-        when("page tables are large against the segment", |m| {
+        when("page tables are large compared with the segment", |m| {
             m.fall_back(537);
             m.ram(256 * GB);
             m.page_tables(MB / 2, 3 * MB);
@@ -61,7 +61,7 @@ fn page_tables() {
             },
         )
         .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 241 MB.", &["# lower max_connections, or use a connection pooler"]),
-        when("page tables on huge pages are small against RAM", |m| {
+        when("page tables on huge pages are small compared with RAM", |m| {
             m.ram(256 * GB);
             m.page_tables(MB / 2, 3 * MB);
         })
@@ -107,7 +107,7 @@ fn swap() {
     }
     test(vec![
         when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of private memory of this server are swapped out.", &[]),
-        when("much is swapped out", |m| swapped(m, 20 * MB, 300 * MB))
+        when("much private memory is swapped out", |m| swapped(m, 20 * MB, 300 * MB))
             .says("swap", WARNING, "swapped_out", "180 MB of private memory of this server are swapped out.", &["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
             .runbook(&["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]),
         when("little is swapped out", |m| swapped(m, MB, 300 * MB)).says("swap", OK, "not_swapped_out", "9 MB of private memory of this server are swapped out.", &[]),

@@ -1,4 +1,4 @@
-//! Which pages back the segment, what a restart gets, and how the pool is set.
+//! Pages that back the segment, forecasts of a restart, and commands that set the pool.
 
 use hugeinfo::{
     linux::{hugepages::Pool, meminfo::Meminfo},
@@ -39,7 +39,7 @@ fn on_huge_pages() {
             .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &["sysctl -w vm.nr_hugepages=537"])
             .runbook(&["sysctl -w vm.nr_hugepages=537"]),
         when(
-            "a pool was lowered under a server that insists on huge pages",
+            "a pool was lowered under a server that requires huge pages",
             |m| {
                 m.lowered(100);
                 m.facts.server.huge_pages = HugePages::On;
@@ -123,7 +123,7 @@ fn on_small_pages() {
             m.pool(0).reserved = 100;
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["sysctl -w vm.nr_hugepages=637", "# needed: 637 = 537 for this server + 100 for other programs", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 637/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
-        when("the cause has gone", |m| m.fall_back(537))
+        when("the cause no longer exists", |m| m.fall_back(537))
             .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
             .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)"])
             .says("restart", OK, "fits", "A restart would get huge pages.", &[]),
@@ -191,8 +191,8 @@ fn on_small_pages() {
             m.fall_back(0);
             m.facts.pools = Err(denied("/sys/kernel/mm/hugepages"));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. /sys/kernel/mm/hugepages may not be read.", &["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages may not be read"])
-        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages may not be read.", &[]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. /sys/kernel/mm/hugepages cannot be read (permission denied).", &["# find out why some facts are unknown (hugeinfo_sources): /sys/kernel/mm/hugepages cannot be read (permission denied)"])
+        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /sys/kernel/mm/hugepages cannot be read (permission denied).", &[]),
         when("the files keep the server from starting", |m| {
             m.fall_back(537);
             m.env.files = Files::Refused("syntax error".to_owned());
@@ -230,8 +230,8 @@ fn unknown_facts() {
         when("the segment cannot be read", |m| {
             m.facts.segment = Err(denied("/proc/4711/maps"))
         })
-        .status(UNKNOWN, "unknown", "Cannot judge huge_pages: /proc/4711/maps may not be read.", &[])
-        .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/4711/maps may not be read.", &[]),
+        .status(UNKNOWN, "unknown", "Cannot judge huge_pages: /proc/4711/maps cannot be read (permission denied).", &[])
+        .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/4711/maps cannot be read (permission denied).", &[]),
         when("the page size of the segment is unknown", |m| {
             m.facts.segment.as_mut().expect("a segment").page_bytes = None;
         })
@@ -244,8 +244,8 @@ fn unknown_facts() {
         when("the cgroups cannot be read", |m| {
             m.facts.hugetlb = Err(denied("/proc/4711/cgroup"));
         })
-        .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/4711/cgroup may not be read.", &[])
-        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /proc/4711/cgroup may not be read.", &[]),
+        .status(UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: /proc/4711/cgroup cannot be read (permission denied).", &[])
+        .says("restart", UNKNOWN, "unknown", "Cannot judge restart: /proc/4711/cgroup cannot be read (permission denied).", &[]),
         when("/proc/meminfo is missing", |m| {
             m.facts.meminfo = Err(missing("/proc/meminfo"))
         })
@@ -301,7 +301,7 @@ fn growth() {
             m.touched(100 * MB);
         })
         .how_to_set(1024, &["# free 2276 MB of memory, or lower shared_buffers to 1791MB: available memory is too small for the pool"]),
-        when("the server does not ask for huge pages", |m| {
+        when("the server does not request huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
             m.off();
@@ -443,7 +443,7 @@ fn idle_pages() {
             .status(WARNING, "unused_pages", "3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
             .says("pool_size", WARNING, "unused_pages", "3000 huge pages of 2 MB (6000 MB) are idle; 537 are needed.", &["sysctl -w vm.nr_hugepages=537"])
             .runbook(&["sysctl -w vm.nr_hugepages=537"]),
-        when("a boot file asks for the idle pages", |m| {
+        when("a boot file requests the idle pages", |m| {
             m.more(7655);
             m.asked(8192);
         })
@@ -451,14 +451,14 @@ fn idle_pages() {
         .says("pool_size", OK, "idle_by_configuration", "7655 huge pages of 2 MB (15 GB) are not used now, but /etc/sysctl.d/hugepages.conf:1 asks for them at boot; 537 are needed.", &[])
         .how_to_set(2, &[])
         .runbook(&[]),
-        when("a boot file asks for a part of the idle pages", |m| {
+        when("a boot file requests a part of the idle pages", |m| {
             m.more(7655);
             m.asked(600);
         })
         .status(WARNING, "unused_pages", "7592 huge pages of 2 MB (15 GB) are idle, although /etc/sysctl.d/hugepages.conf:1 asks for 600 at boot; 537 are needed.", &["sysctl -w vm.nr_hugepages=600"])
         .how_to_set(2, &["sysctl -w vm.nr_hugepages=600"])
         .runbook(&["sysctl -w vm.nr_hugepages=600"]),
-        when("the kernel command line asks for idle 1 GB pages", |m| {
+        when("the kernel command line requests idle 1 GB pages", |m| {
             m.ram(512 * GB);
             m.file("proc/cmdline", "hugepagesz=1G hugepages=64");
             m.pool(1).total = 64;
@@ -483,7 +483,7 @@ fn idle_pages() {
         })
         .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Pending settings could need them (invalid value).", &[]),
         when(
-            "pending settings that cannot be seen could need idle pages",
+            "hidden pending settings could need idle pages",
             |m| {
                 m.more(1511);
                 m.env.has_pending_restart = true;
@@ -520,7 +520,7 @@ fn idle_pages() {
             m.facts.meminfo.as_mut().expect("meminfo").total_bytes = None;
         })
         .says("pool_size", UNKNOWN, "unknown", "Cannot judge pool_size: /proc/meminfo has no MemTotal.", &[]),
-        when("a pool is shrunk that a boot file asks for, too", |m| {
+        when("a boot file requests a pool that is shrunk", |m| {
             m.more(3000);
             m.asked(12_288);
         })
@@ -537,7 +537,7 @@ fn forecasts() {
         change(&mut scene);
         Forecast::of_target(&scene.machine()).expect("a pool")
     };
-    // PostgreSQL says 1082 MB, of which it has mapped 1081.25 MB, rounded up to whole pages.
+    // PostgreSQL reports 1082 MB. It has mapped 1081.25 MB, rounded up to whole pages.
     for (pages, stated) in [(541, 1082), (543, 1084)] {
         let mut scene = Scene::healthy();
         scene.facts.server.huge_page_size_bytes = Some(1536 << 10);
@@ -546,7 +546,7 @@ fn forecasts() {
         let forecast = Forecast::of_target(&scene.machine()).expect("a pool");
         assert_eq!(forecast.required, Pages(pages));
     }
-    // 8402592 kB beside a pool that was sized by VmPeak.
+    // 8402592 kB, and a pool whose size was computed from VmPeak.
     let published = forecast(|m| {
         m.on_small_pages(8_402_592 << 10, 0);
         m.facts.server.shared_memory_bytes = 8206 * MB;

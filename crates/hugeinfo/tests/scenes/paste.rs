@@ -1,4 +1,4 @@
-//! Everything that is said about a machine can be read, and every remedy can be pasted.
+//! All texts about a machine are readable, and every remedy can be pasted.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use hugeinfo::{
 
 use crate::{scene::Scene, table::*};
 
-/// What is wrong with the sentences about a machine. Adds its remedies to those to paste.
+/// Returns complaints about the texts of a machine. Adds its remedies to those to paste.
 pub fn complaints(machine: &Machine, pasted: &mut BTreeSet<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     let checks = diagnosis::checks(machine);
@@ -93,7 +93,6 @@ fn of_words(name: &str, text: &str) -> Vec<String> {
     ];
     let wrong = WRONG.iter().filter(|wrong| text.contains(**wrong));
     let mut complaints: Vec<_> = wrong
-        .filter(|wrong| **wrong != " may " || !text.contains("may not be read"))
         .map(|wrong| format!("{name} has {wrong:?}: {text}"))
         .collect();
     let words: Vec<_> = text.split_whitespace().collect();
@@ -101,7 +100,7 @@ fn of_words(name: &str, text: &str) -> Vec<String> {
         .windows(2)
         .find(|pair| pair[0] == pair[1] && pair[0] != "-");
     complaints.extend(doubled.map(|pair| format!("{name} repeats {:?}: {text}", pair[0])));
-    // One number, once.
+    // A finding does not repeat its number.
     if let Some(rest) = text.split("Needs ").nth(1) {
         let number = rest.split(' ').next().unwrap_or_default();
         if text.contains(&format!(" {number} are needed")) {
@@ -141,7 +140,7 @@ fn of_remedy(remedy: &Remedy, text: &str) -> Vec<String> {
     complaints
 }
 
-/// What bash says about all shell remedies.
+/// Returns the errors of bash about all shell remedies.
 pub fn syntax_errors(pasted: &BTreeSet<String>) -> String {
     let is_sql = |text: &&String| {
         let mut lines = text.lines();
@@ -192,7 +191,7 @@ fn bash_finds_syntax_errors() {
     assert!(bash("echo 'unfinished\n").is_err());
 }
 
-/// A setting has to be changed, and a pool.
+/// A machine that needs changes of a setting and of a pool.
 fn two_places(m: &mut Scene, host: &str, port: u16) {
     m.fall_back(0);
     m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
@@ -229,6 +228,6 @@ fn psql_lines_reach_this_server() {
             two_places(m, "/run/postgresql", 5432);
             m.container();
         })
-        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's own here, as in a container"]),
+        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
     ]);
 }

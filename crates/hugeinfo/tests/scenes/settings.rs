@@ -68,14 +68,14 @@ fn places() {
             sysv(m, SettingSource::AutoConf, false);
         })
         .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# in the configuration file: shared_memory_type = 'mmap'", "# restart PostgreSQL (ends all sessions)"]),
-        when("sysv is set, and no pool is there", |m| {
+        when("sysv is set, and there is no pool", |m| {
             sysv(m, line(), true);
             m.fall_back(0);
         })
         .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
-            "the kernel does not have the size, and the pool is there",
+            "the kernel does not have the size, and there is a pool",
             |m| {
                 m.fall_back(537);
                 m.facts.server.huge_page_size_bytes = Some(16 * MB);
@@ -136,7 +136,7 @@ fn pending() {
         .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
-        when("pending settings cannot be seen", |m| {
+        when("pending settings are hidden", |m| {
             m.fall_back(0);
             m.env.has_pending_restart = true;
             m.env.files = Files::Unknown("only superusers can".to_owned());
@@ -145,7 +145,7 @@ fn pending() {
         .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])
         .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
         .runbook(&["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]),
-        when("a standby has less than its primary", |m| {
+        when("settings of a standby are lower than those of its primary", |m| {
             m.fall_back(537);
             m.env.files = Files::TooLow(vec![less_than_primary()]);
         })
@@ -190,7 +190,8 @@ fn changed(mut settings: RecoverySettings, changes: &'static str) -> RecoverySet
 }
 
 /// The settings that are too low after these changes, with a question mark if that is uncertain.
-/// `primary` has what differs on the primary. `None`: the next start is not in recovery.
+/// `primary` has the settings that differ on the primary. `None`: the next start is not in
+/// recovery.
 fn lower(changes: &'static str, primary: Option<&'static str>, major: u32) -> String {
     let shared = "max_connections=100 max_locks_per_transaction=64 max_prepared_transactions=2 \
                   max_wal_senders=10 max_worker_processes=8";
@@ -324,7 +325,7 @@ fn muted() {
     ]);
 }
 
-/// What small pages can hold depends on more than the facts.
+/// For small pages, facts are not enough: an environment is needed, too.
 #[test]
 fn facts_are_enough_on_huge_pages() {
     fn turned_off(m: &mut Scene) {
@@ -488,7 +489,7 @@ fn settings_that_are_in_the_files_are_not_changed_again() {
 }
 
 #[test]
-fn a_plan_to_turn_huge_pages_off_is_followed() {
+fn plan_to_turn_huge_pages_off_is_followed() {
     let machine = machine(|_| {});
     let next = with(&machine, 1073 * MB, HugePages::Off);
     let off = plan(&[("huge_pages", "off", Ok(next))]);
@@ -499,7 +500,7 @@ fn a_plan_to_turn_huge_pages_off_is_followed() {
 }
 
 #[test]
-fn a_plan_that_insists_on_huge_pages_has_a_check_before_the_restart() {
+fn plan_with_huge_pages_on_has_a_check_before_the_restart() {
     let machine = machine(|_| {});
     let insists = plan(&[
         (
@@ -520,7 +521,7 @@ fn a_plan_that_insists_on_huge_pages_has_a_check_before_the_restart() {
 }
 
 #[test]
-fn a_plan_that_is_too_large_is_a_decision() {
+fn plan_that_is_too_large_is_a_decision() {
     let machine = machine(|_| {});
     for (bytes, huge_pages, decision) in [
         (
@@ -541,7 +542,7 @@ fn a_plan_that_is_too_large_is_a_decision() {
 }
 
 #[test]
-fn a_plan_that_would_not_start_is_a_decision() {
+fn plan_that_would_not_start_is_a_decision() {
     let rows = runbook::refused(vec![less_than_primary()]);
     let [row] = rows.as_slice() else {
         panic!("{rows:?}");
@@ -554,7 +555,7 @@ fn a_plan_that_would_not_start_is_a_decision() {
 }
 
 #[test]
-fn a_plan_that_heals_a_standby_is_followed() {
+fn plan_that_lets_a_standby_start_is_followed() {
     let machine = machine(|m| {
         m.fall_back(537);
         m.env.files = Files::TooLow(vec![less_than_primary()]);

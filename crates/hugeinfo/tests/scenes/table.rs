@@ -1,4 +1,4 @@
-//! Tables of machines and what is said about them.
+//! Tables of machines and expected texts.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -23,7 +23,7 @@ pub const UNKNOWN: Status = Status::Unknown;
 pub const WARNING: Status = Status::Warning;
 pub const CRITICAL: Status = Status::Critical;
 
-/// One machine, and everything that is expected of it.
+/// One machine and its expectations.
 pub struct Row {
     when: &'static str,
     scene: fn(&mut Scene),
@@ -57,7 +57,7 @@ impl Row {
         self
     }
 
-    /// Expects this of a check.
+    /// Expects this result of a check.
     pub fn says(
         self,
         check: &'static str,
@@ -69,7 +69,7 @@ impl Row {
         self.expect(Expected::Check(check, (status, code, words, remedy)))
     }
 
-    /// Expects this of the answer for the whole server.
+    /// Expects this status of the server.
     pub fn status(
         self,
         status: Status,
@@ -80,7 +80,7 @@ impl Row {
         self.expect(Expected::Status((status, code, words, remedy)))
     }
 
-    /// Expects this of the advice for one pool. The page size is in MB.
+    /// Expects this advice for one pool. The page size is in MB.
     pub fn how_to_set(self, megabytes: u64, remedy: Lines) -> Self {
         self.expect(Expected::HowToSet(megabytes, remedy))
     }
@@ -193,8 +193,7 @@ fn is_met(machine: &Machine, expected: &Expected) -> Result<(), String> {
     }
 }
 
-/// Tests all rows, and that everything else said about their machines is readable and can be
-/// pasted.
+/// Tests all rows, and that all other texts about their machines are readable and can be pasted.
 #[track_caller]
 pub fn test(rows: Vec<Row>) {
     let mut complaints = String::new();

@@ -82,7 +82,7 @@ fn shared() {
             mode(m, ALWAYS);
             m.env.segment_thp_bytes = Some(Err(denied("/proc/1/smaps")));
         })
-        .says("thp_shared", WARNING, "transparent", "Shared memory gets transparent huge pages without a request (shmem_enabled = always), as far as the kernel finds blocks. The part of the segment on them is unknown (/proc/1/smaps may not be read).", &["# as huge_pages"]),
+        .says("thp_shared", WARNING, "transparent", "Shared memory gets transparent huge pages without a request (shmem_enabled = always), as far as the kernel finds blocks. The part of the segment on them is unknown (/proc/1/smaps cannot be read (permission denied)).", &["# as huge_pages"]),
         when("shmem_enabled = always, and the pool is short", |m| {
             mode(m, ALWAYS);
             m.fall_back(0);

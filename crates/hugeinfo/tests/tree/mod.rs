@@ -1,4 +1,4 @@
-//! A host with a process in control groups, as a tree of files.
+//! A host with a process in cgroups, as a directory tree.
 
 #![allow(clippy::expect_used)]
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub struct Host(pub TempDir);
 
 impl Host {
-    /// Of process 10: its `cgroup`, and the mounts.
+    /// A host with these mounts, and process 10 with this `cgroup`.
     pub fn new(groups: &str, mounts: &str) -> Self {
         let host = Self(tempfile::tempdir().expect("a directory"));
         host.write("proc/10/cgroup", groups);

@@ -237,8 +237,8 @@ impl Inputs {
     }
 }
 
-/// Adds words to a kernel command line, before the word `--`: what follows it are arguments of the
-/// first process.
+/// Adds words to a kernel command line, before the word `--`, because later words are arguments of
+/// the first process.
 fn add_words(line: &str, new: &str) -> (String, Words) {
     let is_end = |at: &usize| {
         let (before, after) = (&line[..*at], &line[*at + 2..]);

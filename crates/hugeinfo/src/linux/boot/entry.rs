@@ -118,7 +118,7 @@ pub enum WhyUnknown {
     /// Words repeat a page size, have an unusual notation, or are in an order that kernel versions
     /// read differently.
     Unusual,
-    /// The number has a notation that is not interpreted, or is none.
+    /// The value is not a number, or has a notation that is not interpreted.
     NotANumber,
 }
 

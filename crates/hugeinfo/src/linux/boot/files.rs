@@ -1,4 +1,4 @@
-//! Configuration files that are read when the machine starts. Drop-in files lie in several
+//! Configuration files that are read when the machine starts. Drop-in files are in several
 //! directories: a file hides files with its name in later directories, and all are read in the
 //! order of their names (src/basic/conf-files.c of systemd; sysctl.d(5); tmpfiles.d(5)).
 

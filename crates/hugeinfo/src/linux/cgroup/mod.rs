@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn use_below_zero_is_no_number() {
+    fn limit_below_zero_is_unlimited() {
         let limit = parse_limit(b"18446744073709551615\n", 2 << 20);
         assert_eq!(limit, Some(Limit::Unlimited));
     }

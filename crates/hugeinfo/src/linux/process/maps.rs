@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn device_numbers_and_inodes_are_not_cut() {
+    fn device_numbers_and_inodes_are_not_truncated() {
         let line =
             "7f1e4c000000-7f1e4c200000 r--s 00000000 103:02 18446744073709551615  /data base/x y";
         let mapping = parse_line(line.as_bytes()).expect("a mapping");
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn names_need_not_be_utf8() {
+    fn names_that_are_not_utf8_are_kept() {
         let mapping =
             parse_line(b"1000-2000 r--p 00000000 fe:00 12  /\xff\xfe/SYSV0").expect("a mapping");
         assert_eq!(mapping.path, b"/\xff\xfe/SYSV0");
     }
 
     #[test]
-    fn what_is_not_a_mapping_is_refused() {
+    fn other_lines_are_not_mappings() {
         for line in [
             "",
             "1000",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn private_memory_is_not_one_object() {
+    fn private_mappings_are_different_objects() {
         let heap = parse_line(b"1000-2000 rw-p 00000000 00:00 0  [heap]")
             .expect("a mapping")
             .extent;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shim_of_the_same_inode_is_another_object() {
+    fn shim_with_the_same_inode_is_another_object() {
         // Addresses of a server on Linux 6.1, shortly after boot; then with the shim directly after
         // or before the main segment.
         for (main, shim) in [

@@ -67,7 +67,7 @@ pub fn parse(
 /// Reads the nodes that a process is bound to, as by `numactl --membind` (mm/mempolicy.c
 /// `mpol_to_str`). `None`: it is not bound. It can still prefer nodes or interleave.
 ///
-/// Reads only the first mapping, which is of the program's file and has no policy of its own, so
+/// Reads only the first mapping, which is that of the program's file and has no separate policy, so
 /// that the kernel walks no other page table.
 pub(crate) fn bound_nodes(process: &Process) -> Result<Option<List>, ReadError> {
     const NAME: &str = "numa_maps";
@@ -110,7 +110,7 @@ mod tests {
     use crate::linux::process::maps::Device;
 
     #[test]
-    fn bound_to_nodes() {
+    fn bound_nodes_are_parsed() {
         for (policy, nodes) in [
             ("default", None),
             ("prefer:1", None),
@@ -149,16 +149,16 @@ mod tests {
         7f0000300000 default anon=1 N0=nonsense N1=18446744073709551615 N2=5\n";
 
     #[test]
-    fn sums_over_the_mappings() {
+    fn pages_are_summed_over_mappings() {
         let mut lines = 0;
         let mappings = mappings(&[0x7f00_0000_0000, 0x7f00_0010_0000, 0x7f00_0020_0000]);
         let pages = parse(TEXT.as_bytes(), &mappings, || lines += 1).expect("pages");
         assert_eq!(pages, BTreeMap::from([(0, 3), (1, 1), (255, 5)]));
-        assert_eq!(lines, 4, "what stands behind the last is not read");
+        assert_eq!(lines, 4, "lines after the last mapping are not read");
     }
 
     #[test]
-    fn nothing_touched_and_nothing_mapped() {
+    fn segment_without_faulted_in_pages_has_no_nodes() {
         let pages = |starts| parse(TEXT.as_bytes(), &mappings(starts), || ()).expect("pages");
         assert_eq!(pages(&[0x7f00_0010_0000]), BTreeMap::new());
         assert_eq!(pages(&[0x1000]), BTreeMap::new());

@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_may_hold_anything_but_nul() {
+    fn arguments_can_contain_any_byte_except_nul() {
         let parse_arguments = |bytes| parse_arguments(bytes).expect("memory");
         let arguments = parse_arguments(b"postgres\0-c\0cluster_name=a \"b\" \"c\"\n'\0\0-D\0/x\0");
         let expected: [&[u8]; 6] = [

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_refused() {
+    fn truncated_line_is_rejected() {
         let line = format!("42 (postgres) {TAIL}");
         let needed = line.len() - " 1 2".len();
         for end in 0..needed - "88123".len() + 1 {

@@ -40,8 +40,8 @@ pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, Re
     process.parse_leniently(NAME, buffer, parse_memory)
 }
 
-/// Parses the text. Lines with other names are ignored, and so is the rest of the file once all
-/// values are known, which is half of it. A line without a valid number of kB has no value.
+/// Parses the text. Lines with other names are ignored. Stops once all values are known, after half
+/// of the file. A line without a valid number of kB has no value.
 pub fn parse_memory(bytes: &[u8]) -> Memory {
     let mut memory = Memory::default();
     let mut unknown = 9;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missed_in_any_order() {
+    fn values_are_found_in_any_order() {
         let mut lines = [
             "VmPeak:\t1 kB\n",
             "VmSize:\t2 kB\n",
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zombie_has_nothing() {
+    fn zombie_has_no_values() {
         assert_eq!(
             parse_memory(b"Name:\tpostgres\nState:\tZ (zombie)\n"),
             Memory::default()
