@@ -24,8 +24,8 @@ if ($> != 0)
 
 sub contents { my ($file) = @_; open my $fh, '<', $file or die "$file: $!\n"; local $/; return scalar <$fh> }
 
-# What the host looks like, as far as a test may touch it. Free and reserved pages come and go by
-# themselves.
+# Returns the state of the host that tests can change. Excludes free and reserved pages, which
+# change by themselves.
 sub host
 {
 	my %state = (pools => pools(), groups => [ glob '/sys/fs/cgroup{,/*}/pg_hugeinfo_test_*' ]);
@@ -35,14 +35,14 @@ sub host
 	my @settings = ('/sys/kernel/mm/transparent_hugepage/{enabled,shmem_enabled}', '/proc/sys/vm/overcommit_{memory,ratio}', '/proc/swaps');
 	$state{settings} = { map { $_ => contents($_) } grep { -e } map { glob } @settings };
 	$state{files} = [ glob '/etc/sysctl.d/* /var/tmp/pg_hugeinfo_*' ];
-	# mounts of others may change meanwhile
+	# mounts of other programs can change meanwhile
 	$state{mounts} = [ grep { /pg_hugeinfo/ } split /\n/, contents('/proc/mounts') ];
 	return \%state;
 }
 
 my $LOCK = '/run/pg_hugeinfo/lock';
 
-# The same while nobody else's run has changed it.
+# Returns the state of the host while no other run changes it.
 sub host_at_rest
 {
 	mkdir $LOCK =~ s{/[^/]*$}{}r, 0700;
@@ -55,7 +55,7 @@ for my $ending (qw(KILL INT TERM))
 {
 	my $before = host_at_rest();
 	my $test = open2(my $from, undef, $^X, "$FindBin::RealBin/lib/victim.pl");
-	# PostgreSQL's modules may have something to note before
+	# PostgreSQL's modules can print notes before
 	my ($ready, $no_swap) = '#';
 	while ($ready =~ /^#/)
 	{
@@ -63,12 +63,12 @@ for my $ending (qw(KILL INT TERM))
 		($no_swap) = $ready =~ /^# (.*swap.*)/ unless $no_swap;
 	}
 	my ($server, $dir) = $ready =~ /^ready (\d+) (.*)$/
-	  or BAIL_OUT('the victim does not come up: ' . join '', $ready, <$from>);
+	  or BAIL_OUT('the victim does not start: ' . join '', $ready, <$from>);
 
 	is(pool(default_page_kb())->{total}, 65, "$ending: the pool was changed");
 	isnt(readlink("/proc/$server/exe"), undef, "$ending: a server was running");
 	is(HugeInfo::Kernel::segment($server)->{page_bytes}, 1024 * default_page_kb(), "$ending: on huge pages");
-	isnt(scalar(@{ host()->{groups} }), scalar(@{ $before->{groups} }), "$ending: a cgroup was made");
+	isnt(scalar(@{ host()->{groups} }), scalar(@{ $before->{groups} }), "$ending: a cgroup was created");
 	my $changed = host();
 	my @same = grep { $changed->{settings}{$_} eq $before->{settings}{$_} } sort keys %{ $before->{settings} };
 	SKIP:
@@ -79,8 +79,8 @@ for my $ending (qw(KILL INT TERM))
 		skip($no_swap, 1) unless $ENV{HUGEINFO_TEST_REQUIRE_ALL};
 		fail("not skipped: $no_swap");
 	}
-	is("@same", '', "$ending: so was every setting");
-	isnt("@{ $changed->{files} }", "@{ $before->{files} }", "$ending: and files were made");
+	is("@same", '', "$ending: every setting was changed");
+	isnt("@{ $changed->{files} }", "@{ $before->{files} }", "$ending: files were created");
 	like("@{ $changed->{mounts} }", qr/ hugetlbfs /, "$ending: a file system was mounted");
 	open my $lock, '+<', $LOCK or die "lock: $!\n";
 	ok(!flock($lock, LOCK_EX | LOCK_NB), "$ending: the host was locked");
@@ -90,9 +90,9 @@ for my $ending (qw(KILL INT TERM))
 	waitpid $test, 0;
 
 	is_deeply(host_at_rest(), $before, "$ending: the host is as before");
-	# init may be slow to bury it: a dead process has no program
+	# init can reap it late; a zombie has no program
 	is(readlink("/proc/$server/exe"), undef, "$ending: the server has ended");
-	ok(!-e $dir, "$ending: its directory is gone");
+	ok(!-e $dir, "$ending: its directory is removed");
 	my @shm = grep { (split)[4] eq $server } grep { /\d/ } split /\n/, contents('/proc/sysvipc/shm');
 	is("@shm", '', "$ending: no System V segment is left behind");
 }
@@ -107,7 +107,7 @@ my $program = "$scripts/lib/host.pl";
 	my $script = open2(my $from, undef, "$scripts/with-pages", 3, qw(echo running));
 	close $from;
 	waitpid $script, 0;
-	is_deeply(host_at_rest(), $before, 'a script has ended: the host is as before');
+	is_deeply(host_at_rest(), $before, 'end of a script: the host is as before');
 
 	$script = open2($from, undef, "$scripts/with-pages", 3, qw(sh -c), 'echo running; exec sleep 600');
 	is(scalar <$from>, "running\n", "$name: it runs");
@@ -138,7 +138,7 @@ sub first_answer { my ($from) = @_; local $/ = "\0"; my $verdict = <$from> // re
 	close $to;
 	waitpid $host, 0;
 	is($?, 0, 'TMPDIR is a symbolic link: all is undone');
-	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is gone');
+	ok(!-e $dir, 'TMPDIR is a symbolic link: the directory is removed');
 	is_deeply([ map { waitpid $_, WNOHANG } @sleepers ], \@sleepers, 'TMPDIR is a symbolic link: programs that run there are ended');
 	kill KILL => @sleepers;
 }
@@ -199,7 +199,7 @@ sub status_of
 	{
 		is_deeply([ request($to, $from, 'type', $line) ], [ 'ok', '' ], "$name: is run");
 	}
-	is(contents("$place/a b/c/x.conf"), "1\n", "$name: the file is there");
+	is(contents("$place/a b/c/x.conf"), "1\n", "$name: the file exists");
 	open my $other, '>', "$place/kept/other" or die "$place: $!\n";
 	close $to;
 	is(status_of($host), 0, "$name: all is undone");
@@ -241,7 +241,7 @@ sub status_of
 		like(contents($file), qr/^$sleeper$/m, "$name: it is in the cgroup");
 		close $to;
 		is(status_of($host), 0, "$name: all is undone");
-		is(waitpid($sleeper, WNOHANG), 0, "$name: it goes on");
+		is(waitpid($sleeper, WNOHANG), 0, "$name: it still runs");
 		kill KILL => $sleeper;
 		waitpid $sleeper, 0;
 	}

@@ -1,4 +1,4 @@
-# Servers that do not run on huge pages, each for another reason.
+# Servers that do not run on huge pages, each for a different reason.
 use strict;
 use warnings;
 
@@ -15,7 +15,7 @@ my $other_kb = other_page_kb();
 my $node = new_server('fallback');
 my $need = $kb && required_pages($node, $kb);
 
-# Whatever it is: this much is to be had without rights on the host.
+# Without rights on the host: any state of the pools.
 {
 	my $name = 'the host as it is';
 	my $seen = observe($node);
@@ -23,7 +23,7 @@ my $need = $kb && required_pages($node, $kb);
 	compare_pools($node, $seen, $name);
 }
 
-# the columns that say the same in every scenario here
+# the columns that are the same in most scenarios
 my %small = (in_use => 'f', page_size_bytes => base_page(), status => 'warning', required_huge_pages => $need);
 
 SKIP:
@@ -46,7 +46,7 @@ SKIP:
 			fits_after_restart => 'f',
 			recommended_nr_hugepages => $need + $seen->{asked_by_others},
 		}, $name);
-	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names what is needed");
+	like($seen->{status}{reason}, qr/\b$need\b/, "$name: the reason names the required pages");
 	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is a sysctl");
 	like($seen->{pools}{$kb}{how_to_set}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: how_to_set is a sysctl");
 }
@@ -71,7 +71,7 @@ SKIP:
 	like($seen->{status}{reason}, qr/\bNeeds $need\b.*; @{[ $need - 1 ]} are available/, "$name: the reason names the pages");
 	like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy is exact");
 
-	# the page has come, but a server decides only when it starts
+	# The page now exists, but a server requests pages only when it starts.
 	$name = 'pool filled too late';
 	set_pool($kb, $need);
 	$seen = observe($node);
@@ -80,8 +80,8 @@ SKIP:
 	like($seen->{status}{remedy}, qr/restart/i, "$name: the remedy is a restart");
 }
 
-# The rest has room in the pool: it is not what keeps the server off huge pages, and the restart
-# forecast is about room.
+# Below, the pool is large enough, and another cause keeps the server on small pages. The restart
+# forecast considers only the pool.
 SKIP:
 {
 	my $name = 'off';
@@ -109,10 +109,10 @@ SKIP:
 	compare_status($seen->{status},
 		{ %small, shared_memory_type => 'sysv', shortfall_pages => 0, fits_after_restart => 't' }, $name);
 	like($seen->{status}{reason}, qr/sysv/, "$name: the reason names it");
-	like($seen->{status}{remedy}, qr/shared_memory_type/, "$name: and so does the remedy");
+	like($seen->{status}{remedy}, qr/shared_memory_type/, "$name: the remedy names it, too");
 
 	restarts($node, shared_memory_type => 'mmap');
-	is(status_of($node)->{in_use}, 't', "$name: the remedy helps");
+	is(status_of($node)->{in_use}, 't', "$name: the remedy works");
 }
 
 for my $mb (3, 16)
@@ -131,7 +131,7 @@ for my $mb (3, 16)
 				in_use => 'f',
 				status => 'warning',
 				huge_page_size_bytes => $mb << 20,
-				# the kernel reports nothing of such a pool
+				# the kernel has no such pool
 				pool_total_pages => undef,
 				pool_available_pages => undef,
 				fits_after_restart => 'f',
@@ -146,7 +146,7 @@ SKIP:
 {
 	my $name = 'pool of the wrong size';
 	needs_host($name);
-	cannot("$name: this kernel has one huge page size only") unless $other_kb;
+	cannot("$name: this kernel has only one huge page size") unless $other_kb;
 	my $enough = required_pages($node, $other_kb);
 	# A machine that has run for long might have no such page.
 	eval { pools_of_one_size($other_kb, $enough); 1 } or cannot("$name: $@");

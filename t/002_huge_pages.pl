@@ -1,4 +1,4 @@
-# Servers on huge pages, and what would become of them at a restart.
+# Servers on huge pages, and the forecast of their restart.
 use strict;
 use warnings;
 
@@ -13,13 +13,13 @@ my $kb = default_page_kb();
 my $node = new_server('huge');
 my $need = $kb && required_pages($node, $kb);
 
-# A forecast is checked by what then happens.
+# Restarts the server and compares the result with the forecast.
 sub comes_true
 {
 	my ($status, $name) = @_;
 	restarts($node);
 	my $huge = segment($node->{_pid})->{page_bytes} > base_page() ? 't' : 'f';
-	# NULL where pages have to be made at the start: only a try can tell, and here there is memory
+	# NULL if pages have to be allocated at the start. Here, memory is available.
 	is($huge, $status->{fits_after_restart} // 't', "$name: the restart went as forecast");
 	return;
 }
@@ -49,8 +49,7 @@ SKIP:
 	comes_true($seen->{status}, $name);
 }
 
-# What may lie idle: 10 % of the need or 1 % of RAM, whichever is more. Beyond both it is worth a
-# warning.
+# More idle pages than both 10 % of the required ones and 1 % of RAM raise a warning.
 SKIP:
 {
 	needs_host('idle pages');
@@ -120,14 +119,14 @@ SKIP:
 	compare_status($seen->{status}, { in_use => 't', status => 'warning', fits_after_restart => undef }, "$name, running");
 }
 
-# The kernel cannot take pages away that are in use or reserved: it calls them surplus, and they
-# vanish at a restart.
+# The kernel cannot remove pages that are in use or reserved. They become surplus, and cease to
+# exist at a restart.
 for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', 'critical' ])
 {
 	SKIP:
 	{
 		my ($taken, $huge_pages, $status) = @$case;
-		my $name = "$taken pages taken from under a server with huge_pages = $huge_pages";
+		my $name = "$taken pages removed under a server with huge_pages = $huge_pages";
 		needs_host($name);
 		pools_of_one_size($kb, $need);
 		restarts($node, huge_pages => $huge_pages);
@@ -144,7 +143,7 @@ for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', '
 				fits_after_restart => 'f',
 				recommended_nr_hugepages => $need + $seen->{asked_by_others},
 			}, $name);
-		like($seen->{status}{reason}, qr/restart/i, "$name: the reason speaks of the restart");
+		like($seen->{status}{reason}, qr/restart/i, "$name: the reason names the restart");
 		like($seen->{status}{remedy}, qr/\bvm\.nr_hugepages\s*=\s*@{[ $need + $seen->{asked_by_others} ]}\b/, "$name: the remedy restores the pages");
 
 		if ($huge_pages eq 'try') { comes_true($seen->{status}, $name) }
@@ -153,7 +152,7 @@ for my $case ([ 3, 'try', 'warning' ], [ $need, 'try', 'warning' ], [ 1, 'on', '
 			$node->stop;
 			my ($started, $log) = starts($node);
 			ok(!$started, "$name: it does not start again");
-			like($log, qr/could not map anonymous shared memory/, "$name: for want of huge pages");
+			like($log, qr/could not map anonymous shared memory/, "$name: because huge pages are missing");
 		}
 	}
 }

@@ -1,5 +1,5 @@
-# A page size other than the kernel's default: 1 GB pages on most machines. And one that no kernel
-# has: PostgreSQL rounds the segment up to it, and the kernel to its own pages.
+# A page size other than the kernel's default, which is 1 GB on most machines, and one that no
+# kernel has: PostgreSQL rounds the segment up to it, and the kernel rounds it up to its own pages.
 use strict;
 use warnings;
 
@@ -15,7 +15,7 @@ my $kb = other_page_kb();
 SKIP:
 {
 	needs_host('another page size');
-	cannot('this kernel has one huge page size only') unless $kb;
+	cannot('this kernel has only one huge page size') unless $kb;
 	my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'G' : ($kb >> 10) . 'M';
 	my $node = new_server('large', huge_page_size => "${size}B");
 	my $need = required_pages($node, $kb);
@@ -38,8 +38,8 @@ SKIP:
 		}, $name);
 	like($seen->{status}{remedy}, qr/\Q$write\E/, "$name: the remedy writes to the pool of that size");
 	my $how = $seen->{pools}{$kb}{how_to_set};
-	like($how, qr/\b$need\b.*\Q$write\E/s, "$name: how to set it now");
-	like($how, qr/hugepagesz=$size hugepages=$need\b/, "$name: and at boot");
+	like($how, qr/\b$need\b.*\Q$write\E/s, "$name: how_to_set has the command for now");
+	like($how, qr/hugepagesz=$size hugepages=$need\b/, "$name: how_to_set has the words for the boot");
 
 	$name = 'reserved';
 	# A machine that has run for long might have no such page.
@@ -62,10 +62,10 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'a huge_page_size that is no power of two';
+	my $name = 'a huge_page_size that is not a power of two';
 	needs_host($name);
 	my $default = default_page_kb();
-	cannot("$name: 1536 kB are no pages of $default kB") if $default != 2048;
+	cannot("$name: 1536 kB does not round up to $default kB pages") if $default != 2048;
 	my $node = new_server('uneven', huge_page_size => '1536kB');
 	# sizes for each remainder of both
 	for my $mb (40 .. 45)

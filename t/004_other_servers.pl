@@ -16,7 +16,7 @@ use Test::More;
 
 my $kb = default_page_kb();
 
-# With so many pages the server starts on huge pages only; with one less it refuses.
+# With huge_pages = on, the server starts with this many pages, and does not start with one less.
 sub exact
 {
 	my ($node, $pages, $name) = @_;
@@ -25,8 +25,8 @@ sub exact
 
 	pools_of_one_size($kb, $pages - 1);
 	my ($started, $log) = starts($node);
-	ok(!$started, "$name: refuses to start with one page less than $pages");
-	like($log, qr/could not map anonymous shared memory/, "$name: for want of huge pages");
+	ok(!$started, "$name: does not start with one page less than $pages");
+	like($log, qr/could not map anonymous shared memory/, "$name: because huge pages are missing");
 
 	set_pool($kb, $pages);
 	($started, $log) = starts($node);
@@ -48,17 +48,17 @@ SKIP:
 	my ($need_one, $need_two) = map { required_pages($_, $kb) } $one, $two;
 	my $both = $need_one + $need_two;
 
-	# a server on small pages counts: all together are to get huge pages
+	# The recommendation includes servers on small pages, so that all get huge pages.
 	my $seen = observe($one);
 	is($seen->{status}{recommended_nr_hugepages}, $need_one + $seen->{asked_by_others}, 'both on small pages');
-	exact($one, $need_one, 'alone');
+	exact($one, $need_one, 'the only server');
 
 	my $name = 'one has all, two fell back';
 	$seen = observe($two);
 	compare_segment($two, $seen->{status}, $name);
 	compare_pools($two, $seen, $name);
-	is($seen->{pools}{$kb}{others_pages}, $need_one, "$name: the pages of one are another's to two");
-	is($seen->{status}{shortfall_pages}, $need_two, "$name: two lacks all it needs");
+	is($seen->{pools}{$kb}{others_pages}, $need_one, "$name: for two, the pages of one belong to others");
+	is($seen->{status}{shortfall_pages}, $need_two, "$name: two lacks all required pages");
 
 	exact($two, recommended($two), 'another server is on huge pages');
 
@@ -82,7 +82,7 @@ SKIP:
 	}
 	exact($one, recommended($one), 'restarted while another server runs');
 
-	# The pages of the other server are surplus now: they are there, but not for this one.
+	# The pages of the other server are surplus now, and this server cannot use them.
 	$name = 'pool shrunk under both';
 	set_pool($kb, $need_two);
 	$seen = observe($one);
@@ -108,19 +108,19 @@ SKIP:
 	my $pages = $need + $seen->{asked_by_others};
 	is($seen->{status}{recommended_nr_hugepages}, $pages, "$name: it does not count");
 	my $checks = checks_of($one, $name);
-	like($checks->{other_servers}{finding}, qr/^Another server runs on this host\. The pool has 0 huge pages .*; $need are needed\.$/, "$name: nor for the check")
+	like($checks->{other_servers}{finding}, qr/^Another server runs on this host\. The pool has 0 huge pages .*; $need are needed\.$/, "$name: the check does not count it, either")
 	  if $pages == $need;
 	follow($one, remedy_of($checks, 'huge_pages'), $name);
 	is(pool($kb)->{total}, $pages, "$name: the remedy sets as many pages");
-	$checks = checks_of($one, "$name, cured");
-	compare_check($checks, $_, { status => 'ok' }, "$name, cured") for 'huge_pages', 'restart', 'pool_size', 'reboot';
-	is($checks->{pool_size}{code}, 'no_idle_pages', "$name, cured: no page is idle") if $pages == $need;
+	$checks = checks_of($one, "$name, after the remedy");
+	compare_check($checks, $_, { status => 'ok' }, "$name, after the remedy") for 'huge_pages', 'restart', 'pool_size', 'reboot';
+	is($checks->{pool_size}{code}, 'no_idle_pages', "$name, after the remedy: no page is idle") if $pages == $need;
 	is_deeply([ @{ status_of($two) }{qw(status code remedy)} ], [ 'ok', 'turned_off', undef ], "$name: it is healthy, too");
 	set_boot_pages(undef);
 	$_->stop for $one, $two;
 }
 
-# Segments on small pages of which nothing has been used yet: the kernel calls that memory
+# Segments on small pages that have not been faulted in yet. The kernel counts that memory as
 # available.
 SKIP:
 {
@@ -128,7 +128,7 @@ SKIP:
 	needs_host($name);
 	cannot("$name: overcommit is strict here") if slurp_file('/proc/sys/vm/overcommit_memory') =~ /^2/;
 	pools_of_one_size($kb, 0);
-	# Together they are too large for a pool, as long as one of them is on small pages.
+	# A pool for both does not fit as long as one of them is on small pages.
 	my $size = int(0.32 * ram_bytes() / (1 << 20)) . 'MB';
 	my ($one, $two) = map { new_server("cold$_", shared_buffers => $size) } 1, 2;
 	my ($need, $other) = map { POSIX::ceil(segment($_->{_pid})->{bytes} / $kb / 1024) } $one, $two;
@@ -137,7 +137,7 @@ SKIP:
 	note("$name: $_") for split /\n/, $remedy;
 	my ($pages) = $remedy =~ /^# then: sysctl -w vm\.nr_hugepages=(\d+)$/m;
 	is($pages, $need, "$name: the remedy grows the pool by the own need") or diag($remedy);
-	cmp_ok(($pages // 0) + $other, '<', 0.9 * ram_bytes() / $kb / 1024, "$name: and leaves the memory of the other server");
+	cmp_ok(($pages // 0) + $other, '<', 0.9 * ram_bytes() / $kb / 1024, "$name: the pool leaves the memory of the other server");
 	like($remedy, qr/^# stop PostgreSQL.*^# then: sysctl .*^# start PostgreSQL/ms, "$name: after this server has stopped");
 	my $both = $need + $other;
 	like($checks->{other_servers}{remedy}, qr/^# stop the other servers that are on small pages, set $both huge pages /, "$name: both need more than a command");

@@ -1,6 +1,6 @@
 # Limits of the hugetlb controller. A fault limit below the segment is a time bomb: the server
-# starts, looks healthy, and breaks when enough of its memory has been touched. A reservation limit
-# only makes it fall back.
+# starts and seems healthy, but a backend gets SIGBUS when enough memory has been faulted in. A
+# reservation limit only makes the server fall back.
 use strict;
 use warnings;
 
@@ -24,7 +24,7 @@ sub group
 	return;
 }
 
-# The controller's own files, read by the test.
+# Reads a file of the controller.
 sub in_file
 {
 	my ($name, $what) = @_;
@@ -44,8 +44,8 @@ sub use_files
 	  : ("$size.usage_in_bytes", "$size.rsvd.usage_in_bytes");
 }
 
-# The cgroup columns of the pool. $where: the group of the server; limits as set by the test, over
-# all its ancestors.
+# Compares the cgroup columns of the pool. $where is the cgroup of the server, and the limits are
+# those that the test has set for it and all ancestors.
 sub compare_group
 {
 	my ($row, $where, $fault, $reservation, $name, $source) = @_;
@@ -64,7 +64,7 @@ sub compare_group
 	return;
 }
 
-# The sentence has the group and the figure in it, whatever its words.
+# The reason contains the cgroup and the limit.
 sub names_limit
 {
 	my ($reason, $where, $bytes, $name) = @_;
@@ -90,7 +90,7 @@ SKIP:
 	$node->safe_psql('postgres', q{
 		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 25000) AS i;
 		CREATE UNIQUE INDEX ON large (i)});
-	# through the index: a sequential scan of a large table keeps to a few buffers
+	# with an index, because a sequential scan of a large table uses only a few buffers
 	my $touch = q{
 		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
 		SELECT count(x) FROM (SELECT x FROM large ORDER BY i) AS t};
@@ -104,7 +104,7 @@ SKIP:
 	my $seen = observe($node);
 	compare_group($seen->{pools}{$kb}, 'wide', $need * $page, undef, $name);
 	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, $name);
-	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be touched");
+	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be faulted in");
 
 	$name = 'no limit';
 	group('free');
@@ -113,18 +113,18 @@ SKIP:
 	compare_group($seen->{pools}{$kb}, 'free', undef, undef, $name);
 	compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
 
-	# As in a pod, whose own limit is enforced above the container's group.
+	# As in a pod, whose limit is enforced in a cgroup above that of the container.
 	{
 		my $size = $kb >= 1 << 20 ? ($kb >> 20) . 'Gi' : $kb >= 1 << 10 ? ($kb >> 10) . 'Mi' : "${kb}Ki";
 		my $variable = "PG_HUGEINFO_LIMIT_HUGEPAGES_$size";
 		my $check = q(SELECT status, finding FROM hugeinfo_checks WHERE name = 'cgroup_fault_limit');
-		$name = "the pod's limit, which the server is told";
+		$name = "the pod's limit in an environment variable";
 		local $ENV{$variable} = 6 * $page;
 		restart_in($node, 'wide');
 		$seen = observe($node);
 		compare_group($seen->{pools}{$kb}, 'wide', 6 * $page, undef, $name, $variable);
 		compare_status($seen->{status}, { in_use => 't', status => 'critical', fits_after_restart => 't' }, $name);
-		like($seen->{status}{reason}, qr/^The pod's limit \(environment variable $variable\) allows /, "$name: where it comes from");
+		like($seen->{status}{reason}, qr/^The pod's limit \(environment variable $variable\) allows /, "$name: the reason names its source");
 		like($seen->{status}{remedy}, qr/limit on huge pages of the pod/, "$name: the remedy");
 
 		$name = "the pod's limit, higher than that of the container";
@@ -134,12 +134,12 @@ SKIP:
 		compare_group($seen->{pools}{$kb}, 'wide', $need * $page, undef, $name);
 		compare_status($seen->{status}, { in_use => 't', status => 'ok' }, $name);
 
-		$name = "the pod's limit in other words";
+		$name = "the pod's limit in an invalid notation";
 		local $ENV{$variable} = '1100Mi';
 		restart_in($node, 'wide');
 		is($node->safe_psql('postgres', $check),
 			qq(unknown|Cannot judge cgroup_fault_limit: the server's environment variable $variable is not a number of bytes: "1100Mi".),
-			"$name: the check says so");
+			"$name: the check reports it");
 
 		$name = "the pod's limit, larger than any Kubernetes quantity";
 		local $ENV{$variable} = 18446744073707454464;
@@ -159,7 +159,7 @@ SKIP:
 	my $limit = 6 * $page;
 	group('bomb', fault => $limit);
 	restart_in($node, 'bomb');
-	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server looks healthy");
+	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server seems healthy");
 	$seen = observe($node);
 	compare_segment($node, $seen->{status}, $name);
 	compare_pools($node, $seen, $name);
@@ -168,19 +168,19 @@ SKIP:
 			in_use => 't',
 			status => 'critical',
 			shortfall_pages => 0,
-			# mmap will succeed again
+			# mmap would succeed again
 			fits_after_restart => 't',
 		}, $name);
 	names_limit($seen->{status}{reason}, 'bomb', $limit, $name);
-	like($seen->{status}{remedy}, qr{\Q$directory{bomb}\E/hugetlb\.}, "$name: the remedy says what to raise");
+	like($seen->{status}{remedy}, qr{\Q$directory{bomb}\E/hugetlb\.}, "$name: the remedy names the limit");
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
-	isnt($exit, 0, "$name: it goes off");
-	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	isnt($exit, 0, "$name: a query fails");
+	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: with this error");
 	note("the bomb: $error");
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
 
-	# Anyone who can create cgroups chooses their names, and root runs the remedy.
+	# Users who can create cgroups choose their names, and root runs the remedy.
 	my @objects = qw(hugeinfo_status hugeinfo_checks hugeinfo_runbook hugeinfo_pressure hugeinfo_sources hugeinfo_pools hugeinfo_report());
 	my $texts = join ' UNION ALL ', map { "SELECT o::text AS text FROM $_ AS o" } grep { !/report/ } @objects;
 	my %odd = (
@@ -213,7 +213,7 @@ SKIP:
 		}
 	}
 
-	$name = 'a restart would arm the bomb';
+	$name = 'the bomb after a restart';
 	set_pool($kb, 0);
 	restart_in($node, 'bomb');
 	set_pool($kb, $need);
@@ -222,7 +222,7 @@ SKIP:
 	compare_status($seen->{status}, { in_use => 'f', status => 'warning', fits_after_restart => 't' }, $name);
 	names_limit($seen->{status}{reason}, 'bomb', $limit, $name);
 
-	$name = 'a limit further up';
+	$name = 'a limit of an ancestor';
 	group('outer', fault => $limit, reservation => ($need + 20) * $page);
 	group('outer/inner', fault => ($need + 5) * $page, reservation => ($need + 30) * $page);
 	restart_in($node, 'outer/inner');
@@ -239,7 +239,7 @@ SKIP:
 	compare_group($seen->{pools}{$kb}, 'reservation', undef, ($need - 1) * $page, $name);
 	compare_status($seen->{status},
 		{ in_use => 'f', status => 'warning', pool_available_pages => $need, fits_after_restart => 'f' }, $name);
-	like($seen->{status}{reason}, qr/reserv/i, "$name: the reason says which kind");
+	like($seen->{status}{reason}, qr/reserv/i, "$name: the reason names the kind of limit");
 	names_limit($seen->{status}{reason}, 'reservation', ($need - 1) * $page, $name);
 
 	$name = 'a reservation limit that just suffices';
@@ -250,16 +250,16 @@ SKIP:
 	compare_group($seen->{pools}{$kb}, 'reservation', undef, $need * $page, $name);
 	compare_status($seen->{status}, { in_use => 't', status => 'ok', fits_after_restart => 't' }, $name);
 
-	# mmap fails before anything can be touched
+	# mmap fails before any page is faulted in
 	$name = 'both limits below';
 	group('both', fault => $limit, reservation => $limit);
 	restart_in($node, 'both');
 	$seen = observe($node);
 	compare_group($seen->{pools}{$kb}, 'both', $limit, $limit, $name);
 	compare_status($seen->{status}, { in_use => 'f', status => 'warning', fits_after_restart => 'f' }, $name);
-	is($node->safe_psql('postgres', $touch), 25000, "$name: nothing breaks");
+	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be faulted in");
 
-	# What one server is promised the other cannot have.
+	# Pages that one server has reserved are not available to the other.
 	my $second = new_server('second');
 	my $need_second = required_pages($second, $kb);
 	my $both = ($need + $need_second) * $page;
@@ -268,7 +268,7 @@ SKIP:
 
 	$name = 'a fault limit for one of two servers';
 	restart_in($node, 'shared');
-	is(status_of($node)->{status}, 'ok', "$name: the first alone is safe");
+	is(status_of($node)->{status}, 'ok', "$name: the first is safe without the second");
 	restart_in($second, 'shared');
 	for my $each ($node, $second)
 	{

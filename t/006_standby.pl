@@ -1,4 +1,4 @@
-# A hot standby answers for itself, not for its primary.
+# A hot standby reports its own state, not that of its primary.
 use strict;
 use warnings;
 
@@ -31,12 +31,12 @@ SKIP:
 	$standby->start;
 	$primary->wait_for_catchup($standby);
 
-	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', 'the standby is one');
+	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', 'the standby is in recovery');
 	my $seen = observe($standby);
 	compare_segment($standby, $seen->{status}, 'standby');
 	compare_pools($standby, $seen, 'standby');
 	is($seen->{status}{in_use}, 't', 'the standby runs on huge pages');
-	like($standby->safe_psql('postgres', 'SELECT hugeinfo_report()'), qr/PostgreSQL [^<]*, standby</, 'and its report');
+	like($standby->safe_psql('postgres', 'SELECT hugeinfo_report()'), qr/PostgreSQL [^<]*, standby</, 'its report names it a standby');
 	is($standby->safe_psql('postgres', q(SELECT status FROM hugeinfo_checks WHERE name = 'pending_settings')), 'ok',
 		'the standby has the checks');
 	cmp_ok($standby->safe_psql('postgres', 'SELECT min(segment_bytes) FROM hugeinfo_plan()'), '>', 24 << 20,
@@ -45,7 +45,7 @@ SKIP:
 	$seen = observe($primary);
 	compare_segment($primary, $seen->{status}, 'primary');
 	compare_pools($primary, $seen, 'primary');
-	is($seen->{status}{in_use}, 'f', 'its primary does not');
+	is($seen->{status}{in_use}, 'f', 'the primary does not run on huge pages');
 }
 
 done_testing;

@@ -37,12 +37,12 @@ sub as_role
 		CREATE ROLE observer IN ROLE pg_monitor});
 	my @views = objects('pg_class', 'regclass');
 	my @functions = objects('pg_proc', 'regprocedure');
-	ok((grep { $_ eq 'hugeinfo_status' } @views), 'hugeinfo_status is there');
-	ok((grep { $_ eq 'hugeinfo_pools' } @views), 'hugeinfo_pools is there');
-	cmp_ok(scalar @functions, '>', 0, 'and functions below them');
+	ok((grep { $_ eq 'hugeinfo_status' } @views), 'hugeinfo_status exists');
+	ok((grep { $_ eq 'hugeinfo_pools' } @views), 'hugeinfo_pools exists');
+	cmp_ok(scalar @functions, '>', 0, 'functions behind the views exist');
 	for my $from (@views, grep { /\(\)$/ } @functions)
 	{
-		is(as_role('nobody_special', "SELECT * FROM $from"), '42501', "$from is closed to the public");
+		is(as_role('nobody_special', "SELECT * FROM $from"), '42501', "$from is not accessible to PUBLIC");
 		# it runs a program
 		my $expected = $from =~ /^hugeinfo_plan\b/ ? '42501' : 'allowed';
 		is(as_role('observer', "SELECT * FROM $from"), $expected, "$from for pg_monitor: $expected");
@@ -52,18 +52,18 @@ sub as_role
 		'pg_monitor sees what a superuser sees');
 }
 
-# Nobody's child, and nobody to connect to: the process itself is the server.
+# In single-user mode, the process itself is the server, without a postmaster.
 sub single_user
 {
 	my ($expected, $name) = @_;
 	my ($in, $out, $error) = ("SELECT * FROM hugeinfo_status;\nSELECT * FROM hugeinfo_pools;\n", '', '');
 	my $run = IPC::Run::start([ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ],
 		\$in, \$out, \$error, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	# a prompt before each statement and one after the last; it stays until its input ends
+	# A prompt before each statement and one after the last. The process stays until its input ends.
 	$run->pump until (() = $out =~ /^backend> /mg) == 3 || !$run->pumpable;
 	my $real = segment($run->{KIDS}[0]{PID});
 	$run->finish;
-	is($run->full_result(0), 0, "$name: it ends well");
+	is($run->full_result(0), 0, "$name: exit status is zero");
 	unlike($error . $out, qr/ERROR|FATAL|PANIC/, "$name: without an error");
 	my %column = $out =~ /^\s+\d+: (\w+) = "(.*?)"\t/mg;
 	my ($status) = $out =~ /^backend> (.*?)^backend> /ms;

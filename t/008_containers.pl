@@ -1,5 +1,5 @@
-# Servers that see less of the host than others: containers, and files that are hidden. What cannot
-# be seen is unknown, never fine.
+# Servers for which a part of the host is hidden, such as in containers. Hidden facts are unknown,
+# never ok.
 use strict;
 use warnings;
 
@@ -27,7 +27,7 @@ SKIP:
 		my ($postmaster) = @_;
 		my $status = status_of($node);
 		my $real = segment($postmaster);
-		is($node->safe_psql('postgres', q{SELECT pg_read_file('postmaster.pid', 0, 2)}), "1\n", "$name: it is");
+		is($node->safe_psql('postgres', q{SELECT pg_read_file('postmaster.pid', 0, 2)}), "1\n", "$name: postmaster.pid has PID 1");
 		compare_status($status, {
 				in_use => 't',
 				status => 'ok',
@@ -35,7 +35,7 @@ SKIP:
 				segment_bytes => $real->{bytes},
 				shortfall_pages => 0,
 			}, $name);
-		# Its files are those of the host here, which nobody can tell from within.
+		# Here, its files are those of the host, which is unknown inside.
 		is($node->safe_psql('postgres', q{SELECT status, finding FROM hugeinfo_checks WHERE name = 'reboot'}),
 			'unknown|Cannot judge reboot: /etc is not the host\'s own here, as in a container.',
 			"$name: the next boot");
@@ -44,7 +44,7 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'a container beside a server that it does not see';
+	my $name = 'a container, and a server that is not visible from it';
 	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
 	needs_host($name);
 	needs_namespaces($name, @own);
@@ -58,12 +58,12 @@ SKIP:
 		my $said = $node->safe_psql('postgres', q{
 			SELECT remedy FROM hugeinfo_checks UNION ALL SELECT how_to_set FROM hugeinfo_pools UNION ALL SELECT command FROM hugeinfo_runbook});
 		my @fewer = grep { $_ < $total } $said =~ /nr_hugepages ?= ?(\d+)/g, $said =~ m{echo (\d+) > \S*hugepages-${kb}kB/nr_hugepages}g;
-		is_deeply(\@fewer, [], "$name: pages that it cannot account for stay") or diag($said);
-		is(status_of($node)->{recommended_nr_hugepages}, $total, "$name: nor is a smaller number recommended");
-		is($node->safe_psql('postgres', q{SELECT status FROM hugeinfo_checks WHERE name = 'pool_size'}), 'unknown', "$name: whose they are is unknown");
+		is_deeply(\@fewer, [], "$name: no remedy removes unexplained pages") or diag($said);
+		is(status_of($node)->{recommended_nr_hugepages}, $total, "$name: no smaller number is recommended");
+		is($node->safe_psql('postgres', q{SELECT status FROM hugeinfo_checks WHERE name = 'pool_size'}), 'unknown', "$name: their owner is unknown");
 	});
 
-	$name = 'a container on a pool that another server has';
+	$name = 'a container, and a pool that another server uses';
 	$outside->stop;
 	pools_of_one_size($kb, $others);
 	$outside->start;
@@ -76,30 +76,29 @@ SKIP:
 	type_in($remedy);
 	in_namespace($node, $name, [ 'unshare', @own ], sub {
 		my ($postmaster) = @_;
-		is(segment($postmaster)->{page_bytes}, $kb * 1024, "$name: on huge pages after what it said was typed");
-		is($outside->safe_psql('postgres', 'SELECT in_use FROM hugeinfo_status'), 't', "$name: the other one still is");
+		is(segment($postmaster)->{page_bytes}, $kb * 1024, "$name: on huge pages after the remedy");
+		is($outside->safe_psql('postgres', 'SELECT in_use FROM hugeinfo_status'), 't', "$name: the other server still is on huge pages");
 	});
-	is(pool($kb)->{total}, $need + $others, "$name: no page more than both need");
+	is(pool($kb)->{total}, $need + $others, "$name: no more pages than both need");
 	$outside->stop;
 }
 
 SKIP:
 {
-	# Its process numbers mean somebody else in the host's /proc: process 1 there is not the
-	# postmaster.
-	my $name = 'process numbers that /proc does not share';
+	# Its PIDs belong to other processes in the host's /proc, where process 1 is not the postmaster.
+	my $name = '/proc of another PID namespace';
 	my @own = qw(--user --map-current-user --pid --fork);
 	needs_host($name);
 	needs_namespaces($name, @own);
 	pools_of_one_size($kb, $need);
 	make_group('low');
 	limit_group('low', 'fault', $kb, 1024 * $kb * ($need - 1));
-	# process 1 of the host is in no such group
+	# process 1 of the host is not in this cgroup
 	in_group('low', sub {
 		in_namespace($node, $name, [ 'unshare', @own ], sub {
 			my $status = status_of($node);
 			like($status->{in_use} // 'unknown', qr/^(t|unknown)$/, "$name: in_use is right or unknown");
-			like($status->{status}, qr/^(critical|unknown)$/, "$name: and so is the cgroup's limit")
+			like($status->{status}, qr/^(critical|unknown)$/, "$name: the limit of the cgroup is applied or unknown")
 			  or diag("reason: $status->{reason}");
 		});
 	});
@@ -118,9 +117,9 @@ SKIP:
 	in_group('contained', sub {
 		in_namespace($node, $name, with_mounts(["-t $type none /sys/fs/cgroup"], '--cgroup'), sub {
 			my ($own) = $node->safe_psql('postgres', q{SELECT pg_read_file('/proc/self/cgroup')}) =~ m{^0::(.*)$}m;
-			is($own, '/', "$name: the group is the root of what it sees") if $version == 2;
+			is($own, '/', "$name: the cgroup is the root of the namespace") if $version == 2;
 			my $seen = observe($node);
-			is($seen->{pools}{$kb}{cgroup_limit_bytes}, $limit, "$name: the limit is seen");
+			is($seen->{pools}{$kb}{cgroup_limit_bytes}, $limit, "$name: the limit is visible");
 			compare_status($seen->{status}, { in_use => 't', status => 'critical' }, $name);
 		});
 	});
@@ -128,7 +127,7 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'cgroups that cannot be seen';
+	my $name = 'hidden cgroups';
 	needs_host($name);
 	needs_namespaces($name, qw(--user --map-root-user --mount));
 	pools_of_one_size($kb, $need);
@@ -139,7 +138,7 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'nothing in /sys/kernel/mm/hugepages';
+	my $name = 'an empty /sys/kernel/mm/hugepages';
 	needs_host($name);
 	needs_namespaces($name, qw(--user --map-root-user --mount));
 	pools_of_one_size($kb, $need);

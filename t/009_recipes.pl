@@ -1,5 +1,5 @@
-# What administrators do by hand, and the query that replaces it: both on one server, on small pages
-# and on huge ones. docs/by-hand.md shows them side by side.
+# Commands that administrators run by hand, and the queries that replace them, on the same server,
+# on small and huge pages. docs/by-hand.md compares them.
 use strict;
 use warnings;
 
@@ -20,7 +20,7 @@ sub shell
 {
 	my ($command) = @_;
 	my ($out, $err) = run_command([ 'sh', '-c', $command ]);
-	is($err, '', "$command: no complaint");
+	is($err, '', "$command: no error");
 	return $out;
 }
 
@@ -31,7 +31,7 @@ sub by_hand_and_by_sql
 	my ($name) = @_;
 	my $postmaster = $node->{_pid};
 
-	# Both names: the recipe that greps for zero alone finds nothing once huge pages are on.
+	# With both names, because the recipe that greps only for zero finds nothing on huge pages.
 	my $pmap = shell("pmap $postmaster | grep -E 'anon_hugepage|zero'");
 	my ($footprint_kb, $mapped_as) = $pmap =~ /\s(\d+)K rw-s- (anon_hugepage|zero)/;
 	ok($footprint_kb, "$name: pmap shows one shared mapping");
@@ -43,10 +43,10 @@ sub by_hand_and_by_sql
 	my $pages = POSIX::ceil($footprint_kb / $huge_kb);
 	is(sql('SELECT required_huge_pages FROM hugeinfo_status'), $pages, "$name: footprint / Hugepagesize, rounded up");
 
-	# More than needed: VmPeak counts libraries, heap and stack too.
+	# VmPeak is larger, because it includes libraries, heap and stack.
 	my ($peak_kb) = shell("grep ^VmPeak /proc/$postmaster/status") =~ /(\d+) kB/;
 	cmp_ok(sql('SELECT required_huge_pages FROM hugeinfo_status'), '<', POSIX::ceil($peak_kb / $huge_kb),
-		"$name: fewer than VmPeak asks for");
+		"$name: fewer pages than VmPeak would need");
 
 	# The server can fault in pages at any time.
 	my ($seen, $meminfo) = settled(
@@ -62,12 +62,12 @@ sub by_hand_and_by_sql
 	return;
 }
 
-# The flags say what an x86 processor could do; hugeinfo_pools lists what the kernel offers, on
-# every processor.
+# The flags list the page sizes of an x86 processor. hugeinfo_pools lists those of the kernel, on
+# any processor.
 SKIP:
 {
 	my %flags = map { $_ => 1 } split ' ', shell('grep -m1 -E "^(flags|Features)" /proc/cpuinfo');
-	skip('the flags pse and pdpe1gb are of x86 processors', 2) unless $flags{pse};
+	skip('only x86 processors have the flags pse and pdpe1gb', 2) unless $flags{pse};
 	is(sql('SELECT count(*) FROM hugeinfo_pools WHERE page_size_bytes = 2 << 20'), 1, 'flag pse: 2 MB');
 	is(sql('SELECT count(*) FROM hugeinfo_pools WHERE page_size_bytes = 1 << 30'), $flags{pdpe1gb} // 0, 'flag pdpe1gb: 1 GB');
 }

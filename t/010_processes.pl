@@ -1,4 +1,4 @@
-# Every process of a server, each figure against /proc as this test reads it.
+# Every process of a server: compares each figure with /proc.
 use strict;
 use warnings;
 
@@ -13,9 +13,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 # Compares the SQL row of each process with the kernel's numbers, in the same way as `settled`.
-# First compares all processes at once, and then repeats each changed process alone, because shorter
-# queries are disturbed less often. Omits the querying backend, because its numbers change with
-# every query.
+# First compares all processes at once, and then repeats each changed process separately, because
+# shorter queries are disturbed less often. Omits the querying backend, because its numbers change
+# with every query.
 sub still
 {
 	my ($postmaster, $asking, $rows, $kernel) = @_;
@@ -42,7 +42,7 @@ sub still
 my $LIST = 'SELECT * FROM hugeinfo_backends';
 my $MEMORY = 'SELECT p AS pid, m.* FROM unnest(ARRAY[%s]) AS p, LATERAL hugeinfo_memory(p) AS m';
 
-# Of the row, the columns that the kernel's figures have.
+# Returns the columns of a row that the kernel's figures have.
 sub compare
 {
 	my ($seen, $name) = @_;
@@ -55,14 +55,13 @@ sub figures { my ($pid) = @_; return { %{ status_file($pid) }, %{ stat_file($pid
 
 sub describe { my ($row) = @_; return ($row->{backend_type} // 'of unknown type') . " $row->{pid}" }
 
-# All of it for the processes of one server, seen through two sessions: each is idle while the other
-# asks.
+# Compares all processes of one server with two sessions: each is idle while the other runs a query.
 sub compare_all
 {
 	my ($node, $name, @sessions) = @_;
 	my $postmaster = $node->{_pid};
 	my (%backends, %memory, @pids);
-	# again if a worker came or went meanwhile
+	# again if a worker started or ended meanwhile
 	until_true(sub {
 		(%backends, %memory) = ();
 		@pids = family($postmaster);
@@ -76,7 +75,7 @@ sub compare_all
 	});
 
 	is_deeply([ sort { $a <=> $b } keys %backends ], \@pids, "$name: a row of hugeinfo_backends for each process that ps lists");
-	is_deeply([ sort { $a <=> $b } keys %memory ], \@pids, "$name: and of hugeinfo_memory");
+	is_deeply([ sort { $a <=> $b } keys %memory ], \@pids, "$name: a row of hugeinfo_memory for each process");
 	for my $pid (grep { $backends{$_} } @pids)
 	{
 		my $what = "$name: " . describe($backends{$pid}[0]);
@@ -86,7 +85,7 @@ sub compare_all
 	return map { $_ => $backends{$_}[0] } keys %backends;
 }
 
-# The title of a process says what it is, but for those of clients.
+# Compares each type with the title of the process, which contains it except for client backends.
 sub compare_types
 {
 	my ($node, $name, %row) = @_;
@@ -98,13 +97,13 @@ sub compare_types
 		elsif ($type eq 'client backend')
 		{
 			my ($user, $database) = map { quotemeta $row{$pid}{$_} } qw(usename datname);
-			like($title, qr/^postgres: (?:\S+: )?$user $database \[local\]/, "$name: $pid is a client's backend");
+			like($title, qr/^postgres: (?:\S+: )?$user $database \[local\]/, "$name: $pid is a client backend");
 		}
 		else
 		{
-			# 16 says in the title alone which worker of a subscription it is
+			# since PostgreSQL 16, only the title shows the kind of worker of a subscription
 			my $word = quotemeta($type) =~ s/replication\\ worker$/replication (?:apply )?worker/r;
-			like($title, qr/^postgres: (?:\S+: )?$word(?:\s|$)/, "$name: $pid is as its title says");
+			like($title, qr/^postgres: (?:\S+: )?$word(?:\s|$)/, "$name: $pid has the type in its title");
 			isnt($type, '', "$name: $pid has a type");
 		}
 	}
@@ -124,8 +123,8 @@ my $node = new_server('processes',
 	autovacuum_naptime => '1s');
 my $postmaster = $node->{_pid};
 
-# What a client may call itself, its role and its database: as long as names get, and with what
-# could be taken for the end of the name in stat, or of a word in the title.
+# Names of a client, its role and its database: of maximum length, and with text that looks like the
+# end of the name in stat, or of a word in the title.
 my %odd = (
 	user => substr('r) S 1 (' x 8, 0, 63),
 	dbname => substr("d\t) Z 1 0 0 " x 8, 0, 60) . '%s}',
@@ -134,13 +133,13 @@ $node->safe_psql('postgres', qq{
 	CREATE ROLE "$odd{user}" SUPERUSER LOGIN;
 	CREATE DATABASE "$odd{dbname}"});
 
-# Two sessions to look from, and one of each kind of process to look at.
+# Two observing sessions, and one process of each kind.
 my @eyes = map { HugeInfo::Session->new($node, application_name => "eye $_") } 1, 2;
 my $sql = $eyes[0];
 my $odd = HugeInfo::Session->new($node, %odd);
 
-# A walsender and a worker that applies: the server subscribes to itself, for which the slot has to
-# be there before.
+# A walsender and an apply worker: the server subscribes to itself, for which the slot must exist
+# before.
 $sql->value($_) for
   'CREATE TABLE published (i int)',
   'CREATE PUBLICATION everything FOR TABLE published',
@@ -152,18 +151,18 @@ $subscriber->value(qq{
 	CREATE SUBSCRIPTION mirror CONNECTION 'host=$host port=$port dbname=postgres' PUBLICATION everything
 	WITH (create_slot = false, slot_name = mirror, copy_data = false)});
 
-# A leader that waits with its workers, each in its own sleep.
+# A leader and its workers, each of which sleeps.
 $sql->value($_) for 'CREATE TABLE slow AS SELECT i FROM generate_series(1, 1000) AS i', 'ANALYZE slow';
 my $leader = HugeInfo::Session->new($node, application_name => 'leader');
 $leader->value("SET $_ = 0") for qw(min_parallel_table_scan_size parallel_setup_cost parallel_tuple_cost);
 $leader->ask('SELECT count(pg_sleep(3600)) FROM slow');
 
-# A program of the server's is not one of its processes: nor is the one that archives.
+# Programs that the server runs, such as archive_command, are not processes of the server.
 my $copier = HugeInfo::Session->new($node, application_name => 'copier');
 $copier->value('CREATE TEMPORARY TABLE nothing (t text)');
 $copier->ask(q(COPY nothing FROM PROGRAM 'sleep 3600'));
 
-# A vacuum that does not end, because its cost limit makes it slow.
+# A vacuum that does not end, because of its cost limit.
 $sql->value($_) for
   q(CREATE TABLE dead WITH (fillfactor = 10, autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1) AS SELECT i, repeat('x', 500) AS x FROM generate_series(1, 5000) AS i),
   'DELETE FROM dead';
@@ -187,30 +186,30 @@ sub missing
 	my @rows;
 	my ($missing, $segments);
 	until_true(sub {
-		# something worth archiving, and not a whole disk of it where one of them never comes
+		# something to archive, but not much, in case that a process never starts
 		$sql->value(q(SELECT pg_logical_emit_message(false, 'test', 'x'), pg_switch_wal())) if $segments++ < 20;
 		@rows = $sql->rows('SELECT pid, backend_type FROM hugeinfo_backends');
 		($missing = missing(@rows)) eq '';
 	});
-	is($missing, '', "$name: is there");
+	is($missing, '', "$name: exists");
 	# Each worker that starts or ends changes the shared memory of other processes. This worker does
 	# not end, and prevents a second one.
 	my $workers = q(SELECT coalesce(string_agg(pid::text, ' ' ORDER BY pid), '') FROM pg_stat_activity WHERE backend_type = 'autovacuum worker');
-	ok(until_true(sub { $sql->value("$workers AND query LIKE 'autovacuum: VACUUM % public.dead'") }), "$name: a worker that will not end");
+	ok(until_true(sub { $sql->value("$workers AND query LIKE 'autovacuum: VACUUM % public.dead'") }), "$name: a worker that does not end");
 
 	my %row = compare_all($node, $name, @eyes);
 	compare_types($node, $name, %row);
 	# a worker without a database
 	is($sql->value(q(SELECT count(*) FROM %s AS r WHERE backend_type = 'autoprewarm leader') =~ s/%s/$_/r), 1,
-		"$name: one that pg_stat_activity does not list, in $_") for 'hugeinfo_backends', q(hugeinfo_fault_rates('1 ms'));
-	is($sql->value(q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autoprewarm leader')), 0, "$name: nor does it now");
+		"$name: a worker that pg_stat_activity does not list, in $_") for 'hugeinfo_backends', q(hugeinfo_fault_rates('1 ms'));
+	is($sql->value(q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autoprewarm leader')), 0, "$name: pg_stat_activity does not list it");
 
-	# not children of the postmaster, but of its children
+	# children of the postmaster's children
 	my @programs;
 	until_true(sub { @programs = map { (family($_))[1] // () } grep { $_ != $postmaster } family($postmaster); @programs > 1 });
 	my @shown = grep { $row{$_} } @programs;
 	cmp_ok(scalar @programs, '>', 1, "$name: the server runs programs");
-	is("@shown", '', "$name: and they are not among its processes");
+	is("@shown", '', "$name: they are not among its processes");
 	for my $program (@programs)
 	{
 		is_deeply([ $sql->notices("SELECT * FROM $_($program)") ],
@@ -218,7 +217,7 @@ sub missing
 			"$name: $_ of a program") for qw(hugeinfo_memory hugeinfo_mappings);
 	}
 
-	# What PostgreSQL knows: from its own view, for all that this lists.
+	# Compares with pg_stat_activity all processes that it lists.
 	my $columns = 'pid, backend_type, datname, usename, application_name, state, backend_start';
 	my $own_word = "SELECT $columns FROM pg_stat_activity WHERE backend_type <> 'autovacuum worker'";
 	is_deeply(
@@ -230,13 +229,13 @@ sub missing
 	is_deeply(
 		{ map { $_ => $row{ $odd->pid }{$_} } qw(datname usename state) },
 		{ datname => $odd{dbname}, usename => $odd{user}, state => 'idle' },
-		"$name: odd names, whole");
-	is($row{ $odd->pid }{application_name}, $odd{application_name}, "$name: and an odd application_name");
+		"$name: odd names are complete");
+	is($row{ $odd->pid }{application_name}, $odd{application_name}, "$name: an odd application_name is complete");
 
-	is($sql->value('SELECT count(*) - count(DISTINCT pid) FROM hugeinfo_backends'), 0, "$name: once each");
+	is($sql->value('SELECT count(*) - count(DISTINCT pid) FROM hugeinfo_backends'), 0, "$name: each PID once");
 }
 
-# What people do by hand.
+# Compares with ps.
 {
 	my $name = 'ps';
 	my $there = sub {
@@ -257,13 +256,13 @@ sub missing
 		!grep { !$same{$_} && $_ != $eyes[1]->pid } keys %ps;
 	});
 	delete @differs{ keys %same };
-	is_deeply(\%differs, {}, "$name: faults and virtual memory as hugeinfo_backends has them");
+	is_deeply(\%differs, {}, "$name: faults and virtual memory as in hugeinfo_backends");
 	cmp_ok(scalar keys %same, '>=', @wanted, "$name: for all processes");
 }
 
-# The asking backend itself never stands still; its faults only ever grow.
+# The figures of the querying backend change all the time, but its faults can only grow.
 {
-	my $name = 'the backend that asks';
+	my $name = 'the querying backend';
 	my $own = $sql->pid;
 	my $before = stat_file($own);
 	my ($row) = $sql->rows("SELECT * FROM hugeinfo_backends WHERE pid = $own");
@@ -276,8 +275,7 @@ sub missing
 	is($row->{state}, 'active', "$name: is active");
 }
 
-# The sum over all processes of what each takes is what all take: smaps of each, added up by this
-# test.
+# Compares hugeinfo_memory with the sum of smaps, which this test computes.
 {
 	my $name = 'the parts of smaps';
 	my %still = still($postmaster, $sql->pid,
@@ -292,7 +290,7 @@ sub missing
 	compare($still{$_}, "$name: of " . title($_)) for sort { $a <=> $b } keys %still;
 }
 
-# OOM scores move by order of an administrator; only a higher one may be set without rights.
+# Raising an OOM score needs no privileges.
 {
 	my $name = 'oom_score_adj';
 	my $victim = $odd->pid;
@@ -304,7 +302,7 @@ sub missing
 	append_to_file("/proc/$victim/oom_score_adj", $by_default->{oom_score_adj});
 }
 
-# Who may see what.
+# Privileges of roles.
 {
 	my $name = 'privileges';
 	my @functions = map { "hugeinfo_$_" } 'backends()', 'memory(integer)', 'mappings(integer)', 'fault_rates(interval)', 'page_tables()';
@@ -318,9 +316,9 @@ sub missing
 	{
 		my $select = 'SELECT * FROM ' . ($call{$from} // $from);
 		$sql->value('SET ROLE nobody');
-		is(($sql->error_of($select))[0], '42501', "$name: $from is closed to the public");
+		is(($sql->error_of($select))[0], '42501', "$name: $from is not accessible to PUBLIC");
 		$sql->value('SET ROLE observer');
-		is(($sql->error_of($select))[0], '', "$name: $from is open to pg_monitor");
+		is(($sql->error_of($select))[0], '', "$name: $from is accessible to pg_monitor");
 		$sql->value('RESET ROLE');
 	}
 	my $what = 'SELECT pid, backend_type, datname, usename, application_name, state FROM hugeinfo_backends '
@@ -329,7 +327,7 @@ sub missing
 	$eyes[1]->value('SET ROLE observer');
 	is_deeply([ $eyes[1]->rows($what) ], $all, "$name: pg_monitor sees what a superuser sees");
 	is($eyes[1]->value("SELECT count(*) > 10 FROM hugeinfo_mappings($postmaster) WHERE rss_bytes > 0"), 't',
-		"$name: addresses too");
+		"$name: pg_monitor sees addresses, too");
 	$eyes[1]->value('RESET ROLE');
 }
 
@@ -338,7 +336,7 @@ $leader->close;
 for (@eyes, $odd, $subscriber) { $_->value('SELECT 1'); $_->close }
 $node->stop('immediate');
 
-# A standby: read-only, and with processes of its own.
+# A standby is read-only and has different processes.
 {
 	my $name = 'a standby';
 	my $primary = new_server('primary', wal_level => 'replica', max_wal_senders => 3);

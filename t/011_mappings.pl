@@ -1,4 +1,4 @@
-# Every mapping of a process, against maps, smaps and pmap, and what each is said to be for.
+# Every mapping of a process: compares the figures with maps, smaps and pmap, and tests the kinds.
 use strict;
 use warnings;
 
@@ -15,7 +15,7 @@ use Test::More;
 
 my $kb = default_page_kb();
 
-# Some columns of each row.
+# Returns some columns of each row.
 sub columns
 {
 	my ($like, @rows) = @_;
@@ -23,7 +23,8 @@ sub columns
 	return [ map { my $row = $_; +{ map { $_ => $row->{$_} } @columns } } @rows ];
 }
 
-# Each row against the entry of smaps in its place, and maps has no other lines.
+# Compares each row with the entry of smaps at the same position, and the rows with the lines of
+# maps.
 sub compare
 {
 	my ($session, $from, $pid, $name) = @_;
@@ -31,19 +32,19 @@ sub compare
 		sub { $session->rows("SELECT * FROM $from") },
 		sub { smaps_file($pid) },
 		sub { my ($rows, $smaps) = @_; return (columns($smaps->[0], @$rows), $smaps) });
-	is_deeply($seen, $smaps, "$name: as smaps, line by line");
+	is_deeply($seen, $smaps, "$name: the same as in smaps, line by line");
 	my @maps = maps_file($pid);
-	is_deeply(columns($maps[0], @rows), \@maps, "$name: as maps, line by line");
-	is(scalar(grep { $_->{pid} != $pid } @rows), 0, "$name: of $pid alone");
+	is_deeply(columns($maps[0], @rows), \@maps, "$name: the same as in maps, line by line");
+	is(scalar(grep { $_->{pid} != $pid } @rows), 0, "$name: only mappings of $pid");
 	return \@rows;
 }
 
-# The System V segment that the server made for itself, whose number the kernel shows as inode: from
-# the data directory.
+# Returns the ID of the server's System V segment, from the data directory. The kernel shows it as
+# inode.
 sub shim_id { my ($node) = @_; return (split ' ', (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[6])[1] }
 
-# What each mapping is for, found out in another way: the main segment is the largest shared mapping
-# and all that maps the same object; dynamic shared memory has the name of its type.
+# Determines the kind of each mapping in another way: the main segment is the largest shared mapping
+# and all other mappings of the same object; dynamic shared memory has the name of its type.
 sub kinds
 {
 	my ($node, $pid, $dynamic, @rows) = @_;
@@ -82,7 +83,7 @@ my %dynamic = (posix => qr{^/dev/shm/PostgreSQL\.\d+$}, sysv => qr{^/SYSV}, mmap
 
 my $node = new_server('mappings', shared_memory_type => 'mmap');
 
-# A leader and its workers, in a query that waits: it holds dynamic shared memory of its own.
+# A leader and its workers, in a query that waits. The query uses dynamic shared memory.
 sub parallel_query
 {
 	my $leader = HugeInfo::Session->new($node);
@@ -92,7 +93,7 @@ sub parallel_query
 	return $leader;
 }
 
-# one server for each: where the segment lies, and the type of dynamic shared memory
+# one server for each: the pages of the segment, its type, and the type of dynamic shared memory
 for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap' ], [ 'sysv', 'sysv', 'sysv' ])
 {
 	SKIP:
@@ -114,7 +115,7 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 				WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep'));
 			@workers;
 		});
-		# A busy server might have started only one worker so far.
+		# A busy server might have started only one worker.
 		cmp_ok(scalar @workers, '>', 0, "$name: workers");
 
 		my $huge = $where eq 'huge pages';
@@ -125,28 +126,28 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 			my $from = $what eq 'postmaster' ? 'hugeinfo_postmaster_mappings' : "hugeinfo_mappings($pid)";
 			my $rows = compare($sql, $from, $pid, "$name, $what");
 			my $count = compare_kinds($node, $pid, $dynamic{$dynamic_type}, $rows, "$name, $what");
-			is($count->{'sysv shim'} // 0, $type eq 'sysv' ? 0 : 1, "$name, $what: one System V segment besides the main one, or none");
+			is($count->{'sysv shim'} // 0, $type eq 'sysv' ? 0 : 1, "$name, $what: one System V segment other than the main segment, or none");
 			my @always = ('main segment', 'dynamic shared memory', qw(heap stack anonymous executable library kernel));
-			is_deeply([ grep { !$count->{$_} } @always ], [], "$name, $what: all kinds are there");
+			is_deeply([ grep { !$count->{$_} } @always ], [], "$name, $what: all kinds exist");
 
 			my $real = segment($pid);
 			my @main = grep { $_->{kind} eq 'main segment' } @$rows;
 			is(sum_of('size_bytes', @main), $real->{bytes}, "$name, $what: size of the main segment");
 			is_deeply([ grep { $_ != $real->{page_bytes} } map { $_->{page_size_bytes} } @main ], [],
-				"$name, $what: its page size");
-			is($real->{page_bytes}, $huge ? $kb * 1024 : base_page(), "$name, $what: which is of $where");
+				"$name, $what: page size of the main segment");
+			is($real->{page_bytes}, $huge ? $kb * 1024 : base_page(), "$name, $what: the main segment is on $where");
 			if ($huge)
 			{
 				cmp_ok(sum_of('shared_hugetlb_bytes', @main) + sum_of('private_hugetlb_bytes', @main), '>', 0,
 					"$name, $what: has huge pages");
 			}
-			else { cmp_ok(sum_of('rss_bytes', @main), '>', 0, "$name, $what: has it in memory") }
+			else { cmp_ok(sum_of('rss_bytes', @main), '>', 0, "$name, $what: a part of it is resident") }
 		}
-		# beyond the one that all processes have
+		# in addition to the one that all processes have
 		my $segments = sub {
 			return $sql->value("SELECT count(*) FROM hugeinfo_mappings($_[0]) WHERE kind = 'dynamic shared memory'");
 		};
-		cmp_ok($segments->($leader->pid), '>', $segments->($idle->pid), "$name: the leader has dynamic shared memory of its own");
+		cmp_ok($segments->($leader->pid), '>', $segments->($idle->pid), "$name: the leader has additional dynamic shared memory");
 		$_->close for $leader, $idle, $sql;
 	}
 }
@@ -154,7 +155,7 @@ for my $case ([ 'small pages', 'mmap', 'posix' ], [ 'huge pages', 'mmap', 'mmap'
 restarts($node, shared_memory_type => 'mmap', huge_pages => 'off', dynamic_shared_memory_type => 'posix');
 my $sql = HugeInfo::Session->new($node);
 
-# What people look at by hand.
+# Compares with pmap.
 {
 	my $name = 'pmap -X';
 	my $idle = HugeInfo::Session->new($node);
@@ -183,28 +184,28 @@ my $sql = HugeInfo::Session->new($node);
 		sub { $sql->rows("SELECT *, ($memory) AS of_memory FROM hugeinfo_mappings($pid)") }, $pmap,
 		sub {
 			my ($rows, $lines) = @_;
-			# pmap itself takes its share of the libraries that it uses, too
+			# pmap itself shares some libraries
 			my %library = map { $_->{start_address} => 1 } grep { $_->{kind} =~ /^(?:library|file)$/ } @$rows;
 			delete $_->{pss_bytes} for grep { $library{ $_->{start_address} } } @$rows, @$lines;
 			my @seen = map { my ($row, $line) = ($rows->[$_], $lines->[$_]); +{ map { $_ => $row->{$_} } keys %$line } } 0 .. $#$lines;
 			return (\@seen, $lines);
 		});
 	cmp_ok(scalar @$lines, '>', 20, "$name: lists mappings");
-	ok((grep { exists $_->{pss_bytes} && exists $_->{rss_bytes} } @$lines), "$name: with figures");
+	ok((grep { exists $_->{pss_bytes} && exists $_->{rss_bytes} } @$lines), "$name: the lines have figures");
 	is_deeply($seen, $lines, "$name: line by line");
-	is(scalar @rows, scalar @$lines, "$name: and nothing else");
+	is(scalar @rows, scalar @$lines, "$name: no other mappings");
 	is($rows[0]{of_memory}, sum_of('rss_bytes', @$lines),
-		"$name: hugeinfo_memory has the sum of what is resident");
+		"$name: hugeinfo_memory has the sum of resident memory");
 
-	# the recipe of many articles, which finds nothing on huge pages
+	# A recipe of many articles, which finds nothing on huge pages.
 	my ($footprint) = `pmap $pid` =~ /\s(\d+)K rw-s- zero/;
 	is($sql->value("SELECT sum(size_bytes)::bigint / 1024 FROM hugeinfo_mappings($pid) WHERE kind = 'main segment'"), $footprint,
 		"$name: the footprint of the main segment");
 	$idle->close;
 }
 
-# A session's own mappings. What is there before and after was there meanwhile, if perhaps as a part
-# of something larger: a query makes the heap grow, and what follows it lets it shrink.
+# A session's own mappings. A mapping that exists before and after the query also existed during the
+# query, perhaps as a part of a larger one, because a query makes the heap grow and shrink.
 {
 	my $name = 'this backend';
 	my $object = sub { my ($row) = @_; return join ' ', map { $_ // '' } @$row{qw(permissions device inode path)} };
@@ -221,13 +222,13 @@ my $sql = HugeInfo::Session->new($node);
 		my @stayed = grep { $line{ $as_text->($_) } } maps_file($sql->pid);
 		cmp_ok(scalar @stayed, '>', 20, "$name, $from: most mappings stay");
 		my @missing = grep { my $line = $_; !grep { $lies_in->($line, $_) } @rows } @stayed;
-		is_deeply([ map { $as_text->($_) } @missing ], [], "$name, $from: and are shown");
-		is(scalar(grep { $_->{pid} != $sql->pid } @rows), 0, "$name, $from: under its number");
+		is_deeply([ map { $as_text->($_) } @missing ], [], "$name, $from: these mappings are shown");
+		is(scalar(grep { $_->{pid} != $sql->pid } @rows), 0, "$name, $from: with its PID");
 	}
 }
 
-# Files may be called anything. A server loads a library of any name, and the file may go while it
-# is mapped.
+# Files can have any name. A server loads a library with any name, and the file can be removed while
+# it is mapped.
 {
 	my $name = 'odd names';
 	my $library = $node->config_data('--pkglibdir') . '/utf8_and_win.so';
@@ -239,8 +240,8 @@ my $sql = HugeInfo::Session->new($node);
 	my %load = (
 		blanks => [ $plain, "two  blanks.so" ],
 		'a line feed' => [ $plain, "line\nfeed.so" ],
-		'what looks deleted' => [ $plain, "not (deleted)" ],
-		'a file that is gone' => [ $plain, "gone.so", 'unlink' ],
+		'a name that looks deleted' => [ $plain, "not (deleted)" ],
+		'a removed file' => [ $plain, "gone.so", 'unlink' ],
 		'other letters' => [ $plain, "b\xc3\xbccher.so" ],
 		'a backslash' => [ $plain, 'back\\012slash.so' ],
 		'no UTF-8' => [ $bytes, "\xff\xfe.so" ]);
@@ -256,19 +257,19 @@ my $sql = HugeInfo::Session->new($node);
 
 		my $pid = $session->pid;
 		my ($expected) = grep { $_->{inode} == $inode } maps_file($pid);
-		like($expected->{path}, qr/ \(deleted\)$/, "$name, $what: the kernel says so") if $unlink;
-		# Each byte of what is not text becomes something that is: which, is not promised.
+		like($expected->{path}, qr/ \(deleted\)$/, "$name, $what: the kernel shows it as deleted") if $unlink;
+		# Bytes that are not valid text are replaced; the replacement is unspecified.
 		my $rows = [ $sql->rows("SELECT * FROM hugeinfo_mappings($pid) WHERE inode = $inode") ];
-		cmp_ok(scalar @$rows, '>', 0, "$name, $what: is there");
+		cmp_ok(scalar @$rows, '>', 0, "$name, $what: is listed");
 		if ($what eq 'no UTF-8')
 		{
 			is($sql->value("SELECT count(DISTINCT path) FROM hugeinfo_mappings($pid) WHERE inode = $inode AND path LIKE '%.so'"), 1,
-				"$name, $what: gives text");
+				"$name, $what: is shown as text");
 			is($bytes->value("SELECT count(DISTINCT path) FROM hugeinfo_mappings($pid) WHERE inode = $inode AND path LIKE '%.so'"), 1,
-				"$name, $what: to that database, too");
+				"$name, $what: also in a database with that encoding");
 		}
-		else { is($rows->[0]{path}, $expected->{path}, "$name, $what: as maps has it") }
-		isnt($rows->[0]{kind}, 'file', "$name, $what: is a library") unless $what eq 'what looks deleted';
+		else { is($rows->[0]{path}, $expected->{path}, "$name, $what: the same as in maps") }
+		isnt($rows->[0]{kind}, 'file', "$name, $what: is a library") unless $what eq 'a name that looks deleted';
 	}
 	$_->close for $plain, $bytes;
 }

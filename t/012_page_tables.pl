@@ -1,6 +1,6 @@
-# What page tables cost: 8 bytes for each page that a process has touched, so a lot on small pages
-# and next to nothing on huge ones. And what hugeinfo_page_tables foretells, against what then
-# happens.
+# The size of page tables: 8 bytes for each page that a process has faulted in, which is a lot on
+# small pages and almost nothing on huge ones. Compares the forecast of hugeinfo_page_tables with
+# the result.
 use strict;
 use warnings;
 
@@ -27,12 +27,13 @@ $node->safe_psql('postgres', $_) for 'CREATE EXTENSION pg_prewarm', q(
 	INSERT INTO large SELECT repeat('x', 7000) FROM generate_series(1, 131072)), 'CHECKPOINT';
 cmp_ok($node->safe_psql('postgres', q(SELECT pg_relation_size('large'))), '>=', $table_bytes, 'a table of 1 GB');
 
-# Page tables for so many bytes, on pages of that size: entries, without the levels above.
+# Returns the bytes of page table entries for this many bytes on pages of this size, without the
+# upper levels.
 sub entries { my ($bytes, $page) = @_; return $ENTRY * POSIX::ceil($bytes / $page) }
 
 sub page_tables { my ($pid) = @_; return status_file($pid)->{page_table_bytes} }
 
-# Page tables that a typical client backend has beside those of resident shared memory.
+# Returns the page tables of a typical client backend, without those of resident shared memory.
 sub private_part
 {
 	my ($sql, $page) = @_;
@@ -41,7 +42,7 @@ sub private_part
 	return $private[ @private / 2 ];
 }
 
-# The view, with the kernel's figures of the same moment.
+# Returns the rows of the view, and compares them with the kernel's figures of the same moment.
 sub compare_view
 {
 	my ($sql, $name) = @_;
@@ -55,7 +56,7 @@ sub compare_view
 	});
 	my ($processes, $now) = (scalar @each, sum(@each));
 	my ($in_use) = map { $_->{one_backend_bytes} } grep { $_->{is_used_by_server} eq 't' } @rows;
-	ok($still, "$name: the processes stand still");
+	ok($still, "$name: the processes do not change");
 
 	my $real = segment($node->{_pid});
 	my $private = private_part($sql, $real->{page_bytes});
@@ -65,8 +66,8 @@ sub compare_view
 	for my $row (@rows)
 	{
 		my $page = $row->{page_size_bytes};
-		# A segment on huge pages is padded to whole ones; on others it would be as large as it has to be.
-		# PostgreSQL tells its need in whole megabytes, rounded up.
+		# A segment on huge pages is padded to whole pages. On other pages, it would have its exact
+		# size, which PostgreSQL reports rounded up to whole megabytes.
 		my $most = entries($real->{bytes}, $page);
 		my $least = entries($real->{bytes} < $stated ? $real->{bytes} : $stated - (1 << 20), $page);
 		my $one = $row->{one_backend_bytes};
@@ -80,7 +81,7 @@ sub compare_view
 				present_backends_bytes => $one * $processes,
 				max_connections_bytes => $one * 20,
 				now_bytes => $now,
-				# of what each has beyond the private part
+				# from the page tables of each process beyond the private part
 				saving_bytes => $page < $real->{page_bytes}
 				? undef
 				: sum(map { my $part = min(max($_ - $private, 0), $in_use); $part - POSIX::ceil($part * $one / $in_use) } @each),
@@ -90,8 +91,8 @@ sub compare_view
 	return map { $_->{page_size_bytes} => $_ } @rows;
 }
 
-# A backend that touches the whole table; how far its page tables grow, by the kernel and by the
-# view.
+# Makes a backend fault in the whole table. Returns how much its page tables grow, from the kernel,
+# and compares with the view.
 sub growth
 {
 	my ($sql, $name) = @_;
@@ -102,9 +103,9 @@ sub growth
 	my $before = page_tables($pid);
 	is($seen->(), $before, "$name: page tables before");
 	$backend->value('SET max_parallel_workers_per_gather = 0');
-	is($backend->value('SELECT count(*) FROM large'), 131072, "$name: a backend touches 1 GB");
+	is($backend->value('SELECT count(*) FROM large'), 131072, "$name: a backend faults in 1 GB");
 	my $after = page_tables($pid);
-	is($seen->(), $after, "$name: and after");
+	is($seen->(), $after, "$name: page tables after");
 	return ($after - $before, $backend);
 }
 
@@ -114,27 +115,27 @@ sub growth
 	my $on_thp = -e $thp && slurp_file($thp) =~ /\[(?:always|within_size|force)\]/;
 	SKIP:
 	{
-		cannot("$name: shared memory lies on transparent huge pages here") if $on_thp;
+		cannot("$name: shared memory is on transparent huge pages here") if $on_thp;
 		my $sql = HugeInfo::Session->new($node);
 		is($sql->value(q(SELECT pg_prewarm('large', 'buffer') >= 131072)), 't', "$name: the table is in shared buffers");
 		my ($grown, $backend) = growth($sql, $name);
 		my %row = compare_view($sql, $name);
 		my $least = entries($table_bytes, base_page());
 		my $foretold = $row{ base_page() }{one_backend_bytes};
-		# a little more for what else it touched, and the levels above
-		cmp_ok($grown, '>=', $least, "$name: 8 bytes for each page that it touched");
-		cmp_ok($grown, '<=', 1.05 * $foretold, "$name: and no more than foretold");
+		# a little more for other memory, and the upper levels
+		cmp_ok($grown, '>=', $least, "$name: 8 bytes for each faulted-in page");
+		cmp_ok($grown, '<=', 1.05 * $foretold, "$name: no more than forecast");
 
-		cmp_ok($row{ $kb * 1024 }{saving_bytes}, '>=', 0.9 * $least, "$name: huge ones would save nearly all of it") if $kb;
-		is($row{ base_page() }{saving_bytes}, 0, "$name: and these nothing");
+		cmp_ok($row{ $kb * 1024 }{saving_bytes}, '>=', 0.9 * $least, "$name: huge pages would save nearly all of it") if $kb;
+		is($row{ base_page() }{saving_bytes}, 0, "$name: small pages would save nothing");
 		like($sql->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'page_tables')),
-			qr/^Page tables of \d+ processes take \d+ [kM]B; on \d+ [kMG]B pages they would take about \d+ [kM]B\.$/, "$name: the finding has both");
+			qr/^Page tables of \d+ processes take \d+ [kM]B; on \d+ [kMG]B pages they would take about \d+ [kM]B\.$/, "$name: the finding has both sizes");
 
-		# another one, and the sum grows by as much
+		# A second backend makes the sum grow by as much.
 		my ($again, $second) = growth($sql, "$name, another backend");
-		cmp_ok(abs($again - $grown), '<', 0.05 * $grown, "$name: each backend has its own");
+		cmp_ok(abs($again - $grown), '<', 0.05 * $grown, "$name: each backend has separate page tables");
 		my %later = compare_view($sql, "$name, another backend");
-		cmp_ok($later{ base_page() }{now_bytes}, '>=', $row{ base_page() }{now_bytes} + $least, "$name: in the sum, too");
+		cmp_ok($later{ base_page() }{now_bytes}, '>=', $row{ base_page() }{now_bytes} + $least, "$name: the sum includes them");
 
 		my $pid = $second->pid;
 		for my $from ("hugeinfo_mappings($pid)", "hugeinfo_memory($pid)")
@@ -160,16 +161,16 @@ SKIP:
 	my %row = compare_view($sql, $name);
 	is_cancelled($sql, endless('hugeinfo_mappings(' . $backend->pid . ')'), $name);
 	my $small = $row{ base_page() }{one_backend_bytes};
-	cmp_ok($small, '>=', entries($table_bytes, base_page()), "$name: small ones would cost megabytes");
-	cmp_ok($grown, '<', $small / 10, "$name: its page tables hardly grow");
-	is($row{ $kb * 1024 }{is_used_by_server}, 't', "$name: the server is on them");
-	cmp_ok(status_file($backend->pid)->{rss_shmem_bytes}, '<', 64 << 20, "$name: what it touched is not resident");
+	cmp_ok($small, '>=', entries($table_bytes, base_page()), "$name: small pages would need megabytes");
+	cmp_ok($grown, '<', $small / 10, "$name: page tables hardly grow");
+	is($row{ $kb * 1024 }{is_used_by_server}, 't', "$name: the server uses this size");
+	cmp_ok(status_file($backend->pid)->{rss_shmem_bytes}, '<', 64 << 20, "$name: the faulted-in memory is not resident");
 	my ($memory) = $sql->rows('SELECT * FROM hugeinfo_memory(' . $backend->pid . ')');
 	cmp_ok($memory->{shared_hugetlb_bytes} + $memory->{private_hugetlb_bytes}, '>=', $table_bytes,
-		"$name: but in huge pages, which the memory of a process is shown beside");
+		"$name: it counts as huge pages, separately from other memory");
 	is_deeply({ map { $_ => $memory->{$_} } qw(shared_hugetlb_bytes private_hugetlb_bytes) },
 		{ map { $_ => rollup_file($backend->pid)->{$_} } qw(shared_hugetlb_bytes private_hugetlb_bytes) },
-		"$name: as smaps_rollup has it");
+		"$name: the same as in smaps_rollup");
 	$_->close for $backend, $sql;
 }
 

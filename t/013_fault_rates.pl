@@ -1,4 +1,4 @@
-# Page faults over a sample: how many, of which processes, and how the wait ends.
+# Page faults over a sample: their numbers, the processes, and the end of the wait.
 use strict;
 use warnings;
 
@@ -87,12 +87,12 @@ sub begin_stopped
 	is(scalar @rows, scalar keys %row, "$name: one row for each process");
 	is_deeply(
 		{ map { $_ => $row{$_}{presence} } keys %row },
-		{ (map { $_ => 'stayed' } @stay), $comes->pid => 'came', $gone => 'went' }, "$name: who stayed, came and went");
+		{ (map { $_ => 'stayed' } @stay), $comes->pid => 'came', $gone => 'went' }, "$name: processes that stayed, came and went");
 	is_deeply(
 		{ map { $_ => $row{$_}{backend_type} } keys %row },
 		{ $gone => 'client backend',
 			map { @$_{qw(pid backend_type)} } $other->rows('SELECT pid, backend_type FROM hugeinfo_backends') },
-		"$name: what they are");
+		"$name: their types");
 
 	for my $case ([ 'idle', $idle->pid ], [ 'busy', $busy->pid ], [ 'new', $comes->pid ])
 	{
@@ -106,14 +106,14 @@ sub begin_stopped
 			ok($least <= $is && $is <= $most, "$name: $kind of the $what process") or diag("$is is not from $least to $most");
 		}
 	}
-	cmp_ok($row{ $busy->pid }{minor_faults}, '>', 10, "$name: some where memory is touched");
+	cmp_ok($row{ $busy->pid }{minor_faults}, '>', 10, "$name: the busy process has faults");
 	is_deeply([ grep { defined } map { $row{$gone}{$_} } qw(minor_faults major_faults minor_faults_per_second major_faults_per_second) ],
-		[], "$name: nothing is known of who went");
+		[], "$name: a process that went has no faults");
 
 	my ($seconds) = map { $_->{seconds} } values %row;
 	is(scalar(grep { $_->{seconds} != $seconds } @rows), 0, "$name: one length for all");
-	cmp_ok($seconds, '>=', 3, "$name: not shorter than asked for");
-	cmp_ok($seconds, '<=', $took, "$name: nor longer than it took");
+	cmp_ok($seconds, '>=', 3, "$name: not shorter than requested");
+	cmp_ok($seconds, '<=', $took, "$name: not longer than the query");
 	for my $kind (qw(minor_faults major_faults))
 	{
 		my @wrong = grep { abs($_->{"${kind}_per_second"} * $seconds - $_->{$kind}) > 1e-6 * (1 + $_->{$kind}) }
@@ -126,16 +126,16 @@ sub begin_stopped
 {
 	my $name = 'without a duration';
 	my ($seconds) = $sql->value('SELECT min(seconds) FROM hugeinfo_fault_rates()');
-	cmp_ok($seconds, '>=', 1, "$name: a second");
+	cmp_ok($seconds, '>=', 1, "$name: one second");
 	my ($out, $notices) = $sql->notices('SELECT count(*) FROM hugeinfo_fault_rates(NULL)');
-	is($out, 0, "$name: NULL gives no row");
-	is_deeply($notices, [], "$name: in silence");
+	is($out, 0, "$name: NULL returns no row");
+	is_deeply($notices, [], "$name: without a notice");
 	is($sql->value(q(SELECT min(seconds) >= 0.000001 AND count(*) > 3 FROM hugeinfo_fault_rates('1 microsecond'))), 't',
-		'the shortest');
+		'the shortest duration');
 }
 
 {
-	my $name = 'durations that make no sense';
+	my $name = 'invalid durations';
 	my @bad = ('0', '-1 second', '-1 microsecond', '1 hour 1 microsecond', '2 hours', '1 month -29 days', '10 years',
 		'178000000 years', '-178000000 years', '1 day -25 hours');
 	push @bad, 'infinity', '-infinity' if $sql->value('SHOW server_version_num') >= 170000;
@@ -162,7 +162,7 @@ sub is_right
 		sub { $sql->rows(q(SELECT pid FROM hugeinfo_fault_rates('10 ms') ORDER BY pid)) },
 		sub { family($node->{_pid}) },
 		sub { my ($rows, $pids) = @_; return ([ map { $_->{pid} } @$rows ], $pids) });
-	is_deeply($seen, $expected, "$name: the next call is right");
+	is_deeply($seen, $expected, "$name: the next call is correct");
 	return;
 }
 
@@ -204,7 +204,7 @@ sub is_right
 	{
 		$states{ $cancel->($_, $round / 1000) }++ for @calls;
 	}
-	is_deeply(\%states, { 57014 => 20 * @calls }, "$name: each is the cancel's");
+	is_deeply(\%states, { 57014 => 20 * @calls }, "$name: each error is that of the cancel");
 	is_deeply([ open_files($sql->pid) ], \@before, "$name: no file stays open");
 	is_right($name);
 }

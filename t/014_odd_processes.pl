@@ -1,5 +1,5 @@
-# Processes that are not as they should be: dead but not waited for, stopped, closed to others, of
-# other programs' names. And those that are none of this server's.
+# Unusual processes: zombies, stopped, protected, with names of other programs, and processes that
+# do not belong to this server.
 use strict;
 use warnings;
 
@@ -18,13 +18,13 @@ use Test::More;
 my $node = new_server('odd', huge_pages => 'off', max_connections => 20, logging_collector => 'on');
 my $sql = HugeInfo::Session->new($node);
 
-# What lists processes, and what is asked for one.
+# Objects that list processes, and functions for one process.
 my @lists = ('hugeinfo_backends', q(hugeinfo_fault_rates('10 ms')));
 my @of_one = qw(hugeinfo_memory hugeinfo_mappings);
 
 sub pids_in { my ($session, $list) = @_; return map { $_->{pid} } $session->rows("SELECT pid FROM $list") }
 
-# The row of a process against /proc.
+# Compares the row of a process with /proc.
 sub compare
 {
 	my ($session, $pid, $name) = @_;
@@ -37,12 +37,12 @@ sub compare
 }
 
 {
-	my $name = 'strangers';
+	my $name = 'processes of others';
 	my $other = new_server('other');
 	my $foreign = HugeInfo::Session->new($other);
 	my $psql = $foreign->{run}{KIDS}[0]{PID};
 	my %stranger = (
-		'process 1' => 1, 'a thread of the kernel' => 2, 'nobody' => 0, 'less than nobody' => -1, 'the largest number' => 2147483647,
+		'process 1' => 1, 'a kernel thread' => 2, 'zero' => 0, 'a negative number' => -1, 'the largest number' => 2147483647,
 		'the smallest number' => -2147483648, 'this test' => $$, 'a psql' => $psql, 'another postmaster' => $other->{_pid},
 		'a backend of another server' => $foreign->pid);
 	for my $what (sort keys %stranger)
@@ -60,16 +60,16 @@ sub compare
 	for my $function (@of_one)
 	{
 		is($sql->value("SELECT count(DISTINCT p) FROM (VALUES $list) AS v (p), LATERAL $function(p) AS m"), 1,
-			"$name: a query over many rows of $function goes on");
+			"$name: a query over many rows of $function does not fail");
 	}
 	$sql->value('RESET client_min_messages');
 	for my $from (@lists)
 	{
 		my %there = map { $_ => 1 } pids_in($sql, $from);
-		is_deeply([ grep { $there{ $stranger{$_} } } sort keys %stranger ], [], "$name: none in $from");
-		is_deeply([ grep { !$there{$_} } family($node->{_pid}) ], [], "$name: but our own");
+		is_deeply([ grep { $there{ $stranger{$_} } } sort keys %stranger ], [], "$name: none is in $from");
+		is_deeply([ grep { !$there{$_} } family($node->{_pid}) ], [], "$name: our own are in $from");
 	}
-	is_deeply([ sort { $a <=> $b } pids_in($foreign, 'hugeinfo_backends') ], [ family($other->{_pid}) ], "$name: the other server has its own");
+	is_deeply([ sort { $a <=> $b } pids_in($foreign, 'hugeinfo_backends') ], [ family($other->{_pid}) ], "$name: the other server lists its own");
 
 	is_deeply([ $sql->notices("SELECT * FROM $_(NULL)") ], [ '', [] ], "$name: $_ of NULL") for @of_one;
 	$foreign->close;
@@ -92,14 +92,14 @@ sub while_stopped
 	return;
 }
 
-# A postmaster that is stopped does not wait for its children: those that end stay as zombies.
+# A stopped postmaster does not reap its children, so they remain zombies.
 {
 	my $name = 'a zombie';
 	my $victim = HugeInfo::Session->new($node);
 	my $pid = $victim->pid;
 	while_stopped($node->{_pid}, sub {
 		$sql->value("SELECT pg_terminate_backend($pid)");
-		ok(until_true(sub { (state_of($pid) // '') eq 'Z' }), "$name: is there");
+		ok(until_true(sub { (state_of($pid) // '') eq 'Z' }), "$name: exists");
 		my $alive = grep { $_ != $pid } family($node->{_pid});
 		for my $from (@lists, 'hugeinfo_page_tables', 'hugeinfo_backends AS b, LATERAL hugeinfo_memory(b.pid) AS m',
 			'hugeinfo_backends AS b, LATERAL hugeinfo_mappings(b.pid) AS m', map { "$_($pid)" } @of_one)
@@ -107,18 +107,18 @@ sub while_stopped
 			is(($sql->error_of("SELECT * FROM $from"))[0], '', "$name: no error in $from");
 		}
 		my @rows = $sql->rows('SELECT * FROM hugeinfo_backends');
-		is(scalar(grep { $_->{pid} != $pid } @rows), $alive, "$name: the others are there");
-		# its memory is gone
+		is(scalar(grep { $_->{pid} != $pid } @rows), $alive, "$name: the others are listed");
+		# its memory has been released
 		is_deeply([ map { grep { defined } @$_{qw(page_table_bytes rss_bytes virtual_bytes)} } grep { $_->{pid} == $pid } @rows ], [],
-			"$name: none of its memory");
-		is_deeply([ map { delete $_->{pid}; grep { defined } values %$_ } $sql->rows("SELECT * FROM hugeinfo_memory($pid)") ], [], "$name: nor in hugeinfo_memory");
+			"$name: it has no memory");
+		is_deeply([ map { delete $_->{pid}; grep { defined } values %$_ } $sql->rows("SELECT * FROM hugeinfo_memory($pid)") ], [], "$name: it has no memory in hugeinfo_memory");
 		is($sql->value("SELECT count(*) FROM hugeinfo_mappings($pid)"), 0, "$name: no mappings");
 		my ($row) = grep { $_->{pid} == $pid } $sql->rows(q(SELECT * FROM hugeinfo_fault_rates('10 ms')));
 		is_deeply([ $row->{minor_faults} // 0, $row->{presence} // 'stayed' ], [ 0, 'stayed' ], "$name: no faults");
 	});
-	ok(until_true(sub { !defined state_of($pid) }), "$name: is waited for in the end");
+	ok(until_true(sub { !defined state_of($pid) }), "$name: is reaped in the end");
 	my @left = grep { $_ == $pid } map { pids_in($sql, $_) } @lists;
-	is("@left", '', "$name: and is gone");
+	is("@left", '', "$name: is no longer listed");
 	for my $function (@of_one)
 	{
 		is_deeply([ $sql->notices("SELECT * FROM $function($pid)") ],
@@ -132,7 +132,7 @@ sub while_stopped
 	my $victim = HugeInfo::Session->new($node);
 	my $pid = $victim->pid;
 	while_stopped($pid, sub {
-		compare($sql, $pid, "$name: is shown as any other");
+		compare($sql, $pid, "$name: is shown like any other");
 	});
 	$victim->close;
 }
@@ -140,11 +140,10 @@ sub while_stopped
 $sql->close;
 $node->stop;
 
-# Who has connected but not said yet who it is has a process without a slot in shared memory, and so
-# have those above all limits, whose processes are there to refuse them: twice the connections and
-# workers that the server has room for.
+# Clients that have connected but not sent a startup packet have a process without a slot in shared
+# memory, and so have clients above all limits: up to twice the number of slots.
 {
-	my $name = 'clients that say nothing';
+	my $name = 'clients without a startup packet';
 	my $full = new_server('full', huge_pages => 'off', max_connections => 5, superuser_reserved_connections => 1,
 		autovacuum_max_workers => 1, max_worker_processes => 0, max_wal_senders => 0, authentication_timeout => 600);
 	my $sql = HugeInfo::Session->new($full);
@@ -158,7 +157,7 @@ $node->stop;
 	ok(until_true(sub { (() = family($full->{_pid})) == @before + @silent }), "$name: have a process each");
 
 	my @pids = family($full->{_pid});
-	is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], \@pids, "$name: in hugeinfo_backends, too");
+	is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], \@pids, "$name: hugeinfo_backends lists them");
 	my @seen = $without->();
 	is(scalar @seen, $usual + @silent, "$name: PostgreSQL itself does not list them");
 	my $list = join ', ', @seen;
@@ -167,16 +166,16 @@ $node->stop;
 	is($sql->value("SELECT count(DISTINCT p) FROM unnest(ARRAY[$list]) AS p, LATERAL hugeinfo_mappings(p) AS m WHERE kind = 'main segment'"),
 		scalar @seen, "$name: each has the main segment");
 	is($sql->value("SELECT count(*) FROM hugeinfo_backends WHERE pid IN ($list) AND backend_type = 'postmaster'"), 1,
-		"$name: none is taken for the postmaster or the logger");
+		"$name: none has the type of the postmaster or the logger");
 
 	CORE::close($_) for @silent;
-	ok(until_true(sub { "@{[ family($full->{_pid}) ]}" eq "@before" }), "$name: go");
-	is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], \@before, "$name: and are gone");
+	ok(until_true(sub { "@{[ family($full->{_pid}) ]}" eq "@before" }), "$name: end");
+	is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], \@before, "$name: are no longer listed");
 	$sql->close;
 	$full->stop;
 }
 
-# The same server, run from another program file that is asked to call itself as always.
+# Starts the same server from another program file, with its usual name as argument 0.
 sub started_from
 {
 	my ($program, $code, @options) = @_;
@@ -203,23 +202,23 @@ sub copy_program
 	return "$bin/$file";
 }
 
-# In stat, the name stands in parentheses, and may hold some.
+# In stat, the name is in parentheses, and can contain parentheses.
 {
-	my $name = 'a program of an odd name';
+	my $name = 'a program with an odd name';
 	my $file = "p) Z 1 (\n7 8";
 	symlink $node->config_data('--bindir') . '/postgres', "$bin/$file" or die "symlink: $!\n";
 	started_from("$bin/$file", sub {
 		my ($postmaster) = @_;
 		my $sql = HugeInfo::Session->new($node);
-		like(process_file($postmaster, 'stat'), qr/^$postmaster \(p\) Z 1 \(\n7 8\) S /, "$name: stat has it");
+		like(process_file($postmaster, 'stat'), qr/^$postmaster \(p\) Z 1 \(\n7 8\) S /, "$name: stat contains it");
 		is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], [ family($postmaster) ], "$name: all processes");
 		compare($sql, $postmaster, "$name: the postmaster's figures");
-		is($sql->value("SELECT backend_type FROM hugeinfo_backends WHERE pid = $postmaster"), 'postmaster', "$name: and its type");
+		is($sql->value("SELECT backend_type FROM hugeinfo_backends WHERE pid = $postmaster"), 'postmaster', "$name: the postmaster's type");
 		$sql->close;
 	});
 }
 
-# A title takes the room that the arguments had, however much that was, and is filled up.
+# A title uses the space of the arguments, and is padded to their length.
 {
 	my $name = 'a bloated title';
 	my $usual = $node->config_data('--bindir') . '/postgres';
@@ -233,8 +232,8 @@ sub copy_program
 		cmp_ok(length process_file($logger, 'cmdline'), '>', 200_000, "$name: it is long");
 		my %row = map { $_->{pid} => $_ } $sql->rows('SELECT * FROM hugeinfo_backends');
 		is_deeply([ sort { $a <=> $b } keys %row ], \@pids, "$name: all processes");
-		like(title($logger), qr/: \Q$row{$logger}{backend_type}\E *$/, "$name: the logger is known by it");
-		is($row{$postmaster}{backend_type}, 'postmaster', "$name: and the postmaster without");
+		like(title($logger), qr/: \Q$row{$logger}{backend_type}\E *$/, "$name: the logger is recognized by it");
+		is($row{$postmaster}{backend_type}, 'postmaster', "$name: the postmaster is recognized without it");
 		compare($sql, $_, "$name: figures of $row{$_}{backend_type}") for $logger, $postmaster;
 		is($sql->value("SELECT count(*) > 10 FROM hugeinfo_mappings($logger)"), 't', "$name: its mappings");
 		$sql->close;
@@ -243,24 +242,24 @@ sub copy_program
 
 # As after an upgrade in place.
 {
-	my $name = 'a program whose file is gone';
+	my $name = 'a program whose file was removed';
 	my $program = copy_program('gone', 0755);
 	started_from($program, sub {
 		my ($postmaster) = @_;
 		unlink $program;
 		my $sql = HugeInfo::Session->new($node);
 		my @mapped = grep { ($_->{path} // '') eq "$program (deleted)" } maps_file($postmaster);
-		cmp_ok(scalar @mapped, '>', 1, "$name: maps says so");
+		cmp_ok(scalar @mapped, '>', 1, "$name: maps shows it as deleted");
 		is($sql->value(q(SELECT count(*) FROM hugeinfo_postmaster_mappings WHERE kind = 'executable')), scalar @mapped,
-			"$name: it is the executable all the same");
+			"$name: it is still the executable");
 		is_deeply([ sort { $a <=> $b } pids_in($sql, 'hugeinfo_backends') ], [ family($postmaster) ], "$name: all processes");
 		$sql->close;
 	});
 }
 
-# The kernel closes the memory of processes whose program may not be read, to all but themselves.
+# If the program of a process is not readable, only the process itself can read its memory files.
 {
-	my $name = 'memory that may not be looked at';
+	my $name = 'protected memory files';
 	my $program = copy_program('closed', 0111);
 	started_from($program, sub {
 		my ($postmaster) = @_;
@@ -268,18 +267,18 @@ sub copy_program
 		my $open = open(my $fh, '<', "/proc/$postmaster/smaps_rollup");
 		SKIP:
 		{
-			cannot("$name: it may be looked at here") if $open;
+			cannot("$name: they are readable here") if $open;
 			my @rows = $sql->rows('SELECT * FROM hugeinfo_backends');
 			is_deeply([ sort { $a <=> $b } map { $_->{pid} } @rows ], [ family($postmaster) ], "$name: all processes");
-			is(scalar(grep { !defined $_->{page_table_bytes} || !defined $_->{minor_faults} } @rows), 0, "$name: with what is open to all");
+			is(scalar(grep { !defined $_->{page_table_bytes} || !defined $_->{minor_faults} } @rows), 0, "$name: with the figures that all users can read");
 			my ($out, $notices) = $sql->notices("SELECT * FROM hugeinfo_memory($postmaster)");
-			is($out, $postmaster . '|' x 11, "$name: hugeinfo_memory knows nothing of it");
-			is_deeply($notices, [], "$name: in silence");
-			is_deeply([ $sql->notices("SELECT * FROM hugeinfo_mappings($postmaster)") ], [ '', [] ], "$name: nor does hugeinfo_mappings");
+			is($out, $postmaster . '|' x 11, "$name: hugeinfo_memory has no figures");
+			is_deeply($notices, [], "$name: without a notice");
+			is_deeply([ $sql->notices("SELECT * FROM hugeinfo_mappings($postmaster)") ], [ '', [] ], "$name: hugeinfo_mappings has no rows");
 			is(($sql->error_of("SELECT * FROM $_"))[0], '', "$name: no error in $_") for @lists, 'hugeinfo_page_tables';
 			is($sql->value(q(SELECT count(*) > 0 FROM hugeinfo_mappings WHERE kind = 'main segment' AND rss_bytes > 0)), 't',
-				"$name: a backend's own is open to it");
-			is($sql->value('SELECT page_size_bytes > 0 FROM hugeinfo_status'), 't', "$name: so that the status is known");
+				"$name: a backend can read its own memory");
+			is($sql->value('SELECT page_size_bytes > 0 FROM hugeinfo_status'), 't', "$name: the status is known");
 		}
 		$sql->close;
 	});
