@@ -1,6 +1,6 @@
-# A number says nothing of whose process it is: it may have gone to somebody else a moment ago. And
-# not each child of the postmaster is a process of the server: where the postmaster is process 1, as
-# in most containers, it inherits orphans.
+# A PID does not identify a process, because it can have been reused. And not every child of the
+# postmaster is a process of the server: as process 1 of a container, the postmaster inherits
+# orphans.
 use strict;
 use warnings;
 
@@ -56,7 +56,7 @@ sub begin_sample
 
 sub faults { my ($session, $pid) = @_; return $session->value("SELECT minor_faults FROM hugeinfo_backends WHERE pid = $pid") }
 
-# What the sample says of one number.
+# Returns the rows of the sample for one PID.
 sub of_number
 {
 	my ($there, $session, $number) = @_;
@@ -69,13 +69,13 @@ sub of_number
 SKIP:
 {
 	my $missing = HugeInfo::Namespace::missing();
-	cannot("reused numbers: $missing") if $missing;
+	cannot("reused PIDs: $missing") if $missing;
 	my $there = HugeInfo::Namespace->new($node);
-	note("numbers from $first to $last: the last one is " . $there->how);
+	note("PIDs from $first to $last: the last one is " . $there->how);
 	my $sql = HugeInfo::Session->new($node);
 	my $other = HugeInfo::Session->new($node);
 
-	# a backend of which only the number is left
+	# a backend that has ended, so that its PID is free
 	my $ended = sub {
 		my $victim = shift // HugeInfo::Session->new($node);
 		my $number = $victim->pid;
@@ -93,29 +93,29 @@ SKIP:
 			$session = HugeInfo::Session->new($node, application_name => 'successor');
 			return $session->pid == $number;
 		});
-		is($session->pid, $number, 'the number went to another backend');
+		is($session->pid, $number, 'another backend reuses the PID');
 		return $session;
 	};
 
 	{
-		my $name = 'a number that went to a stranger';
+		my $name = 'a PID reused by another program';
 		my $number = $ended->();
-		is($there->stranger($number), $number, "$name: it did");
+		is($there->stranger($number), $number, "$name: has this PID");
 		is($sql->value("SELECT pg_read_file('/proc/$number/oom_score_adj')"), "$HugeInfo::Namespace::STRANGER_ADJ\n",
-			"$name: who is open to the server");
-		like($sql->value("SELECT pg_read_file('/proc/$number/maps')"), qr/perl/, "$name: with all its memory");
+			"$name: the server is allowed to read it");
+		like($sql->value("SELECT pg_read_file('/proc/$number/maps')"), qr/perl/, "$name: including its memory");
 		is_stranger($sql, $number, $name);
 		$there->end_stranger($number);
 
-		$name = 'a number that went to another backend';
+		$name = 'a PID reused by another backend';
 		my $session = $successor->($number);
 		my ($row) = $sql->rows("SELECT * FROM hugeinfo_backends WHERE pid = $number");
-		is($row->{application_name}, 'successor', "$name: is shown as that");
+		is($row->{application_name}, 'successor', "$name: the new backend is shown");
 		$session->close;
 	}
 
 	{
-		my $name = 'a number that went to another backend during a sample';
+		my $name = 'a PID reused by another backend during a sample';
 		my $victim = HugeInfo::Session->new($node);
 		begin_sample($there, $sql, $other);
 		my $session = $successor->($ended->($victim));
@@ -125,14 +125,14 @@ SKIP:
 		my $after = faults($other, $number);
 		is(join(' ', sort map { $_->{presence} } @rows), 'came went', "$name: one went, one came");
 		my ($came, $went) = sort { $a->{presence} cmp $b->{presence} } @rows;
-		ok($before <= $came->{minor_faults} && $came->{minor_faults} <= $after, "$name: with its own faults")
+		ok($before <= $came->{minor_faults} && $came->{minor_faults} <= $after, "$name: only the faults of the new one")
 		  or diag("$came->{minor_faults} is not from $before to $after");
-		is($went->{minor_faults}, undef, "$name: the other's are unknown");
+		is($went->{minor_faults}, undef, "$name: the faults of the old one are unknown");
 		$session->close;
 	}
 
 	{
-		my $name = 'a number that went to a stranger during a sample';
+		my $name = 'a PID reused by another program during a sample';
 		my $victim = HugeInfo::Session->new($node);
 		begin_sample($there, $sql, $other);
 		my $number = $ended->($victim);
@@ -140,7 +140,7 @@ SKIP:
 		is(join(' ', map { $_->{presence} } of_number($there, $sql, $number)), 'went', "$name: one went");
 		$there->end_stranger($number);
 
-		$name = 'a number that came from a stranger during a sample';
+		$name = 'a PID of another program reused by a backend during a sample';
 		$there->stranger($number);
 		begin_sample($there, $sql, $other);
 		$there->end_stranger($number);
@@ -149,12 +149,11 @@ SKIP:
 		$session->close;
 	}
 
-	# The asking backend is stopped, wherever it may be in its reading; meanwhile a number goes from a
-	# backend to a stranger. What was found to be the server's before must not be read as the
-	# stranger's after. Backends have five files read each, so that one stop of ten or so comes between
-	# two of them.
+	# The querying backend is stopped at any point, and meanwhile another program reuses the PID of a
+	# backend. A process that was verified before must not be read as the other program afterwards. The
+	# query reads five files of each backend, so about one of ten stops is between two of them.
 	{
-		my $name = 'a number that went to a stranger while it was being read';
+		my $name = 'a PID reused by another program during a read';
 		my $rounds = 80;
 		$other->value('SELECT pg_advisory_lock(1)');
 		$sql->ask(qq{
@@ -179,7 +178,7 @@ SKIP:
 			sleep rand 0.002;
 			$there->stop_process($sql->pid);
 			$victim->close;
-			# who is stopped may hold a lock that is needed to end
+			# a stopped process can hold a lock that others need to end
 			my $ended;
 			for (1 .. 100) { last if $ended = !$there->exists($number); sleep 0.005 }
 			$done++ if $ended && $there->stranger($number) == $number;
@@ -191,14 +190,13 @@ SKIP:
 		$other->value('SELECT pg_advisory_unlock(1)');
 		my (undef, $error) = $sql->answer;
 		my ($count) = $error =~ /NOTICE:  \w+: leaked (\d+)$/m;
-		is($count, 0, "$name: it is not shown") or diag($error);
-		is($done, $rounds, "$name: it went, over and over");
+		is($count, 0, "$name: the other program is not shown") or diag($error);
+		is($done, $rounds, "$name: the PID was reused in each round");
 	}
 
-	# Few numbers, of which each goes to backends and to strangers in turn, and all are asked for, over
-	# and over.
+	# Backends and other programs reuse few PIDs again and again, while queries read all of them.
 	{
-		my $name = 'numbers that change hands all the time';
+		my $name = 'PIDs that are reused all the time';
 		my $script = PostgreSQL::Test::Utils::tempdir() . '/nothing.sql';
 		append_to_file($script, "SELECT 1;\n");
 		my $says;
@@ -224,7 +222,7 @@ SKIP:
 					leaked bigint := 0;
 					of_pass bigint;
 				BEGIN
-					-- of each stranger that is asked for
+					-- for each other program that is queried
 					SET LOCAL client_min_messages = error;
 					FOR pass IN 1..$calls{$function} LOOP
 						SELECT count(*) $leak{$function} INTO of_pass;
@@ -253,7 +251,7 @@ SKIP:
 			$turns += $_ for map { $backends{$_} } @both;
 			return @both > 20 && $turns > 2 * @both && 1000 <= (() = $log =~ /connection received/g);
 		});
-		is($leaked{$_}, 0, "$name: $_ never shows a stranger") for sort keys %leak;
+		is($leaked{$_}, 0, "$name: $_ never shows another program") for sort keys %leak;
 		$pgbench->signal('INT');
 		eval { $pgbench->finish };
 		note(scalar(@both) . " numbers went to both, $turns times to a backend");
@@ -268,7 +266,7 @@ SKIP:
 	my $name = 'an orphan';
 	my @own = qw(--user --map-current-user --pid --fork --mount-proc);
 	needs_namespaces($name, @own);
-	# another server there, whose postmaster loses its parent as soon as it has started
+	# another server in the namespace, whose postmaster becomes an orphan when it has started
 	my ($second, $third) = map { PostgreSQL::Test::Cluster->new($_) } 'second', 'third';
 	for ($second, $third)
 	{
@@ -276,8 +274,8 @@ SKIP:
 		$_->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 40\nlogging_collector = on\n");
 	}
 
-	# Where the kernel can be asked to give the same addresses to each: the segments of both servers
-	# lie at the same place then.
+	# Disables address randomization if possible, so that both servers have their segments at the same
+	# address.
 	my @same_addresses = IPC::Run::run([ 'setarch', '-R', 'true' ], '2>', '/dev/null') ? ('setarch', '-R') : ();
 	my $run = IPC::Run::start([ 'unshare', @own, @same_addresses, 'postgres', '-D', $node->data_dir ], '<', '/dev/null', '>>', $node->logfile, '2>&1');
 	my $up = until_true(sub { !$run->pumpable || !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) });
@@ -289,8 +287,8 @@ SKIP:
 
 	$sql->value('CREATE TEMPORARY TABLE said (t text)');
 	my ($data, $log) = ($second->data_dir, $second->logfile);
-	# A server without its postmaster: the logger stays for as long as somebody might have something to
-	# say, as one that is stopped.
+	# A server without its postmaster. The logger stays as long as another process can write to the
+	# log, such as a stopped one.
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	append_to_file("$dir/headless", <<~"SHELL");
 		dir=$dir data=@{[ $third->data_dir ]}
@@ -321,7 +319,7 @@ SKIP:
 	for my $what (sort keys %orphan)
 	{
 		my $number = $orphan{$what};
-		like($number, qr/^\d+$/, "$name, $what: is there");
+		like($number, qr/^\d+$/, "$name, $what: exists");
 		is($sql->value("SELECT split_part(pg_read_file('/proc/$number/stat'), ') ', 2) LIKE '_ 1 %'"), 't',
 			"$name, $what: is the postmaster's child now");
 		is_stranger($sql, $number, "$name, $what");
@@ -330,7 +328,7 @@ SKIP:
 	is($sql->value('SELECT present_backends_bytes / one_backend_bytes FROM hugeinfo_page_tables LIMIT 1'), scalar(split /\n/, $before),
 		"$name: none counts for page tables");
 	$sql->value("COPY said FROM PROGRAM 'kill -CONT \$(cat $dir/stopped)'");
-	# in peace: the postmaster takes the violent death of any child for a crash
+	# not with SIGKILL, because the postmaster would treat that as a crash
 	$sql->value("COPY said FROM PROGRAM 'kill $orphan{'a program'} $orphan{'a program of the new name'}'");
 	$sql->value("COPY said FROM PROGRAM 'pg_ctl -w -D $data -m fast stop'");
 	$sql->close;
@@ -341,7 +339,7 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'the number of a postmaster that has died';
+	my $name = 'the PID of a postmaster that has died';
 	my $missing = HugeInfo::Namespace::missing();
 	cannot("$name: $missing") if $missing;
 	configure($node, logging_collector => 'on');
@@ -349,7 +347,7 @@ SKIP:
 	my $postmaster = $there->postmaster;
 	my $sql = HugeInfo::Session->new($node);
 
-	# What a backend has left behind in shared memory says nothing of who has its number now.
+	# A backend's entry in shared memory does not identify the process that reuses its PID.
 	my $list = 'SELECT pid, backend_type FROM hugeinfo_backends WHERE backend_type IS NULL OR backend_type IN (\'logger\', \'syslogger\')';
 	my ($number, @rows);
 	until_true(sub {
@@ -360,7 +358,7 @@ SKIP:
 		until_true(sub { !$there->exists($number) }) or die "$number does not end\n";
 		$there->next_number($number);
 		$there->end_stranger($logger->{pid});
-		# the postmaster starts another, which is one of no type until it has given itself a title
+		# the postmaster starts another logger, which has no type until it has set its title
 		my $up = until_true(sub {
 			@rows = $sql->rows($list);
 			return @rows == 1 && is_logger($rows[0]{backend_type}) && $rows[0]{pid} != $logger->{pid};
@@ -368,9 +366,9 @@ SKIP:
 		die "no logger\n" unless $up || (@rows && $rows[0]{pid} == $number);
 		return $rows[0]{pid} == $number;
 	});
-	is_deeply([ map { [ $_->{pid}, is_logger($_->{backend_type}) ] } @rows ], [ [ $number, 1 ] ], 'a number that went from a backend to the logger');
+	is_deeply([ map { [ $_->{pid}, is_logger($_->{backend_type}) ] } @rows ], [ [ $number, 1 ] ], 'a PID of a backend reused by the logger');
 
-	# at work, so that it does not see that its server is no more, until the stranger is there
+	# busy, so that it does not notice the end of its server before the other program exists
 	my $flag = PostgreSQL::Test::Utils::tempdir() . '/flag';
 	$sql->ask(qq{
 		SELECT pg_advisory_lock(2);
@@ -398,7 +396,7 @@ SKIP:
 		$there->end_stranger($stranger) if $stranger != $postmaster;
 		return $stranger == $postmaster;
 	});
-	is($stranger, $postmaster, "$name: a stranger has it");
+	is($stranger, $postmaster, "$name: another program reuses it");
 	append_to_file($flag, '');
 	like(($sql->answer)[1], qr/shown 0 0 0$/m, "$name: is not shown");
 	$there->end_stranger($postmaster);
@@ -408,10 +406,10 @@ SKIP:
 
 SKIP:
 {
-	my $name = 'numbers of another namespace';
+	my $name = 'PIDs of another namespace';
 	my @own = qw(--user --map-current-user --pid --fork);
 	needs_namespaces($name, @own);
-	# process 1 is this server's postmaster to itself, and somebody else in /proc
+	# process 1 is the postmaster inside the namespace, and another process in /proc
 	my $fourth = PostgreSQL::Test::Cluster->new('fourth');
 	$fourth->init;
 	$fourth->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 40\n");
@@ -423,7 +421,7 @@ SKIP:
 	is_stranger($sql, 1, $name);
 	is($sql->value("SELECT count(*) FROM $_"), 0, "$name: nothing in $_")
 	  for 'hugeinfo_backends', q(hugeinfo_fault_rates('1 ms')), 'hugeinfo_postmaster_mappings';
-	is($sql->value('SELECT count(*) FROM hugeinfo_page_tables WHERE now_bytes IS NOT NULL'), 0, "$name: nor in hugeinfo_page_tables");
+	is($sql->value('SELECT count(*) FROM hugeinfo_page_tables WHERE now_bytes IS NOT NULL'), 0, "$name: nothing in hugeinfo_page_tables");
 	$sql->close;
 	my ($postmaster) = grep { (readlink("/proc/$_/cwd") // '') eq $fourth->data_dir } (family($run->{KIDS}[0]{PID}));
 	kill INT => $postmaster;

@@ -14,7 +14,7 @@ my $node = new_server('cancel', huge_pages => 'off', shared_buffers => '128MB', 
 my $sql = HugeInfo::Session->new($node);
 my $other = HugeInfo::Session->new($node);
 
-# Something to walk, in some processes.
+# Page tables to walk, in some processes.
 $sql->value('CREATE TABLE large AS SELECT i, repeat(\'x\', 1000) AS x FROM generate_series(1, 50000) AS i');
 my @idle = map { HugeInfo::Session->new($node) } 1 .. 3;
 $_->value('SELECT count(*) FROM large') for @idle;
@@ -32,8 +32,7 @@ sub wait_until_begun
 	return $session->wait_until(sub { $session->{error} =~ /^NOTICE: .* begun$/m });
 }
 
-# What stands still: the idle processes as the session that is cancelled sees them, and as /proc has
-# them.
+# Compares the idle processes, which do not change, in the canceled session with /proc.
 sub is_right
 {
 	my ($name) = @_;
@@ -43,7 +42,7 @@ sub is_right
 			sub { $sql->rows("SELECT * FROM hugeinfo_backends() WHERE pid = $pid") },
 			sub { return { %{ status_file($pid) }, %{ stat_file($pid) } } },
 			sub { my ($rows, $kernel) = @_; return ({ map { $_ => $rows->[0]{$_} } keys %{ $kernel->[0] } }, $kernel->[0]) });
-		is_deeply($seen, $expected, "$name: hugeinfo_backends is right after it");
+		is_deeply($seen, $expected, "$name: the next hugeinfo_backends is correct");
 		($seen, $expected) = settled(
 			sub { $sql->rows("SELECT rss_bytes, uss_bytes, (SELECT count(*) FROM hugeinfo_mappings($pid)) AS mappings FROM hugeinfo_memory($pid)") },
 			sub {
@@ -51,7 +50,7 @@ sub is_right
 				return { (map { $_ => $memory->{$_} } qw(rss_bytes uss_bytes)), mappings => scalar(() = maps_file($pid)) };
 			},
 			sub { my ($rows, $kernel) = @_; return ($rows->[0], $kernel->[0]) });
-		is_deeply($seen, $expected, "$name: hugeinfo_memory and hugeinfo_mappings, too");
+		is_deeply($seen, $expected, "$name: the next hugeinfo_memory and hugeinfo_mappings are correct");
 	}
 	# A session that has just ended might remain for a moment.
 	for my $from ('hugeinfo_backends', q(hugeinfo_fault_rates('1 ms') WHERE presence = 'stayed'))
@@ -65,19 +64,19 @@ sub is_right
 	return;
 }
 
-# But for those of its own database, of which a server opens and closes what it likes.
+# Returns the open files, except those of its database, which a server opens and closes at any time.
 sub files { return [ grep { index $_, $node->data_dir } open_files($sql->pid) ] }
 
 for my $function (sort keys %endless)
 {
-	# what is loaded once has been loaded after the first
+	# the first call loads libraries and caches
 	$sql->error_after(50, $endless{$function});
 	my $files = files();
 	is(($sql->error_after(50, $endless{$function}))[0], '57014', "$function: statement_timeout ends it");
 	is_deeply(files(), $files, "$function: no file stays open");
 	is_right("$function, statement_timeout");
 
-	# by another session, which knows that it is under way
+	# by another session, after the query has started
 	my @errors;
 	for (1 .. 10)
 	{
@@ -86,11 +85,11 @@ for my $function (sort keys %endless)
 		$other->value('SELECT pg_cancel_backend(' . $sql->pid . ')');
 		push @errors, ($sql->answer)[1] =~ /^(ERROR:  57014: canceling statement due to user request)$/m;
 	}
-	is(scalar @errors, 10, "$function: pg_cancel_backend ends it, each time");
-	is_deeply(files(), $files, "$function: no file stays open then");
+	is(scalar @errors, 10, "$function: pg_cancel_backend ends it each time");
+	is_deeply(files(), $files, "$function: no file stays open after pg_cancel_backend");
 }
 
-# The end of the session ends it, too.
+# The end of the session also ends it.
 for my $function (sort keys %endless)
 {
 	my $victim = HugeInfo::Session->new($node);

@@ -1,5 +1,5 @@
 # Tests that hugeinfo_instances shows every server of the host: those of the same user, of another
-# user, under another program name, and in a PID namespace of their own.
+# user, with another program name, and in a separate PID namespace.
 use strict;
 use warnings;
 
@@ -24,10 +24,10 @@ my $one = new_server('one');
 my $two = new_server('two', shared_buffers => '32MB');
 my $sql = HugeInfo::Session->new($one);
 
-# By the number of the postmaster. Servers of others on this host may be among them.
+# Returns the servers by the PID of the postmaster. Other servers of this host can be among them.
 sub instances { my ($session) = @_; return map { $_->{pid} => $_ } $session->rows('SELECT * FROM hugeinfo_instances') }
 
-# All that the kernel shows of a server that may be looked into.
+# Returns all facts that the kernel shows about an accessible server.
 sub open_to_us
 {
 	my ($node, $is_this_server, $pid) = @_;
@@ -50,12 +50,12 @@ sub open_to_us
 {
 	my $name = 'two servers of one user';
 	my %seen = instances($sql);
-	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: the one that is asked");
+	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: the queried one");
 	is_deeply($seen{ $two->{_pid} }, open_to_us($two, 'f'), "$name: the other");
-	is($seen{ $two->{_pid} }{data_directory}, $two->data_dir, "$name: its directory as it was made");
+	is($seen{ $two->{_pid} }{data_directory}, $two->data_dir, "$name: its data directory");
 	my @children = grep { $_ != $one->{_pid} && $_ != $two->{_pid} } map { family($_->{_pid}) } $one, $two;
 	cmp_ok(scalar(@children), '>', 6, "$name: they have children");
-	is_deeply([ grep { $seen{$_} } @children ], [], "$name: and none of these is a server");
+	is_deeply([ grep { $seen{$_} } @children ], [], "$name: no child is listed as a server");
 
 	my $pid = $two->{_pid};
 	$two->append_conf('postgresql.conf', "huge_pages = on\ninclude_dir 'more.d'");
@@ -71,7 +71,7 @@ sub open_to_us
 	chmod 0600, $two->data_dir . '/postgresql.auto.conf';
 
 	$two->stop;
-	ok(!{ instances($sql) }->{$pid}, "$name: the other is gone once it is stopped");
+	ok(!{ instances($sql) }->{$pid}, "$name: the other is not listed after it is stopped");
 }
 
 {
@@ -85,9 +85,9 @@ sub open_to_us
 	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^(\d+)$/m;
 	unlike(process_file($pid, 'cmdline'), qr/^[^\0]*postgres/, "$name: a server that is not called postgres");
 	my %seen = instances($sql);
-	is_deeply($seen{$pid}, open_to_us($two, 'f', $pid), "$name: is seen");
+	is_deeply($seen{$pid}, open_to_us($two, 'f', $pid), "$name: is listed");
 	my @children = grep { $_ != $pid } family($pid);
-	is_deeply([ grep { $seen{$_} } @children ], [], "$name: and its children are no servers");
+	is_deeply([ grep { $seen{$_} } @children ], [], "$name: its children are not listed");
 	$run->signal('INT');
 	$run->finish;
 }
@@ -100,13 +100,13 @@ sub open_to_us
 	$single->pump until $out =~ /backend>/;
 	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^-(\d+)$/m;
 	is(readlink("/proc/$pid/cwd"), $two->data_dir, "$name: a process of that program in a data directory");
-	ok(!{ instances($sql) }->{$pid}, "$name: is no server");
+	ok(!{ instances($sql) }->{$pid}, "$name: is not listed");
 	$single->finish;
 }
 
 {
-	# Its directory is then only where it works, which its own user alone may see: not whoever may
-	# ask the other server for figures.
+	# Then only its working directory shows the data directory, which only its own user can read, and
+	# not every role that can query the other server.
 	my $name = 'no -D';
 	$one->safe_psql('postgres', 'CREATE ROLE monitor LOGIN IN ROLE pg_monitor; CREATE ROLE reader LOGIN IN ROLE pg_monitor, pg_read_server_files');
 	my %seen_by = map { my $role = $_; $role => sub {
@@ -120,13 +120,13 @@ sub open_to_us
 	my $run = IPC::Run::start(['postgres'], '<', \undef, '>', \$log, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$run->pump until $log =~ /ready to accept connections|redirecting log output/;
 	my ($pid) = slurp_file($two->data_dir . '/postmaster.pid') =~ /^(\d+)$/m;
-	like(process_file($pid, 'cmdline'), qr{^[^\0]*/postgres\0$}, "$name: a server of no arguments");
+	like(process_file($pid, 'cmdline'), qr{^[^\0]*/postgres\0$}, "$name: a server without arguments");
 	my %expected = (monitor => undef, reader => $two->data_dir);
 	for my $role (sort keys %expected)
 	{
 		my $seen = $seen_by{$role}->();
 		is_deeply($seen->{$pid}, { %{ open_to_us($two, 'f', $pid) }, data_directory => $expected{$role} }, "$name: as a $role sees it");
-		is($seen->{ $one->{_pid} }{data_directory}, readlink("/proc/$one->{_pid}/cwd"), "$name: the own one is in data_directory, which a $role may see");
+		is($seen->{ $one->{_pid} }{data_directory}, readlink("/proc/$one->{_pid}/cwd"), "$name: a $role sees that of the queried server, as in data_directory");
 	}
 	$run->signal('INT');
 	$run->finish;
@@ -149,8 +149,8 @@ sub open_to_us
 }
 
 {
-	# Other processes can make a look at them take forever. Here the copy that looks is stopped.
-	my $name = 'a look that does not end';
+	# Other processes can block reads of their files forever. Here, the copy that reads is stopped.
+	my $name = 'a read that does not end';
 	my $backend = $sql->pid;
 	my $start = time;
 	$sql->ask(HugeInfo::Session::endless('hugeinfo_instances'));
@@ -160,7 +160,7 @@ sub open_to_us
 		return $sql->{error} =~ /ERROR/;
 	});
 	my (undef, $error) = $sql->answer;
-	like($error, qr/PID of other processes could not be read: Connection timed out/, "$name: is given up");
+	like($error, qr/PID of other processes could not be read: Connection timed out/, "$name: is an error");
 	cmp_ok(time - $start, '>=', 2, "$name: after some time");
 	is(process_file($backend, "task/$backend/children"), '', "$name: no copy is left");
 }
@@ -172,14 +172,14 @@ SKIP:
 	cannot("$name: $missing") if $missing;
 	my $inside = HugeInfo::Namespace->new($two);
 	my ($outside) = grep { (readlink("/proc/$_/cwd") // '') eq $two->data_dir && title($_) !~ /^postgres: / } map { m{(\d+)$} } glob '/proc/[0-9]*';
-	isnt($outside, $inside->postmaster, "$name: its postmaster has two numbers");
+	isnt($outside, $inside->postmaster, "$name: its postmaster has two PIDs");
 	my %seen = instances($sql);
-	is_deeply($seen{$outside}, open_to_us($two, 'f', $outside), "$name: seen from outside, by the number that it has there");
+	is_deeply($seen{$outside}, open_to_us($two, 'f', $outside), "$name: listed outside with its PID there");
 
-	# it has a /proc of its own, in which there is nobody else
+	# it has a separate /proc without other processes
 	my $within = HugeInfo::Session->new($two);
 	my @rows = $within->rows('SELECT * FROM hugeinfo_instances');
-	is_deeply(\@rows, [ { %{ open_to_us($two, 't', $outside) }, pid => $inside->postmaster } ], "$name: from inside it sees itself alone");
+	is_deeply(\@rows, [ { %{ open_to_us($two, 't', $outside) }, pid => $inside->postmaster } ], "$name: lists only itself inside");
 	$within->close;
 	$inside->close;
 }
@@ -190,8 +190,8 @@ SKIP:
 	my $missing = HugeInfo::OtherUser::missing();
 	cannot("$name: $missing") if $missing;
 	my $other = HugeInfo::OtherUser::server();
-	ok(!defined readlink("/proc/$other->{pid}/cwd"), "$name: its directory may not be seen");
-	is(process_file($other->{pid}, 'maps'), '', "$name: nor its memory");
+	ok(!defined readlink("/proc/$other->{pid}/cwd"), "$name: its directory is not readable");
+	is(process_file($other->{pid}, 'maps'), '', "$name: its memory is not readable");
 	my %closed = map { $_ => undef } qw(port segment_bytes page_size_bytes in_use required_pages huge_pages);
 
 	my %seen = instances($sql);
@@ -207,7 +207,7 @@ SKIP:
 			data_directory => $other->{data_dir},
 			huge_pages => 'off',
 		},
-		"$name: seen by us: that it is there, and whose");
+		"$name: our server lists it with its user");
 	is_deeply($seen{ $one->{_pid} }, open_to_us($one, 't'), "$name: our own row is as before");
 
 	my $theirs = HugeInfo::Session->new($one, socket => $other->{socket}, port => $other->{port}, user => 'postgres');
@@ -216,7 +216,7 @@ SKIP:
 	is_deeply(
 		$seen{ $one->{_pid} },
 		{ %closed, pid => $one->{_pid}, is_this_server => 'f', owner => $us, owner_uid => $>, data_directory => $one->data_dir },
-		"$name: ours seen by them");
+		"$name: the other server lists ours");
 	is_deeply(
 		$seen{ $other->{pid} },
 		{
@@ -232,7 +232,7 @@ SKIP:
 			required_pages => $huge_bytes && POSIX::ceil($other->{bytes} / $huge_bytes),
 			huge_pages => 'off',
 		},
-		"$name: and their own, all of it");
+		"$name: the other server lists all facts of its own");
 	$theirs->close;
 }
 

@@ -1,5 +1,5 @@
-# The host as SQL shows it, against the kernel's files as the test reads them. What moves meanwhile
-# lies between two reads; and the view of NUMA nodes touches no page of shared memory.
+# Compares the views of the host with the kernel's files. Values that change must be between two
+# reads. The view of NUMA nodes must not fault in shared memory.
 use strict;
 use warnings;
 
@@ -20,7 +20,7 @@ my $kb = default_page_kb();
 my $node = new_server('host', shared_buffers => '128MB', huge_pages => 'off');
 my $sql = HugeInfo::Session->new($node);
 
-# undef where there is no such file
+# undef if there is no such file
 sub contents { my ($file) = @_; return -e $file ? slurp_file($file) =~ s/\n\z//r : undef }
 
 # Compares numbers by name. Each must lie between two reads by the test.
@@ -36,7 +36,8 @@ sub lies_between
 	return;
 }
 
-# All but one base page of the 64 bytes that the kernel keeps for each base page of a huge page.
+# The kernel keeps 64 bytes for each base page of a huge page, and can free all but one base page of
+# them.
 sub saving
 {
 	my $bytes = 0;
@@ -112,7 +113,7 @@ sub meminfo
 	lies_between(sub { return $part->($read->(), 0) }, sub { return $part->($see->(), 0) }, $name);
 }
 
-# Pages of the main segment on each node that a process has touched, by its own numa_maps.
+# Returns the pages of the main segment on each node that a process has faulted in, from numa_maps.
 sub segment_pages
 {
 	my ($pid) = @_;
@@ -122,7 +123,8 @@ sub segment_pages
 	return { $line =~ /\bN(\d+)=(\d+)/g };
 }
 
-# The processes that have the most, by what is cheap to read; several can have the same.
+# Returns the processes that have faulted in most, by figures that are cheap to read. Several can
+# have the same figure.
 sub touched_most
 {
 	my %bytes = map { my $row = status_file($_); $_ => ($row->{rss_shmem_bytes} // 0) + ($row->{hugetlb_bytes} // 0) } family($node->{_pid});
@@ -130,7 +132,7 @@ sub touched_most
 	return grep { $bytes{$_} == $most } keys %bytes;
 }
 
-# Each row against the node's files, while nothing moves.
+# Compares each row with the node's files, while nothing changes.
 sub compare_numa
 {
 	my ($name) = @_;
@@ -138,7 +140,7 @@ sub compare_numa
 	my $page_bytes = segment($node->{_pid})->{page_bytes};
 	my $json = JSON::PP->new->canonical;
 	my $read = sub {
-		# Of several, any may be asked, if that makes no difference.
+		# The view can read any of several processes if the result is the same.
 		my @candidates = sort { $a <=> $b } touched_most();
 		my @segments = map { segment_pages($_) } @candidates;
 		my $segment = $segments[0];
@@ -170,38 +172,38 @@ sub compare_numa
 		my ($after, $who_then) = $read->();
 		return $is_clear && $who eq $who_then && $json->encode($before) eq $json->encode($after);
 	});
-	ok($same, "$name: the server stands still") or diag("who has touched most: $who");
-	is_deeply(\@seen, $before, "$name: every row as the files have it");
-	cmp_ok(sum0(map { $_->{touched_segment_pages} } @seen), '>', 0, "$name: some of the segment has been touched");
+	ok($same, "$name: the server does not change") or diag("faulted in most: $who");
+	is_deeply(\@seen, $before, "$name: every row is the same as in the files");
+	cmp_ok(sum0(map { $_->{touched_segment_pages} } @seen), '>', 0, "$name: a part of the segment has been faulted in");
 	return $who;
 }
 
 SKIP:
 {
 	my $name = 'NUMA, small pages';
-	cannot("$name: this kernel knows no NUMA") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
-	# Most has been touched by whoever has read most: a backend that fills the buffers.
+	cannot("$name: this kernel has no NUMA support") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
+	# A backend that reads a table faults in most pages.
 	my $reader = HugeInfo::Session->new($node);
 	$reader->value($_) for q(CREATE TABLE large AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 40000)), 'CREATE EXTENSION pg_prewarm',
 	  q(SELECT pg_prewarm('large', 'buffer')),
-	  # with PostgreSQL 18, others have done it for the backend
+	  # with PostgreSQL 18, I/O workers read buffers for the backend
 	  'SET max_parallel_workers_per_gather = 0', 'SELECT count(*) FROM large';
-	is(compare_numa($name), $reader->pid, "$name: seen through the one that has touched most");
+	is(compare_numa($name), $reader->pid, "$name: read from the process that has faulted in most");
 
-	# Its own touch: a new backend that has all it needs to ask, short of asking.
+	# A new backend that has loaded everything that the query needs.
 	my $fresh = HugeInfo::Session->new($node);
 	my $shared = sub { return status_file($_[0])->{rss_shmem_bytes} };
 	$fresh->rows("SELECT * FROM $_") for 'hugeinfo_status', 'hugeinfo_pools', 'hugeinfo_numa LIMIT 0';
 	my ($before, $chosen_before) = map { $shared->($_) } $fresh->pid, $reader->pid;
 	my @rows = $fresh->rows('SELECT * FROM hugeinfo_numa');
 	my ($after, $chosen_after) = map { $shared->($_) } $fresh->pid, $reader->pid;
-	cmp_ok(sum0(map { $_->{touched_segment_pages} } @rows), '>=', (40 << 20) / base_page(), "$name: there is much to be counted");
-	cmp_ok($after - $before, '<=', 16 * base_page(), "$name: and the backend that counts touches none of it");
-	is($chosen_after, $chosen_before, "$name: nor does the one that it looks at");
-	# The measure does show what is touched.
+	cmp_ok(sum0(map { $_->{touched_segment_pages} } @rows), '>=', (40 << 20) / base_page(), "$name: many pages are counted");
+	cmp_ok($after - $before, '<=', 16 * base_page(), "$name: the querying backend does not fault them in");
+	is($chosen_after, $chosen_before, "$name: the process that is read does not, either");
+	# The figure grows if pages are faulted in.
 	$fresh->value('SET max_parallel_workers_per_gather = 0');
 	$fresh->value('SELECT count(*) FROM large');
-	cmp_ok($shared->($fresh->pid) - $after, '>=', 40 << 20, "$name: reading the table does");
+	cmp_ok($shared->($fresh->pid) - $after, '>=', 40 << 20, "$name: reading the table faults them in");
 	is_cancelled($fresh, endless('hugeinfo_numa()'), $name);
 	$_->close for $fresh, $reader;
 }
@@ -209,7 +211,7 @@ SKIP:
 SKIP:
 {
 	my $name = 'NUMA, huge pages';
-	cannot("$name: this kernel knows no NUMA") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
+	cannot("$name: this kernel has no NUMA support") unless -e "/proc/$$/numa_maps" && -e '/sys/devices/system/node/node0';
 	needs_host($name);
 	pools_of_one_size($kb, required_pages($node, $kb) + 3);
 	$sql->close;

@@ -1,4 +1,4 @@
-# What is planned is what a restart then takes, and a plan leaves nothing behind.
+# A restart uses exactly the planned memory, and a plan leaves nothing behind.
 use strict;
 use warnings;
 
@@ -23,7 +23,7 @@ use Time::HiRes qw(sleep);
 my $kb = default_page_kb();
 my $json = JSON::PP->new->canonical;
 
-# Scratch directories of this test's servers are here, and nobody else's.
+# Only this test's servers have their scratch directories here.
 my $temporary = PostgreSQL::Test::Utils::tempdir();
 $ENV{TMPDIR} = $temporary;
 
@@ -36,7 +36,7 @@ $node->restart;
 
 sub scratches { my @all = glob "$temporary/pg_hugeinfo-plan.*"; return @all }
 
-# Programs that work on a scratch directory.
+# Returns the programs that use a scratch directory.
 sub children
 {
 	return grep { process_file($_, 'cmdline') =~ /\Q$temporary\E\/pg_hugeinfo-plan/ } map { m{(\d+)$} } glob '/proc/[0-9]*';
@@ -66,8 +66,8 @@ sub asked_for
 
 sub next_huge_pages { return $node->safe_psql('postgres', 'SELECT DISTINCT huge_pages FROM hugeinfo_next_start') }
 
-# What the running server has: the mapping as the kernel tells it, and PostgreSQL's own figure,
-# which may be one too large.
+# Compares the plan with the running server: the mapping in the kernel, and PostgreSQL's own figure,
+# which can be one too large.
 sub is_real
 {
 	my ($bytes, $name) = @_;
@@ -77,18 +77,18 @@ sub is_real
 		q(SELECT setting FROM pg_settings WHERE name = 'shared_memory_size_in_huge_pages'));
 	my $setting_kb = $node->safe_psql('postgres', q(SELECT setting FROM pg_settings WHERE name = 'huge_page_size')) || $kb;
 	ok($pages == POSIX::ceil($bytes / ($setting_kb * 1024)) || $pages == $bytes / ($setting_kb * 1024) + 1,
-		"$name: and so are the huge pages")
+		"$name: the huge pages are as planned")
 	  or diag("$pages pages, $bytes bytes") if $setting_kb;
 	return;
 }
 
-# Everything of the data directory that a plan has to do with, and the names of all files
+# Returns the files of the data directory that a plan reads, and the names of all files.
 sub fingerprint
 {
 	my %seen;
 	File::Find::find({ no_chdir => 1, wanted => sub {
 		my $name = $_ =~ s/^\Q$data\E//r;
-		# what any session or the server itself may write meanwhile
+		# files that any session or the server itself can write meanwhile
 		return $File::Find::prune = 1 if $name =~ m{^/(?:base|pg_wal|pg_stat\w*|pg_xact|pg_subtrans)$|/pg_internal\.init};
 		$seen{$name} = -f $_ && $name =~ m{^/(?:[^/]*$|global/pg_control)} ? Digest::MD5::md5_hex(slurp_file($_)) : '';
 	} }, $data);
@@ -128,15 +128,15 @@ for (@mixes)
 	my $bytes = planned(%$settings);
 	is_deeply(fingerprint(), $before, "$name: the data directory is untouched");
 	set_mix(join '', map { "$_ = '$settings->{$_}'\n" } sort keys %$settings);
-	is(planned(), $bytes, "$name: the same from the files that wait for a restart");
+	is(planned(), $bytes, "$name: the same from files that are pending a restart");
 	$node->restart;
 	is_real($bytes, $name);
-	is(planned(), $bytes, "$name: and so the next time");
+	is(planned(), $bytes, "$name: the same in the next plan");
 }
 set_mix('');
 leaves_nothing('restarts');
 
-# PostgreSQL by hand, on the directory of a stopped server
+# Runs PostgreSQL by hand on the directory of a stopped server.
 sub by_hand
 {
 	my (@arguments) = @_;
@@ -158,7 +158,7 @@ sub by_single_user
 	my %beyond = (
 		'64 GB' => { shared_buffers => '64GB' },
 		'7 TB' => { shared_buffers => '7TB', max_connections => 5000 },
-		# more than a setting can tell in pages of 4 kB
+		# more 4 kB pages than a setting can hold
 		'8191 GB' => { shared_buffers => '8191GB', max_locks_per_transaction => 10_000 });
 	my %bytes = map { $_ => planned(%{ $beyond{$_} }) } keys %beyond;
 	$node->stop;
@@ -174,15 +174,15 @@ sub by_single_user
 	$node->start;
 }
 
-# Where settings come from
+# Sources of settings.
 {
 	my $name = 'ALTER SYSTEM';
 	my $before = planned();
 	set_mix("shared_buffers = '20MB'\nhuge_pages = 'try'\n");
-	is(asked_for(), $kb, "$name: huge pages are asked for") if $kb;
+	is(asked_for(), $kb, "$name: huge pages are requested") if $kb;
 	$node->safe_psql('postgres', "ALTER SYSTEM SET Shared_Buffers = '40MB'");
 	$node->safe_psql('postgres', "ALTER SYSTEM SET huge_pages = 'off'");
-	cmp_ok(planned(), '>=', 40 << 20, "$name: goes before postgresql.conf");
+	cmp_ok(planned(), '>=', 40 << 20, "$name: overrides postgresql.conf");
 	is(next_huge_pages(), 'off', "$name: no huge pages");
 	my $bytes = planned();
 	$node->restart;
@@ -197,7 +197,7 @@ sub by_single_user
 	append_to_file("$data/conf.d/deeper/2.conf", "shared_buffers = 30MB\n");
 	append_to_file("$data/conf.d/3.conf", "max_connections = 44\n");
 	set_mix("include_dir 'conf.d'\n");
-	# relative to where that file lies, which is not where the plan is made
+	# relative to the directory of that file, which is not the scratch directory
 	append_to_file("$data/postgresql.auto.conf", "include 'odd.conf'\n");
 	append_to_file("$data/odd.conf", "wal_buffers = '9MB'\nhuge_pages = OFF\n");
 	$bytes = planned();
@@ -213,9 +213,9 @@ sub by_single_user
 	set_mix("shared_buffers = 30 apples\n");
 	my $session = HugeInfo::Session->new($node);
 	my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
-	is($state, 'F0000', "$name: is an error of its own");
+	is($state, 'F0000', "$name: has a specific SQLSTATE");
 	like($error, qr/configuration file .* contains errors.*DETAIL:.*mix\.conf.* line 1, near token "apples"/s,
-		"$name: PostgreSQL says what is wrong");
+		"$name: the error is that of PostgreSQL");
 	set_mix("shared_preload_libraries = 'no_such_library'\n");
 	($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
 	is($state, '58P01', 'a missing library: the same SQLSTATE');
@@ -227,11 +227,11 @@ sub by_single_user
 	($state, $error) = $session->error_of(q(SELECT hugeinfo_plan('{"max_connections": 3, "superuser_reserved_connections": 3}')));
 	is($state, '22023', 'a combination: is an error in the settings');
 	like($error, qr/superuser_reserved_connections.*must be less than "?max_connections"?.*Planned:.*max_connections = '3'/s,
-		'a combination: is told in full');
+		'a combination: the error names all settings');
 	leaves_nothing('errors');
 }
 
-# A command line with whatever may be in it; the server is started by pg_ctl as services do.
+# A command line with all kinds of options. pg_ctl starts the server, like services do.
 sub start_with
 {
 	my ($options, $directory) = @_;
@@ -249,17 +249,17 @@ sub start_with
 	my $bytes = planned();
 	is_real($bytes, $name);
 	is($node->safe_psql('postgres', 'SHOW max_connections'), 60, "$name: the last option wins");
-	is(next_huge_pages(), 'off', "$name: goes before the files");
-	is(asked_for(huge_pages => 'on'), $kb, "$name: what is planned goes before both") if $kb;
+	is(next_huge_pages(), 'off', "$name: overrides the files");
+	is(asked_for(huge_pages => 'on'), $kb, "$name: planned settings override both") if $kb;
 	cmp_ok(planned(shared_buffers => '80MB'), '>', $bytes, "$name: also for the size");
 	my ($state, $error) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"max_connections": 1}')));
-	like($error, qr/must be less than "?max_connections"?/, "$name: where the log goes does not matter");
+	like($error, qr/must be less than "?max_connections"?/, "$name: the destination of the log does not matter");
 
 	for my $place ('', 'nowhere')
 	{
 		local $ENV{TMPDIR} = $place;
 		start_with('');
-		cmp_ok(planned(), '>', 10 << 20, "TMPDIR = '$place': is none, /tmp is used");
+		cmp_ok(planned(), '>', 10 << 20, "TMPDIR = '$place': invalid, so /tmp is used");
 	}
 
 	$name = 'split directory';
@@ -292,7 +292,7 @@ SKIP:
 {
 	my $name = 'ssl';
 	my ($out, $error);
-	# No lack of this machine: PyPI's build is so.
+	# Not a skipped test, because PyPI's build never has ssl.
 	diag("not tried: $name: PostgreSQL is built without it"), skip('no ssl', 1) unless by_hand_has_ssl();
 	my $made = eval { IPC::Run::run([
 			qw(openssl req -new -x509 -days 9 -nodes -subj /CN=localhost -newkey rsa:2048 -keyout), "$data/own.key", '-out', "$data/own.crt" ],
@@ -304,7 +304,7 @@ SKIP:
 	$node->restart;
 	is($node->safe_psql('postgres', 'SHOW ssl'), 'on', "$name: the server has it, with relative paths");
 	is_real($bytes, $name);
-	is(planned(), $bytes, "$name: and plans with it");
+	is(planned(), $bytes, "$name: a plan works with it");
 	set_mix('');
 	$node->restart;
 }
@@ -317,16 +317,16 @@ SKIP:
 	my $libraries = `pg_config --pkglibdir` =~ s/\s+$//r;
 	cannot("$name: contrib is not installed") unless -f "$libraries/pg_stat_statements.so" && -f "$libraries/pg_prewarm.so";
 	my $without = planned();
-	# asks for shared memory, and registers a background worker
+	# requests shared memory, and registers a background worker
 	set_mix("shared_preload_libraries = 'pg_stat_statements, pg_prewarm'\n");
 	my $bytes = planned();
-	cmp_ok($bytes, '>', $without, "$name: are planned with before they are loaded");
+	cmp_ok($bytes, '>', $without, "$name: a plan includes libraries that are not loaded yet");
 	$node->restart;
 	is_real($bytes, $name);
 	$bytes = planned('pg_stat_statements.max' => 50_000);
-	cmp_ok($bytes, '>', planned(), "$name: their setting is taken");
+	cmp_ok($bytes, '>', planned(), "$name: a plan accepts their settings");
 	my ($state) = HugeInfo::Session->new($node)->error_of(q(SELECT hugeinfo_plan('{"pg_stat_statements.max": "x"}')));
-	is($state, '22023', "$name: and checked");
+	is($state, '22023', "$name: a plan checks their settings");
 	set_mix("shared_preload_libraries = 'pg_stat_statements, pg_prewarm'\npg_stat_statements.max = 50000\n");
 	$node->restart;
 	is_real($bytes, $name);
@@ -334,8 +334,8 @@ SKIP:
 	$node->restart;
 }
 
-# The list of settings, against the server: whatever else changes the size of shared memory must be
-# taken.
+# Compares the list of settings with the server: a plan must accept every setting that changes the
+# size of shared memory.
 {
 	my @settings = map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', q(
 		SELECT name, vartype, boot_val, min_val, max_val, array_to_string(enumvals, ' ') FROM pg_settings
@@ -395,19 +395,19 @@ SKIP:
 	ok(!$started, "$name: one page less is not enough");
 	set_pool($kb, $pages);
 	($started) = starts($node);
-	ok($started, "$name: as many as recommended are");
+	ok($started, "$name: the recommended number is enough");
 	my $row = $planned->('');
 	is_deeply([ @$row{qw(is_used_by_server required_pages own_pages shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
-		[ 't', $pages, $pages, 0, $pages, 't' ], "$name: the running server's pages count as its own");
+		[ 't', $pages, $pages, 0, $pages, 't' ], "$name: pages of the running server count as available");
 	$row = $planned->(q('{"shared_buffers": "60MB"}'));
 	is_deeply([ @$row{qw(shortfall_pages recommended_nr_hugepages fits_after_restart)} ],
-		[ $row->{required_pages} - $pages, $row->{required_pages}, 'f' ], "$name: more would have to be added");
+		[ $row->{required_pages} - $pages, $row->{required_pages}, 'f' ], "$name: more pages would be missing");
 	set_mix('');
 	$node->restart;
 	set_pool($kb, 0);
 }
 
-# Many at once
+# Many plans at once.
 {
 	my $name = 'a hundred at once';
 	set_mix("max_connections = 120\n");
@@ -437,15 +437,15 @@ SKIP:
 		$$;
 		SQL
 	my $before = fingerprint();
-	$node->command_ok([ 'pgbench', '-n', '-c', 100, '-j', 2, '-t', 1, '-f', $script, 'postgres' ], "$name: all answer");
-	is($node->safe_psql('postgres', 'SELECT bytes, count(*) FROM answers GROUP BY bytes'), "$bytes|100", "$name: with the same");
+	$node->command_ok([ 'pgbench', '-n', '-c', 100, '-j', 2, '-t', 1, '-f', $script, 'postgres' ], "$name: all succeed");
+	is($node->safe_psql('postgres', 'SELECT bytes, count(*) FROM answers GROUP BY bytes'), "$bytes|100", "$name: all have the same result");
 	is_deeply(fingerprint(), $before, "$name: the data directory is untouched");
 	leaves_nothing($name);
 	set_mix('');
 	$node->restart;
 }
 
-# A standby plans for itself.
+# A plan on a standby is for the standby.
 {
 	my $name = 'standby';
 	my $bytes = planned();
@@ -454,18 +454,18 @@ SKIP:
 	$standby->init_from_backup($node, 'copy', has_streaming => 1);
 	configure($standby, shared_buffers => '33MB', restart_after_crash => 'off');
 	$standby->start;
-	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', "$name: is one");
+	is($standby->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), 't', "$name: is in recovery");
 	my $sql = 'SELECT DISTINCT segment_bytes FROM hugeinfo_plan()';
 	my $base = base_page();
 	is($base * POSIX::ceil($standby->safe_psql('postgres', $sql) / $base), segment($standby->{_pid})->{bytes},
-		"$name: its own need");
-	is($node->safe_psql('postgres', $sql), $bytes, "$name: and not that of its primary");
+		"$name: the need of the standby");
+	is($node->safe_psql('postgres', $sql), $bytes, "$name: the need of the primary differs");
 	$standby->stop;
 	leaves_nothing($name);
 }
 
-# A child that waits: it opens a pipe that nobody writes into. The files are those of the server
-# again before anything else.
+# Starts a plan whose child waits, because it opens a pipe without a writer. Restores the files of
+# the server first.
 sub with_waiting_child
 {
 	my ($code) = @_;
@@ -483,7 +483,7 @@ sub asks_and_waits
 	$session->ask('SELECT hugeinfo_plan()');
 	$session->wait_until(sub { children() > 0 && scratches() > 0 });
 	my @children = children();
-	is(scalar @children, 1, 'one child at work');
+	is(scalar @children, 1, 'one child is running');
 	return $children[0];
 }
 
@@ -500,12 +500,12 @@ sub asks_and_waits
 
 		$name = 'cancel';
 		my $child = asks_and_waits($session);
-		# Once it has opened the file that includes the pipe; libraries look around before. By then it has
-		# a signalfd of its own.
+		# Waits until the child has opened the file that includes the pipe. By then, libraries have closed
+		# their files, and the child has a signalfd.
 		my @opened;
 		my $files = sub { @opened = grep { $_ ne 'anon_inode:[signalfd]' } map { readlink $_ // () } grep { m{/fd/(?![012]$)} } glob "/proc/$child/fd/*" };
 		until_true(sub { $files->(); return grep { m{/postgresql\.conf$} } @opened });
-		is_deeply([ map { s{.*/}{}r } @opened ], ['postgresql.conf'], 'the child: has none of the descriptors of its parent');
+		is_deeply([ map { s{.*/}{}r } @opened ], ['postgresql.conf'], 'the child: inherits no descriptors of its parent');
 		$node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->pid . ')');
 		my (undef, $error) = $session->answer;
 		like($error, qr/57014.*due to user request/, "$name: ends it");
@@ -524,7 +524,7 @@ sub asks_and_waits
 		my ($session) = @_;
 		my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
 		is($state, '38000', "$name: is an error");
-		like($error, qr/within 10 seconds.*HINT:.*pipe/s, "$name: that says what it may be");
+		like($error, qr/within 10 seconds.*HINT:.*pipe/s, "$name: the hint names a possible cause");
 		leaves_nothing($name);
 		});
 
@@ -535,20 +535,20 @@ sub asks_and_waits
 		my @left = scratches();
 		kill KILL => $session->pid;
 		ok(until_true(sub { !-d "/proc/$child" }), "$name: the child ends with its parent");
-		is_deeply([ scratches() ], \@left, "$name: the directory is left");
+		is_deeply([ scratches() ], \@left, "$name: the directory is left behind");
 		});
-	# a link and a file, which no plan makes, and a directory in use
+	# a link and a file, which no plan creates, and a directory in use
 	symlink $data, "$temporary/pg_hugeinfo-plan.link" or die $!;
 	append_to_file("$temporary/pg_hugeinfo-plan.file", 'x');
 	mkdir "$temporary/pg_hugeinfo-plan.used" or die $!;
 	open my $lock, '<', "$temporary/pg_hugeinfo-plan.used" or die $!;
 	flock $lock, LOCK_EX or die $!;
-	ok(until_true(sub { $node->psql('postgres', 'SELECT hugeinfo_plan()') == 0 }), "$name: the server is back, and the next call answers");
-	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link used)], "$name: it removes what nobody uses");
-	ok(-f "$data/PG_VERSION", "$name: and follows no link");
+	ok(until_true(sub { $node->psql('postgres', 'SELECT hugeinfo_plan()') == 0 }), "$name: the server has restarted, and the next call succeeds");
+	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link used)], "$name: it removes unused directories");
+	ok(-f "$data/PG_VERSION", "$name: it follows no link");
 	close $lock;
 	planned();
-	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link)], "$name: what is used no more goes with the next");
+	is_deeply([ map { s{.*plan\.}{}r } scratches() ], [qw(file link)], "$name: the next call removes a directory that is no longer in use");
 	unlink map { "$temporary/pg_hugeinfo-plan.$_" } qw(link file);
 
 	$name = 'the postmaster dies';
@@ -561,13 +561,13 @@ sub asks_and_waits
 		leaves_nothing($name);
 		});
 	ok(until_true(sub { !grep { (readlink("/proc/$_/cwd") // '') eq $data } map { m{(\d+)$} } glob '/proc/[0-9]*' }),
-		"$name: and so do all others");
+		"$name: all other processes end");
 	unlink "$data/postmaster.pid";
 	undef $node->{_pid};
 }
 
-# Disks that are full sooner or later: file systems of a few pages, in a mount namespace, so that
-# nothing of the host is touched.
+# File systems of a few pages, which get full at different points. They are in a mount namespace, so
+# that the host does not change.
 SKIP:
 {
 	my $name = 'full disk';
@@ -581,9 +581,9 @@ SKIP:
 			my $session = HugeInfo::Session->new($node);
 			my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
 			$states{$state}++;
-			is($state, '53100', "$name, $size bytes: is said so") if $state;
-			like($error, qr/\Q$temporary\E\/pg_hugeinfo-plan/, "$name, $size bytes: with the place") if $state;
-			is($session->value("SELECT count(*) FROM pg_ls_dir('$temporary')"), 0, "$name, $size bytes: nothing is left");
+			is($state, '53100', "$name, $size bytes: the SQLSTATE") if $state;
+			like($error, qr/\Q$temporary\E\/pg_hugeinfo-plan/, "$name, $size bytes: the error names the directory") if $state;
+			is($session->value("SELECT count(*) FROM pg_ls_dir('$temporary')"), 0, "$name, $size bytes: nothing is left behind");
 			$session->close;
 			});
 	}

@@ -1,5 +1,5 @@
-# What hugeinfo_checks says of huge pages, each state made for real: with the figures that the test
-# reads itself, and the remedy followed as it stands.
+# The checks of hugeinfo_checks about huge pages, in real states: compares their figures with those
+# that the test reads itself, and follows the remedies as written.
 use strict;
 use warnings;
 
@@ -20,10 +20,10 @@ my $other_kb = other_page_kb();
 my $node = new_server('checks');
 my $need = $kb && required_pages($node, $kb);
 
-# Whatever it is: this much is to be had without rights on the host.
+# Without rights on the host: any state of the pools.
 checks_of($node, 'the host as it is');
 
-# Undoes what remedies have changed: settings and the boot configuration.
+# Undoes the changes of remedies to settings and the boot configuration.
 sub reset_settings
 {
 	my (%settings) = @_;
@@ -33,13 +33,13 @@ sub reset_settings
 	return;
 }
 
-# The remedy of a check that is not well, and what the check says then.
+# Follows the remedy of a check that needs attention, and verifies the check afterwards.
 sub is_cured
 {
 	my ($checks, $check, $name) = @_;
 	follow($node, remedy_of($checks, $check), $name);
-	my $after = checks_of($node, "$name, cured");
-	compare_check($after, $check, { status => 'ok', remedy => undef }, "$name, cured");
+	my $after = checks_of($node, "$name, after the remedy");
+	compare_check($after, $check, { status => 'ok', remedy => undef }, "$name, after the remedy");
 	return $after;
 }
 
@@ -48,12 +48,12 @@ sub is_back_on_huge_pages
 	my ($checks, $check, $name, $size_kb) = @_;
 	my $after = is_cured($checks, $check, $name);
 	is(segment($node->{_pid})->{page_bytes}, ($size_kb // $kb) * 1024, "$name: the remedy gets huge pages");
-	compare_restart($node, $after, $size_kb // $kb, { status => 'ok' }, { status => 'ok' }, "$name, cured");
+	compare_restart($node, $after, $size_kb // $kb, { status => 'ok' }, { status => 'ok' }, "$name, after the remedy");
 	return;
 }
 
-# Huge pages that free memory holds in whole blocks now: blocks of the page's order and above, as
-# many pages as each holds.
+# Returns the number of huge pages that fit in free blocks now, which have the order of the page or
+# a higher one.
 sub pages_in_blocks
 {
 	my $order = log($page / base_page()) / log 2;
@@ -99,17 +99,17 @@ for ([ 'try, empty pool', 0 ], [ 'try, one page short', $need && $need - 1 ])
 		compare_restart($node, $checks, $kb,
 			{ status => 'warning', finding => qr/^On \d+ kB pages: huge_pages = try fell back\. Needs $need huge pages .*; $pages are available\.$/ }, { status => 'warning' }, $name);
 		is_back_on_huge_pages($checks, 'huge_pages', $name);
-		compare_check(checks_of($node, $name), 'pool_growth', { status => 'ok', evidence => { shortfall_pages => 0 } }, "$name, cured");
+		compare_check(checks_of($node, $name), 'pool_growth', { status => 'ok', evidence => { shortfall_pages => 0 } }, "$name, after the remedy");
 	}
 }
 
 SKIP:
 {
-	my $name = 'on, the pool gone';
+	my $name = 'on, the pool was removed';
 	needs_host($name);
 	pools_of_one_size($kb, $need);
 	reset_settings(huge_pages => 'on');
-	# in use, they are not taken away, but do not come back
+	# pages in use are not removed, but they cease to exist at a restart
 	set_pool($kb, 0);
 	my $checks = checks_of($node, $name);
 	compare_restart($node, $checks, $kb, { status => 'ok' }, { status => 'critical', finding => qr/would fail/ }, $name);
@@ -123,7 +123,7 @@ SKIP:
 
 for (
 	[ 'sysv', { shared_memory_type => 'sysv' }, qr/shared_memory_type = sysv/ ],
-	[ 'a page size that is not there', { huge_page_size => '3MB' }, qr/huge_page_size/ ])
+	[ 'an unsupported page size', { huge_page_size => '3MB' }, qr/huge_page_size/ ])
 {
 	my ($cause, $settings, $finding) = @$_;
 	for my $pages (0, $need)
@@ -151,7 +151,7 @@ for (
 	}
 }
 
-# Turned off on purpose.
+# Huge pages that were turned off on purpose.
 for my $pages (0, $need)
 {
 	SKIP:
@@ -181,11 +181,11 @@ SKIP:
 	$node->safe_psql('postgres', q{
 		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 25000) AS i;
 		CREATE UNIQUE INDEX ON large (i)});
-	# through the index: a sequential scan of a large table keeps to a few buffers
+	# with an index, because a sequential scan of a large table uses only a few buffers
 	my $touch = q{
 		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
 		SELECT count(x) FROM (SELECT x FROM large ORDER BY i) AS t};
-	# A start, and the questions asked here, touch less than half of it: 19 touches more than 15.
+	# A start and these queries fault in less than half of it. PostgreSQL 19 faults in more than 15.
 	my $limit = int($pages / 2) * $page;
 	my (undef, $directory) = make_group('bomb');
 	limit_group('bomb', 'fault', $kb, $limit);
@@ -193,28 +193,28 @@ SKIP:
 
 	$node->stop;
 	$restart->();
-	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server looks healthy");
+	is($node->safe_psql('postgres', 'SELECT 1'), 1, "$name: the server seems healthy");
 	my $checks = checks_of($node, $name);
 	my $evidence = { page_size_bytes => $page, cgroup => $directory, cgroup_limit_bytes => $limit, wanted_bytes => $pages * $page };
 	compare_check($checks, 'cgroup_fault_limit', { status => 'critical', finding => qr/The server crashes/, evidence => $evidence }, $name);
 	my ($exit, undef, $error) = $node->psql('postgres', $touch);
-	isnt($exit, 0, "$name: it goes off");
-	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: and looks like this");
+	isnt($exit, 0, "$name: a query fails");
+	like($error, qr/could not read blocks? \d+|connection to server was lost|terminat/, "$name: with this error");
 	$node->stop('immediate', fail_ok => 1);
 	$node->{_pid} = undef;
 
-	$name = 'a restart would arm the bomb';
+	$name = 'the bomb after a restart';
 	set_pool($kb, 0);
 	$restart->();
 	set_pool($kb, $pages);
 	$checks = checks_of($node, $name);
 	compare_check($checks, 'cgroup_fault_limit', { status => 'warning', finding => qr/After a restart/, evidence => $evidence }, $name);
 
-	$name = 'the bomb, disarmed';
+	$name = 'the bomb after the remedy';
 	$node->stop;
 	$restart->();
 	is_cured(checks_of($node, $name), 'cgroup_fault_limit', $name);
-	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be touched");
+	is($node->safe_psql('postgres', $touch), 25000, "$name: all memory can be faulted in");
 
 	$name = 'a limit on reservations';
 	set_pool($kb, $pages);
@@ -246,8 +246,8 @@ SKIP:
 	};
 	compare_check($checks, 'pool_size', { status => 'warning', evidence => $expected->($idle) }, $name);
 	my $after = is_cured($checks, 'pool_size', $name);
-	is($after->{pool_size}{code}, 'no_idle_pages', "$name, cured: none is left");
-	compare_restart($node, $after, $kb, { status => 'ok' }, { status => 'ok' }, "$name, cured");
+	is($after->{pool_size}{code}, 'no_idle_pages', "$name, after the remedy: none is left");
+	compare_restart($node, $after, $kb, { status => 'ok' }, { status => 'ok' }, "$name, after the remedy");
 
 	$name = 'a few idle pages';
 	set_pool($kb, $need + 2);
@@ -265,7 +265,7 @@ SKIP:
 {
 	my $name = 'the next boot';
 	needs_host($name);
-	cannot("$name: another file asks for huge pages after this test's")
+	cannot("$name: another file requests huge pages after this test's")
 	  if -e '/etc/sysctl.conf' && slurp_file('/etc/sysctl.conf') =~ m{^\s*-?vm[./]nr_hugepages\b}m;
 	pools_of_one_size($kb, $need);
 	reset_settings();
@@ -277,24 +277,24 @@ SKIP:
 	my $checks = checks_of($node, $name);
 	compare_check($checks, 'reboot', { status => 'warning', evidence => $reboot->($need - 1) }, $name);
 	compare_check($checks, 'pool_filled', { status => 'ok' }, $name);
-	is_deeply(pool_asked_for($checks), $filled->($need - 1), "$name: what was asked for");
+	is_deeply(pool_asked_for($checks), $filled->($need - 1), "$name: the requested pages");
 	my $after = is_cured($checks, 'reboot', $name);
-	compare_check($after, 'reboot', { status => 'ok', evidence => $reboot->($need) }, "$name, cured");
+	compare_check($after, 'reboot', { status => 'ok', evidence => $reboot->($need) }, "$name, after the remedy");
 
 	$name = 'a pool that was not filled';
 	set_boot_pages($need + 7);
 	$checks = checks_of($node, $name);
 	compare_check($checks, 'reboot', { status => 'ok', evidence => $reboot->($need + 7) }, $name);
-	# nobody needs the rest
+	# no server needs the rest
 	compare_check($checks, 'pool_filled', { status => 'ok', remedy => undef }, $name);
-	is_deeply(pool_asked_for($checks), $filled->($need + 7), "$name: what was asked for");
+	is_deeply(pool_asked_for($checks), $filled->($need + 7), "$name: the requested pages");
 	set_pool($kb, $need - 3);
 	$checks = checks_of($node, "$name, nor what is needed");
 	compare_check($checks, 'pool_filled', { status => 'warning', finding => qr{^\Q$file\E:1 asked for @{[ $need + 7 ]} huge pages .*; $need are needed\. } }, $name);
 	is_cured($checks, 'pool_filled', $name);
-	is(pool($kb)->{total}, $need, "$name: the remedy fills it as far as is needed");
+	is(pool($kb)->{total}, $need, "$name: the remedy fills it as far as needed");
 
-	$name = 'no file asks';
+	$name = 'no file requests pages';
 	set_boot_pages(undef);
 	$checks = checks_of($node, $name);
 	my $at_boot = slurp_file('/proc/cmdline') =~ /\bhugepages=/;
@@ -302,8 +302,8 @@ SKIP:
 	is_cured($checks, 'reboot', $name);
 	set_boot_pages(undef);
 
-	# The memory use shows how much of a file is kept and copied. Unlike run time, it does not depend
-	# on the load of the machine.
+	# The peak of memory shows how much of a file is kept and copied. Unlike the run time, it does not
+	# depend on the load of the machine.
 	my $peak = sub {
 		my $session = HugeInfo::Session->new($node);
 		$session->value("SELECT count(*) FROM $_") for qw(hugeinfo_checks hugeinfo_runbook hugeinfo_report());
@@ -332,30 +332,30 @@ SKIP:
 	needs_host($name);
 	cannot("$name: overcommit is strict here") if slurp_file('/proc/sys/vm/overcommit_memory') =~ /^2/;
 	pools_of_one_size($kb, 0);
-	# On small pages it starts: little of it is touched.
+	# It starts on small pages, because little of it is faulted in.
 	reset_settings(shared_buffers => int(0.94 * ram_bytes() / (1 << 20)) . 'MB');
 	my $real = segment($node->{_pid});
-	cmp_ok($real->{bytes}, '>', 0.9 * ram_bytes(), "$name: there it is");
+	cmp_ok($real->{bytes}, '>', 0.9 * ram_bytes(), "$name: the segment is that large");
 	my $checks = compare_growth($name);
 	compare_check($checks, 'memory_left', { evidence => { memory_total_bytes => ram_bytes(), pools_bytes => 0, left_bytes => ram_bytes() } , status => 'ok' }, $name);
 	compare_restart($node, $checks, $kb, { status => 'warning', remedy => qr/^# lower shared_buffers to \d+MB, or add \d+ MB of memory: / }, { status => 'warning' }, $name);
 	is_deeply([ map { $_->{name} } grep { ($_->{remedy} // '') =~ /nr_hugepages\s*=\s*\d|echo \d+ > \S*nr_hugepages/ } values %$checks ],
-		[], "$name: no remedy sets a pool that would choke the host");
-	# as they say
+		[], "$name: no remedy sets a pool that leaves too little memory");
+	# follows the remedy
 	$node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '16MB'));
 	$node->restart;
-	my $after = checks_of($node, "$name, cured");
-	compare_check($after, 'memory_left', { status => 'ok' }, "$name, cured");
+	my $after = checks_of($node, "$name, after the remedy");
+	compare_check($after, 'memory_left', { status => 'ok' }, "$name, after the remedy");
 	is_back_on_huge_pages($after, 'huge_pages', $name);
 	reset_settings(shared_buffers => '16MB');
 }
 
-# The last: a machine that has run for long may have no such page.
+# Last, because a machine that has run for long might have no such page.
 SKIP:
 {
 	my $name = 'pool of the wrong size';
 	needs_host($name);
-	cannot("$name: this kernel has one huge page size only") unless $other_kb;
+	cannot("$name: this kernel has only one huge page size") unless $other_kb;
 	reset_settings();
 	eval { pools_of_one_size($other_kb, required_pages($node, $other_kb)); 1 } or cannot("$name: $@");
 	$node->restart;

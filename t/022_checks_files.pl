@@ -45,12 +45,12 @@ SKIP:
 				status => 'warning',
 				finding => qr/^Settings are pending a restart \(shared_buffers\)\. A restart would lose huge pages\./,
 				evidence => { huge_pages => 'try', page_size_bytes => $page, own_pages => $need, pool_total_pages => $need } }, $name);
-		is_deeply($checks->{pending_settings}{evidence}{waiting_settings}, ['shared_buffers'], "$name: by name");
+		is_deeply($checks->{pending_settings}{evidence}{waiting_settings}, ['shared_buffers'], "$name: named in the evidence");
 		my $remedy = remedy_of($checks, 'pending_settings');
 		my $required = $checks->{pending_settings}{evidence}{required_pages};
 		like($remedy, qr/\bvm\.nr_hugepages=$required\b/, "$name: the remedy has its pages");
 
-		# one less does not do
+		# one page less is not enough
 		set_pool($kb, $required - 1);
 		$node->restart;
 		my $real = segment($node->{_pid});
@@ -60,16 +60,16 @@ SKIP:
 		follow($node, $remedy, $name);
 		$node->restart;
 		is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages");
-		my $after = checks_of($node, "$name, cured");
-		compare_check($after, 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, cured");
-		compare_check($after, 'restart', { status => 'ok', evidence => { required_pages => $required } }, "$name, cured");
+		my $after = checks_of($node, "$name, after the remedy");
+		compare_check($after, 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, after the remedy");
+		compare_check($after, 'restart', { status => 'ok', evidence => { required_pages => $required } }, "$name, after the remedy");
 		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 		set_file('');
 		set_pool($kb, $need);
 		$node->restart;
 	}
 
-	$name = 'a line is gone';
+	$name = 'a line was removed';
 	set_file("shared_buffers = '40MB'\n");
 	$node->restart;
 	is(segment($node->{_pid})->{page_bytes}, base_page(), "$name: it fell back");
@@ -78,7 +78,7 @@ SKIP:
 	compare_check($checks, 'restart', { status => 'ok' }, "$name, the same of the next start");
 	compare_check($checks, 'pending_settings', { status => 'ok', finding => qr/would get huge pages/, evidence => { required_pages => $need } }, $name);
 	$node->restart;
-	is(segment($node->{_pid})->{page_bytes}, $page, "$name: and so it is");
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: it is on huge pages");
 
 	$name = 'a setting of another kind';
 	set_file("huge_pages = off\n");
@@ -89,28 +89,28 @@ SKIP:
 	set_file("shared_buffers = '40MB'\nhuge_pages = on\n");
 	compare_check(checks_of($node, $name), 'pending_settings', { status => 'critical', finding => qr/would fail/ }, $name);
 	$node->stop;
-	ok(!(starts($node))[0], "$name: it does");
+	ok(!(starts($node))[0], "$name: it does not start");
 	set_file('');
 	$node->start;
 }
 
 for (
-	[ 'a value that is wrong', "shared_buffers = 'much'\n", qr/invalid value for parameter "shared_buffers": "much"/ ],
-	[ 'a line that is none', "shared_buffers 40MB or so\n", qr/syntax error in file ".*postgresql\.conf"/ ],
+	[ 'an invalid value', "shared_buffers = 'much'\n", qr/invalid value for parameter "shared_buffers": "much"/ ],
+	[ 'an invalid line', "shared_buffers 40MB or so\n", qr/syntax error in file ".*postgresql\.conf"/ ],
 	[ 'a setting that does not exist', "shared_bufers = 40MB\n", qr/unrecognized configuration parameter "shared_bufers"/ ],
-	[ 'settings that do not go together', "max_wal_senders = 10\nwal_level = minimal\n", qr/WAL streaming \("?max_wal_senders"? > 0\) requires/i ])
+	[ 'settings that contradict each other', "max_wal_senders = 10\nwal_level = minimal\n", qr/WAL streaming \("?max_wal_senders"? > 0\) requires/i ])
 {
 	my ($name, $text, $message) = @$_;
 	set_file($text);
 	my $checks = checks_of($node, $name);
 	compare_check($checks, 'pending_settings', { status => 'critical', finding => $message, evidence => { waiting => 't' } }, $name);
-	# the remedy is a query that shows what is wrong
+	# the remedy is a query that shows the error
 	my ($query) = remedy_of($checks, 'pending_settings') =~ /(SELECT .* WHERE NOT applied)/;
 	isnt($node->safe_psql('postgres', $query), '', "$name: the remedy shows it");
 	$node->stop;
 	my ($started, $log) = starts($node);
-	ok(!$started, "$name: it would not start");
-	like($log, $message, "$name: with these words");
+	ok(!$started, "$name: it does not start");
+	like($log, $message, "$name: with this message");
 	set_file('');
 	$node->start;
 	compare_check(checks_of($node, $name), 'pending_settings', { status => 'ok', evidence => { waiting => 'f' } }, "$name, put right");
@@ -123,13 +123,13 @@ for (
 	$observer->value('SET ROLE observer');
 	my $checks = checks_of($observer, $name);
 	like($checks->{pending_settings}{finding}, qr/^Settings are pending a restart \(shared_buffers\)/, $name);
-	is_deeply($checks->{pending_settings}, checks_of($node, $name)->{pending_settings}, "$name: is told what a superuser is");
+	is_deeply($checks->{pending_settings}, checks_of($node, $name)->{pending_settings}, "$name: sees the same as a superuser");
 	$observer->close;
 	set_file('');
 }
 
-# Other servers as /proc shows them, against the check: programs of that name whose parent has
-# another name. $own: pages that the next start of the server asks for.
+# Compares the check with the other servers in /proc: programs of that name whose parent has another
+# name. $own is the number of pages that the next start of the server requests.
 sub name_of { my ($pid) = @_; return process_file($pid, 'comm') =~ s/\n//r }
 
 sub asks { my ($pid) = @_; return next_setting($pid, 'huge_pages') =~ /^(?:try|on)$/ && next_setting($pid, 'shared_memory_type') eq 'mmap' }
@@ -143,7 +143,7 @@ sub compare_other_servers
 		{
 			my ($parent) = process_file($pid, 'stat') =~ /.*\) \S (\d+)/s or next;
 			next if $pid == $postmaster || name_of($pid) ne 'postgres' || name_of($parent) eq 'postgres';
-			# one that only computes something for somebody
+			# a program that only prints a setting
 			next if title($pid) eq '' || process_file($pid, 'cmdline') =~ /\0(?:-C|--single|-V)\0/;
 			$of{other_servers}++;
 			my $real = $uid == $> && (stat "/proc/$pid")[4] == $uid && eval { segment($pid) };
@@ -188,15 +188,15 @@ SKIP:
 	my ($checks) = $ask->($node, $need, $name);
 	is($checks->{other_servers}{status}, 'warning', "$name: the pool is too small for both");
 	my $port = $other->port;
-	like($checks->{other_servers}{finding}, qr/\b$of_other for the server on port $port \(huge_pages = try\)/, "$name: for whom");
+	like($checks->{other_servers}{finding}, qr/\b$of_other for the server on port $port \(huge_pages = try\)/, "$name: the finding names the other server");
 	follow($node, remedy_of($checks, 'other_servers'), $name);
-	is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy disturbs no server");
+	is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy does not affect running servers");
 	for ($node, $other) { $_->restart if segment($_->{_pid})->{page_bytes} == base_page() }
 	for ($node, $other)
 	{
 		is(segment($_->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages for " . $_->name);
-		($checks, my $of) = $ask->($_, $_ == $node ? $need : $of_other, "$name, cured");
-		is($checks->{other_servers}{status}, $of->{hidden_servers} ? 'unknown' : 'ok', "$name, cured");
+		($checks, my $of) = $ask->($_, $_ == $node ? $need : $of_other, "$name, after the remedy");
+		is($checks->{other_servers}{status}, $of->{hidden_servers} ? 'unknown' : 'ok', "$name, after the remedy");
 	}
 	set_boot_pages(undef);
 
@@ -207,7 +207,7 @@ SKIP:
 	$ask->($node, $need, $name);
 	$other->stop;
 
-	$name = 'alone';
+	$name = 'the only server';
 	my (undef, $of) = $ask->($node, $need, $name);
 	note("$of->{other_servers} other servers run on this host");
 }
@@ -224,13 +224,13 @@ SKIP:
 	my (undef, $of) = compare_other_servers($node, $node->{_pid}, $>, $need, $name);
 	cmp_ok($of->{hidden_servers}, '>', 0, "$name: is hidden");
 
-	$name = "ours, asked by another user's";
+	$name = "our server, from another user's";
 	my $theirs = HugeInfo::Session->new($node, socket => $other->{socket}, port => $other->{port}, user => 'postgres');
 	$theirs->value('CREATE EXTENSION pg_hugeinfo');
 	compare_other_servers($theirs, $other->{pid}, $other->{uid}, 0, $name);
 	$theirs->close;
 
-	$name = 'too few even for the one that is seen';
+	$name = 'too few even for the visible server';
 	$node->stop;
 	set_pool($kb, $need - 1);
 	$node->start;

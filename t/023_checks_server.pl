@@ -1,5 +1,5 @@
-# What hugeinfo_checks says of the server's processes and of the host's settings, each state made
-# for real.
+# The checks of hugeinfo_checks about the server's processes and the host's settings, in real
+# states.
 use strict;
 use warnings;
 # addresses have more than 32 bits
@@ -24,10 +24,11 @@ my $kb = default_page_kb();
 my $page = $kb && $kb * 1024;
 my $node = new_server('server', shared_buffers => '64MB', max_connections => 200, huge_pages => 'off');
 
-# A figure of each process of the server, as /proc has it.
+# Returns a figure of each process of the server, from /proc.
 sub of_all { my ($figure) = @_; return map { $figure->($_) // () } family($node->{_pid}) }
 
-# Asks until the evidence is what the test reads before and after: figures of living processes move.
+# Repeats the query until the evidence is the same as the test reads before and after, because
+# figures of running processes change.
 sub settled_check
 {
 	my ($asked, $check, $read, $expected, $name) = @_;
@@ -60,7 +61,7 @@ my $sql = HugeInfo::Session->new($node);
 	my ($now) = split / /, slurp_file('/proc/uptime');
 	my $seconds = $checks->{major_faults}{evidence}{seconds};
 	# the kernel rounds the uptime up
-	ok($seconds <= $now - $started + 2 && $seconds >= 0, "$name: as long as the postmaster is there") or diag("$seconds seconds");
+	ok($seconds <= $now - $started + 2 && $seconds >= 0, "$name: as long as the postmaster runs") or diag("$seconds seconds");
 }
 
 for my $mode (qw(always madvise never))
@@ -78,12 +79,12 @@ for my $mode (qw(always madvise never))
 		next if $mode ne 'always';
 		follow($node, remedy_of($checks, 'thp_private'), $name);
 		is(thp('enabled'), 'madvise', "$name: the remedy changes the mode");
-		compare_check(checks_of($sql, $name), 'thp_private', { status => 'ok', remedy => undef }, "$name, cured");
+		compare_check(checks_of($sql, $name), 'thp_private', { status => 'ok', remedy => undef }, "$name, after the remedy");
 		set_boot_pages(undef);
 	}
 }
 
-# Of the main segment, what a process has on transparent huge pages.
+# Returns the part of the main segment that a process has on transparent huge pages.
 sub thp_bytes
 {
 	my ($pid) = @_;
@@ -97,7 +98,7 @@ sub fill_buffers
 	$session->value($_) for
 	  q(CREATE TABLE IF NOT EXISTS large AS SELECT repeat('x', 1000) AS x FROM generate_series(1, 40000)),
 	  'CREATE EXTENSION IF NOT EXISTS pg_prewarm', q(SELECT pg_prewarm('large', 'buffer')),
-	  # with PostgreSQL 18, others have done it for the backend
+	  # with PostgreSQL 18, I/O workers read buffers for the backend
 	  'SET max_parallel_workers_per_gather = 0', 'SELECT count(*) FROM large';
 	return;
 }
@@ -111,13 +112,13 @@ for my $mode (qw(always within_size advise never))
 		set_thp('shmem_enabled', $mode);
 		$sql->close;
 		$node->restart;
-		# the one that has touched most, and it alone
+		# only the process that has faulted in most
 		$sql = HugeInfo::Session->new($node);
 		my $reader = HugeInfo::Session->new($node);
 		fill_buffers($reader);
 		my $warns = $mode =~ /always|within_size/;
 		my $got = thp_bytes($reader->pid);
-		$warns ? cmp_ok($got, '>', 0, "$name: the kernel gave some") : is($got, 0, "$name: the kernel gave none");
+		$warns ? cmp_ok($got, '>', 0, "$name: the kernel uses some") : is($got, 0, "$name: the kernel uses none");
 		settled_check($sql, 'thp_shared', sub { return {
 					shmem_enabled => $mode,
 					segment_thp_bytes => $warns ? thp_bytes($reader->pid) : undef,
@@ -152,30 +153,30 @@ SKIP:
 	my $name = 'swap';
 	needs_host($name);
 	eval { add_swap(200); 1 } or cannot("$name: $@");
-	# private memory of its own, which it never looks at again
+	# private memory that is not accessed again
 	my $large = HugeInfo::Session->new($node);
 	my $fill = sub { my ($mb) = @_; return $large->value("SELECT length(set_config('hugeinfo_test.filler', repeat('x', $mb << 20), false))") };
 	$fill->(40);
 	page_out($large->pid);
-	cmp_ok(swap_bytes(), '>', 20 << 20, "$name: some memory went there");
-	cmp_ok(swap_bytes(), '<', 64 << 20, "$name: and not much");
+	cmp_ok(swap_bytes(), '>', 20 << 20, "$name: some memory is swapped out");
+	cmp_ok(swap_bytes(), '<', 64 << 20, "$name: but not much");
 	settled_check($sql, 'swap', \&swap_evidence, { status => 'ok', finding => qr/swapped out/ }, "$name, a little");
 
 	$fill->(100);
 	page_out($large->pid);
-	cmp_ok(swap_bytes(), '>', 80 << 20, "$name: more memory went there");
+	cmp_ok(swap_bytes(), '>', 80 << 20, "$name: more memory is swapped out");
 	settled_check($sql, 'swap', \&swap_evidence, { status => 'warning', finding => qr/are swapped out/ }, "$name, a lot");
 
-	# so do they
+	# major faults swap the memory in
 	my $before = stat_file($large->pid)->{major_faults};
 	$large->value(q(SELECT length(current_setting('hugeinfo_test.filler'))));
-	cmp_ok(stat_file($large->pid)->{major_faults}, '>', $before, "$name: it comes back by major faults");
+	cmp_ok(stat_file($large->pid)->{major_faults}, '>', $before, "$name: major faults swap it in");
 	$large->close;
 	until_true(sub { swap_bytes() < 64 << 20 });
 	settled_check($sql, 'swap', \&swap_evidence, { status => 'ok' }, "$name, who had it has gone");
 }
 
-# Clients that have touched all of the table and stay.
+# Starts clients that fault in the whole table and stay.
 sub crowd
 {
 	my ($clients) = @_;
@@ -195,9 +196,9 @@ SKIP:
 	needs_host($name);
 	$sql->close;
 	pools_of_one_size($kb, 0);
-	# Turned off on purpose, which page tables alone call into question.
+	# Huge pages that were turned off on purpose, which only large page tables make questionable.
 	restarts($node, shared_buffers => '256MB', huge_pages => 'off');
-	# A page of zeros is a valid page: the file of the table is one large hole.
+	# The file of the table is one large hole, because a page of zeros is valid.
 	$node->safe_psql('postgres', 'CREATE TABLE holes ()');
 	truncate $node->data_dir . '/' . $node->safe_psql('postgres', q(SELECT pg_relation_filepath('holes'))), 240 << 20 or die "truncate: $!\n";
 	my $prepare = sub {
@@ -224,7 +225,7 @@ SKIP:
 	is(segment($node->{_pid})->{page_bytes}, $page, "$name: the remedy gets huge pages");
 	$prepare->();
 	$crowd = crowd(150);
-	settled_check($sql, 'page_tables', $page_tables, { status => 'ok' }, "$name of many, cured");
+	settled_check($sql, 'page_tables', $page_tables, { status => 'ok' }, "$name of many, after the remedy");
 	my $cured = $page_tables->();
 	cmp_ok($cured->{page_table_bytes}, '<', 0.7 * $figures->{page_table_bytes}, "$name: they are smaller");
 	$crowd->kill_kill;
@@ -245,26 +246,27 @@ SKIP:
 			oom_score_adj_of_postmaster => $adj->($node->{_pid}),
 			least_oom_score_adj_of_others => min(map { $adj->($_) } grep { $_ != $node->{_pid} } family($node->{_pid})) };
 	};
-	# below 0 takes CAP_SYS_RESOURCE, which root of a container or of a small virtual machine may lack
+	# Values below 0 need CAP_SYS_RESOURCE, which root in a container or a small virtual machine can
+	# lack.
 	my $can_protect = eval { set_oom_score_adj($node->{_pid}, -1); 1 };
-	diag('not tried: the OOM protection of a postmaster, which this root may not set') unless $can_protect;
+	diag('not tried: the OOM protection of a postmaster, because this root lacks CAP_SYS_RESOURCE') unless $can_protect;
 	for (
-		[ 'nobody is protected', 0, 0, 'warning', qr/can end the postmaster/ ],
+		[ 'no process is protected', 0, 0, 'warning', qr/can end the postmaster/ ],
 		[ 'the postmaster is first', 500, 0, 'warning', qr/can end the postmaster/ ],
-		[ 'all are', -1000, -1000, 'warning', qr/could end none/ ],
-		[ 'all are a little', -900, -900, 'ok', qr/prefers other processes/ ],
-		[ 'the postmaster alone is', -900, 0, 'ok', qr/prefers other processes/ ])
+		[ 'all are exempt', -1000, -1000, 'warning', qr/could end none/ ],
+		[ 'all are protected', -900, -900, 'ok', qr/prefers other processes/ ],
+		[ 'only the postmaster is protected', -900, 0, 'ok', qr/prefers other processes/ ])
 	{
 		my ($case, $of_postmaster, $of_others, $status, $finding) = @$_;
 		next if $of_postmaster < 0 && !$can_protect;
 		set_oom_score_adj($node->{_pid}, $of_postmaster);
-		# who is asked is one of them; who asked before may be about to end
+		# the querying session is one of the processes; a former one can be about to end
 		for my $child (grep { $_ != $node->{_pid} } family($node->{_pid})) { eval { set_oom_score_adj($child, $of_others) } }
 		settled_check($sql, 'oom_protection', $evidence, { status => $status, finding => $finding }, "$name: $case");
 	}
 
-	# The remedy: what the service manager sets for the postmaster, children take back for themselves.
-	$name = 'OOM protection, cured';
+	# With the remedy, the service manager protects the postmaster, and children reset their own value.
+	$name = 'OOM protection after the remedy';
 	set_oom_score_adj($node->{_pid}, 500);
 	my $remedy = checks_of($sql, $name)->{oom_protection}{remedy};
 	my %environment = $remedy =~ /\b(PG_OOM_ADJUST_FILE|PG_OOM_ADJUST_VALUE)=([^\s;]+)/g;
@@ -278,8 +280,8 @@ SKIP:
 	my ($adjust) = $remedy =~ /\bOOMScoreAdjust=(-\d+)/;
 	set_oom_score_adj($node->{_pid}, $can_protect ? $adjust : 500);
 	$sql = HugeInfo::Session->new($node);
-	is($adj->($sql->pid), $environment{PG_OOM_ADJUST_VALUE}, "$name: a new backend has what the remedy gives it");
-	isnt($adj->($node->{_pid}), $adj->($sql->pid), "$name: and the postmaster what it had");
+	is($adj->($sql->pid), $environment{PG_OOM_ADJUST_VALUE}, "$name: a new backend has the value in the remedy");
+	isnt($adj->($node->{_pid}), $adj->($sql->pid), "$name: the postmaster keeps its value");
 	settled_check($sql, 'oom_protection', sub { return { oom_score_adj_of_postmaster => $adjust } }, { status => 'ok' }, $name) if $can_protect;
 }
 
@@ -297,17 +299,17 @@ SKIP:
 	};
 	settled_check($sql, 'overcommit', $read, { status => 'ok', finding => qr/^No strict overcommit/ }, "$name, none");
 	set_pool($kb, 100);
-	# far more than is promised: nobody on this host will notice
+	# far more than is committed, so that no program on this host is affected
 	set_strict_overcommit(1000);
 	my $checks = settled_check($sql, 'overcommit', $read, { status => 'ok', finding => qr/^Strict overcommit/ }, $name);
 	# 100 pages less, 10 times
 	my $limit = $checks->{overcommit}{evidence}{commit_limit_bytes};
-	is($checks->{overcommit}{evidence}{taken_by_pools_bytes}, 1000 * $page, "$name: what the pools take of it");
+	is($checks->{overcommit}{evidence}{taken_by_pools_bytes}, 1000 * $page, "$name: the part of the limit that the pools take");
 	set_pool($kb, 0);
-	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: the kernel gives as much back");
-	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools nothing");
+	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: without pools, the kernel raises the limit by as much");
+	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools, they take nothing");
 	set_oom_score_adj($node->{_pid}, 0);
-	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can end the postmaster/ }, "$name: a limit above memory protects nobody");
+	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can end the postmaster/ }, "$name: a limit above memory does not protect");
 }
 
 SKIP:
@@ -319,10 +321,10 @@ SKIP:
 	my $limit = sub { my ($bytes) = @_; return !system_log('prlimit', "--memlock=$bytes:", '--pid', $$) };
 	$node->stop;
 	configure($node, huge_pages => 'on');
-	$limit->(0) or cannot("$name: this test's limit cannot be lowered");
+	$limit->(0) or cannot("$name: cannot lower the limit of this test");
 	$node->start;
 	is(segment($node->{_pid})->{page_bytes}, $page, "$name: without any locked memory it gets huge pages");
-	like(slurp_file("/proc/$node->{_pid}/limits"), qr/^Max locked memory\s+0\s/m, "$name: none is allowed");
+	like(slurp_file("/proc/$node->{_pid}/limits"), qr/^Max locked memory\s+0\s/m, "$name: the limit is 0");
 	compare_check(checks_of($node, $name), 'memlock',
 		{ status => 'ok', finding => qr/^Huge pages do not need locked memory \(memlock: 0 \S+\)\.$/, evidence => { memlock_bytes => 0 } }, $name);
 }
