@@ -1,5 +1,5 @@
-# The extension in a database of each encoding that a server can have. What is installed is ASCII:
-# anything else is refused by some of them, and turned into something else by others.
+# The extension in a database with each server encoding. Installed files are ASCII, because some
+# encodings reject other characters, and others convert them.
 use strict;
 use warnings;
 
@@ -14,7 +14,7 @@ use Test::More;
 my $node = new_server('encodings', huge_pages => 'off');
 my $sql = HugeInfo::Session->new($node);
 
-# Also what pgrx has generated from the sources.
+# Includes the script that pgrx has generated from the sources.
 {
 	my $name = 'installed';
 	my $directory = $node->config_data('--sharedir') . '/extension';
@@ -27,8 +27,8 @@ my $sql = HugeInfo::Session->new($node);
 	}
 }
 
-# Each object of the extension and each column, with its comment. From PostgreSQL 17 on, rows of
-# views and arrays are among the objects, which no command has made.
+# Returns each object of the extension and each column, with its comment. Without row types and
+# array types, which PostgreSQL 17 and newer list as objects.
 my $COMMENTS = q{
 	SELECT pg_describe_object(d.classid, d.objid, coalesce(a.attnum, 0)) AS object,
 		CASE WHEN a.attnum > 0 THEN col_description(d.objid, a.attnum)
@@ -40,7 +40,7 @@ my $COMMENTS = q{
 	WHERE d.deptype = 'e' AND (d.classid, d.objid) NOT IN (SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t
 		WHERE t.typcategory = 'A' OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'v'))};
 
-# What can be read without an argument; a second of sleep is too long.
+# Objects that can be read without an argument, except for one that sleeps for a second.
 my $READABLE = q{
 	SELECT c.oid::regclass || '' AS readable FROM pg_class AS c WHERE c.relname LIKE 'hugeinfo\_%' AND c.relkind = 'v'
 		AND c.relname <> 'hugeinfo_fault_rates'
@@ -60,7 +60,7 @@ is_deeply([ grep { !defined $expected->{$_} } sort keys %$expected ], [], 'each 
 my @readable = map { $_->{readable} } $sql->rows($READABLE);
 cmp_ok(scalar @readable, '>', 25, 'views and functions');
 
-# Numbers are given out from 0 on; PostgreSQL has had 42.
+# Encodings are numbered from 0; PostgreSQL has 42.
 my @encodings = map { $_->{name} } $sql->rows(
 	q(SELECT pg_encoding_to_char(i) AS name FROM generate_series(0, 99) AS i WHERE pg_encoding_to_char(i) <> '' ORDER BY i));
 my (@servers, @clients);
@@ -71,33 +71,33 @@ for my $encoding (@encodings)
 	push @servers, $encoding;
 
 	my $session = HugeInfo::Session->new($node, dbname => "in $encoding");
-	is($session->value('SHOW server_encoding'), $encoding, "$encoding: is that of the server");
+	is($session->value('SHOW server_encoding'), $encoding, "$encoding: is the server encoding");
 	is_deeply([ $session->error_of('CREATE EXTENSION pg_hugeinfo') ], [ '', '' ], "$encoding: the extension is created");
 	is_deeply(comments($session), $expected, "$encoding: comments");
-	# A plan gives notice that huge_pages is off here.
+	# A plan raises a notice, because huge_pages is off here.
 	$session->value(q(SET client_min_messages = warning));
 	my @failures = grep { $_ } map { my ($out, $error) = $session->query("SELECT * FROM $_"); $error && "$_: $error" } @readable, @CALLS;
 	is_deeply(\@failures, [], "$encoding: all views and functions can be read");
 	$session->close;
 	$sql->value("DROP DATABASE \"in $encoding\"");
 }
-# Those that PostgreSQL has for clients alone. Not each version has each.
+# Encodings for clients only. Not each version has all of them.
 my %has = map { $_ => 1 } @encodings;
 is_deeply(\@clients, [ map { "$_: 42704" } grep { $has{$_} } qw(SJIS BIG5 GBK UHC GB18030 JOHAB SHIFT_JIS_2004) ], 'all others are for clients only');
 cmp_ok(scalar @servers, '>=', 30, 'the encodings of servers: ' . join(' ', @servers));
 
-# Settings come as text in the encoding of the database, and what is wrong with them is said in it.
+# Settings are text in the encoding of the database, and so are errors about them.
 for my $encoding (qw(LATIN1 UTF8 EUC_JP))
 {
 	$sql->value("CREATE DATABASE \"in $encoding\" ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
 	my $session = HugeInfo::Session->new($node, dbname => "in $encoding");
 	$session->value('CREATE EXTENSION pg_hugeinfo');
-	# a letter that each of them has
+	# a letter that each of these encodings has
 	my $letter = $encoding eq 'EUC_JP' ? '\3042' : '\00e9';
-	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{"$letter": 1}'))))[0], '22023', "$encoding: a name that is none");
-	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{"shared_buffers": "$letter"}'))))[0], '22023', "$encoding: a value that is none");
-	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{$letter}'))))[0], '22P02', "$encoding: no JSON");
-	is(($session->error_of(qq(SELECT hugeinfo_fault_rates(U&'$letter'))))[0], '22007', "$encoding: no interval");
+	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{"$letter": 1}'))))[0], '22023', "$encoding: an unknown name");
+	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{"shared_buffers": "$letter"}'))))[0], '22023', "$encoding: an invalid value");
+	is(($session->error_of(qq(SELECT hugeinfo_plan(U&'{$letter}'))))[0], '22P02', "$encoding: invalid JSON");
+	is(($session->error_of(qq(SELECT hugeinfo_fault_rates(U&'$letter'))))[0], '22007', "$encoding: an invalid interval");
 	$session->close;
 }
 

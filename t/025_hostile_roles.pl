@@ -1,5 +1,5 @@
-# A member of pg_monitor who may create in the extension's schema: what she can make a superuser
-# run, and what she can learn.
+# Attacks by mallory, a member of pg_monitor who can create objects in the extension's schema: code
+# that a superuser could run, and facts that could leak.
 use strict;
 use warnings;
 # addresses have more than 32 bits
@@ -20,7 +20,7 @@ my $watch = HugeInfo::Session->new($node);
 $root->value(q(CREATE ROLE mallory LOGIN IN ROLE pg_monitor));
 $root->value(q(GRANT CREATE ON SCHEMA public TO mallory));
 my $mallory = HugeInfo::Session->new($node, user => 'mallory');
-# Whatever of hers is run by somebody leaves a line here.
+# Each object of mallory that another role runs adds a line here.
 $mallory->value(q(CREATE TABLE captured (who text, what text)));
 $mallory->value(q(GRANT ALL ON captured TO PUBLIC));
 
@@ -32,7 +32,7 @@ sub captured
 	return $lines;
 }
 
-# A function of hers; the SQLSTATE where she can't make it.
+# Creates a function of mallory. Returns the SQLSTATE if that fails.
 sub overload
 {
 	my ($session, $schema, $function, $arguments) = @_;
@@ -40,7 +40,7 @@ sub overload
 		\$\$ BEGIN INSERT INTO public.captured VALUES (current_user, '$schema.$function($arguments)'); RETURN 1; END \$\$}))[0];
 }
 
-# For the check of a type.
+# A function for the check of a domain.
 sub make_capture
 {
 	$mallory->value(q{CREATE FUNCTION capture(text) RETURNS boolean LANGUAGE plpgsql AS
@@ -73,8 +73,8 @@ my %owned = (
 	hugeinfo_memory => [ '', 'integer' ],
 	hugeinfo_report => [ '', 'boolean', 'text' ]);
 
-# Calls in a query's FROM and in its list, with what goes before the name. By what is said of each:
-# whether there are rows, or an error.
+# Runs calls in a query's FROM and in its select list, with a prefix before the name. Groups them by
+# their result: rows, or an error.
 sub said_of
 {
 	my ($session, $prefix) = @_;
@@ -109,9 +109,9 @@ sub all_answered_by_us
 	my ($session, $prefix, $name) = @_;
 	my $said = said_of($session, $prefix);
 	my $rows = delete $said->{t};
-	is_deeply($said, {}, "$name: each call is answered");
-	cmp_ok(scalar @{ $rows // [] }, '>', 100, "$name: and these are many");
-	is(captured($session), '', "$name: by us");
+	is_deeply($said, {}, "$name: each call succeeds");
+	cmp_ok(scalar @{ $rows // [] }, '>', 100, "$name: there are many calls");
+	is(captured($session), '', "$name: all calls run our functions");
 	return;
 }
 
@@ -163,7 +163,7 @@ sub all_answered_by_us
 	  or diag(explain(\%with_arguments));
 }
 
-# Of every kind: what a literal, a number or anything could go to.
+# Types to which a literal, a number or any argument could be resolved.
 my @types = (
 	qw(varchar bpchar name "char" json jsonpath xml bytea bit varbit smallint bigint real money oid regclass regtype boolean date time timestamp
 	  timestamptz uuid inet point int4range tsvector pg_lsn refcursor record anyelement anynonarray anyarray anyenum anyrange anycompatible
@@ -179,29 +179,30 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	{
 		for my $function (@functions)
 		{
-			is_deeply([ grep { overload($mallory, 'public', $function, $_) ne '42723' } @{ $owned{$function} } ], [], "$name: $function is taken where it is ours");
+			is_deeply([ grep { overload($mallory, 'public', $function, $_) ne '42723' } @{ $owned{$function} } ], [], "$name: signatures of $function are taken");
 			my @others = grep { my $type = $_; !grep { $_ eq $type } @{ $owned{$function} } } qw(text jsonb interval integer numeric), @types;
-			is_deeply([ grep { overload($mallory, $schema, $function, "x $_") ne '' } grep { !/VARIADIC/ } @others ], [], "$name: others can be made in $schema");
+			is_deeply([ grep { overload($mallory, $schema, $function, "x $_") ne '' } grep { !/VARIADIC/ } @others ], [], "$name: other signatures can be created in $schema");
 			is_deeply([ grep { overload($mallory, $schema, $function, s/VARIADIC/VARIADIC x/r) !~ /^(?:42723)?$/ } grep { /VARIADIC/ } @others ], [],
-				"$name: also variadic ones");
+				"$name: variadic ones can be created, too");
 		}
 	}
-	# The same names for the arguments, for calls by name.
+	# With the same argument names, for calls by name.
 	overload($mallory, 'public', 'hugeinfo_plan', "settings $_, y text") for qw(varchar json text jsonb);
 	all_answered_by_us($root, '', $name);
 	all_answered_by_us($root, 'public.', "$name, qualified");
-	# The measure does see what is hers.
+	# The test detects calls of mallory's functions.
 	$root->value(q(SELECT count(*) FROM hugeinfo_plan('{}'::json)));
-	is(captured($root), 'public.hugeinfo_plan(x json)', "$name: hers are there");
+	is(captured($root), 'public.hugeinfo_plan(x json)', "$name: mallory's functions exist");
 
-	# Not known to be text before the query is planned.
+	# Parameters without a type, which the parser determines.
 	$root->value(q(PREPARE plan AS SELECT count(*) > 0 FROM hugeinfo_plan($1)));
 	$root->value(q(PREPARE rates AS SELECT count(*) > 0 FROM hugeinfo_fault_rates($1)));
-	is($root->value(q(EXECUTE plan('{}'))) . $root->value(q(EXECUTE rates('1 ms'))), 'tt', "$name: parameters of no type");
-	is(captured($root), '', "$name: parameters come to us");
+	is($root->value(q(EXECUTE plan('{}'))) . $root->value(q(EXECUTE rates('1 ms'))), 'tt', "$name: parameters without a type");
+	is(captured($root), '', "$name: parameters resolve to our functions");
 }
 
-# Where the only argument is a quoted literal a type of that name goes before any function.
+# If the only argument is a quoted literal, PostgreSQL prefers a type with that name to any
+# function.
 {
 	my $name = 'types of the same name';
 	make_capture();
@@ -210,17 +211,17 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	for my $function (@functions)
 	{
 		my @states = map { ($mallory->error_of(sprintf "CREATE $_", $function))[0] } @kinds;
-		is_deeply([ grep { !/^42(?:710|P07)$/ } @states ], [], "$name: $function is taken") or diag("@states");
-		is(($mallory->error_of(sprintf $_, "public.$function"))[0], '42501', "$name: $function stays") for 'DROP TYPE %s', 'ALTER TYPE %s RENAME TO x';
+		is_deeply([ grep { !/^42(?:710|P07)$/ } @states ], [], "$name: the name $function is taken") or diag("@states");
+		is(($mallory->error_of(sprintf $_, "public.$function"))[0], '42501', "$name: mallory cannot drop or rename the type $function") for 'DROP TYPE %s', 'ALTER TYPE %s RENAME TO x';
 		$mallory->value(sprintf 'CREATE DOMAIN pg_temp.%s AS text CHECK (capture(VALUE))', $function);
 	}
 	all_answered_by_us($root, '', $name);
 	$mallory->value('CREATE DOMAIN another AS text CHECK (capture(VALUE))');
 	$root->value(q(SELECT another('{}')));
-	is(captured($root), 'domain', "$name: one of another name would be run");
+	is(captured($root), 'domain', "$name: a type with another name would be used");
 }
 
-# Nobody can tell such calls from ours: an error, and nothing of hers is run.
+# Such calls are ambiguous: they raise an error, and do not run mallory's functions.
 {
 	my $name = 'defaults';
 	for my $function (@functions)
@@ -230,7 +231,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	}
 	my $said = said_of($root, '');
 	is(captured($root), '', "$name: nothing is captured");
-	is_deeply([ grep { !/^(?:t|42725)$/ } keys %$said ], [], "$name: calls are answered, or ambiguous");
+	is_deeply([ grep { !/^(?:t|42725)$/ } keys %$said ], [], "$name: calls succeed or are ambiguous");
 	is(scalar(grep { /_(?:plan|mappings|memory|fault_rates|report)\(\)/ } @{ $said->{42725} }), 5 * 3, "$name: ambiguous without arguments, as expected");
 	for my $function (@functions)
 	{
@@ -239,7 +240,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	all_answered_by_us($root, '', "$name, dropped");
 }
 
-# What a superuser's search_path leads to first is not what the views were made of.
+# Objects that come first in a superuser's search_path do not replace those in the views.
 {
 	my $name = 'search_path';
 	$root->value('CREATE SCHEMA trap AUTHORIZATION mallory');
@@ -265,33 +266,33 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	my @answers = map { $root->value("SELECT count(*) > 0 FROM $_") } @views;
 	$root->value('SET search_path = trap, pg_catalog, public');
 	is_deeply([ map { ($root->error_of("SELECT * FROM $_"))[0] } @views ], [ ('') x @views ], "$name: all views can be read");
-	is(captured($root), '', "$name: and nothing of hers is run");
+	is(captured($root), '', "$name: nothing of mallory is run");
 	$root->query('SELECT 1 = 1');
-	isnt(captured($root), '', "$name: which lies in wait");
+	isnt(captured($root), '', "$name: the trap works");
 	$root->value('RESET search_path');
 	is_deeply([ map { $root->value("SELECT count(*) > 0 FROM $_") } @views ], \@answers, "$name: views as before");
 }
 
-# Whose rights count is whose function it is.
+# In a function with SECURITY DEFINER, the privileges of its owner count.
 {
 	my $name = 'SECURITY DEFINER';
 	my $look = q{LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 		SELECT count(start_address) + count(path) FROM public.hugeinfo_mappings $$};
 	$mallory->value("CREATE FUNCTION looks_of_mallory() RETURNS bigint $look");
 	$root->value("CREATE FUNCTION looks_of_root() RETURNS bigint $look");
-	is($root->value('SELECT public.looks_of_mallory()'), 0, "$name: hers shows a superuser what she may see");
-	cmp_ok($mallory->value('SELECT public.looks_of_root()'), '>', 0, "$name: a superuser's shows her what its owner may see");
-	is(($mallory->error_of('SELECT * FROM public.hugeinfo_plan'))[0], '42501', "$name: the view hugeinfo_plan is not for her");
+	is($root->value('SELECT public.looks_of_mallory()'), 0, "$name: mallory's function shows a superuser only mallory's facts");
+	cmp_ok($mallory->value('SELECT public.looks_of_root()'), '>', 0, "$name: a superuser's function shows mallory the owner's facts");
+	is(($mallory->error_of('SELECT * FROM public.hugeinfo_plan'))[0], '42501', "$name: mallory cannot read the view hugeinfo_plan");
 	for my $argument ('', q('{}'), q('{}'::jsonb))
 	{
-		is(($mallory->error_of("SELECT public.hugeinfo_plan($argument)"))[0], '42501', "$name: hugeinfo_plan($argument) is not for her");
+		is(($mallory->error_of("SELECT public.hugeinfo_plan($argument)"))[0], '42501', "$name: mallory cannot call hugeinfo_plan($argument)");
 		$mallory->value("CREATE OR REPLACE FUNCTION plans() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS
 			\$\$ BEGIN PERFORM count(*) FROM public.hugeinfo_plan($argument); END \$\$");
-		is(($root->error_of('SELECT public.plans()'))[0], '42501', "$name: nor in a function of hers that a superuser calls");
+		is(($root->error_of('SELECT public.plans()'))[0], '42501', "$name: mallory's function cannot call it for a superuser");
 	}
 }
 
-# Without what she has made: whatever she reads has no address and no path of any mapping.
+# Without mallory's objects: nothing that mallory reads has an address or a path of a mapping.
 {
 	my $name = 'places';
 	$root->value('DROP OWNED BY mallory CASCADE');
@@ -302,7 +303,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	my $add = sub {
 		for my $mapping (map { maps_file($_) } @family)
 		{
-			# also as numbers, and without the zeros at the end
+			# also as numbers, and without trailing zeros
 			$places{$_} = $places{ hex $_ } = $places{ s/000$//r } = 1 for @$mapping{qw(start_address end_address)};
 			$paths{ $mapping->{path} } = 1 if ($mapping->{path} // '') =~ m{^(?:/(?!dev/zero)|\[)};
 		}
@@ -322,34 +323,34 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		my ($path) = map { qr/$_/ } join '|', map { quotemeta } sort keys %paths;
 		return [ map { my $what = $_; $text{$what} =~ /($place|$path)/ ? "$what: $1" : () } sort keys %text ];
 	};
-	is_deeply($hits->($mallory), [], "$name: she sees none");
-	cmp_ok(scalar keys %places, '>', 300, "$name: of many");
+	is_deeply($hits->($mallory), [], "$name: mallory sees none");
+	cmp_ok(scalar keys %places, '>', 300, "$name: there are many");
 	my %seen = map { s/:.*//sr => 1 } @{ $hits->($root) };
 	is_deeply([ grep { !$seen{$_} } 'hugeinfo_mappings()', 'hugeinfo_mappings', 'hugeinfo_postmaster_mappings', map { "hugeinfo_mappings($_)" } @family ], [],
-		"$name: which a superuser does");
+		"$name: a superuser sees them");
 }
 
-# In a schema of its own, as is recommended: what she may make in public is behind it.
+# In a separate schema, as recommended: public comes after it in the search_path.
 {
-	my $name = 'a schema of its own';
+	my $name = 'a separate schema';
 	$root->value($_) for 'CREATE TABLE captured (who text, what text)', 'GRANT ALL ON captured TO PUBLIC';
 	make_capture();
 	$root->value($_) for 'CREATE SCHEMA hugeinfo', 'ALTER EXTENSION pg_hugeinfo SET SCHEMA hugeinfo', 'GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor';
 	for my $function (@functions)
 	{
-		is(overload($mallory, 'hugeinfo', $function, 'x json'), '42501', "$name: no $function of hers there");
+		is(overload($mallory, 'hugeinfo', $function, 'x json'), '42501', "$name: mallory cannot create $function there");
 		is(overload($mallory, 'public', $function, $_), '', "$name: $function($_) in public") for @{ $owned{$function} }, qw(varchar oid);
 		$mallory->value("CREATE DOMAIN public.$function AS text CHECK (capture(VALUE))");
 	}
 	all_answered_by_us($root, 'hugeinfo.', "$name, qualified");
 	$root->value('SET search_path = hugeinfo, public');
 	all_answered_by_us($root, '', "$name, in front");
-	# What is documented as not to be had.
+	# A documented limitation.
 	$root->value('SET search_path = public, hugeinfo');
 	$root->query('SELECT * FROM hugeinfo_memory()');
-	is(captured($root), 'public.hugeinfo_memory()', "$name: behind hers it is of no use");
+	is(captured($root), 'public.hugeinfo_memory()', "$name: does not help if public comes first");
 
-	# Nor is it of use to the rest of a query, unless nothing else is in the path.
+	# It does not protect the rest of a query, unless the search_path contains nothing else.
 	overload($mallory, 'public', 'jsonb_build_object', 'x text, y text');
 	overload($mallory, 'public', 'joined', 'x bigint, y text');
 	$mallory->value('CREATE OPERATOR public.|| (LEFTARG = bigint, RIGHTARG = text, FUNCTION = public.joined)');
@@ -366,7 +367,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	is($mallory->value('SELECT count(*) FROM hugeinfo.hugeinfo_status'), 1, "$name: pg_monitor reads it");
 }
 
-# Made before the extension is: it is not created, or as ever.
+# Objects from before the extension: CREATE EXTENSION fails, or does not use them.
 {
 	my $name = 'prepared';
 	$root->value($_) for 'DROP OWNED BY mallory CASCADE', 'GRANT CREATE ON SCHEMA public TO mallory', 'DROP EXTENSION pg_hugeinfo';
@@ -376,40 +377,40 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		for my $arguments (@{ $owned{$function} })
 		{
 			is(overload($mallory, 'public', $function, $arguments), '', "$name: $function($arguments)");
-			is(($root->error_of($create))[0], '42723', "$name: is in the way");
+			is(($root->error_of($create))[0], '42723', "$name: CREATE EXTENSION fails because of a function");
 			$mallory->value("DROP FUNCTION public.$function($arguments)");
 		}
 		$mallory->value("CREATE DOMAIN public.$function AS text");
-		is(($root->error_of($create))[0], '42710', "$name: so is a type");
+		is(($root->error_of($create))[0], '42710', "$name: CREATE EXTENSION fails because of a type");
 		$mallory->value("DROP DOMAIN public.$function");
 	}
 	overload($mallory, 'public', $_, 'x varchar') for @functions, 'hugeinfo_status', 'pg_backend_pid';
 	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
-	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: what is not in the way is not used");
+	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: CREATE EXTENSION does not use other objects");
 	$root->value("SELECT * FROM $_") for qw(hugeinfo_status hugeinfo_backends hugeinfo_mappings hugeinfo_postmaster_mappings hugeinfo_checks);
-	is(captured($root), '', "$name: nor by the views");
+	is(captured($root), '', "$name: the views do not use them");
 }
 
-# Where the server would not start with its files PostgreSQL says why, with words of theirs: only
-# those who may plan are told.
+# If the server would not start with its files, PostgreSQL's error quotes them. Only roles that can
+# plan see it.
 {
 	my $name = 'pending_settings';
 	my $secret = 'xyzzy_passphrase';
 	append_to_file($node->data_dir . '/postgresql.conf', "\nssl_passphrase_command = 'echo' $secret\n");
-	# Nothing in it depends on what she has made.
+	# The result does not depend on mallory's objects.
 	my $checks = q(SELECT pg_catalog.to_json(c) FROM public.hugeinfo_checks AS c);
-	like($root->value($checks), qr/$secret/, "$name: a superuser is told");
+	like($root->value($checks), qr/$secret/, "$name: a superuser sees the error");
 	my $checks_in_all = $root->value('SELECT count(*) FROM public.hugeinfo_checks');
 	my $is_kept = sub {
 		my ($what) = @_;
 		my $answer = $mallory->value($checks);
-		is(scalar(() = $answer =~ /^\{/mg), $checks_in_all, "$name: $what answers");
-		like($answer, qr/The next start would fail because .*a superuser can see the reason/, "$name: and tells her that it would");
-		ok($answer !~ /$secret/, "$name: and not why") or diag($&, grep { /$secret/ } split /^/, $answer);
+		is(scalar(() = $answer =~ /^\{/mg), $checks_in_all, "$name: $what succeeds");
+		like($answer, qr/The next start would fail because .*a superuser can see the reason/, "$name: mallory sees that the start would fail");
+		ok($answer !~ /$secret/, "$name: mallory does not see the reason") or diag($&, grep { /$secret/ } split /^/, $answer);
 		return;
 	};
 	$is_kept->('the view');
-	# A type of hers is called jsonb where hers come first.
+	# mallory's type has the name jsonb, and mallory's schemas come first.
 	$mallory->value($_) for 'CREATE TEMP TABLE jsonb (x integer)', 'CREATE TEMP TABLE text (x integer)', 'CREATE DOMAIN public.jsonb AS integer';
 	for my $type ('integer', 'pg_temp.jsonb', 'pg_temp.text', 'public.jsonb', 'pg_temp.jsonb[]')
 	{
@@ -421,8 +422,8 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 		}
 		$mallory->value('RESET search_path');
 	}
-	# An extension's name is no proof either: only superusers can make one.
-	isnt(($mallory->error_of('CREATE EXTENSION pg_hugeinfo SCHEMA pg_temp'))[0], '', "$name: she can make no extension");
+	# The name of the extension is reliable, because only superusers can create it.
+	isnt(($mallory->error_of('CREATE EXTENSION pg_hugeinfo SCHEMA pg_temp'))[0], '', "$name: mallory cannot create the extension");
 }
 
 $node->stop;

@@ -1,5 +1,5 @@
-# A plan in hostile surroundings: whatever holds up, floods, kills or outlives the child, the
-# backend answers, and its client hears nothing of it but an answer or an error.
+# A plan in a hostile environment: even if something blocks, floods, kills or outlives the child,
+# the backend responds, and its client receives only a result or an error.
 use strict;
 use warnings;
 
@@ -19,8 +19,8 @@ use Time::HiRes qw(sleep time);
 my $temporary = PostgreSQL::Test::Utils::tempdir();
 $ENV{TMPDIR} = $temporary;
 
-# In every process of the server, and idle but in PostgreSQL's program as a plan runs it: there it
-# does what a file tells it to.
+# A library that every process of the server loads. Only in the program of a plan, it acts according
+# to a file.
 my $hostile = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$hostile/hostile.c", <<'C');
 # include <signal.h>
@@ -72,7 +72,7 @@ __attribute__((constructor)) static void be_hostile(void)
 }
 C
 system_or_bail('cc', '-D_GNU_SOURCE', '-shared', '-fPIC', '-o', "$hostile/hostile.so", "$hostile/hostile.c");
-# Where programs' files lie, libraries may not be loaded from everywhere.
+# Some systems allow libraries only from certain directories.
 {
 	local $ENV{LD_PRELOAD} = "$hostile/hostile.so";
 	plan(skip_all => "no library can be loaded from $hostile") unless `cat /proc/self/maps` =~ m{/hostile\.so$}m;
@@ -95,7 +95,7 @@ my $backend = $sql->pid;
 
 sub more { my ($text) = @_; unlink "$data/more.conf"; append_to_file("$data/more.conf", $text); return }
 sub is_there { my ($pid) = @_; return (state_of($pid) // 'Z') ne 'Z' }
-# All that has the library and belongs to a plan, whoever its parent is by now.
+# Returns all processes of plans that have loaded the library, with any parent.
 sub left { return grep { is_there($_) && process_file($_, 'cmdline') =~ /\Q$temporary\E\/pg_hugeinfo-plan/ } map { m{(\d+)$} } glob '/proc/[0-9]*' }
 sub leaves_nothing
 {
@@ -107,31 +107,31 @@ sub leaves_nothing
 my ($right) = $sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()');
 my $finding = q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings');
 
-# Far sooner than the time limit, which is what a deadlock would end with.
+# Much faster than the time limit, which would end a deadlock.
 for (
 	[ e => 'a flood of messages' ], [ o => 'a flood of output' ], [ b => 'floods of both' ], [ h => 'a helper that stays' ])
 {
 	my ($deed, $name) = @$_;
 	deed($deed);
-	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the answer is right");
+	is($sql->value('SELECT DISTINCT segment_bytes FROM hugeinfo_plan()'), $right, "$name: the result is correct");
 	leaves_nothing($name);
 	is($sql->value($finding) =~ s/:.*//sr, 'ok', "$name: the check is ok");
 	leaves_nothing("$name, the check");
 }
 {
-	# what comes behind the answer buries it
+	# output after the result displaces it
 	my $name = 'a helper that floods';
 	deed('f');
 	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
-	like($state, qr/^(?:|38000)$/, "$name: there is an answer, or none");
+	like($state, qr/^(?:|38000)$/, "$name: a result, or an error");
 	leaves_nothing($name);
 }
-# A configuration that is refused is so in all of them.
+# In all cases, an invalid configuration is an error.
 for my $deed (qw(- e b h))
 {
 	deed($deed);
 	more("work_mem = apples\n");
-	like($sql->value($finding), qr/^critical: .*work_mem/s, "a wrong setting, deed $deed: is critical");
+	like($sql->value($finding), qr/^critical: .*work_mem/s, "an invalid setting, deed $deed: is critical");
 	more('');
 }
 {
@@ -140,9 +140,9 @@ for my $deed (qw(- e b h))
 	rename "$data/postgresql.conf", "$data/elsewhere.conf" or die $!;
 	like($sql->value($finding), qr/^critical: .*could not access the server configuration file/s, "$name: is critical");
 	rename "$data/elsewhere.conf", "$data/postgresql.conf" or die $!;
-	like($sql->value($finding), qr/^ok: /, "$name: and well when it is back");
+	like($sql->value($finding), qr/^ok: /, "$name: ok when the file exists again");
 }
-# What PostgreSQL says from elsewhere than its code for settings, and what is no fault of the files.
+# Errors from code other than that for settings, and errors that are not caused by the files.
 deed('-');
 for (
 	[ critical => "recovery_target_name = 'a'\nrecovery_target_xid = '5'\n" ],
@@ -161,15 +161,15 @@ for ([ k => qr/signal 9/ ], [ a => qr/signal 6/ ], [ q => qr/exit status 0/ ], [
 	my $name = "deed $deed";
 	deed($deed);
 	my ($state, $error) = $sql->error_of('SELECT hugeinfo_plan()');
-	is($state, '38000', "$name: is no error of the configuration");
-	like($error, $why, "$name: says how it ended");
+	is($state, '38000', "$name: is not an error of the configuration");
+	like($error, $why, "$name: the error has the end of the program");
 	leaves_nothing($name);
-	like($sql->value($finding), qr/^unknown: .*$why/s, "$name: the check is unknown, and says why");
+	like($sql->value($finding), qr/^unknown: .*$why/s, "$name: the check is unknown, with the reason");
 }
 {
-	my $name = 'a child that heeds nothing';
+	my $name = 'a child that ignores signals';
 	deed('s');
-	# The library forks a child of its own.
+	# The library forks another child.
 	is_cancelled($sql, 'SELECT hugeinfo_plan()', $name, sub { left() > 1 });
 	leaves_nothing($name);
 	my ($state) = $sql->error_of('SELECT hugeinfo_plan()');
@@ -199,7 +199,7 @@ SKIP:
 	is(scalar @children, 1, "$name: one child exists");
 	HugeInfo::Session->new($node)->value("SELECT pg_cancel_backend($backend)");
 	my (undef, $error) = $sql->answer;
-	like($error, qr/57014/, "$name: does not keep the backend");
+	like($error, qr/57014/, "$name: does not block the backend");
 	ok(is_there($_), "$name: survives SIGKILL") for @children;
 	thaw('frozen');
 	ok(until_true(sub { !left() }), "$name: ends once it is thawed");
@@ -209,7 +209,7 @@ SKIP:
 	leaves_nothing($name);
 }
 
-# A file that is a pipe hangs whoever opens it, beyond every signal but the last: not the backend.
+# Opening a pipe blocks a process, and only SIGKILL ends it. This must not affect the backend.
 {
 	my $name = 'a pipe among the files';
 	unlink "$data/more.conf";
@@ -217,7 +217,7 @@ SKIP:
 	is_cancelled($sql, 'SELECT * FROM hugeinfo_checks', "$name, the checks", sub { left() > 0 });
 	is_cancelled($sql, 'SELECT * FROM hugeinfo_plan()', "$name, a plan", sub { left() > 0 });
 	leaves_nothing($name);
-	like($sql->value($finding), qr/^unknown: .*within 10 seconds/s, "$name: the check is unknown, and the others answer");
+	like($sql->value($finding), qr/^unknown: .*within 10 seconds/s, "$name: the check is unknown, and the others succeed");
 	$sql->ask('SELECT * FROM hugeinfo_checks');
 	$sql->wait_until(sub { left() > 0 });
 	system_or_bail('pg_ctl', '-D', $data, '-m', 'fast', '-s', 'stop');
@@ -231,8 +231,8 @@ SKIP:
 	$sql = HugeInfo::Session->new($node);
 }
 
-# Many broken files, one after the other: memory that PostgreSQL's parser leaves behind goes with
-# the children.
+# Many broken files, one after the other: memory that PostgreSQL's parser leaks is released when the
+# children end.
 {
 	my $name = 'a broken file';
 	more("shared_buffers = 30 apples\n");
@@ -243,8 +243,8 @@ SKIP:
 	more('');
 }
 
-# Signals from the moment of the fork on. The client hears of an error, never of what a handler of
-# the server's would say.
+# Signals at any time after the fork. The client receives an error, and never a message of one of
+# the server's signal handlers.
 SKIP:
 {
 	my $name = 'signals';
@@ -257,7 +257,7 @@ SKIP:
 	my $signaller = fork // die "fork: $!";
 	if (!$signaller)
 	{
-		# sends one to each child, at once or a moment later, and says in which phase it was
+		# sends one to each child, at once or a moment later, and prints the phase of the child
 		$SIG{TERM} = sub { POSIX::_exit(0) };
 		open my $list, '<', $children or POSIX::_exit(1);
 		close $from;
@@ -276,8 +276,8 @@ SKIP:
 		POSIX::_exit(0);
 	}
 	close $to;
-	# With all that is in the files given, the program is the only child; without, a copy of the
-	# backend reads them, and never gets to exec.
+	# If all settings of the files are planned, the program is the only child. Otherwise, a copy of the
+	# backend reads the files, and never calls exec.
 	my $alone = q('{"huge_pages": "try", "huge_page_size": 0, "shared_memory_type": "mmap"}');
 	my %count = ('before exec' => 0, 'in the program' => 0);
 	my (%states, @unexpected);
@@ -299,7 +299,7 @@ SKIP:
 		return ($states{38000} // 0) > 10 && !grep { $_ <= 10 } values %count;
 	});
 	kill STOP => $signaller;
-	# what has come so far is of the program
+	# the signals so far went to the program
 	$count{$_}++ for map { chomp; $_ } <$from>;
 	kill CONT => $signaller;
 	$ask->(200, '');
@@ -311,17 +311,17 @@ SKIP:
 	note("signals sent to the program: $count{'before exec'} before exec, $count{'in the program'} after; "
 		  . "then $with_copies to it and to copies of the backend; "
 		  . join ', ', map { "$_: $states{$_}" } sort keys %states);
-	cmp_ok($count{$_}, '>', 10, "$name: some came $_") for sort keys %count;
-	cmp_ok($with_copies, '>', 10, "$name: some came to copies");
-	cmp_ok($states{38000} // 0, '>', 10, "$name: some ended it");
-	is_deeply(\@unexpected, [], "$name: the client hears of nothing else");
-	is($sql->value('SELECT pg_backend_pid()'), $pid, "$name: the backend is as it was");
+	cmp_ok($count{$_}, '>', 10, "$name: some arrived $_") for sort keys %count;
+	cmp_ok($with_copies, '>', 10, "$name: some arrived at copies");
+	cmp_ok($states{38000} // 0, '>', 10, "$name: some ended a child");
+	is_deeply(\@unexpected, [], "$name: the client receives nothing else");
+	is($sql->value('SELECT pg_backend_pid()'), $pid, "$name: the backend is the same");
 	leaves_nothing($name);
 	my $log = slurp_file($node->logfile);
-	unlike($log, qr/PANIC|was terminated by signal|crash of another server process/, "$name: and so is the server");
+	unlike($log, qr/PANIC|was terminated by signal|crash of another server process/, "$name: the server has not crashed");
 }
 
-# Others' directories with names like ours, as anybody may make in /tmp
+# Directories of other users with names like ours, which any user can create in /tmp.
 {
 	my $name = 'a crowded directory';
 	for my $i (1 .. 50_000) { open my $fh, '>', "$temporary/pg_hugeinfo-plan.$i" or die $! }
@@ -331,7 +331,7 @@ SKIP:
 }
 $sql->close;
 
-# Where there is no place for the scratch directory nothing is known of the configuration.
+# Without a place for the scratch directory, the effect of the configuration is unknown.
 sub restart_with_temporary
 {
 	my ($directory) = @_;
@@ -347,13 +347,13 @@ sub restart_with_temporary
 	restart_with_temporary($long);
 	my $session = HugeInfo::Session->new($node);
 	my ($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
-	like($error, qr/too long.*HINT:.*TMPDIR/s, "$name: is an error that names it");
+	like($error, qr/too long.*HINT:.*TMPDIR/s, "$name: the hint names TMPDIR");
 	like($session->value($finding), qr/^unknown: /, "$name: the check is unknown");
 	restart_with_temporary("$temporary/none");
 	$session = HugeInfo::Session->new($node);
 	($state, $error) = $session->error_of('SELECT hugeinfo_plan()');
 	is($state, '58P01', 'no TMPDIR: is an error');
-	like($error, qr/HINT:.*TMPDIR/s, 'no TMPDIR: that names it');
+	like($error, qr/HINT:.*TMPDIR/s, 'no TMPDIR: the hint names it');
 	like($session->value($finding), qr/^unknown: /, 'no TMPDIR: the check is unknown');
 }
 
@@ -369,12 +369,12 @@ SKIP:
 		with_little_room($node, $temporary, $pages * base_page(), sub {
 			my $session = HugeInfo::Session->new($node);
 			my $said = $session->value($finding);
-			like($said, qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not the configuration's fault");
+			like($said, qr/^(?:unknown: .*No space left|ok: )/s, "$name, $pages pages: is not an error of the configuration");
 			$seen{ $said =~ s/:.*//sr }++;
 			$session->close;
 			});
 	}
-	ok($seen{unknown}, "$name: was met");
+	ok($seen{unknown}, "$name: happened");
 }
 
 done_testing;

@@ -1,5 +1,5 @@
-# Where memory runs out there is an answer or PostgreSQL's own error, 53200, and the backend lives
-# on: an abort of one restarts all of them.
+# Without memory, a call succeeds or raises PostgreSQL's error 53200, and the backend does not
+# abort, which would restart all others.
 use strict;
 use warnings;
 
@@ -13,8 +13,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Every process of the server has so many mappings more, of two kinds in turn, so that the kernel
-# keeps them apart: what reads them holds several megabytes.
+# A library that adds this many mappings to every process of the server. Two kinds alternate, so
+# that the kernel does not merge them. Reading them needs several megabytes.
 my $crowd = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$crowd/crowd.c", <<'C');
 # include <sys/mman.h>
@@ -40,8 +40,8 @@ cmp_ok($crowded, '>', 25_000, 'the processes have many mappings');
 my @idle = map { HugeInfo::Session->new($node) } 1 .. 20;
 my $other = $idle[0]->pid;
 
-# Only what is allocated beyond what a backend has at rest. The soft limit alone: an ordinary user
-# can lift it again.
+# Limits the memory that a backend allocates in addition to its memory at rest. Sets only the soft
+# limit, which an ordinary user can raise again.
 sub limit { my ($pid, $bytes) = @_; return system_log('prlimit', '--pid', $pid, '--as=' . ($bytes // 'unlimited') . ':') == 0 }
 
 my $kb = 1024;
@@ -71,7 +71,7 @@ my %queries = (
 	'hugeinfo_plan, a long value' => q(SELECT count(*) FROM hugeinfo_plan(jsonb_build_object('shared_buffers', repeat('x', 60000)))),
 	'hugeinfo_plan, many names' =>
 	  q(SELECT count(*) FROM hugeinfo_plan((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 3000) AS i))));
-# what else they may say: that a child of theirs had no memory, and what is wrong with settings
+# other valid results: a child had no memory, or settings are invalid
 my %may = (hugeinfo_plan => qr/^38000$/);
 my %must = ('hugeinfo_plan, a long value' => qr/^22023$/, 'hugeinfo_plan, many names' => qr/^22023$/);
 
@@ -86,8 +86,7 @@ for my $name (sort keys %queries)
 	my $survivors = 0;
 	for my $step (@steps)
 	{
-		# A backend that has never called it: what it has had once it may keep, and need not ask for
-		# again.
+		# A backend that has never run the query, because a second run can reuse memory of the first.
 		my $session = HugeInfo::Session->new($node);
 		my $pid = $session->pid;
 		$session->value("LOAD 'pg_hugeinfo'");
@@ -102,15 +101,15 @@ for my $name (sort keys %queries)
 	}
 	my $may = $may{$name} // qr/^(?!)/;
 	my @wrong = grep { !/^(?:|53200)$/ && !/$may/ && $_ ne $at_rest } @states;
-	is_deeply(\@wrong, [], "$name: an answer or 53200, at each limit");
-	is($survivors, scalar @steps, "$name: each backend lives, and answers as before");
+	is_deeply(\@wrong, [], "$name: a result or 53200, at each limit");
+	is($survivors, scalar @steps, "$name: each backend survives, and has the same result as before");
 	$seen{$_ || 'answers'}++ for @states;
 }
 note(join ', ', map { "$_: $seen{$_}" } sort keys %seen);
 cmp_ok($seen{53200} // 0, '>', 5, 'memory did run out');
-cmp_ok($seen{answers}, '>', 50, 'and did not always');
+cmp_ok($seen{answers}, '>', 50, 'memory did not always run out');
 
-# As much as PostgreSQL takes for an argument: refused before it is copied.
+# Arguments as large as PostgreSQL accepts are rejected before they are copied.
 {
 	my $session = HugeInfo::Session->new($node);
 	my $pid = $session->pid;
@@ -124,13 +123,13 @@ cmp_ok($seen{answers}, '>', 50, 'and did not always');
 	for my $name (sort keys %long)
 	{
 		my ($state, $error) = $session->error_of("SELECT hugeinfo_plan($long{$name})");
-		is($state, $expected{$name} // '54000', "$name: is refused");
-		cmp_ok(length $error, '<', 5000, "$name: in few words");
+		is($state, $expected{$name} // '54000', "$name: is rejected");
+		cmp_ok(length $error, '<', 5000, "$name: the error is short");
 	}
-	is($session->value('SELECT pg_backend_pid()'), $pid, 'long arguments: the backend lives');
+	is($session->value('SELECT pg_backend_pid()'), $pid, 'long arguments: the backend survives');
 }
 
-unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|memory allocation of/, 'no process has died of it');
+unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|memory allocation of/, 'no process has crashed');
 $_->close for @idle;
 $node->stop;
 done_testing;

@@ -1,5 +1,5 @@
-# Who holds the huge pages of the host: against what a program of the test maps, and mounts of the
-# test's own.
+# Holders of the huge pages of the host, compared with the mappings of a program of this test and
+# with mounts of this test.
 use strict;
 use warnings;
 
@@ -18,7 +18,8 @@ use Test::More;
 my $kb = default_page_kb();
 my $page = 1024 * $kb;
 
-# Maps and touches so many pages, shared and private; a last argument hides it.
+# A program that maps and faults in this many shared and private pages. Another argument makes it
+# protect its memory files.
 my $program = "$ENV{TESTDIR}/holder";
 append_to_file("$program.c", <<'EOF');
 #define _GNU_SOURCE
@@ -54,7 +55,7 @@ sub let_go { my ($holder) = @_; close $holder->{to}; waitpid $holder->{pid}, 0; 
 
 sub holders { my ($sql) = @_; return $sql->rows('SELECT * FROM hugeinfo_holders') }
 
-# Without columns that say nothing.
+# Returns a row without NULL columns.
 sub said
 {
 	my ($row) = @_;
@@ -75,13 +76,13 @@ SKIP:
 	restarts($node, huge_pages => 'on');
 	my $sql = HugeInfo::Session->new($node);
 
-	# What the processes of the server have touched; they may touch more meanwhile.
+	# The pages that the processes of the server have faulted in. They can fault in more meanwhile.
 	my %touched = map { $_ => process_file($_, 'status') =~ /^HugetlbPages:\s+(\d+) kB$/m ? 1024 * $1 : 0 } family($node->{_pid});
 	my @rows = holders($sql);
 	my %held = map { $_->{pid} => $_ } grep { $_->{kind} eq 'process' } @rows;
 	is_deeply([ grep { $touched{$_} && !$held{$_} } keys %touched ], [], "$name: each process of the server with pages");
-	is_deeply([ grep { $held{$_}{held_bytes} < ($touched{$_} // 0) || $held{$_}{held_bytes} > $own * $page } keys %held ], [], "$name: with these");
-	is_deeply([ grep { !$_->{is_of_this_server} || $_->{page_size_bytes} != $page } values %held ], [], "$name: and they are of this server");
+	is_deeply([ grep { $held{$_}{held_bytes} < ($touched{$_} // 0) || $held{$_}{held_bytes} > $own * $page } keys %held ], [], "$name: with these pages");
+	is_deeply([ grep { !$_->{is_of_this_server} || $_->{page_size_bytes} != $page } values %held ], [], "$name: they belong to this server");
 	is(unexplained(@rows), '', "$name: nothing is unexplained");
 
 	my $holder = hold(10, 4, 3, 2);
@@ -90,33 +91,33 @@ SKIP:
 		kind => 'process', pid => $holder->{pid}, name => 'holder', owner => $user, owner_uid => scalar(getpwnam $user), is_of_this_server => 'f',
 		page_size_bytes => $page, held_bytes => 6 * $page, held_pages => 6 };
 	my ($row) = grep { $_->{pid} == $holder->{pid} } of_kind('process', @rows = holders($sql));
-	is_deeply($row, $process, "$name: another process, with what it has touched");
-	is(unexplained(@rows), '', "$name: what it has mapped is explained");
+	is_deeply($row, $process, "$name: another process, with its faulted-in pages");
+	is(unexplained(@rows), '', "$name: its mappings are explained");
 	let_go($holder);
 
 	$holder = hold(10, 4, 3, 2, 'hidden');
 	($row) = grep { $_->{pid} == $holder->{pid} } of_kind('process', @rows = holders($sql));
-	is_deeply($row, { %$process, pid => $holder->{pid} }, "$name: one that may not be looked into");
-	is(unexplained(@rows), 7, "$name: what is promised to it is unexplained");
+	is_deeply($row, { %$process, pid => $holder->{pid} }, "$name: a protected process");
+	is(unexplained(@rows), 7, "$name: its reserved pages are unexplained");
 	let_go($holder);
-	is(unexplained(holders($sql)), '', "$name: until it has gone");
+	is(unexplained(holders($sql)), '', "$name: nothing is unexplained after its end");
 
 	my $dir = mount_hugetlbfs($kb, "min_size=@{[ 5 * $page ]},size=@{[ 8 * $page ]}");
 	my $mount = {
 		kind => 'mount', name => $dir, is_of_this_server => 'f', page_size_bytes => $page, held_bytes => 5 * $page, held_pages => 5,
 		min_size_bytes => 5 * $page, max_size_bytes => 8 * $page };
 	my $of_mount = sub { my ($where) = @_; return grep { $_->{name} eq $where } of_kind('mount', @rows = holders($sql)) };
-	is_deeply([ $of_mount->($dir) ], [$mount], "$name: what is reserved for a mount");
-	is(unexplained(@rows), '', "$name: is explained");
+	is_deeply([ $of_mount->($dir) ], [$mount], "$name: the reserved pages of a mount");
+	is(unexplained(@rows), '', "$name: they are explained");
 	system_or_bail('fallocate', '--length', 6 * $page, "$dir/file");
-	is_deeply([ $of_mount->($dir) ], [ { %$mount, held_bytes => 6 * $page, held_pages => 6 } ], "$name: what its files take");
-	is(unexplained(@rows), '', "$name: is explained, too");
+	is_deeply([ $of_mount->($dir) ], [ { %$mount, held_bytes => 6 * $page, held_pages => 6 } ], "$name: the pages of its files");
+	is(unexplained(@rows), '', "$name: these are explained, too");
 
 	$dir = mount_hugetlbfs($kb, '');
 	system_or_bail('fallocate', '--length', 3 * $page, "$dir/file");
 	my $without = { %{$mount}{qw(kind is_of_this_server page_size_bytes)}, name => $dir };
-	is_deeply([ $of_mount->($dir) ], [$without], "$name: a mount without a size, of which nobody tells");
-	is(unexplained(@rows), 3, "$name: what its files take is unexplained");
+	is_deeply([ $of_mount->($dir) ], [$without], "$name: the pages of a mount without a size are unknown");
+	is(unexplained(@rows), 3, "$name: the pages of its files are unexplained");
 
 	is_cancelled($sql, endless('hugeinfo_holders()'), $name);
 	$node->stop;

@@ -1,5 +1,5 @@
-# Random states of a server, its pool and its cgroup on this kernel: a start that is promised
-# succeeds, a start that is said to fail fails, and following the runbook ends where it says.
+# Random states of a server, its pool and its cgroup on this kernel: starts succeed or fail as
+# forecast, and following the runbook has the expected result.
 #
 #   HUGEINFO_SEED=N     other states than the usual ones (1)
 #   HUGEINFO_STATES=N   this many of them (25)
@@ -35,7 +35,7 @@ sub start
 	return $started;
 }
 
-# Without its cgroup and without its settings, if it does not start with them.
+# Starts the server without its cgroup and its settings if it does not start with them.
 sub start_anyhow
 {
 	return if start(fail_ok => 1);
@@ -45,7 +45,7 @@ sub start_anyhow
 	return;
 }
 
-# Numbers around those that matter.
+# Random numbers close to a relevant one.
 sub near { return int($need + one_of(-$need, -3, -1, 0, 1, 40)) }
 
 sub random_group
@@ -95,7 +95,7 @@ sub state_of
 	return "pool $pool->{total}, free $pool->{free}, reserved $pool->{reserved}, surplus $pool->{surplus}; $status->{status} $status->{code}: $status->{reason}";
 }
 
-# What the start that follows the present state gets, against the code of the check.
+# Starts the server and compares the result with the code of the check.
 sub compare_start
 {
 	my ($name) = @_;
@@ -109,19 +109,19 @@ sub compare_start
 	my $code = $restart->{code};
 	if ($code eq 'fits' && !$is_limited)
 	{
-		ok($is_on, "$name: a promised start is on huge pages") or diag($before);
+		ok($is_on, "$name: a start with the forecast huge pages is on huge pages") or diag($before);
 	}
 	elsif ($code eq 'would_not_start')
 	{
-		ok(!$started, "$name: a start that would fail fails") or diag($before);
+		ok(!$started, "$name: a start with the forecast failure fails") or diag($before);
 	}
 	elsif ($code =~ /^would_(?:lose|not_get)|^does_not_ask$/)
 	{
-		ok($started && !$is_on, "$name: a start that would get none is on small pages") or diag($before);
+		ok($started && !$is_on, "$name: a start with the forecast small pages is on small pages") or diag($before);
 	}
 	else
 	{
-		note("$name: nothing is promised ($code)");
+		note("$name: no forecast ($code)");
 	}
 	start_anyhow() unless $started;
 	return;

@@ -1,6 +1,6 @@
-# The runbook of broken servers, followed as it stands: after each step hugeinfo_status says what
-# was expected, and at the end the server is healthy and nothing is left to do. The rows of
-# hugeinfo_checks, typed from top to bottom, lead to the same end.
+# Follows the runbook of broken servers as written: after each step, hugeinfo_status is as expected,
+# and at the end the server is healthy and the runbook empty. Following the rows of hugeinfo_checks
+# from top to bottom has the same result.
 use strict;
 use warnings;
 
@@ -20,7 +20,7 @@ my $node = new_server('runbook');
 my $need = $kb && required_pages($node, $kb);
 my $group;
 
-# In its cgroup, if it has one.
+# Starts the server in its cgroup, if it has one.
 sub start { return $group ? in_group($group, sub { $node->start }) : $node->start }
 sub restart { $node->stop; return start() }
 
@@ -41,11 +41,11 @@ sub has_runbook
 	my @rows = follow_runbook($node, $name, \&start, $settings);
 	isnt(scalar @rows, 0, "$name: the runbook has steps");
 	my @decisions = grep { !defined $_->{where_to_run} && $_->{instruction} !~ /OOM score|memory\.oom\.group/ } @rows;
-	is_deeply(\@decisions, [], "$name: nobody has to decide") or diag($_->{instruction}) for @decisions;
+	is_deeply(\@decisions, [], "$name: no decision is left to a person") or diag($_->{instruction}) for @decisions;
 	return is_healthy_at_last($name);
 }
 
-# All rows of hugeinfo_checks, in their order.
+# Follows all rows of hugeinfo_checks in their order.
 sub type_all_rows
 {
 	my ($name) = @_;
@@ -54,7 +54,7 @@ sub type_all_rows
 	return is_healthy_at_last($name);
 }
 
-# A server with these settings, started with so many pages in the pool, in that group.
+# Starts a server with these settings and this many pages in the pool, in the cgroup.
 sub from
 {
 	my ($pages, %settings) = @_;
@@ -65,7 +65,7 @@ sub from
 	return start();
 }
 
-# Each time another group: the kernel refuses a limit below the use.
+# Another cgroup each time, because the kernel rejects a limit below the use.
 my $groups = 0;
 sub grouped
 {
@@ -87,14 +87,14 @@ for ([ 'try' ], [ 'sysv', shared_memory_type => 'sysv' ], [ 'a size that does no
 }
 for my $huge_pages ('try', 'on')
 {
-	push @machines, [ "$huge_pages, the pool taken away", sub { from($need, huge_pages => $huge_pages); set_pool($kb, 0) } ];
-	push @machines, [ "$huge_pages, a few pages taken away", sub { from($need, huge_pages => $huge_pages); set_pool($kb, $need - 3) } ];
+	push @machines, [ "$huge_pages, the pool removed", sub { from($need, huge_pages => $huge_pages); set_pool($kb, 0) } ];
+	push @machines, [ "$huge_pages, a few pages removed", sub { from($need, huge_pages => $huge_pages); set_pool($kb, $need - 3) } ];
 }
 my $many = int(ram_bytes() / 50 / ($page || 1));
 push @machines,
   [ 'a pool too large', sub { from($need); set_pool($kb, $need + $many) } ],
   [ 'a pool too large, and unused', sub { from(0); set_pool($kb, $need + $many) } ],
-  [ 'on surplus pages alone', sub { from(0); set_overcommit($kb, $need); restart() } ],
+  [ 'on surplus pages only', sub { from(0); set_overcommit($kb, $need); restart() } ],
   [ 'a limit below the mapped pages', sub { grouped('armed', fault => $need - 2); from($need) } ],
   [ 'a limit below the pages of the next start', sub { from(0); set_pool($kb, $need); grouped('late', fault => $need - 2); restart_on_small_pages() } ],
   [ 'a limit on reservations', sub { grouped('reserved', reservation => $need - 2); from($need) } ],
@@ -107,7 +107,7 @@ push @machines,
   [ 'smaller shared_buffers pending', sub { from($need); $node->safe_psql('postgres', q(ALTER SYSTEM SET shared_buffers = '8MB')); set_pool($kb, 0) } ],
   [ 'sysv pending', sub { from($need); $node->safe_psql('postgres', 'ALTER SYSTEM SET shared_memory_type = sysv') } ];
 
-# A server that a limit on faults would have killed is started beside it.
+# A server that a fault limit would have killed is started outside of the cgroup.
 sub restart_on_small_pages
 {
 	set_pool($kb, 0);
@@ -131,7 +131,7 @@ for (@machines)
 	}
 }
 
-# A server that was turned off on purpose is left alone.
+# If huge pages are turned off on purpose, the runbook changes nothing.
 for my $pending (0, 1)
 {
 	SKIP:

@@ -26,7 +26,7 @@ sub set_mix
 
 sub question { my (%settings) = @_; return "hugeinfo_runbook('" . $json->encode(\%settings) . "'::jsonb)" }
 
-# The forecast of a plan: refused by PostgreSQL's program, 'would fail', 'might fail' or ok.
+# Returns the forecast of a plan: refused by PostgreSQL's program, 'would fail', 'might fail' or ok.
 sub plan_of
 {
 	my ($node, %settings) = @_;
@@ -134,7 +134,7 @@ compare($standby, $major < 16 ? 'ok' : 'might fail', 'starts', max_connections =
 	my $observer = HugeInfo::Session->new($standby);
 	$observer->value('SET ROLE pg_monitor');
 	is($observer->value(q(SELECT finding FROM hugeinfo_checks WHERE name = 'pending_settings')), $wrong,
-		"$name: a role that cannot plan sees it, too");
+		"$name: a role that cannot plan sees the finding, too");
 	$observer->close;
 	is($standby->safe_psql('postgres', q(SELECT command FROM hugeinfo_runbook WHERE is_disruptive)), '', "$name: no restart");
 	is($standby->safe_psql('postgres', q(SELECT count(*) FROM hugeinfo_runbook WHERE instruction ~ '^set max_connections to at least 18')),
@@ -144,7 +144,7 @@ compare($standby, $major < 16 ? 'ok' : 'might fail', 'starts', max_connections =
 	ok(!(starts($standby))[0], "$name: it does not start");
 	set_mix($standby, max_connections => 18);
 	$standby->start;
-	like(check($standby), qr/^ok/, "$name: cured");
+	like(check($standby), qr/^ok/, "$name: ok after the remedy");
 }
 
 done_testing;

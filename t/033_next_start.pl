@@ -1,5 +1,5 @@
-# What waits in the files for the next start, as pg_monitor is told of it: the figures that a
-# superuser sees and a restart then has, the names of settings, and nothing of what the files say.
+# Pending settings, as pg_monitor sees them: the same figures as for a superuser, which a restart
+# then has, and the names of the settings, but no contents of the files.
 use strict;
 use warnings;
 
@@ -26,14 +26,14 @@ $root->value('CREATE ROLE observer IN ROLE pg_monitor');
 my $observer = HugeInfo::Session->new($node);
 $observer->value('SET ROLE observer');
 
-# All that she can read of the next start
+# Returns all texts about the next start that pg_monitor can read.
 my @readable = ('hugeinfo_next_start', 'hugeinfo_checks', 'hugeinfo_status', 'hugeinfo_runbook', 'hugeinfo_pools');
 sub told { my ($session) = @_; return join '', map { my ($out, $error) = $session->query("SELECT to_json(r) FROM $_ AS r"); $out . $error } @readable }
 sub waiting { return $observer->value('SELECT DISTINCT array_to_string(waiting_settings, chr(32)) FROM hugeinfo_next_start') }
 sub finding { return $observer->value(q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings')) }
 sub reason { return $observer->value('SELECT reason FROM hugeinfo_status') }
 
-# Restarts, also the sessions.
+# Restarts the server and the sessions.
 sub restart
 {
 	$_->close for $root, $observer;
@@ -53,89 +53,90 @@ sub reload
 	return;
 }
 
-is(waiting(), '', 'nothing waits');
-unlike(reason(), qr/pending a restart/, 'nothing waits: hugeinfo_status does not say so');
+is(waiting(), '', 'nothing is pending');
+unlike(reason(), qr/pending a restart/, 'nothing is pending: hugeinfo_status does not report it');
 
-# name => lines, which wait
+# name => lines, pending settings
 my @files = (
 	[ 'buffers' => "shared_buffers = '40MB'\n", 'shared_buffers' ],
 	[ 'several' => "max_connections = 40\nwal_buffers = '9MB'\nhuge_pages = try\n", 'huge_pages max_connections wal_buffers' ],
 	[ 'the same, written otherwise' => "shared_buffers = 16384kB\nwal_buffers = -1\n", '' ],
-	# of which the server marks nothing before it
+	# the server reports it as pending only after a reload
 	[ 'a library' => "shared_preload_libraries = 'pg_hugeinfo'\n", 'shared_preload_libraries' ],
 	[ 'another kind of setting' => "work_mem = '5MB'\nport = 1\n", '' ]);
 for (@files)
 {
 	my ($name, $text, $names) = @$_;
 	set_file($text);
-	is(waiting(), $names, "$name: waits before a reload") if $name ne 'a library';
+	is(waiting(), $names, "$name: is pending before a reload") if $name ne 'a library';
 	reload();
 	my $pending = q(SELECT string_agg(name, ' ' ORDER BY name) FROM pg_settings WHERE pending_restart AND name <> 'port');
 	is($root->value($pending), $names, "$name: PostgreSQL reports the same after a reload");
-	is(waiting(), $names, "$name: and so does the view");
+	is(waiting(), $names, "$name: the view reports the same after a reload");
 	my $figures = 'SELECT segment_bytes, page_size_bytes, required_pages, tail_waste_bytes, is_requested FROM ';
-	is_deeply([ $observer->rows($figures . 'hugeinfo_next_start') ], [ $root->rows($figures . 'hugeinfo_plan()') ], "$name: figures as a superuser's plan");
-	# This library takes no shared memory.
+	is_deeply([ $observer->rows($figures . 'hugeinfo_next_start') ], [ $root->rows($figures . 'hugeinfo_plan()') ], "$name: figures as in a superuser's plan");
+	# This library uses no shared memory.
 	if ($names && $name ne 'a library')
 	{
 		my $list = join ', ', split / /, $names;
 		like(finding(), qr/^\w+: Settings are pending a restart \(\Q$list\E\)\. /, "$name: the check names them");
-		like(reason(), qr/ Settings are pending a restart\.$/, "$name: hugeinfo_status says so");
+		like(reason(), qr/ Settings are pending a restart\.$/, "$name: hugeinfo_status reports it");
 	}
 	my $bytes = $observer->value('SELECT DISTINCT segment_bytes FROM hugeinfo_next_start');
 	set_file($text =~ s/port = 1\n//r);
 	restart();
 	my $base = base_page();
 	is(segment($node->{_pid})->{bytes}, $base * POSIX::ceil($bytes / $base), "$name: the restart maps as much");
-	is(waiting(), '', "$name: nothing waits after it");
+	is(waiting(), '', "$name: nothing is pending after it");
 	set_file('');
 	restart();
 }
 
 {
-	my $name = 'a line is gone';
+	my $name = 'a line was removed';
 	set_file("max_connections = 33\n");
 	restart();
 	set_file('');
-	is(waiting(), 'max_connections', "$name: it waits");
+	is(waiting(), 'max_connections', "$name: it is pending");
 	restart();
 }
 
-# A poll plans nothing where nothing waits: without a place for it a plan fails.
+# A poll makes no plan if nothing is pending. Here, a plan would fail, because its directory is
+# missing.
 {
 	my $name = 'a poll';
 	{
 		local $ENV{TMPDIR} = '/no/such/place';
 		restart();
 	}
-	like(finding(), qr/^ok: /, "$name: plans nothing where nothing waits");
-	is($observer->value('SELECT count(*) FROM hugeinfo_status'), 1, "$name: nor does hugeinfo_status");
+	like(finding(), qr/^ok: /, "$name: no plan if nothing is pending");
+	is($observer->value('SELECT count(*) FROM hugeinfo_status'), 1, "$name: hugeinfo_status makes no plan");
 	set_file("shared_buffers = '40MB'\n");
-	like(finding(), qr{^unknown: .*/no/such/place}, "$name: does where something waits");
-	like(reason(), qr/ Settings are pending a restart, and the pages that they need are unknown\.$/, "$name: hugeinfo_status says so");
+	like(finding(), qr{^unknown: .*/no/such/place}, "$name: a plan if a setting is pending");
+	like(reason(), qr/ Settings are pending a restart, and the pages that they need are unknown\.$/, "$name: hugeinfo_status reports it");
 	like(($observer->error_of('SELECT * FROM hugeinfo_next_start'))[1], qr/HINT:.*TMPDIR/, "$name: the hint names TMPDIR");
 	set_file('');
 	restart();
 }
 
-# What files say that stop a start
+# Contents of files that prevent a start.
 for (
-	[ 'a value that is wrong' => "shared_buffers = 'xyzzy'\n" ],
-	[ 'a line that is none' => "work_mem = 1MB xyzzy\n" ],
+	[ 'an invalid value' => "shared_buffers = 'xyzzy'\n" ],
+	[ 'an invalid line' => "work_mem = 1MB xyzzy\n" ],
 	[ 'a setting that does not exist' => "xyzzy = 1\n" ],
 	[ 'a library that is missing' => "shared_preload_libraries = 'xyzzy'\n" ],
-	# of the directory, not of the configuration, as far as can be told
-	[ 'a library that may be there' => "shared_preload_libraries = 'below/xyzzy'\n", 'unknown' ])
+	# might be an error of the directory, not of the configuration
+	[ 'a library with a relative path' => "shared_preload_libraries = 'below/xyzzy'\n", 'unknown' ])
 {
 	my ($name, $text, $status) = @$_;
 	$status //= 'critical';
 	set_file($text);
-	like(told($root), qr/xyzzy/, "$name: a superuser is told why");
-	unlike(told($observer), qr/xyzzy/, "$name: pg_monitor is not");
-	like(finding(), qr/^$status: .*a superuser can see the reason/, "$name: but that it is so");
+	like(told($root), qr/xyzzy/, "$name: a superuser sees the reason");
+	unlike(told($observer), qr/xyzzy/, "$name: pg_monitor does not see the reason");
+	like(finding(), qr/^$status: .*a superuser can see the reason/, "$name: pg_monitor sees the status");
 	my ($state, $error) = $observer->error_of('SELECT * FROM hugeinfo_next_start');
 	is($state, $status eq 'critical' ? 'F0000' : '38000', "$name: the view is an error");
-	like($error, qr/superuser (?:can see|sees)/, "$name: that says who knows more");
+	like($error, qr/superuser can see/, "$name: the error names who can see the reason");
 	set_file('');
 }
 
@@ -149,11 +150,11 @@ for (
 		qr/^warning: .*max_prepared_transactions would be 2; it is 4 now/, "$name: a superuser sees the value");
 	like(finding(), qr/^warning: .*max_prepared_transactions would be lower; it is 4 now/,
 		"$name: pg_monitor sees the setting");
-	unlike(told($observer), qr/max_prepared_transactions would be 2/, "$name: and not the value");
+	unlike(told($observer), qr/max_prepared_transactions would be 2/, "$name: pg_monitor does not see the value");
 	set_file('');
 }
 
-# Pages that were set up for what waits are not idle.
+# Pages that were set up for pending settings are not idle.
 SKIP:
 {
 	my $name = 'a pool for the next start';
@@ -163,17 +164,17 @@ SKIP:
 	my $now = required_pages($node, $kb);
 	set_file("huge_pages = try\nshared_buffers = '1500MB'\n");
 	my $next = $observer->value('SELECT required_pages FROM hugeinfo_next_start WHERE is_requested');
-	cmp_ok($next, '>', 2 * $now, "$name: it takes more");
+	cmp_ok($next, '>', 2 * $now, "$name: it needs more pages");
 	pools_of_one_size($kb, $next);
-	unlike(reason(), qr/are idle/, "$name: hugeinfo_status does not call it idle");
-	is($observer->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pool_size')), 'ok', "$name: nor does the check");
+	unlike(reason(), qr/are idle/, "$name: hugeinfo_status does not report idle pages");
+	is($observer->value(q(SELECT status FROM hugeinfo_checks WHERE name = 'pool_size')), 'ok', "$name: the check does not report idle pages");
 	restart();
 	is(segment($node->{_pid})->{page_bytes}, 1024 * $kb, "$name: the restart gets its pages");
-	is($observer->value('SELECT segment_pages FROM hugeinfo_status'), $next, "$name: as many as were told");
+	is($observer->value('SELECT segment_pages FROM hugeinfo_status'), $next, "$name: as many as forecast");
 	set_file('');
 }
 
-# Planned for another host, and started on one: here, as a host of as much RAM.
+# A plan for another host, which in this test has the RAM of this host, and the start on it.
 SKIP:
 {
 	my $name = 'another host';
@@ -182,11 +183,11 @@ SKIP:
 	my $planned = join ', ', map { qq("$_": "$settings{$_}") } sort keys %settings;
 	my ($ram) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+)/m;
 	my ($row) = $root->rows(qq(SELECT * FROM hugeinfo_plan('{$planned, "host_ram": "${ram}kB", "host_huge_page_sizes": "${kb}kB"}')));
-	is($row->{page_size_bytes}, $kb * 1024, "$name: has the size that was given");
+	is($row->{page_size_bytes}, $kb * 1024, "$name: has the specified page size");
 	is(sprintf('%.6f', $row->{segment_percent_of_ram}), sprintf('%.6f', $row->{segment_bytes} / $ram / 1024 * 100), "$name: share of its RAM");
 	my $pages = $row->{recommended_nr_hugepages};
 	is($row->{how_to_set}, "sysctl -w vm.nr_hugepages=$pages\n(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/60-hugepages.conf)",
-		"$name: what to type there");
+		"$name: the command for that host");
 	set_file(join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
 	$_->close for $root, $observer;
 	$node->stop;
@@ -196,7 +197,7 @@ SKIP:
 	$node->start;
 	my $real = segment($node->{_pid});
 	is($real->{page_bytes}, $kb * 1024, "$name: with as many as planned it does");
-	is($real->{bytes}, $row->{required_pages} * $kb * 1024, "$name: and takes as many");
+	is($real->{bytes}, $row->{required_pages} * $kb * 1024, "$name: it maps as many");
 	$_ = HugeInfo::Session->new($node) for $root, $observer;
 }
 

@@ -1,5 +1,5 @@
-# What a server costs the host, against /proc as the test reads it: on small pages, as System V
-# memory, and on huge pages. Parallel queries add dynamic shared memory, of this server alone.
+# The memory of a server, compared with /proc: on small pages, as System V memory, and on huge
+# pages. Parallel queries of this server, but not of others, add dynamic shared memory.
 use strict;
 use warnings;
 
@@ -17,14 +17,14 @@ use Test::More;
 my $kb = default_page_kb();
 my %SETTINGS = (shared_buffers => '128MB', huge_pages => 'off', max_parallel_workers => 4);
 my $node = new_server('footprint', %SETTINGS);
-# Another server of the same user, whose dynamic shared memory lies in the same directory.
+# Another server of the same user, whose dynamic shared memory is in the same directory.
 my $other = new_server('other', %SETTINGS);
 $node->safe_psql('postgres', $_) for 'CREATE EXTENSION pg_prewarm',
   q(CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 40000) AS i);
 
 sub footprint { my ($sql) = @_; return ($sql->rows('SELECT * FROM hugeinfo_footprint'))[0] }
 
-# Files of dynamic shared memory that a process of the server has mapped.
+# Returns the size of dynamic shared memory that processes of the server have mapped.
 sub dynamic_bytes
 {
 	my ($server) = @_;
@@ -41,7 +41,7 @@ sub system_v
 	return (sum0(map { $_->[14] } @own), sum0(map { $_->[15] } @own));
 }
 
-# As the kernel has it, process by process.
+# Computes the footprint from the kernel's figures of each process.
 sub kernels
 {
 	my @rows = map { status_file($_) } family($node->{_pid});
@@ -53,7 +53,7 @@ sub kernels
 		most_shared => max(map { $_->{rss_shmem_bytes} } @rows) };
 }
 
-# Seen while nothing moves.
+# Compares the footprint while nothing changes.
 sub compare
 {
 	my ($sql, $name, $segment_backed) = @_;
@@ -69,7 +69,7 @@ sub compare
 			$expected{total_bytes} = sum0(@expected{qw(private_bytes segment_backed_bytes other_shared_bytes page_table_bytes swap_bytes)});
 			return ({ map { $_ => $rows->[0]{$_} } keys %expected }, \%expected);
 		});
-	is_deeply($is, $should, "$name: as /proc has it");
+	is_deeply($is, $should, "$name: the same as in /proc");
 	return $is;
 }
 
@@ -83,19 +83,19 @@ sub compare
 		return { other_shared_bytes => $dynamic + $guard, segment_backed_bytes => $rest > 0 ? $rest : 0 };
 	};
 	my $before = compare($sql, $name, $lower_bound);
-	cmp_ok($before->{other_shared_bytes}, '>', 4096, "$name: the list of dynamic shared memory is there at least");
+	cmp_ok($before->{other_shared_bytes}, '>', 4096, "$name: at least the control segment of dynamic shared memory");
 
-	# Touched by a process of its own, whose size in smaps tells the same.
-	# Since PostgreSQL 18 workers read for it; parallel ones would share what it touches.
+	# One backend faults in the table. pg_prewarm reads the buffers, because PostgreSQL 18 and newer
+	# use I/O workers; parallel workers would fault in parts of the table themselves.
 	$reader->value($_) for q(SELECT pg_prewarm('large', 'buffer')), 'SET max_parallel_workers_per_gather = 0', 'SELECT sum(length(x)) FROM large';
-	my $touched = compare($sql, "$name, touched", $lower_bound);
-	cmp_ok($touched->{segment_backed_bytes} - $before->{segment_backed_bytes}, '>=', 16 << 20, "$name: grows as it is touched");
+	my $touched = compare($sql, "$name, faulted in", $lower_bound);
+	cmp_ok($touched->{segment_backed_bytes} - $before->{segment_backed_bytes}, '>=', 16 << 20, "$name: grows as memory is faulted in");
 	my $pss = sum0(map { $_->{pss_bytes} // 0 } grep { ($_->{path} // '') =~ m{^/dev/zero} && $_->{permissions} =~ /s$/ } map { smaps_file($_) } family($node->{_pid}));
-	cmp_ok($touched->{segment_backed_bytes}, '<=', $pss + (1 << 20), "$name: and is no more than all have touched");
+	cmp_ok($touched->{segment_backed_bytes}, '<=', $pss + (1 << 20), "$name: is not more than all processes have faulted in");
 	my $anon = sum0(map { rollup_file($_)->{pss_anon_bytes} // 0 } family($node->{_pid}));
 	cmp_ok($touched->{private_bytes}, '>=', $anon, "$name: private memory is an upper bound");
 
-	# A hash that workers share lies in dynamic shared memory for as long as the query runs.
+	# A hash that workers share is in dynamic shared memory as long as the query runs.
 	my @prepare = ('SET max_parallel_workers_per_gather = 2', 'SET parallel_setup_cost = 0', 'SET parallel_tuple_cost = 0',
 		'SET min_parallel_table_scan_size = 0', q(SET work_mem = '64MB'), 'SET enable_mergejoin = off', 'SET enable_nestloop = off');
 	my $parallel = sub {
@@ -109,14 +109,14 @@ sub compare
 	};
 	my $query = $parallel->($node, 'a parallel query');
 	my $shared = compare($sql, "$name, parallel", $lower_bound);
-	cmp_ok($shared->{other_shared_bytes}, '>=', $touched->{other_shared_bytes} + (16 << 20), "$name: which is seen");
+	cmp_ok($shared->{other_shared_bytes}, '>=', $touched->{other_shared_bytes} + (16 << 20), "$name: it is included");
 	$sql->value("SELECT pg_cancel_backend(@{[ $query->pid ]})");
 	$query->answer;
-	ok(until_true(sub { footprint($sql)->{other_shared_bytes} < 16 << 20 }), "$name: and gone with the query");
+	ok(until_true(sub { footprint($sql)->{other_shared_bytes} < 16 << 20 }), "$name: it is released after the query");
 
 	$other->safe_psql('postgres', q(CREATE TABLE large AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 40000) AS i));
 	my $of_other = $parallel->($other, 'another server');
-	cmp_ok(footprint($sql)->{other_shared_bytes}, '<', 16 << 20, "$name: that of another server is not ours");
+	cmp_ok(footprint($sql)->{other_shared_bytes}, '<', 16 << 20, "$name: that of another server is not included");
 	$_->close for $of_other, $query, $reader, $sql;
 }
 
@@ -134,7 +134,7 @@ sub compare
 	my $name = 'System V';
 	restarts($node, shared_memory_type => 'sysv', dynamic_shared_memory_type => 'sysv');
 	my $sql = HugeInfo::Session->new($node);
-	# The main one is the largest; the others are dynamic.
+	# The main segment is the largest; the others are dynamic.
 	my $counted = sub {
 		my (undef, @lines) = split /\n/, slurp_file('/proc/sysvipc/shm');
 		my @own = sort { $b->[3] <=> $a->[3] } grep { $_->[4] == $node->{_pid} } map { [ split ] } @lines;
@@ -142,8 +142,8 @@ sub compare
 	};
 	my $seen = compare($sql, $name, $counted);
 	$sql->value(q(SELECT pg_prewarm('large', 'buffer')));
-	my $touched = compare($sql, "$name, touched", $counted);
-	cmp_ok($touched->{segment_backed_bytes} - $seen->{segment_backed_bytes}, '>=', 30 << 20, "$name: grows as it is touched");
+	my $touched = compare($sql, "$name, faulted in", $counted);
+	cmp_ok($touched->{segment_backed_bytes} - $seen->{segment_backed_bytes}, '>=', 30 << 20, "$name: grows as memory is faulted in");
 	$sql->close;
 	restarts($node, shared_memory_type => 'mmap', dynamic_shared_memory_type => 'posix');
 }
@@ -161,8 +161,8 @@ SKIP:
 	my $bytes = segment($node->{_pid})->{bytes};
 	my $huge = compare($sql, $name, sub { my (undef, $dynamic, $guard) = @_; return { segment_backed_bytes => $bytes, other_shared_bytes => $dynamic + $guard } });
 	my $both = footprint($sql);
-	is($both->{full_total_bytes}, $both->{total_bytes}, "$name: nothing is to come");
-	# Before and after: the segment, rounded up to a page, and what moves in processes.
+	is($both->{full_total_bytes}, $both->{total_bytes}, "$name: the total does not grow");
+	# The difference is the rounding of the segment, and changes of processes.
 	my $difference = $both->{full_total_bytes} - $small->{full_total_bytes};
 	cmp_ok(abs $difference, '<', ($kb << 10) + (32 << 20), "$name: comparable with small pages") or diag("$difference bytes apart");
 	$sql->close;

@@ -1,5 +1,5 @@
-# Where memory ran short, against the kernel's files as the test reads them: on the host, and in the
-# server's cgroup, in which a process is killed for want of memory.
+# Memory shortage of the host and of the server's cgroup, in which the OOM killer kills a process,
+# compared with the kernel's files.
 use strict;
 use warnings;
 
@@ -13,7 +13,7 @@ use HugeInfo::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Averages as the kernel writes them.
+# Formats averages like the kernel.
 sub rows
 {
 	my ($sql) = @_;
@@ -52,7 +52,7 @@ SKIP:
 	in_group('short/inner', sub { $node->start }, 'memory');
 	$sql = HugeInfo::Session->new($node);
 	my @groups = map { $_->{path} } grep { $_->{scope} eq 'cgroup' } rows($sql);
-	is_deeply([ @groups[0 .. 2] ], [ $dir, $short, $top ], 'the group and those above it, nearest first');
+	is_deeply([ @groups[0 .. 2] ], [ $dir, $short, $top ], 'the cgroup and its ancestors, nearest first');
 	cmp_ok($top, 'eq', $groups[-1] . '/' . ($top =~ s{.*/}{}r), 'up to the mount');
 
 	my $compare = sub {
@@ -66,24 +66,24 @@ SKIP:
 
 	my ($inner, $outer) = $compare->('at rest');
 	is($outer->{memory_limit_bytes}, $limit, 'the limit that the test has set');
-	is($inner->{memory_limit_bytes}, undef, 'and none below');
+	is($inner->{memory_limit_bytes}, undef, 'the inner cgroup has no limit');
 	is($inner->{oom_kills}, 0, 'nothing has been killed');
 	my ($before) = rows($sql);
 
-	# Another process of the group takes more than there may be; it is the one to be killed.
+	# Another process of the cgroup exceeds the limit, and is killed.
 	in_group('short/inner', sub {
 		system($^X, '-e', q(open my $adj, '>', '/proc/self/oom_score_adj' or die; print $adj 1000; close $adj or die;
 			my $much = 'x' x (1 << 30); print length $much));
 	}, 'memory');
 	is($? & 127, 9, 'a process was killed');
 	($inner, $outer) = $compare->('after an OOM kill');
-	is($inner->{oom_kills}, 1, 'it is counted in its group');
-	is($outer->{oom_kills}, $version == 2 ? 1 : 0, 'above it with v2 alone');
+	is($inner->{oom_kills}, 1, 'its cgroup counts it');
+	is($outer->{oom_kills}, $version == 2 ? 1 : 0, 'the outer cgroup counts it only in v2');
 	cmp_ok($outer->{limit_hits}, '>', 0, 'the limit was hit');
 	my ($after) = rows($sql);
 	# Other processes on the host might have been killed meanwhile.
 	cmp_ok($after->{oom_kills}, '>', $before->{oom_kills}, 'the host counts it, too');
-	is($sql->value('SELECT 1'), 1, 'the server lives on');
+	is($sql->value('SELECT 1'), 1, 'the server survives');
 
 	my $file = "$dir/" . ($version == 2 ? 'memory.events' : 'memory.oom_control');
 	is_deeply([ $sql->rows(q(SELECT path, status FROM hugeinfo_sources WHERE source = 'memory control group')) ],

@@ -13,7 +13,7 @@ use HugeInfo::Server;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# A comparison that finds nothing wrong is worth nothing.
+# Tests the comparison itself.
 {
 	my $shown = " name | size  | note\n------+-------+------\n a    | 41 MB | on…\n b    | 8 kB  |\n";
 	my $other = sub { my ($from, $to) = @_; return $shown =~ s/\Q$from\E/$to/r };
@@ -24,8 +24,8 @@ use Test::More;
 		my ($from, $to) = @$_;
 		isnt(scalar(() = differences($shown, $other->($from, $to), {})), 0, "the shape: not \"$to\" for \"$from\"");
 	}
-	isnt(scalar(() = differences($shown, "$shown c    | 1 kB  |\n", {})), 0, 'the shape: not a row more');
-	is_deeply([ differences("$shown …\n", "$shown c    | 1 kB  |\n", {}) ], [], 'the shape: more rows where the page says so');
+	isnt(scalar(() = differences($shown, "$shown c    | 1 kB  |\n", {})), 0, 'the shape: an additional row is an error');
+	is_deeply([ differences("$shown …\n", "$shown c    | 1 kB  |\n", {}) ], [], 'the shape: more rows after an ellipsis');
 	is_deeply([ differences($shown, $other->('41 MB', ''), { size => 1 }) ], [], 'the shape: a column that varies');
 }
 
@@ -49,12 +49,12 @@ install('postgres');
 
 sub in_postgres { my ($query) = @_; return $node->safe_psql('postgres', "SET search_path = hugeinfo; $query") }
 
-# What a page says of its server, made true.
+# Functions that create the server that a page describes.
 my %MAKE = (
 	'small pages' => sub {
 		if (pool($kb)->{total})
 		{
-			needs_host('a server on small pages beside a pool');
+			needs_host('a server on small pages, and a pool');
 			pools_of_one_size($kb, 0);
 		}
 		$node->restart;
@@ -85,7 +85,7 @@ sub make_server
 	return;
 }
 
-# Output and errors of a block, as psql shows them to somebody who follows the page.
+# Returns the output and errors of psql for a block.
 sub output_of
 {
 	my ($database, $role, $sql, @options) = @_;
@@ -104,14 +104,14 @@ sub compare_query
 	my $shown = $query->{output};
 	my ($out, $error) = output_of('page', $query->{as}, $query->{text}, @{ $query->{options} // [] });
 	my $expects_error = defined $shown && $shown =~ /^(?:ERROR|WARNING|NOTICE): /m;
-	is($error, '', "$name: no complaint") unless $expects_error;
+	is($error, '', "$name: no error") unless $expects_error;
 	return if !defined $shown;
 	my @differences = differences($shown, $expects_error ? $error : $out, $query->{varies});
-	is_deeply(\@differences, [], "$name: the output has the shape that the page shows") or diag($out);
+	is_deeply(\@differences, [], "$name: the output has the shape on the page") or diag($out);
 	return;
 }
 
-# A query in a sentence has no output on the page: it works.
+# A query in a sentence has no output on the page. It must succeed.
 sub compare_span
 {
 	my ($page, $span) = @_;
@@ -126,7 +126,7 @@ for my $page (grep { $_->{file} =~ m{^(?:README|docs/)} } pages())
 	next unless @{ $page->{queries} } || @{ $page->{spans} };
 	$node->safe_psql('postgres', 'CREATE DATABASE page');
 	$node->safe_psql('postgres', 'ALTER DATABASE page SET search_path = hugeinfo, public');
-	# a page that says how to install may show answers before
+	# a page about the installation can contain queries before CREATE EXTENSION
 	my @installs = grep { $_->{text} =~ /^CREATE EXTENSION /m } @{ $page->{queries} };
 	compare_query($page, $_) for @installs;
 	install('page') unless @installs;
@@ -140,7 +140,7 @@ for my $page (grep { $_->{file} =~ m{^(?:README|docs/)} } pages())
 	}
 	compare_span($page, $_) for @{ $page->{spans} };
 
-	# as it was, for the next page
+	# restores the state for the next page
 	$node->safe_psql('postgres', 'DROP DATABASE page');
 	my @roles = split /\n/, $node->safe_psql('postgres', q(SELECT rolname FROM pg_roles WHERE oid >= 16384));
 	$node->safe_psql('postgres', qq(DROP ROLE "$_")) for @roles;
@@ -165,23 +165,23 @@ my $released = join '', map { slurp_file($_) } glob source('sql/pg_hugeinfo--*.s
 my $extension_version = in_postgres(q(SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo'));
 for my $page (pages())
 {
-	is_deeply($page->{broken_links}, [], "$page->{file}: every link leads somewhere");
+	is_deeply($page->{broken_links}, [], "$page->{file}: every link has a target");
 	is_deeply($page->{indented}, [], "$page->{file}: every query is in a block that is run");
 	my $of_releases = $page->{file} eq 'CHANGELOG.md' ? $released : '';
-	is_deeply([ grep { !$objects{$_} && $of_releases !~ /\b\Q$_\E\b/ } @{ $page->{objects} } ], [], "$page->{file}: every object is there");
-	is_deeply([ grep { !$columns{$_} } @{ $page->{columns} } ], [], "$page->{file}: every column is there");
-	# but for the page that says how others are made
+	is_deeply([ grep { !$objects{$_} && $of_releases !~ /\b\Q$_\E\b/ } @{ $page->{objects} } ], [], "$page->{file}: every object exists");
+	is_deeply([ grep { !$columns{$_} } @{ $page->{columns} } ], [], "$page->{file}: every column exists");
+	# except for the page about creating packages of other versions
 	is_deeply([ grep { $_ ne $extension_version && $page->{file} ne 'CONTRIBUTING.md' } $page->{text} =~ /pg_hugeinfo(?:--|[:_-])(\d+\.\d+\.\d+(?:-dev)?)/g ], [],
 		"$page->{file}: no file of another version");
 }
 
-# docs/reference.md is what docs/reference.sql prints, with every view, column and function.
+# docs/reference.md is the output of docs/reference.sql, with every view, column and function.
 {
 	my $name = 'docs/reference.md';
 	my ($out, $error) = output_of('postgres', undef, reference_sql(), qw(-A -t));
 	is($error, '', "$name: no errors");
 	my ($page) = grep { $_->{file} eq $name } pages();
-	is($out, $page->{text}, "$name: as docs/reference.sql prints it");
+	is($out, $page->{text}, "$name: the output of docs/reference.sql");
 	my @missing = grep { !/\S/ } split /\n/, in_postgres(<<~'SQL');
 		SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
 		WHERE relnamespace = 'hugeinfo'::regnamespace AND relkind = 'v' AND attnum > 0
@@ -192,13 +192,13 @@ for my $page (pages())
 my ($checks) = grep { $_->{file} eq 'docs/checks.md' } pages();
 is_deeply([ sort @{ $checks->{sections} } ], [ split /\n/, in_postgres('SELECT name FROM hugeinfo_checks ORDER BY name COLLATE "C"') ],
 	'docs/checks.md: a section for each check');
-# of the findings that the servers of these pages had
+# codes of the findings on the servers of these pages
 my %section = map { /^(\w+)\n(.*)\z/s ? ($1 => $2) : () } split /^## /m, $checks->{text};
 is_deeply([ grep { my ($check, $code) = split / /; $code ne 'unknown' && $section{$check} !~ /`$code`/ } sort keys %codes ], [],
 	'docs/checks.md: each code is in the section of its check');
 cmp_ok(scalar keys %codes, '>=', 23, 'docs/checks.md: codes');
 
-# docs/server-does-not-start.md, followed.
+# Follows docs/server-does-not-start.md.
 SKIP:
 {
 	needs_host('a server that does not start');
@@ -217,7 +217,7 @@ SKIP:
 
 	my ($pages) = run_command([ 'postgres', '-D', $data, '-C', 'shared_memory_size_in_huge_pages' ]);
 	command_ok([ 'pg_ctl', 'start', '-s', '-w', '-D', $data, '-l', $node->logfile, '-o', '-c huge_pages=try' ], 'a start with -o');
-	is(in_postgres('SELECT required_huge_pages FROM hugeinfo_status'), $pages, 'postgres -C says what the status says');
+	is(in_postgres('SELECT required_huge_pages FROM hugeinfo_status'), $pages, 'postgres -C prints the same number as the status');
 	my (undef, $error) = run_command([ 'postgres', '-D', $data, '-C', 'shared_memory_size_in_huge_pages' ]);
 	like($error, qr/lock file "postmaster.pid" already exists/, 'postgres -C on a running server');
 	command_ok([ 'pg_ctl', 'stop', '-s', '-D', $data ], 'a stop');

@@ -1,5 +1,5 @@
-# What newer versions of PostgreSQL have, and what it changes in the answers: allow_alter_system and
-# huge_pages_status (17), io_uring (18).
+# Settings of newer PostgreSQL versions and their effect: allow_alter_system and huge_pages_status
+# (17), io_uring (18).
 use strict;
 use warnings;
 
@@ -22,7 +22,7 @@ my $file = $node->data_dir . '/postgresql.conf';
 sub value { my ($sql) = @_; return $node->safe_psql('postgres', $sql) }
 sub has { my ($setting) = @_; return value("SELECT count(*) FROM pg_settings WHERE name = '$setting'") }
 
-# All that says what to type.
+# Returns all commands of the advice.
 sub advice
 {
 	return value(q{
@@ -40,14 +40,14 @@ SKIP:
 	pools_of_one_size($kb, required_pages($node, $kb) + asked_by_others($kb, $node->{_pid}));
 	my $huge_pages = q(SELECT remedy FROM hugeinfo_checks WHERE name = 'huge_pages');
 	like(advice(), qr/^ALTER SYSTEM SET shared_buffers/m, "$name = on: planned settings by ALTER SYSTEM");
-	like(value($huge_pages), qr/ALTER SYSTEM SET shared_memory_type = /, "$name = on: and the remedy");
+	like(value($huge_pages), qr/ALTER SYSTEM SET shared_memory_type = /, "$name = on: the remedy uses ALTER SYSTEM, too");
 
 	configure($node, allow_alter_system => 'off');
 	$node->reload;
 	ok(until_true(sub { value('SHOW allow_alter_system') eq 'off' }), "$name = off");
-	isnt(($node->psql('postgres', 'ALTER SYSTEM SET huge_pages = try'))[0], 0, "$name = off: the server refuses it");
-	unlike(advice(), qr/ALTER SYSTEM/, "$name = off: nothing says so");
-	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'shared_memory_type')), $file, "$name = off: where the setting is");
+	isnt(($node->psql('postgres', 'ALTER SYSTEM SET huge_pages = try'))[0], 0, "$name = off: the server rejects it");
+	unlike(advice(), qr/ALTER SYSTEM/, "$name = off: the advice does not use it");
+	is(value(q(SELECT sourcefile FROM pg_settings WHERE name = 'shared_memory_type')), $file, "$name = off: the file of the setting");
 	my $remedy = value($huge_pages);
 	my ($where, $line) = $remedy =~ /^(?:#|--) in (\S+): (.*)$/m or fail("$name = off: the remedy has another form: $remedy");
 	is($where, $file, "$name = off: the remedy names that file");
@@ -69,13 +69,13 @@ SKIP:
 	my ($started, $reason) = starts($node);
 	cannot("$name: no server with it starts here: $reason") unless $started;
 	my $sql = HugeInfo::Session->new($node);
-	is($sql->value(q(SELECT evidence ->> 'io_uring' FROM hugeinfo_checks WHERE name = 'memlock')), 'true', "$name: is seen");
+	is($sql->value(q(SELECT evidence ->> 'io_uring' FROM hugeinfo_checks WHERE name = 'memlock')), 'true', "$name: the check reports it");
 	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($node->{_pid}) ], "$name: every process");
-	# None since Linux 6.5: there PostgreSQL lays the rings into its shared memory.
+	# None since Linux 6.5, because PostgreSQL allocates the rings in its shared memory there.
 	my @mapped = grep { ($_->{path} // '') =~ /io_uring/ } maps_file($sql->pid);
 	note("$name: " . @mapped . ' mappings of rings');
 	is_deeply([ map { $_->{kind} } $sql->rows(q(SELECT kind FROM hugeinfo_mappings WHERE path LIKE '%io_uring%')) ],
-		[ ('kernel') x @mapped ], "$name: rings that are mapped are the kernel's");
+		[ ('kernel') x @mapped ], "$name: mappings of rings have the kind kernel");
 	$sql->close;
 	compare_segment($node, status_of($node), "$name, small pages");
 	my $planned = 'SELECT required_pages FROM hugeinfo_plan() WHERE is_requested';

@@ -1,5 +1,5 @@
-# Remedies are pasted as they stand: all lines at once, into a root shell or into psql. What is no
-# command is a comment there.
+# Remedies can be pasted as written: all lines at once, into a root shell or into psql. Lines that
+# are not commands are comments.
 use strict;
 use warnings;
 
@@ -28,7 +28,7 @@ sub is_sql
 	return @commands && !grep { !/^(?:ALTER SYSTEM|SELECT) .*;$/ } @commands;
 }
 
-# Each text on its own: the syntax, without running it.
+# Tests the syntax of each text without running it.
 sub compare_syntax
 {
 	my ($remedy, $name) = @_;
@@ -37,11 +37,11 @@ sub compare_syntax
 	is_deeply([ grep { index($_, $mark) != 0 } @comments ], [], "$name: its comments begin with $mark") or diag($remedy);
 	return if is_sql($remedy) || $remedy !~ /^(?!#|--)/m;
 	my ($out, $error) = ('', '');
-	ok(IPC::Run::run([ 'bash', '-n' ], '<', \$remedy, '>', \$out, '2>', \$error), "$name: bash reads it") or diag("$error\n$remedy");
+	ok(IPC::Run::run([ 'bash', '-n' ], '<', \$remedy, '>', \$out, '2>', \$error), "$name: bash accepts it") or diag("$error\n$remedy");
 	return;
 }
 
-# All lines at once. Any error is one of the text.
+# Runs all lines at once. Any error is a failure of the text.
 sub paste
 {
 	my ($remedy, $name) = @_;
@@ -93,7 +93,7 @@ for (
 		my $how = $node->safe_psql('postgres', q(SELECT how_to_set FROM hugeinfo_pools WHERE is_default AND how_to_set IS NOT NULL));
 		compare_syntax($how, "$name: how_to_set") if $how ne '';
 		my $remedy = status_of($node)->{remedy};
-		is(is_sql($remedy) ? 'SQL' : 'shell', $where, "$name: where it is pasted") or diag($remedy);
+		is(is_sql($remedy) ? 'SQL' : 'shell', $where, "$name: the place where it is pasted") or diag($remedy);
 		like($remedy, qr/^(?:#|--) restart PostgreSQL/m, "$name: the restart is a comment");
 		paste($remedy, $name);
 		$node->stop;
@@ -101,7 +101,7 @@ for (
 		is(segment($node->{_pid})->{page_bytes}, $page, "$name: on huge pages after the restart");
 		is(status_of($node)->{status}, 'ok', "$name: healthy");
 		paste($remedy, "$name, once more") unless $group;
-		is(pool($kb)->{total}, $need, "$name: as many pages as are needed");
+		is(pool($kb)->{total}, $need, "$name: as many pages as needed");
 	}
 }
 
