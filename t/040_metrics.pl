@@ -1,5 +1,5 @@
-# The list of metrics, as pg_monitor asks for them: each query says what the list says of it, with
-# no value that a tool could stumble over, and a server has no more series than it should.
+# The metrics, queried by pg_monitor: each query returns the columns in the list, without values
+# that tools cannot parse, and a server has a limited number of series.
 use strict;
 use warnings;
 
@@ -21,7 +21,7 @@ $root->value('SET search_path = hugeinfo, public');
 my $monitoring = watch($node);
 my @queries = queries();
 
-# Of each column: its name, whether it is text, whether one of its values is NULL.
+# Returns for each column its name, whether it is text, and whether one of its values is NULL.
 sub columns_of
 {
 	my ($query) = @_;
@@ -48,12 +48,12 @@ sub compare_queries
 		is_deeply(columns_of($query), \@expected, "$name, $query->{name}: its columns");
 		my $samples = samples_of($monitoring, $query);
 		my $rows = $monitoring->value("SELECT count(*) FROM ($query->{sql}) AS q");
-		is(scalar keys %$samples, $rows * @{ $query->{metrics} }, "$name, $query->{name}: no series twice") if $query->{collector} ne 'processes';
+		is(scalar keys %$samples, $rows * @{ $query->{metrics} }, "$name, $query->{name}: no duplicate series") if $query->{collector} ne 'processes';
 		push @rare, $query->{name} unless %$samples;
 		$series += keys %$samples if $query->{collector} ne 'findings';
 	}
 	cmp_ok($series, '>', 100, "$name: series");
-	cmp_ok($series, '<=', 250, "$name: no more series than a server should have");
+	cmp_ok($series, '<=', 250, "$name: not too many series");
 	note("$name: $series series; none from: @rare");
 	return;
 }
@@ -73,7 +73,7 @@ SKIP:
 	compare_queries($name);
 }
 
-# Muting is for alerts: the severity stays.
+# Muting affects only alerts, not the severity.
 {
 	my $name = 'muted';
 	my ($query) = grep { $_->{name} eq 'check' } @queries;
@@ -81,8 +81,8 @@ SKIP:
 	$root->value(q(ALTER ROLE monitoring SET pg_hugeinfo.muted_checks = 'oom_protection'));
 	my $after = samples_of(watch($node), $query);
 	my ($alerts, $mute) = map { qq(pg_hugeinfo_check_severity{muted="$_",name="oom_protection"}) } qw(false true);
-	is($after->{$mute}, $before->{$alerts}, "$name: as severe");
-	ok(!exists $after->{$alerts}, "$name: but not to those who alert");
+	is($after->{$mute}, $before->{$alerts}, "$name: the severity does not change");
+	ok(!exists $after->{$alerts}, "$name: the alert has no value");
 }
 
 $node->stop;

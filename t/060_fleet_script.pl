@@ -26,7 +26,7 @@ local $ENV{PGPASSFILE} = "$dir/pgpass";
 
 sub write_file { my ($name, $text) = @_; append_to_file("$dir/$name", $text); chmod 0600, "$dir/$name"; return "$dir/$name" }
 
-# Its output, and its exit status.
+# Runs the script. Returns its output and its exit status.
 sub fleet
 {
 	my (@arguments) = @_;
@@ -49,7 +49,7 @@ sub fleet_json
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
-# a warning, whatever the pools of this host have
+# a warning with any pools of this host
 configure($primary, shared_buffers => '16MB', max_connections => 20, shared_memory_type => 'sysv');
 $primary->start;
 $primary->safe_psql('postgres', q{
@@ -65,8 +65,8 @@ my $bare = PostgreSQL::Test::Cluster->new('bare');
 $bare->init;
 $bare->start;
 
-# As an extension was before some of its columns came. Its library would answer only objects of its
-# own version.
+# Views like those of an older version, with fewer columns, because the library rejects objects of
+# another version.
 my $older = new_server('older', huge_pages => 'off');
 $older->safe_psql('postgres', q{
 	ALTER EXTENSION pg_hugeinfo DROP VIEW hugeinfo_status;
@@ -85,7 +85,7 @@ write_file('pgpass', "*:*:*:monitoring:xyzzy\n");
 
 my $down = PostgreSQL::Test::Cluster->new('down');
 
-# Takes connections, and says nothing.
+# Accepts connections, and sends nothing.
 my $silent = IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => "$dir/.s.PGSQL.5432", Listen => 100) or die "$dir: $!\n";
 
 sub service { my ($name, $node, $more) = @_; return "[$name]\nhost=" . $node->host . "\nport=" . $node->port . "\n" . ($more // '') . "\n" }
@@ -99,16 +99,16 @@ my @patient = ('--timeout', $PostgreSQL::Test::Utils::timeout_default);
 my ($exit, $answer) = fleet_json('--service-file', $services, @patient);
 my $seen = $answer->{by_name};
 is($exit, 2, 'the worst is a server that is down');
-is($answer->{status}, 'critical', 'which the JSON says');
+is($answer->{status}, 'critical', 'the JSON has the worst status');
 is(scalar @{ $answer->{servers} }, 8, 'a line for each server');
 
 sub as_on
 {
 	my ($name, $node, $where) = @_;
 	my $status = JSON::PP->new->decode($node->safe_psql('postgres', "SELECT to_json(s) FROM ${where}hugeinfo_status AS s"));
-	# these depend on other servers of this host, which come and go
+	# these depend on other servers of this host, which start and stop at any time
 	delete @$status{qw(recommended_nr_hugepages remedy)};
-	is_deeply({ map { $_ => $seen->{$name}{$_} } keys %$status }, $status, "$name: as its own SQL says");
+	is_deeply({ map { $_ => $seen->{$name}{$_} } keys %$status }, $status, "$name: the same as in its own SQL");
 	is($seen->{$name}{is_standby} ? 't' : 'f', $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()'), "$name: its role");
 	return;
 }
@@ -118,7 +118,7 @@ as_on('with-password', $with_password, '');
 is("@{ $seen->{'with-password'} }{qw(status code)}", 'ok turned_off', 'a password in ~/.pgpass, and huge_pages = off');
 is("@{ $seen->{primary} }{qw(status code)}", 'warning sysv', 'a server that cannot use huge pages');
 as_on('older', $older, '');
-is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is told from the newest');
+is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is compared with the newest');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo in database postgres$/ ], [ 'down', qr/^critical .*(?:No such file|refused)/ ],
   [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown missing privilege: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ];
@@ -132,7 +132,7 @@ my @lines = split /\n/, $text;
 is($text_exit, $exit, 'the same exit status as text');
 my %weight = (OK => 0, UNKNOWN => 1, WARNING => 2, CRITICAL => 3);
 my @weights = map { $weight{ (split)[0] } } @lines[ 0 .. 7 ];
-is_deeply(\@weights, [ sort { $b <=> $a } @weights ], 'the worst come first');
+is_deeply(\@weights, [ sort { $b <=> $a } @weights ], 'the worst are first');
 is_deeply([ map { /^\w+ +(\S.*?)  / } @lines[ 0 .. 7 ] ], [ map { $_->{name} } @{ $answer->{servers} } ], 'in the order of the JSON');
 like($lines[-1], qr/^CRITICAL: 8 servers: 1 critical, /, 'the summary is last');
 
@@ -144,17 +144,17 @@ for (
 	is((fleet('--service-file', $services, '--services', join ',', @names))[0], $expected, "@names: exit status for $status");
 }
 for ([ 'an unknown option', '--xyzzy' ], [ 'no file', '--service-file', "$dir/none" ], [ 'no jobs', '--jobs', 0 ], [ 'two sources', '--list', $services, '--patroni', $services ],
-	[ 'no JSON', '--patroni', $services ], [ 'no servers', '--list', '/dev/null' ])
+	[ 'invalid JSON', '--patroni', $services ], [ 'no servers', '--list', '/dev/null' ])
 {
 	my ($what, @arguments) = @$_;
 	my ($wrong, $out, $error) = fleet(@arguments);
 	is($wrong, 3, "$what: exit status 3");
-	like($error, qr/^hugeinfo-fleet: .*; see --help$/m, "$what: says what");
+	like($error, qr/^hugeinfo-fleet: .*; see --help$/m, "$what: a message");
 	is($out, '', "$what: nothing else");
 }
 like((fleet('--help'))[1], qr/--service-file/, '--help');
 
-# From Patroni, with ports as it shows them, and a member that is not there yet.
+# Output of Patroni, with ports, and a member that does not run yet.
 {
 	my $list = JSON::PP->new->encode([
 			(map { { Cluster => 'main', Member => $_->name, Host => $_->host . ':' . $_->port, Role => 'Replica', State => 'streaming' } } $primary, $standby),
@@ -162,22 +162,22 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 	my ($status, $patroni) = fleet_json(\$list, '--patroni', '-');
 	is($status, 2, 'patronictl list: a member without a host is critical');
 	is($patroni->{by_name}{new}{reason}, 'Patroni lists no host: creating replica', 'with the reason');
-	is($patroni->{by_name}{standby}{system_identifier}, $patroni->{by_name}{primary}{system_identifier}, 'the others answer');
-	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has the name that Patroni has for it');
+	is($patroni->{by_name}{standby}{system_identifier}, $patroni->{by_name}{primary}{system_identifier}, 'patronictl list: the other members have a status');
+	is_deeply([ map { $_->{cluster} } @{ $patroni->{clusters} } ], ['main'], 'the cluster has its name in Patroni');
 }
 
-# Conninfo, a line each.
+# A list with a connection string on each line.
 {
 	my @conninfos = (map { 'host=' . $_->host . ' port=' . $_->port } $primary, $bare);
 	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres',
 		'postgres://u:xy/zzy@db3/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy', 'no-such-host.invalid:5433');
 	my (undef, $conninfos) = fleet_json('--list', $list, '--schema', 'Huge Info');
-	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first answers');
-	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: taken as it is');
+	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first has a status');
+	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: used as written');
 	my @refused = grep { $_->{reason} =~ /pgpass/ } @{ $conninfos->{servers} };
 	is(scalar @refused, 5, 'passwords in a list are not used');
-	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'nor shown');
-	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a name alone is a host');
+	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'passwords in a list are not shown');
+	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a single name is a host');
 }
 
 # Creates a fake psql that prints the file named like the service, and logs its command line.
@@ -287,7 +287,7 @@ chmod 0755, "$dir/fake/psql";
 	unlike($out, qr/(?!\n)\p{C}/, 'hostile members: no control characters');
 }
 
-# An error that looks like an answer is of one server, and does not end the others'.
+# An error that looks like an answer affects only its own server.
 {
 	$bare->safe_psql('postgres', q(
 		CREATE SCHEMA odd;
@@ -295,17 +295,17 @@ chmod 0755, "$dir/fake/psql";
 		CREATE VIEW odd.hugeinfo_status AS SELECT odd.fail() AS status));
 	my (undef, $odd) = fleet_json('--service-file', $services, '--schema', 'odd', @patient);
 	is(scalar @{ $odd->{servers} }, 8, 'an odd error: a line for each server');
-	like($odd->{by_name}{bare}{reason}, qr/first/, 'an odd error: shown');
+	like($odd->{by_name}{bare}{reason}, qr/first/, 'an odd error: the message');
 }
 
-# yum.postgresql.org's packages put psql into PATH, and pg_isready elsewhere.
+# Packages of yum.postgresql.org have psql in PATH, but not pg_isready.
 {
 	my ($psql) = grep { -x } map { "$_/psql" } split /:/, $ENV{PATH};
 	mkdir "$dir/bin" and symlink $psql, "$dir/bin/psql" or die "$dir/bin: $!\n";
 	local $ENV{PATH} = "$dir/bin";
 	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger');
 	is($status, 3, 'no pg_isready: exit status');
-	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: a server that answers needs none');
+	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: not needed for a server that answers');
 	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown cannot check whether it is down without pg_isready in PATH: connection to/, "no pg_isready: $_")
 	  for qw(down stranger);
 }
@@ -325,8 +325,8 @@ my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12
 		sleep 0.02;
 	}
 	$run->finish;
-	is($most, 4, '--jobs: so many programs at once, and no more');
-	is(scalar(() = $out =~ /^CRITICAL  silent/mg), 12, 'and each has its line');
+	is($most, 4, '--jobs: exactly this many programs at once');
+	is(scalar(() = $out =~ /^CRITICAL  silent/mg), 12, '--jobs: each server has a line');
 }
 
 for my $signal ([ INT => 130 ], [ TERM => 143 ])
@@ -341,15 +341,15 @@ for my $signal ([ INT => 130 ], [ TERM => 143 ])
 	kill $name, $pid;
 	$run->finish;
 	is($run->result(0), $expected, "SIG$name: exit status");
-	is_deeply([ grep { -e "/proc/$_" } @children ], [], "SIG$name: all that it started has ended");
+	is_deeply([ grep { -e "/proc/$_" } @children ], [], "SIG$name: all children have ended");
 }
 
 {
 	my $hundreds = write_file('hundreds', join '', map { service("primary$_", $primary) } 1 .. 200);
 	my ($status, $fleet) = fleet_json('--service-file', $hundreds);
 	is($status, 1, '200 servers: exit status');
-	is_deeply([ map { $_->{in_use} ? $_->{name} : () } @{ $fleet->{servers} } ], [], '200 servers: all have answered');
-	is(scalar(grep { defined $_->{in_use} } @{ $fleet->{servers} }), 200, '200 servers: each');
+	is_deeply([ map { $_->{in_use} ? $_->{name} : () } @{ $fleet->{servers} } ], [], '200 servers: all are on small pages');
+	is(scalar(grep { defined $_->{in_use} } @{ $fleet->{servers} }), 200, '200 servers: all have answered');
 }
 
 SKIP:
@@ -363,12 +363,12 @@ SKIP:
 	set_pool($kb, 60);
 	$standby->start;
 	is(segment($standby->{_pid})->{page_bytes}, 1024 * $kb, "$name: the standby is on huge pages");
-	is(segment($primary->{_pid})->{page_bytes}, base_page(), "$name: its primary is not");
+	is(segment($primary->{_pid})->{page_bytes}, base_page(), "$name: the primary is not on huge pages");
 	(undef, my $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
 	my ($cluster) = @{ $uneven->{clusters} };
-	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON says so");
+	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON reports it");
 	like((fleet('--service-file', $services, 'primary', 'standby'))[1],
-		qr/^WARNING  cluster \d+ is uneven: standby on huge pages, primary not. A failover loses huge pages.$/m, "$name: so does a line");
+		qr/^WARNING  cluster \d+ is uneven: standby on huge pages, primary not. A failover loses huge pages.$/m, "$name: a line reports it");
 	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary, $standby;
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
 	$_->reload for $primary, $standby;

@@ -1,5 +1,5 @@
 # fleet/postgres_fdw.sql: one view over real servers. One is a standby, one is down, one has no
-# extension, one has an older version, one does not answer in time, and one loses its network. The
+# extension, one has an older version, one does not respond in time, and one loses its network. The
 # file rejects a schema that contains objects of other roles.
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ use Test::More;
 
 my $kb = default_page_kb();
 
-# Starts servers, and takes the loopback interface up and down (ioctl SIOCSIFFLAGS).
+# A program that starts servers, and sets the loopback interface up and down (ioctl SIOCSIFFLAGS).
 my $NETWORK = <<'PERL';
 use strict;
 use warnings;
@@ -50,7 +50,7 @@ $standby->init_from_backup($primary, 'copy', has_streaming => 1);
 $standby->start;
 $primary->wait_for_catchup($standby);
 
-# The view is on a server that has no extension itself.
+# The view is on a server without the extension.
 my $bare = PostgreSQL::Test::Cluster->new('bare');
 $bare->init;
 $bare->start;
@@ -78,7 +78,7 @@ my $down = new_server('down', huge_pages => 'off');
 $down->safe_psql('postgres', q{CREATE ROLE monitoring LOGIN IN ROLE pg_monitor; CREATE SCHEMA hugeinfo; ALTER EXTENSION pg_hugeinfo SET SCHEMA hugeinfo;
 	GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor});
 
-# Whether it goes well, and what psql says.
+# Runs the file. Returns whether it succeeds, and the output of psql.
 sub run_file
 {
 	my (%variables) = @_;
@@ -109,7 +109,7 @@ for my $schema (qw(no_such_schema theirs))
 }
 $bare->safe_psql('postgres', 'ALTER DATABASE postgres RESET search_path; DROP SCHEMA theirs');
 
-# What somebody else has put where the view is to be would run there.
+# Objects of other roles with the names of our objects would run.
 $bare->safe_psql('postgres', 'CREATE ROLE stranger');
 for (
 	[ 'schema fleet', 'CREATE SCHEMA fleet AUTHORIZATION stranger' ],
@@ -117,12 +117,12 @@ for (
 	[ 'view fleet.status', 'CREATE SCHEMA fleet; CREATE VIEW fleet.status AS SELECT 1 AS one; ALTER VIEW fleet.status OWNER TO stranger' ])
 {
 	my ($object, $sql) = @$_;
-	my $name = "a stranger's $object";
+	my $name = "$object of another role";
 	$bare->safe_psql('postgres', $sql);
 	my ($done, $said) = run_file(server => 'primary', host => $primary->host);
 	ok(!$done, "$name: an error");
-	like($said, qr/ERROR:  \Q$object\E belongs to stranger, which is not a superuser\nHINT:  Nothing was changed\./, "$name: said with a hint");
-	is($bare->safe_psql('postgres', q(SELECT count(*) FROM pg_foreign_server)), 0, "$name: nothing is made");
+	like($said, qr/ERROR:  \Q$object\E belongs to stranger, which is not a superuser\nHINT:  Nothing was changed\./, "$name: the message and the hint");
+	is($bare->safe_psql('postgres', q(SELECT count(*) FROM pg_foreign_server)), 0, "$name: nothing is created");
 	$bare->safe_psql('postgres', 'DROP SCHEMA fleet CASCADE');
 }
 
@@ -134,7 +134,7 @@ register('down', $down);
 register('closed', $older, schema => 'closed');
 $down->stop;
 
-# By name, as somebody who only monitors
+# Returns the rows by name, queried by a monitoring role.
 sub fleet
 {
 	my $session = HugeInfo::Session->new($bare);
@@ -156,9 +156,9 @@ for ([ primary => $primary, 'hugeinfo.' ], [ 'The "standby"' => $standby, 'hugei
 	my $session = HugeInfo::Session->new($node);
 	my ($own) = $session->rows("SELECT $list FROM ${schema}hugeinfo_status");
 	$session->close;
-	is_deeply({ map { $_ => $seen->{$name}{$_} } @columns }, $own, "$name: as its own SQL says");
+	is_deeply({ map { $_ => $seen->{$name}{$_} } @columns }, $own, "$name: the same as in its own SQL");
 }
-is($seen->{older}{in_use}, undef, 'older: what it does not have is NULL');
+is($seen->{older}{in_use}, undef, 'older: missing columns are NULL');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo: relation/ ], [ 'down', qr/^critical could not connect .*: connection to server/s ], [ 'closed', qr/^unknown permission denied/ ];
 is($rows[0]{server}, 'down', 'the worst is first');
@@ -177,30 +177,32 @@ is(scalar(grep { $_->{is_uneven} ne 'f' } @rows), 0, 'no cluster is uneven');
 	$bare->safe_psql('postgres', 'DROP SERVER fleet_hostile CASCADE');
 }
 
-# The server is there, and does not answer in time.
+# The server runs, but does not respond in time.
 {
 	register('slow', $older, schema => 'slow', timeout => 1);
 	my $name = 'a slow server';
-	is(by_name(fleet())->{slow}{status}, 'critical', "$name: is a row");
+	is(by_name(fleet())->{slow}{status}, 'critical', "$name: has a row");
 	my $session = HugeInfo::Session->new($bare);
 	$session->value(q(SET statement_timeout = '300ms'));
-	is(($session->error_of('SELECT * FROM fleet.status'))[0], '57014', "$name: whoever asks may stop it");
+	is(($session->error_of('SELECT * FROM fleet.status'))[0], '57014', "$name: the user can cancel the query");
 	$session->close;
 	$bare->safe_psql('postgres', 'DROP SERVER fleet_slow CASCADE');
-	is(scalar(fleet()), 6, "$name: is taken away");
+	is(scalar(fleet()), 6, "$name: is removed");
 }
 
-# The network dies while the answer is waited for. Without the limits of the file TCP would wait for
-# hours: far longer than whoever asks here.
+# The network fails during a query. Without the limits in the file, TCP would wait for hours, much
+# longer than this session.
 SKIP:
 {
-	my $name = 'a network that dies';
+	my $name = 'a network that fails';
 	my @own = qw(unshare --user --map-current-user --keep-caps --net);
 	my ($out, $error);
-	IPC::Run::run([ @own, 'true' ], '>', \$out, '2>', \$error) or cannot("$name: no networks for ordinary users here: $error");
+	IPC::Run::run([ @own, 'true' ], '>', \$out, '2>', \$error) or cannot("$name: ordinary users cannot create network namespaces here: $error");
 	register('dying', $older, schema => 'slow', host => '127.0.0.1', timeout => 5);
 	$_->stop for $bare, $older;
-	# Both are alone in a network, where a word takes their loopback up or down.
+	# Both servers are in a separate network namespace, in which a command sets the loopback interface
+	# up
+# or down.
 	my $in = '';
 	my $run = IPC::Run::start([ @own, $^X, '-e', $NETWORK, map { $_->data_dir } $bare, $older ], '<', \$in, '>', \$out, '2>&1');
 	my $is_up = sub { my ($node) = @_; return !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) };
@@ -213,9 +215,9 @@ SKIP:
 	until_true(sub { return $there->value($asks) > 0 }) or diag("nobody asks");
 	$in .= "down\n";
 	$run->pump until $in eq '';
-	# postgres_fdw itself refuses to commit a transaction in which a connection broke.
+	# postgres_fdw itself does not commit a transaction in which a connection broke.
 	my (undef, $why) = $session->answer;
-	like($why, qr/ERROR:  08\w+: .*fleet_dying/, "$name: ends the query, naming the server");
+	like($why, qr/ERROR:  08\w+: .*fleet_dying/, "$name: the query fails and names the server");
 	my ($row) = $session->rows(q(SELECT status, reason FROM fleet.status WHERE server = 'dying'));
 	like("@$row{qw(status reason)}", qr/^critical could not connect/, "$name: the next query has a row for it");
 	$_->close for $session, $there;
@@ -226,10 +228,10 @@ SKIP:
 }
 
 $down->start;
-is(by_name(fleet())->{down}{in_use}, 'f', 'a server that is back is seen to be');
-is($bare->safe_psql('postgres', q(SELECT count(*) FROM pg_foreign_server WHERE srvname LIKE 'fleet_The %')), 1, 'registered twice, it is there once');
+is(by_name(fleet())->{down}{in_use}, 'f', 'a restarted server has its status again');
+is($bare->safe_psql('postgres', q(SELECT count(*) FROM pg_foreign_server WHERE srvname LIKE 'fleet_The %')), 1, 'a server that is registered twice exists once');
 is($primary->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE usename = 'monitoring')), 0, 'no connection stays');
-is(($bare->psql('postgres', 'SET ROLE nobody; SELECT 1 FROM fleet.status'))[0] != 0, 1, 'not for everybody');
+is(($bare->psql('postgres', 'SET ROLE nobody; SELECT 1 FROM fleet.status'))[0] != 0, 1, 'the view is not accessible to PUBLIC');
 
 SKIP:
 {
@@ -242,14 +244,14 @@ SKIP:
 	$standby->start;
 	my $members = by_name(fleet());
 	is($members->{'The "standby"'}{in_use}, 't', "$name: the standby is on huge pages");
-	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary', 'bare' ], [qw(t t f)], "$name: said of its members");
+	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary', 'bare' ], [qw(t t f)], "$name: its members are marked");
 
 	$name = 'a cluster with a server that has muted the check';
-	# a setting of this server alone, because settings of roles are replicated
+	# a setting in the file of this server, because settings of roles are replicated
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'reboot, huge_pages');
 	$primary->reload;
 	$members = by_name(fleet());
-	is_deeply([ map { $members->{$_}{is_muted} } 'The "standby"', 'primary', 'bare' ], [ 'f', 't', undef ], "$name: who muted the check");
+	is_deeply([ map { $members->{$_}{is_muted} } 'The "standby"', 'primary', 'bare' ], [ 'f', 't', undef ], "$name: the server that muted the check");
 	is_deeply([ map { $members->{$_}{is_uneven} } 'The "standby"', 'primary' ], [qw(f f)], "$name: is not uneven");
 
 	$name = 'a cluster with a server that has huge_pages = off';

@@ -1,6 +1,6 @@
-# Surroundings that hide, forbid or mix things up: a sandbox without ioctl, no /sys, no /proc, files
-# that are masked, processes that are hidden, a library of another version, machine or PostgreSQL.
-# Every answer is right or unknown, and every error says what is wrong.
+# Environments that hide or forbid facts, or have wrong ones: a sandbox without ioctl, no /sys, no
+# /proc, masked files, hidden processes, a library of another version, machine or PostgreSQL. Every
+# result is correct or unknown, and every error states the problem.
 use strict;
 use warnings;
 
@@ -8,7 +8,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use File::Temp ();
 
-# `make` with stand-ins for the programs that it asks, while this process may still read the
+# Runs `make` with fakes of the programs that it calls, while this process can still read the
 # checkout.
 my %make;
 
@@ -64,7 +64,7 @@ for (
 	[ 'musl', qr/needs glibc: .* It does not build with musl/ ])
 {
 	my ($with, $said) = @$_;
-	like($make{$with}, $said, "make with $with: says why it stops");
+	like($make{$with}, $said, "make with $with: the error");
 	unlike($make{$with}, qr/cargo/, "make with $with: builds nothing");
 }
 
@@ -77,7 +77,7 @@ my @objects = split /\n/, $node->safe_psql('postgres', q{
 	UNION ALL SELECT unnest('{hugeinfo_plan(),hugeinfo_memory(),hugeinfo_report()}'::text[])});
 $node->stop;
 
-# What is said of pools and checks in the open, by whether huge pages are in use.
+# The results for pools and checks without restrictions, on small and huge pages.
 my %open;
 
 sub said
@@ -86,12 +86,12 @@ sub said
 	my %said = map { ("check $_->{name}" => $_) } $sql->rows('SELECT name, status FROM hugeinfo_checks');
 	$said{"pool $_->{page_size_bytes}"} = $_ for $sql->rows('SELECT * FROM hugeinfo_pools');
 	($said{status}) = $sql->rows('SELECT * FROM hugeinfo_status');
-	# Words, which depend on what is seen.
+	# Texts, which depend on the visible facts.
 	delete @$_{qw(reason remedy how_to_set cgroup_limit_source)} for values %said;
 	return \%said;
 }
 
-# Whatever differs from what is said in the open.
+# Returns the results that differ from those without restrictions.
 sub wrong
 {
 	my ($seen, $open) = @_;
@@ -102,7 +102,7 @@ sub wrong
 		{
 			my ($is, $should) = ($seen->{$row}{$column}, $open->{$row}{$column});
 			next if !defined $is || defined $should && $is eq $should;
-			# The worst of all checks rises with what is unknown.
+			# Unknown facts can make the worst status of all checks worse.
 			next if $column eq 'code' && $is eq 'unknown';
 			next if $column eq 'status' && ($is eq 'unknown' || $row eq 'status' && $is ne 'ok');
 			push @wrong, "$row: $column is $is, and was " . ($should // 'NULL');
@@ -111,8 +111,8 @@ sub wrong
 	return join "\n", @wrong;
 }
 
-# Where the server lies, as the kernel says, and all that is said of pools and checks: right, or
-# unknown; and no object raises an error, but for such a one.
+# Compares hugeinfo_status with the kernel, and the results for pools and checks with those without
+# restrictions: all must be correct or unknown. No object raises an error except an allowed one.
 sub compare_all
 {
 	my ($postmaster, $name, $allowed) = @_;
@@ -123,11 +123,11 @@ sub compare_all
 	my $sql = HugeInfo::Session->new($node);
 	my ($status) = $sql->rows('SELECT * FROM hugeinfo_status');
 	my %seen = map { $_ => $status->{$_} } keys %real;
-	is_deeply(\%seen, { map { $_ => defined $seen{$_} ? $real{$_} : undef } keys %real }, "$name: hugeinfo_status is right or unknown")
+	is_deeply(\%seen, { map { $_ => defined $seen{$_} ? $real{$_} : undef } keys %real }, "$name: hugeinfo_status is correct or unknown")
 	  or diag($status->{reason});
-	isnt($status->{status}, 'ok', "$name: what is unknown is not ok") if grep { !defined } values %seen;
+	isnt($status->{status}, 'ok', "$name: unknown facts are not ok") if grep { !defined } values %seen;
 	my $open = $open{ $real{in_use} };
-	is(wrong(said($sql), $open), '', "$name: what is said of pools and checks is right or unknown") if $open && !$allowed;
+	is(wrong(said($sql), $open), '', "$name: pools and checks are correct or unknown") if $open && !$allowed;
 	for my $object (@objects)
 	{
 		my ($state, $error) = $sql->error_of("SELECT count(o) FROM $object AS o");
@@ -138,7 +138,7 @@ sub compare_all
 	return ($sql, $status);
 }
 
-# Within SKIP: what the stopped server starts on next.
+# Sets the pages on which the stopped server starts next. Only within SKIP.
 sub on_pages
 {
 	my ($pages, $name) = @_;
@@ -152,7 +152,7 @@ sub on_pages
 
 sub check_of { my ($sql, $name) = @_; return ($sql->rows("SELECT * FROM hugeinfo_checks WHERE name = '$name'"))[0] }
 
-# A seccomp filter under which every ioctl fails with this number.
+# A seccomp filter with which every ioctl fails with this error number.
 my $WITHOUT_IOCTL = <<'PERL';
 use strict;
 use warnings;
@@ -166,13 +166,13 @@ syscall($prctl, 22, 2, pack('S x6 P', scalar @program, $program), 0, 0) == 0 or 
 exec @command or die "@command: $!\n";
 PERL
 
-# With the pools as they are from here on.
+# The state of the pools does not change from here on.
 sub in_the_open
 {
 	my ($pages) = @_;
 	SKIP:
 	{
-		my $name = "in the open, $pages pages";
+		my $name = "no restrictions, $pages pages";
 		on_pages($pages, $name);
 		my @own = qw(--user --map-current-user --mount);
 		needs_namespaces($name, @own);
@@ -201,8 +201,8 @@ for my $pages ('small', 'huge')
 				my ($postmaster) = @_;
 				my ($sql, $status) = compare_all($postmaster, $name);
 				is($status->{in_use}, $pages eq 'huge' ? 't' : 'f', "$name: in_use is known");
-				isnt($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY')), 'ok', "$name: hugeinfo_sources says so");
-				is($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source IN ('maps', 'smaps'))), 'ok', "$name: what is taken instead");
+				isnt($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source = 'PROCMAP_QUERY')), 'ok', "$name: hugeinfo_sources reports it");
+				is($sql->value(q(SELECT string_agg(DISTINCT status, ' ') FROM hugeinfo_sources WHERE source IN ('maps', 'smaps'))), 'ok', "$name: the sources that are used instead");
 				is($sql->value(q(SELECT sum(size_bytes) FROM hugeinfo_mappings WHERE kind = 'main segment')), segment($postmaster)->{bytes}, "$name: hugeinfo_mappings");
 				$sql->close;
 			});
@@ -210,9 +210,9 @@ for my $pages ('small', 'huge')
 	}
 }
 
-# Of a directory nothing is left, of a file no byte, as runtimes of containers mask them.
+# Empty directories and files, like those with which container runtimes mask others.
 my @masked = ([ 'no /sys', '-t tmpfs none /sys' ], [ 'no /proc', '-t tmpfs none /proc' ], [ 'neither /proc nor /sys', '-t tmpfs none /sys', '-t tmpfs none /proc' ]);
-push @masked, map { [ "nothing in $_", "--bind /dev/null $_" ] } qw(/proc/meminfo /proc/vmstat /proc/sys/vm/overcommit_memory /proc/cmdline /proc/buddyinfo),
+push @masked, map { [ "an empty $_", "--bind /dev/null $_" ] } qw(/proc/meminfo /proc/vmstat /proc/sys/vm/overcommit_memory /proc/cmdline /proc/buddyinfo),
   map { ($_, "$_/nr_hugepages") } map { "/sys/kernel/mm/hugepages/hugepages-${_}kB" } $kb // ();
 $_->[0] =~ m{hugepages-\d+kB$} and @$_ = ('no file of a pool', "-t tmpfs none /sys/kernel/mm/hugepages/hugepages-${kb}kB") for @masked;
 # Counters that a kernel or lxcfs decremented below zero.
@@ -247,7 +247,7 @@ for my $pages ('small', 'huge')
 				}
 				if ($what eq 'pool below zero')
 				{
-					# An empty pool has no counters that are read.
+					# The counters of an empty pool are not read.
 					like($status->{reason}, qr/resv_hugepages.*a kernel counter went below zero/, "$name: the reason") if $pages eq 'huge';
 				}
 				if ($what eq 'no /sys')
@@ -268,23 +268,23 @@ SKIP:
 	until_true(sub { !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) }) or die "$name: no server\n";
 	my ($postmaster) = split /\n/, slurp_file($node->data_dir . '/postmaster.pid');
 	my ($sql, $status) = compare_all($postmaster, $name);
-	is($sql->value(q(SELECT count(*) FROM pg_ls_dir('/proc') AS d WHERE d = '1')), 0, "$name: process 1 is");
+	is($sql->value(q(SELECT count(*) FROM pg_ls_dir('/proc') AS d WHERE d = '1')), 0, "$name: process 1 is hidden");
 	is($status->{in_use}, 't', "$name: in_use is known");
-	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($postmaster) ], "$name: all of the server's own are seen");
-	is(check_of($sql, 'other_servers')->{status}, 'unknown', "$name: whether there are other servers");
+	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($postmaster) ], "$name: all processes of the server are visible");
+	is(check_of($sql, 'other_servers')->{status}, 'unknown', "$name: other servers are unknown");
 	$sql->close;
 	system_or_bail('pg_ctl', '-D', $node->data_dir, '-m', 'fast', '-s', 'stop');
 }
 
 SKIP:
 {
-	my $name = 'process numbers that /proc does not share';
+	my $name = '/proc of another PID namespace';
 	my @own = qw(--user --map-current-user --pid --fork);
 	needs_namespaces($name, @own);
 	in_namespace($node, $name, [ 'unshare', @own ], sub {
 		my ($postmaster) = @_;
 		my ($sql) = compare_all($postmaster, $name);
-		is($sql->value('SELECT count(*) FROM hugeinfo_backends'), 0, "$name: no process of others is taken for its own");
+		is($sql->value('SELECT count(*) FROM hugeinfo_backends'), 0, "$name: no other process is listed");
 		is(check_of($sql, $_)->{status}, 'unknown', "$name: $_") for qw(memlock oom_protection);
 		$sql->close;
 	});
@@ -306,17 +306,17 @@ SKIP:
 			[ q(SELECT string_agg(name || ' ' || coalesce(value::text, 'NULL'), E'\n') FROM hugeinfo_vmstat), "nr_free_pages 1\nthp_fault_alloc NULL\nthp_fault_fallback $limit" ],
 			[ q(SELECT coalesce(swappiness::text, 'NULL') FROM hugeinfo_host), 'NULL', 'WARNING:  01000: integer out of range: the kernel reported 2147483648, which is shown as NULL' ])
 		{
-			# A counter beyond bigint went below zero, which needs no warning.
+			# A counter above bigint is below zero, which needs no warning.
 			my ($query, $rows, @warnings) = @$_;
 			my ($out, $notices) = $sql->notices($query);
-			is($out, $rows, "$name: NULL in its place");
+			is($out, $rows, "$name: the value is NULL");
 			is_deeply($notices, \@warnings, "$name: " . @warnings . ' warnings');
 		}
 		$sql->close;
 	});
 }
 
-# The library, with some bytes changed.
+# Copies the library and changes some bytes.
 my $library = $node->config_data('--pkglibdir') . '/pg_hugeinfo.so';
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
@@ -346,13 +346,13 @@ $node->start;
 		my ($name, $change, $said) = @$_;
 		my $file = changed_library($name =~ s/ /_/gr, $change);
 		my ($state, $error) = $session->error_of("CREATE FUNCTION other() RETURNS SETOF record LANGUAGE c AS '$file', 'hugeinfo_status_wrapper'");
-		like($error, $said, "a library of $name: said");
+		like($error, $said, "a library of $name: the error");
 	}
 	$session->close;
 }
 
-# SQL of another version. Rows have no names of columns: what has one more would read what is not
-# there.
+# SQL objects of another version. Rows have no column names, so an additional column would be read
+# from invalid memory.
 {
 	my $session = HugeInfo::Session->new($node);
 	my $own = $session->value(q(SELECT extversion FROM pg_extension WHERE extname = 'pg_hugeinfo'));
@@ -367,8 +367,8 @@ $node->start;
 		{
 			my ($state, $error) = $session->error_of("SELECT * FROM $object");
 			is($state, '55000', "$name: $object");
-			like($error, qr/extension pg_hugeinfo is version \Q$version\E in this database, but its library is version \Q$own\E/, "$name: $object says both");
-			like($error, $hint, "$name: $object says what to do");
+			like($error, qr/extension pg_hugeinfo is version \Q$version\E in this database, but its library is version \Q$own\E/, "$name: the error of $object names both versions");
+			like($error, $hint, "$name: the hint of $object");
 		}
 	}
 	$session->value("UPDATE pg_extension SET extversion = '$own' WHERE extname = 'pg_hugeinfo'");

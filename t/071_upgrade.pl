@@ -1,5 +1,5 @@
-# An upgraded extension equals a new one: from each version that was released. Grants are kept, and
-# so are views of users, unless they depend on objects whose columns changed.
+# An extension that was upgraded from any release equals a new one. Grants are kept, and so are
+# views of users, unless they depend on objects whose columns changed.
 use strict;
 use warnings;
 
@@ -15,7 +15,7 @@ use Test::More;
 
 my $node = new_server('upgrade', huge_pages => 'off');
 
-# All that is the extension's, as PostgreSQL describes it.
+# Returns descriptions of all catalog entries of the extension.
 my $CATALOGUE = <<'SQL';
 WITH member AS (
 	SELECT classid, objid
@@ -55,7 +55,7 @@ sub catalogue
 	return [ split /\n/, $node->safe_psql($database, $CATALOGUE) ];
 }
 
-# Privileges on what the oldest release has.
+# Returns privileges on objects of the oldest release.
 sub grants
 {
 	my ($database) = @_;
@@ -74,7 +74,8 @@ sub grants
 	return [ sort grep { !/^hugeinfo_(?:text|report\((?:text)?\)|footprint\((?:text|boolean)\)|(?:plan|memory) )/ } @grants ];
 }
 
-# Functions of the library with what goes in and comes out, in order: rows have no names.
+# Returns functions of the library with the types of their arguments and columns, in order, because
+# rows have no column names.
 sub functions
 {
 	my ($database) = @_;
@@ -84,9 +85,9 @@ sub functions
 		WHERE l.lanname = 'c' AND p.proname LIKE 'hugeinfo%'});
 }
 
-# The one that the tests of the other files have.
+# The same version as in the tests of the other files.
 my $fresh = catalogue('postgres');
-cmp_ok(scalar(@$fresh), '>', 500, 'the catalogue of a new one');
+cmp_ok(scalar(@$fresh), '>', 500, 'catalog entries of a new extension');
 
 my @released = split /\n/, $node->safe_psql('postgres', q(
 	SELECT version FROM pg_available_extension_versions WHERE name = 'pg_hugeinfo' AND NOT installed ORDER BY 1));
@@ -111,27 +112,27 @@ for my $version (@released)
 		REVOKE SELECT ON hugeinfo_checks FROM pg_monitor));
 	my $before = catalogue($database);
 	my $grants = grants($database);
-	# A package brings the library before anybody upgrades.
+	# A package installs the library before ALTER EXTENSION.
 	my $session = HugeInfo::Session->new($node, dbname => $database);
 	my ($state, $error) = $session->error_of('SELECT * FROM hugeinfo_status');
 	if ($state eq '55000')
 	{
-		like($error, qr/ALTER EXTENSION pg_hugeinfo UPDATE/, "$name: the new library says what to do");
+		like($error, qr/ALTER EXTENSION pg_hugeinfo UPDATE/, "$name: the hint of the new library");
 	}
 	else
 	{
 		my %new = map { $_ => 1 } functions('postgres');
 		my @served = functions($database);
 		cmp_ok(scalar(@served), '>', 10, "$name: functions of the library");
-		is_deeply([ grep { !$new{$_} } @served ], [], "$name: the new library serves no function that it has not, or has with other columns");
-		is(($session->error_of("SELECT * FROM $_"))[0], '', "$name: $_ under the new library")
+		is_deeply([ grep { !$new{$_} } @served ], [], "$name: the new library rejects functions that it lacks or has with other columns");
+		is(($session->error_of("SELECT * FROM $_"))[0], '', "$name: $_ works with the new library")
 		  for split /\n/, $node->safe_psql($database, q(SELECT viewname FROM pg_views WHERE schemaname = 'public' AND viewname LIKE 'hugeinfo%'));
 	}
-	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: that was the version");
+	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: the version before");
 
 	my $update = 'ALTER EXTENSION pg_hugeinfo UPDATE';
 	($state, $error) = $session->error_of($update);
-	is($state, '2BP01', "$name: a view of a user on columns that changed is in the way");
+	is($state, '2BP01', "$name: a user's view on changed columns prevents the update");
 	like($error, qr/DETAIL:.*view my_status depends on view hugeinfo_status/, "$name: the error names it");
 	is_deeply(catalogue($database), $before, "$name: after the error, nothing has changed");
 	$session->value('DROP VIEW my_status');
@@ -159,22 +160,22 @@ for my $version (@released)
 		$node->safe_psql($database, "CREATE FUNCTION format($left, $right) RETURNS text $body; CREATE FUNCTION captures($left, $right) RETURNS boolean $body");
 		$node->safe_psql($database, "CREATE OPERATOR $_ (LEFTARG = $left, RIGHTARG = $right, FUNCTION = captures)") for '=', '<>', '||';
 	}
-	is($node->safe_psql($database, qq(SELECT 'x' || 'pg_class'::regclass; SELECT count(*) FROM captured)), "\n1", "$name: they would be called");
+	is($node->safe_psql($database, qq(SELECT 'x' || 'pg_class'::regclass; SELECT count(*) FROM captured)), "\n1", "$name: without a schema, they would be called");
 	is($node->safe_psql($database, qq(DELETE FROM captured; $update; SELECT count(*) FROM captured)), 0, "$name: the update calls none of them");
 	$node->safe_psql($database, "DROP FUNCTION format($_->[0], $_->[1]), captures($_->[0], $_->[1]) CASCADE") for @types;
-	is_deeply(catalogue($database), $fresh, "$name: nothing differs from a new one");
+	is_deeply(catalogue($database), $fresh, "$name: equals a new extension");
 }
 
-# The script that a release wrote is kept as it was; also that of the one that is just being made.
+# The script of a release never changes, including that of a release in preparation.
 my %sha256 = ('0.1.0' => 'b80d35a900957a730d12f5bdd37dca378cd830af93152d4f0a0592ae683e4000');
 my %kept = map { m{/pg_hugeinfo--([\d.]+)\.sql$} ? ($1 => $_) : () } glob source('sql/pg_hugeinfo--*.sql');
 chomp(my $shared = `pg_config --sharedir`);
 for my $of ({ %kept }, { map { $_ => "$shared/extension/pg_hugeinfo--$_.sql" } keys %kept })
 {
 	is_deeply({ map { $_ => Digest::SHA->new(256)->addfile($of->{$_})->hexdigest } keys %$of }, \%sha256,
-		'releases are kept and installed as they were');
+		'scripts of releases have not changed, and are installed');
 }
-is_deeply([ grep { !$kept{$_} } @released ], [], 'nothing but releases can be created');
+is_deeply([ grep { !$kept{$_} } @released ], [], 'only releases can be created');
 
 $node->stop;
 done_testing();

@@ -1,6 +1,6 @@
 # Tests the Ansible role on a primary and its standby. By default, the role only reports. Otherwise
 # it sets pools and restarts servers, the standby first. The run ends if the kernel allocates too
-# few pages, a server does not come up, commits would wait, a failover happens, or the runbook has
+# few pages, a server does not start, commits would wait, a failover happens, or the runbook has
 # an unknown step. If a step fails, the role restores pools and starts the server. Running the role
 # again is a no-op. The role never executes text from psql.
 #
@@ -28,7 +28,7 @@ my $kb = default_page_kb();
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my $playbook = source('fleet/ansible/hugeinfo.yml');
 
-# A shell for root that hands each line to this test, and waits for its word.
+# A root shell that passes each line to this test, and waits for the result.
 my $listener = IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => "$dir/root", Listen => 5) or die "$dir: $!\n";
 append_to_file("$dir/root-shell", <<'PERL');
 use IO::Socket::UNIX;
@@ -39,7 +39,7 @@ my $answer = <$socket> // die "nobody answers\n";
 die $answer if $answer ne "done\n";
 PERL
 
-# What was typed, and how: by default as it stands.
+# The commands that were run, and the function that runs them, by default unchanged.
 my @typed;
 our $type;
 
@@ -53,10 +53,10 @@ sub serve_root
 	return close $socket;
 }
 
-# A command that runs Ansible, with mounts of its own.
+# Returns a command that runs Ansible with its own mounts.
 our @within;
 
-# Each host's counts at the end, the exit status, and all output.
+# Runs the playbook. Returns the recap of each host, the exit status, and the output.
 sub play
 {
 	my ($name, @arguments) = @_;
@@ -161,7 +161,7 @@ SKIP:
 SKIP:
 {
 	needs_tools('its style', 'ansible-lint');
-	# It writes beside what it reads.
+	# ansible-lint writes files next to the files that it reads.
 	system_or_bail('cp', '-r', source('fleet/ansible'), "$dir/ansible");
 	local @ENV{qw(LC_ALL HOME ANSIBLE_HOME ANSIBLE_LOCAL_TEMP)} = ('C.UTF-8', $dir, "$dir/home", "$dir/local");
 	my $found = '';
@@ -355,7 +355,7 @@ SKIP:
 	my $name = 'the role on real servers';
 	needs_tools($name, 'ansible-playbook');
 	needs_host($name);
-	cannot("$name: another file asks for huge pages") if -e '/etc/sysctl.d/60-hugepages.conf';
+	cannot("$name: another file requests huge pages") if -e '/etc/sysctl.d/60-hugepages.conf';
 
 	$primary->init(allows_streaming => 1);
 	configure($primary, shared_buffers => '16MB', huge_pages => 'try');
@@ -381,7 +381,7 @@ SKIP:
 	my @change = ('-e', 'hugeinfo_report_only=false');
 	my @as_it_was = started();
 
-	# Nothing is changed: not typed, no restart.
+	# Tests that nothing was changed: no command, no restart.
 	my $is_untouched = sub {
 		my ($what) = @_;
 		is_deeply([ started() ], \@as_it_was, "$what: no server was restarted");
@@ -391,18 +391,18 @@ SKIP:
 	my ($exit, $recap, $out) = play('report');
 	is($exit, 0, 'report');
 	is_deeply(changed($recap), { primary => 0, standby => 0 }, 'report: nothing is changed');
-	# how many depends on what else runs on this host
+	# the number depends on other servers on this host
 	my @commands = map { s/\d+/N/gr } split /\n/, $primary->safe_psql('postgres', q(SELECT coalesce(where_to_run, 'decision') || ': ' || coalesce(command, instruction) FROM hugeinfo.hugeinfo_runbook));
 	my $shown = $out =~ s/\d+/N/gr;
-	is_deeply([ grep { index($shown, $_) < 0 } @commands ], [], 'report: it has the runbook');
-	is_deeply(\@typed, [], 'report: nothing is typed');
+	is_deeply([ grep { index($shown, $_) < 0 } @commands ], [], 'report: contains the runbook');
+	is_deeply(\@typed, [], 'report: no command is run');
 	$is_untouched->('report');
 
 	($exit, $recap, $out) = play('check', @change, '--check');
 	is($exit, 0, '--check');
 	cmp_ok($recap->{$_}{changed}, '>=', 2, "--check: $_ would be changed") for qw(primary standby);
-	like($out, qr/root shell: sysctl -w .*service: restart PostgreSQL/s, '--check: says by what');
-	is_deeply(\@typed, [], '--check: nothing is typed');
+	like($out, qr/root shell: sysctl -w .*service: restart PostgreSQL/s, '--check: the commands');
+	is_deeply(\@typed, [], '--check: no command is run');
 	$is_untouched->('--check');
 
 	{
@@ -411,13 +411,13 @@ SKIP:
 		isnt($exit, 0, 'too few pages: an error');
 		my ($asked) = "@typed" =~ /nr_hugepages=(\d+)/;
 		like($out, qr/The kernel allocated @{[ $asked - 1 ]} of $asked huge pages/, 'too few pages: the message has the numbers');
-		is_deeply([ grep { !/sysctl -w|compact/ } @typed ], [], 'too few pages: nothing more is typed');
+		is_deeply([ grep { !/sysctl -w|compact/ } @typed ], [], 'too few pages: no other command is run');
 		$is_untouched->('too few pages');
-		like($out, qr/the pools were restored/, 'too few pages: none is kept');
-		is(pool($kb)->{total}, 0, 'too few pages: the kernel has taken them back');
+		like($out, qr/the pools were restored/, 'too few pages: the message reports the restored pools');
+		is(pool($kb)->{total}, 0, 'too few pages: the pool is restored');
 	}
 
-	# What a database says is not obeyed, even if it is the extension that says it.
+	# Commands from a database are not run, even if they are from the extension's view.
 	my $evil = sub {
 		my ($command) = @_;
 		my $literal = $command =~ s/'/''/gr;
@@ -442,24 +442,24 @@ SKIP:
 	{
 		$on_both->($evil->($command));
 		($exit, $recap, $out) = play('evil', @change, '-e', 'hugeinfo_schema=evil');
-		isnt($exit, 0, 'a command that is none of the runbook: an error');
+		isnt($exit, 0, 'a command that is not in the runbook: an error');
 		like($out, qr/$refused .*touch/, 'a command that is not in the runbook: printed');
-		is_deeply(\@typed, [], 'a command that is none of the runbook: not typed');
+		is_deeply(\@typed, [], 'a command that is not in the runbook: not run');
 		$no_evil->(@both_views);
 	}
-	# Nor are views read that are not the extension's own, or that somebody else could replace.
+	# Views that do not belong to the extension, or that another role could replace, are not read.
 	$primary->safe_psql('postgres', 'CREATE ROLE stranger');
 	for (
-		[ "a stranger's view", 'ALTER EXTENSION pg_hugeinfo DROP VIEW evil.hugeinfo_runbook; ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', 'hugeinfo_status' ],
+		[ "another role's view", 'ALTER EXTENSION pg_hugeinfo DROP VIEW evil.hugeinfo_runbook; ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', 'hugeinfo_status' ],
 		[ "a superuser's view that is not the extension's", 'ALTER EXTENSION pg_hugeinfo DROP VIEW evil.hugeinfo_runbook', 'hugeinfo_status' ],
-		[ "the extension's view, given to a stranger", 'ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', @both_views ])
+		[ "the extension's view, owned by another role", 'ALTER VIEW evil.hugeinfo_runbook OWNER TO stranger', @both_views ])
 	{
 		my ($name, $sql, @members) = @$_;
 		$on_both->($evil->('sysctl -w vm.nr_hugepages=1') . "; $sql");
 		($exit, $recap, $out) = play($name, @change, '-e', 'hugeinfo_schema=evil');
 		isnt($exit, 0, "$name: an error");
 		like($out, qr/in the schema evil are not those of the extension pg_hugeinfo/, "$name: shown");
-		is_deeply(\@typed, [], "$name: not obeyed");
+		is_deeply(\@typed, [], "$name: no command is run");
 		$no_evil->(@members);
 	}
 	# A function of a superuser replaces a built-in function.
@@ -480,9 +480,9 @@ SQL
 		$on_both->("DROP AGGREGATE pg_catalog.json_agg($_); DROP FUNCTION pg_catalog.hostile(json, $_)") for @arguments;
 	}
 	$write_inventory->();
-	# What its own schema has for the names of PostgreSQL is not taken, either.
+	# Objects in the extension's schema with names of PostgreSQL are not used.
 	{
-		my $name = "a stranger's function in the schema of the extension";
+		my $name = "another role's function in the schema of the extension";
 		$on_both->(qq{
 			GRANT ALL ON SCHEMA hugeinfo TO stranger; SET ROLE stranger;
 			CREATE FUNCTION hugeinfo.pg_is_in_recovery() RETURNS text RETURN 'strange'});
@@ -495,18 +495,19 @@ SQL
 	{
 		my $name = 'the only synchronous standby';
 		$primary->safe_psql('postgres', q(ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()));
-		$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die "$name: is none\n";
+		$primary->poll_query_until('postgres', q(SELECT sync_state = 'sync' FROM pg_stat_replication)) or die "$name: does not exist\n";
 		($exit, $recap, $out) = play($name, @change);
 		isnt($exit, 0, "$name: an error");
-		like($out, qr/Nothing was done. While this standby restarts, commits on its primary would wait/, "$name: said");
-		is_deeply(\@typed, [], "$name: nothing is typed");
+		like($out, qr/Nothing was done. While this standby restarts, commits on its primary would wait/, "$name: the message");
+		is_deeply(\@typed, [], "$name: no command is run");
 		$is_untouched->($name);
 		($exit) = play("$name, allowed", @change, '--check', '-e', 'hugeinfo_commits_may_wait=true');
-		is($exit, 0, "$name: if commits may wait");
+		is($exit, 0, "$name: no error if commits may wait");
 		$primary->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf()');
 	}
 
-	# systemctl would restart more than this server, or another one. A stand-in restarts the standby.
+	# systemctl would restart more than this server, or another one. A fake systemctl restarts the
+		# standby.
 	make_group('standby.service');
 	my $in_unit = sub {
 		$standby->stop;
@@ -531,7 +532,7 @@ SH
 	for (
 		[ 'all clusters in one unit', primary => {}, 'postgresql, but this server is in no unit of systemd' ],
 		[ 'the unit of another server', standby => { hugeinfo_service => 'another' }, 'another, but this server is in the unit standby' ],
-		[ 'a unit more', standby => { hugeinfo_service => 'standby', hugeinfo_restart_command => $options }, 'standby a b, but this server is in the unit standby' ])
+		[ 'additional units', standby => { hugeinfo_service => 'standby', hugeinfo_restart_command => $options }, 'standby a b, but this server is in the unit standby' ])
 	{
 		my ($name, $host, $set, $said) = @$_;
 		local $ENV{PATH} = "$dir:$ENV{PATH}";
@@ -539,28 +540,28 @@ SH
 		$write_inventory->();
 		($exit, $recap, $out) = play($name, @change, '--limit', $host);
 		isnt($exit, 0, "$name: an error");
-		like($out, qr/\[hugeinfo : Stop here\].*Nothing was done\. systemctl would stop, start or restart $said/s, "$name: said");
-		is_deeply(\@typed, [], "$name: nothing is typed");
+		like($out, qr/\[hugeinfo : Stop here\].*Nothing was done\. systemctl would stop, start or restart $said/s, "$name: the message");
+		is_deeply(\@typed, [], "$name: no command is run");
 		$is_untouched->($name);
 	}
 
-	# The standby does not come back.
+	# The restart of the standby fails.
 	{
 		local $hosts{standby}{hugeinfo_restart_command} = ['false'];
 		$write_inventory->();
 		($exit, $recap) = play('no restart', @change);
 		isnt($exit, 0, 'a standby that is not restarted: an error');
-		ok(!exists $recap->{primary} || $recap->{primary}{changed} == 0, 'a standby that is not restarted: the primary stays as it is');
+		ok(!exists $recap->{primary} || $recap->{primary}{changed} == 0, 'a standby that is not restarted: the primary does not change');
 		is_deeply([ started() ], \@as_it_was, 'a standby that is not restarted: no restart');
 		is(pool($kb)->{total}, 0, 'a standby that is not restarted: the pool is as it was');
 	}
-	# A restart that leaves the standby down: how it is started then, and what becomes of it.
+	# A restart that leaves the standby down, and the role starts it with this command.
 	my $stop = [ 'sh', '-c', "pg_ctl -s -D '@{[ $standby->data_dir ]}' stop; false" ];
 	my $start = $hosts{standby}{hugeinfo_start_command};
 	my $without_pool = [ 'sh', '-c', q([ "$(cat /proc/sys/vm/nr_hugepages)" = 0 ] && exec "$@"), 'sh', @$start ];
 	for (
 		[ 'a standby left down', $start, qr/; the server was down, and was started again(?!; the pools)/, $kb * 1024 ],
-		[ 'a standby that starts with the old pool alone', $without_pool, qr/; the server was down, and was started again; the pools were restored/, base_page() ],
+		[ 'a standby that starts only with the old pool', $without_pool, qr/; the server was down, and was started again; the pools were restored/, base_page() ],
 		[ 'a standby that does not start', ['false'], qr/PostgreSQL IS DOWN, and does not start: .*; the pools were restored/, undef ])
 	{
 		my ($name, $command, $said, $bytes) = @$_;
@@ -570,27 +571,27 @@ SH
 		my $of_primary = started_of($primary);
 		($exit, $recap, $out) = play($name, @change);
 		isnt($exit, 0, "$name: an error");
-		like($out, $said, "$name: said");
+		like($out, $said, "$name: the message");
 		$standby->_update_pid(-1);
 		my $is_up = defined $standby->{_pid};
-		is($is_up, defined $bytes, "$name: whether it is up");
-		is(segment($standby->{_pid})->{page_bytes}, $bytes, "$name: on which pages") if $is_up && $bytes;
+		is($is_up, defined $bytes, "$name: the standby is up or down");
+		is(segment($standby->{_pid})->{page_bytes}, $bytes, "$name: the pages of the standby") if $is_up && $bytes;
 		is(pool($kb)->{total} > 0, defined $bytes && $bytes > base_page(), "$name: the pool is kept if it is used");
-		is(started_of($primary), $of_primary, "$name: the primary stays as it is");
+		is(started_of($primary), $of_primary, "$name: the primary does not change");
 		$standby->stop if $is_up;
 		pools_of_one_size($kb, 0);
 		$standby->start;
 		$write_inventory->();
 	}
 	@as_it_was = started();
-	# A server is down before it begins.
+	# A server is down before the run.
 	{
 		local $hosts{standby}{hugeinfo_conninfo} = 'host=/no/such/place';
 		$write_inventory->();
 		pools_of_one_size($kb, 0);
 		($exit) = play('down', @change);
 		isnt($exit, 0, 'a server that is down: an error');
-		is_deeply(\@typed, [], 'a server that is down: nothing is typed anywhere');
+		is_deeply(\@typed, [], 'a server that is down: no command is run on any server');
 	}
 	$write_inventory->();
 
@@ -608,17 +609,17 @@ SH
 	ok(!-e "$dir/unexpected", 'systemctl restarts the standby, and does nothing else');
 	is($exit, 0, 'change');
 	is_deeply([ page_bytes() ], [ ($kb * 1024) x 2 ], 'change: both are on huge pages');
-	is_deeply([ map { $_->safe_psql('postgres', 'SELECT status FROM hugeinfo.hugeinfo_status') } @nodes ], [ 'ok', 'ok' ], 'change: both are well');
+	is_deeply([ map { $_->safe_psql('postgres', 'SELECT status FROM hugeinfo.hugeinfo_status') } @nodes ], [ 'ok', 'ok' ], 'change: both are healthy');
 	is($primary->safe_psql('postgres', q(SELECT state FROM pg_stat_replication)), 'streaming', 'change: the standby streams');
 	my @epochs = map { $_->safe_psql('postgres', 'SELECT extract(epoch FROM pg_postmaster_start_time())') } @nodes;
 	cmp_ok($epochs[1], '<', $epochs[0], 'change: the standby was restarted first');
-	like("@typed", qr/sysctl -w.*sysctl\.d/, 'change: now, and for the next boot');
+	like("@typed", qr/sysctl -w.*sysctl\.d/, 'change: commands for now, and for the next boot');
 
 	my @after = started();
 	($exit, $recap) = play('again', @change);
 	is($exit, 0, 'again');
 	is_deeply(changed($recap), { primary => 0, standby => 0 }, 'again: nothing is changed');
-	is_deeply(\@typed, [], 'again: nothing is typed');
+	is_deeply(\@typed, [], 'again: no command is run');
 	is_deeply([ started() ], \@after, 'again: no restart');
 
 	# The standby is promoted while its pool is set.
@@ -633,7 +634,7 @@ SH
 		local $type = sub { my ($line) = @_; $standby->promote unless $promoted++; return type_in($line) };
 		($exit, $recap, $out) = play($name, @change);
 		isnt($exit, 0, "$name: an error");
-		like($out, qr/This server was a standby and is now a\s+primary\. The run stops here/, "$name: said");
+		like($out, qr/This server was a standby and is now a\s+primary\. The run stops here/, "$name: the message");
 		is_deeply([ started() ], \@as_it_was, "$name: no server was restarted");
 		is(pool($kb)->{total}, 0, "$name: the pool is as it was");
 	}
