@@ -201,8 +201,7 @@ SKIP:
 	register('dying', $older, schema => 'slow', host => '127.0.0.1', timeout => 5);
 	$_->stop for $bare, $older;
 	# Both servers are in a separate network namespace, in which a command sets the loopback interface
-	# up
-# or down.
+	# up or down.
 	my $in = '';
 	my $run = IPC::Run::start([ @own, $^X, '-e', $NETWORK, map { $_->data_dir } $bare, $older ], '<', \$in, '>', \$out, '2>&1');
 	my $is_up = sub { my ($node) = @_; return !system_log('pg_isready', '-q', '-h', $node->host, '-p', $node->port) };

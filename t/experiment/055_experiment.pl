@@ -1,5 +1,5 @@
-# make experiment, as a small run: what it writes down is what /proc says meanwhile, and the host is
-# put back, however the run ends.
+# A small run of make experiment: its results are the same as in /proc, and the host is restored at
+# any end of the run.
 use strict;
 use warnings;
 
@@ -17,8 +17,8 @@ use HugeInfo::Processes;
 use HugeInfo::Tools;
 use HugeInfo::User;
 
-# This process stays root, since the run is to be: as in 000_harness.pl, what ends with the run is
-# looked at from outside.
+# This process stays root, like the run. As in 000_harness.pl, it checks from outside that
+# everything ends with the run.
 sub why_not_here
 {
 	return 'only root can change the pools of the host' if $> != 0;
@@ -33,7 +33,7 @@ my $LOCK = '/run/pg_hugeinfo/lock';
 my $user = HugeInfo::User::name();
 my $scratch = File::Temp::tempdir('pg_hugeinfo_experiment_XXXXXX', DIR => '/tmp', CLEANUP => 1);
 chmod 0755, $scratch;
-# where the workspaces of runs lie
+# the directory of the runs' workspaces
 my $data = "$scratch/data";
 mkdir $data and chmod 01777, $data;
 my $tmpdir = $data;
@@ -42,7 +42,7 @@ sub size_name { my ($kb) = @_; my @units = qw(kB MB GB); while ($kb >= 1024) { $
 my $small = size_name(base_page() / 1024);
 my $huge = default_page_kb() && size_name(default_page_kb());
 
-# Nobody else's run changes the host as long as this is held.
+# No other run changes the host while this lock is held.
 sub lock_host { mkdir $LOCK =~ s{/[^/]*$}{}r, 0700; sysopen my $lock, $LOCK, O_RDWR | O_CREAT, 0600 or return; flock $lock, LOCK_EX or die "lock: $!\n"; return $lock }
 
 sub host
@@ -67,9 +67,9 @@ sub start_run
 		open STDIN, '<', '/dev/null';
 		open STDOUT, '>', "$scratch/$name.log";
 		open STDERR, '>&', \*STDOUT;
-		# As from a terminal: what runs by nohup ignores some.
+		# Resets signals, as on a terminal, because nohup ignores some.
 		$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT);
-		# It must not outlive a test that is killed.
+		# It must end with the test, even if the test is killed.
 		my @become = $as_user && $> == 0 ? ("--reuid=$user", "--regid=$user", '--init-groups') : ();
 		exec('setpriv', '--pdeathsig', 'TERM', @become, '--', source('tools/experiment/experiment'), "OUTPUT=$output", @arguments) or POSIX::_exit(127);
 	}
@@ -78,7 +78,7 @@ sub start_run
 
 sub said { my ($run) = @_; return contents("$scratch/$run->{name}.log") }
 
-# Its servers' postmaster at the moment.
+# Returns the postmaster of the run's present server.
 sub postmaster
 {
 	my ($file) = glob "$data/pg_hugeinfo.*/server/data/postmaster.pid";
@@ -86,7 +86,7 @@ sub postmaster
 	return $file && contents($file) =~ /^(\d+)\n/ ? $1 : undef;
 }
 
-# A process as the kernel has it now.
+# Records the present figures of a process.
 sub look
 {
 	my ($seen, $pid) = @_;
@@ -96,8 +96,8 @@ sub look
 	return;
 }
 
-# Watches until the run ends: the values that each process of its servers had, and which pages their
-# segments lay on.
+# Watches the run until its end: records the figures of each process of its servers, and the pages
+# of their segments.
 sub watch
 {
 	my ($run) = @_;
@@ -117,7 +117,7 @@ sub watch
 	return $seen;
 }
 
-# A file of comma-separated values without quotes; rows as hashes.
+# Parses a file of comma-separated values without quotes to rows as hashes.
 sub csv
 {
 	my ($run, $table) = @_;
@@ -142,9 +142,9 @@ sub compare_with_proc
 		push @other_tables, "$_->{pid}: $_->{page_table_bytes}" unless $seen->{tables}{ $_->{pid} }{ $_->{page_table_bytes} };
 		push @other_faults, "$_->{pid}: $_->{minor_faults}" unless $seen->{faults}{ $_->{pid} }{ $_->{minor_faults} };
 	}
-	is("@other_tables", '', "$name: page tables of each connection are what VmPTE was");
-	is("@other_faults", '', "$name: so are its page faults");
-	cmp_ok(min(map { $_->{pss_bytes} } @own), '>', 1 << 20, "$name: PSS is there");
+	is("@other_tables", '', "$name: page tables of each connection are the same as VmPTE");
+	is("@other_faults", '', "$name: page faults of each connection are the same as in stat");
+	cmp_ok(min(map { $_->{pss_bytes} } @own), '>', 1 << 20, "$name: each connection has PSS");
 
 	my (%sum, %faults);
 	$sum{"$_->{pages} $_->{connections}"} += $_->{page_table_bytes} for @own;
@@ -154,7 +154,7 @@ sub compare_with_proc
 	is_deeply(\%told, \%sum, "$name: the sums, too");
 	is(join(' ', grep { abs($_->{one_minor_faults} - $faults{"$_->{pages} $_->{connections}"}) > 1 } @steps), '', "$name: the averages, too");
 	is_deeply([ sort { $a cmp $b } keys %told ], [ sort { $a cmp $b } map { my $case = $_; map { "$case $_" } @$connections } @$cases ],
-		"$name: each step of each case is there");
+		"$name: each step of each case exists");
 	return \%told;
 }
 
@@ -185,16 +185,16 @@ sub compare_pages
 {
 	my ($run, @plots) = @_;
 	my @files = ('experiment.html', map { "$_.svg" } @plots);
-	ok(-s "$run->{output}/$_", "$run->{name}: $_ is there") for @files, 'experiment.md';
+	ok(-s "$run->{output}/$_", "$run->{name}: $_ exists") for @files, 'experiment.md';
 	my $parse = 'import sys, xml.etree.ElementTree as e; [e.parse(f) for f in sys.argv[1:]]';
 	is(system('python3', '-c', $parse, map { "$run->{output}/$_" } @files), 0, "$run->{name}: they are well-formed");
 	my $html = contents("$run->{output}/experiment.html");
-	is(scalar(() = $html =~ /<svg /g), scalar @plots, "$run->{name}: the plots are in the page");
-	unlike($html, qr/<script|\b(?:src|href)=["'](?!#)|url\((?!['"]?#)/, "$run->{name}: which needs no other file");
+	is(scalar(() = $html =~ /<svg /g), scalar @plots, "$run->{name}: the page contains the plots");
+	unlike($html, qr/<script|\b(?:src|href)=["'](?!#)|url\((?!['"]?#)/, "$run->{name}: the page needs no other file");
 	return;
 }
 
-# Bad input: an error that names it, and nothing has begun.
+# Invalid input: an error that names it, before the run starts.
 {
 	my @bad = (
 		[ 'SHARED_BUFFERS=much', qr/SHARED_BUFFERS=much: expected a size such as/ ], [ 'SHARED_BUFFERS=8', qr/a size such as/ ],
@@ -224,7 +224,7 @@ sub compare_pages
 	}
 }
 
-# The interval: as many of n values lie below the median as coins show heads.
+# The interval: the number of n values below the median has a binomial distribution.
 {
 	my %rank = (1 => 0, 5 => 0, 6 => 1, 8 => 1, 9 => 2, 12 => 3, 20 => 6, 100 => 40);
 	my @counts = sort { $a <=> $b } keys %rank;
@@ -233,7 +233,7 @@ sub compare_pages
 	is(<$out>, "@rank{@counts}\n", "the intervals of @counts rounds");
 }
 
-# Somebody who may change nothing.
+# A user who cannot change the host.
 {
 	my $name = 'an ordinary user';
 	my $lock = lock_host();
@@ -273,12 +273,12 @@ SKIP:
 	my $seen = watch($run);
 	is($run->{status}, 0, 'root: measures') or diag(said($run));
 	is_deeply([ sort { $a <=> $b } keys %{ $seen->{pages} } ], [ base_page(), 1024 * default_page_kb() ], 'root: on both sizes');
-	cmp_ok($seen->{pool}, '>=', 64 * 1024 / default_page_kb(), 'root: the pool was there');
-	ok(scalar(grep { /\[always\]/ } keys %{ $seen->{modes} }), 'root: so were transparent huge pages') if -e $THP;
+	cmp_ok($seen->{pool}, '>=', 64 * 1024 / default_page_kb(), 'root: the pool was filled');
+	ok(scalar(grep { /\[always\]/ } keys %{ $seen->{modes} }), 'root: transparent huge pages were enabled') if -e $THP;
 	my $told = compare_with_proc($run, $seen, \@cases, [ 1, 2, 3 ]);
 	my $summary = compare_summary($run, \@cases, 2, $told, 3);
-	cmp_ok($summary->{$huge}{one_page_table_bytes}, '<', $summary->{$small}{one_page_table_bytes}, 'root: huge pages take fewer page tables');
-	cmp_ok($summary->{$huge}{one_minor_faults}, '<', $summary->{$small}{one_minor_faults}, 'root: and fewer page faults');
+	cmp_ok($summary->{$huge}{one_page_table_bytes}, '<', $summary->{$small}{one_page_table_bytes}, 'root: huge pages need smaller page tables');
+	cmp_ok($summary->{$huge}{one_minor_faults}, '<', $summary->{$small}{one_minor_faults}, 'root: huge pages need fewer page faults');
 	like(contents("$run->{output}/experiment.md"), qr/A 95 % interval takes 6 rounds/, 'root: no interval of two rounds');
 	compare_pages($run, 'page-tables', 'throughput');
 	is_deeply(host_at_rest(), $before, 'root: the host is as before');
@@ -289,7 +289,7 @@ SKIP:
 		next if $case eq 'thp' && !-e $THP;
 		$before = host_at_rest();
 		$run = start_run("root-$signal", 0, 'SHARED_BUFFERS=32MB', 'CLIENTS=2', 'SECONDS=600', "PAGES=$case");
-		# others may have their turn before it
+		# other runs can be first
 		sleep 0.2 until glob("$data/pg_hugeinfo.*") || waitpid($run->{pid}, POSIX::WNOHANG());
 		ok(until_true(sub { said($run) =~ /2 connections have touched/ && postmaster() && @{ [ family(postmaster()) ] } >= 7 }),
 			"$signal: it is measuring");
@@ -301,9 +301,9 @@ SKIP:
 		# The lock is held until all changes are undone.
 		is_deeply(host_at_rest(), $before, "$signal: the host is as before");
 		is(readlink("/proc/$server/exe"), undef, "$signal: the server has ended");
-		is_deeply([ glob "$data/*" ], [], "$signal: its directory is gone");
+		is_deeply([ glob "$data/*" ], [], "$signal: its directory is removed");
 		is(scalar(grep { (readlink("$_/exe") // '') =~ m{/pgbench$} && process_file(m{(\d+)$}, 'environ') =~ /\bTMPDIR=\Q$data\E/ } glob '/proc/[0-9]*'),
-			0, "$signal: and no pgbench is left");
+			0, "$signal: no pgbench is left");
 	}
 }
 

@@ -507,7 +507,7 @@ SQL
 	}
 
 	# systemctl would restart more than this server, or another one. A fake systemctl restarts the
-		# standby.
+	# standby.
 	make_group('standby.service');
 	my $in_unit = sub {
 		$standby->stop;

@@ -1,5 +1,5 @@
-# A test that is killed: it changes everything that a test can change, prints a line, and waits. See
-# 000_harness.pl.
+# A test to be killed by 000_harness.pl: it changes everything that a test can change, prints a
+# line, and waits.
 use strict;
 use warnings;
 

@@ -19,10 +19,10 @@ my $directory = PostgreSQL::Test::Utils::tempdir();
 
 sub write_file { my ($name, $text) = @_; append_to_file("$directory/$name", $text); return "$directory/$name" }
 
-# Exit status and all that a program says.
+# Returns the exit status and the output of a program.
 sub said { my (@command) = @_; my $out = ''; IPC::Run::run(\@command, '<', '/dev/null', '>', \$out, '2>&1'); return ($? >> 8, $out) }
 
-# Rules: what is in the file of a prefix is what the tests say of it, and nothing passes by chance.
+# Rules: the tests pass for the file of each prefix, and fail for broken files.
 my $tests = slurp_file(source('monitoring/tests/alerts.yml'));
 my %rules = map { $_ => slurp_file(source("target/monitoring/prometheus/$_.yml")) } qw(rules rules-cnpg);
 my @alerts = $rules{rules} =~ /- alert: (\w+)/g;
@@ -40,7 +40,7 @@ SKIP:
 		($status, $out) = said(tool('promtool'), 'test', 'rules', write_file("$name.yml", $for_it));
 		is($status, 0, "$name: promtool test rules") or diag($out);
 	}
-	# each alert that is gone is missed, and so is the silence of each that always fires
+	# the tests detect each missing alert, and each that always fires
 	my %broken = (gone => $rules{rules} =~ s/      - alert: .*//sr, always => $rules{rules} =~ s/expr: \|\n(?: {10}.*\n)+ +for: .*/expr: vector(1)/gr);
 	for my $how (sort keys %broken)
 	{
@@ -64,15 +64,15 @@ SKIP:
 	};
 	my $file = sub { return $yaml->(slurp_file(source("target/monitoring/$_[0]"))) };
 
-	# the operator's resource has the same groups
+	# the resource of the Prometheus operator has the same groups
 	for my $suffix ('', '-cnpg')
 	{
 		my $resource = $file->("prometheus/prometheusrule$suffix.yml");
-		is("$resource->{apiVersion} $resource->{kind}", 'monitoring.coreos.com/v1 PrometheusRule', "PrometheusRule$suffix: what it is");
+		is("$resource->{apiVersion} $resource->{kind}", 'monitoring.coreos.com/v1 PrometheusRule', "PrometheusRule$suffix: version and kind");
 		is_deeply($resource->{spec}, $file->("prometheus/rules$suffix.yml"), "PrometheusRule$suffix: the same rules");
 	}
 
-	# name of a metric => its type and SQL, as the list has it and as a file does
+	# name of a metric => its type and SQL, in the list and in a file
 	my $expected = sub {
 		my ($optional, $type) = @_;
 		return { map { my $query = $_; map { $_->{full_name} => [ $type // $_->{type}, $query->{labels}, $query->{sql} ] } @{ $query->{metrics} } }
@@ -84,7 +84,7 @@ SKIP:
 		for my $namespace (keys %$queries)
 		{
 			my $query = $queries->{$namespace};
-			is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @allowed } keys %$query ], [], "$namespace: nothing that the tool does not know");
+			is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @allowed } keys %$query ], [], "$namespace: only keys that the tool supports");
 			my @columns = map { my ($name) = keys %$_; [ $name, $_->{$name}{usage}, $_->{$name}{description} ] } @{ $query->{metrics} };
 			my @labels = map { $_->[0] } grep { $_->[1] eq 'LABEL' } @columns;
 			$found{"${namespace}_$_->[0]"} = [ lc $_->[1], \@labels, $query->{query} =~ s/\n\z//r ] for grep { $_->[1] ne 'LABEL' } @columns;
@@ -98,12 +98,12 @@ SKIP:
 			$expected->($optional), "postgres_exporter$suffix: every metric");
 
 		my $map = $file->("cloudnativepg$suffix.yml");
-		is("$map->{apiVersion} $map->{kind}", 'v1 ConfigMap', "CloudNativePG$suffix: what it is");
-		ok(exists $map->{metadata}{labels}{'cnpg.io/reload'}, "CloudNativePG$suffix: is read again when it changes");
+		is("$map->{apiVersion} $map->{kind}", 'v1 ConfigMap', "CloudNativePG$suffix: version and kind");
+		ok(exists $map->{metadata}{labels}{'cnpg.io/reload'}, "CloudNativePG$suffix: is reloaded when it changes");
 		my $queries = $yaml->($map->{data}{queries});
 		is_deeply($exporter_says->($queries, qw(target_databases predicate_query query metrics)), $expected->($optional), "CloudNativePG$suffix: every metric");
 		is_deeply([ grep { "@{$_->{target_databases}}" ne '*' || $_->{predicate_query} !~ /^SELECT EXISTS/ } values %$queries ],
-			[], "CloudNativePG$suffix: only where the extension is");
+			[], "CloudNativePG$suffix: only in databases with the extension");
 
 		my %justwatch;
 		my $jobs = slurp_file(source("target/monitoring/justwatch_sql_exporter$suffix.yml"));
@@ -117,7 +117,7 @@ SKIP:
 		is_deeply(\%justwatch, $expected->($optional, 'gauge'), "justwatch$suffix: every metric");
 	}
 
-	# burningalchemist's, whose configuration is strict: what each object may have
+	# sql_exporter of burningalchemist rejects unknown keys; these are the known ones of each object
 	my %may = (collector => [qw(collector_name min_interval metrics queries)], metric => [qw(metric_name type help key_labels values query_ref)],
 		query => [qw(query_name query)], configuration => [qw(collector_files target)], target => [qw(name data_source_name collectors)]);
 	my $allowed = sub {
@@ -139,12 +139,12 @@ SKIP:
 	}
 	my $configuration = $allowed->(configuration => $file->('sql_exporter/sql_exporter.yml'));
 	my @on = @{ $allowed->(target => $configuration->{target})->{collectors} };
-	like($configuration->{target}{data_source_name}, qr{^postgres://}, 'sql_exporter: which server');
+	like($configuration->{target}{data_source_name}, qr{^postgres://}, 'sql_exporter: the server');
 	is_deeply({ map { %{ $collectors{$_} } } @on }, $expected->(0), 'sql_exporter: every metric');
 	is_deeply($collectors{pg_hugeinfo_findings}, $expected->(1), 'sql_exporter: the findings');
 }
 
-# Dashboards against Grafana's own types; a text where a number belongs is seen.
+# Checks dashboards against Grafana's own types, which detect a string in place of a number.
 SKIP:
 {
 	needs_tools('dashboards', 'node', 'tsc');
@@ -163,15 +163,15 @@ SKIP:
 	  for '"schemaVersion": "39"', '"shemaVersion": 39';
 	my @tsc = (tool('tsc'), qw(--noEmit --strict --skipLibCheck --module esnext --moduleResolution bundler --target es2022));
 	my ($status, $out) = said(@tsc, map { "$directory/types/$_.ts" } @names);
-	is($status, 0, 'dashboards: as Grafana types them') or diag($out);
+	is($status, 0, 'dashboards: match the types of Grafana') or diag($out);
 	for my $broken (glob "$directory/types/broken-*.ts")
 	{
 		($status) = said(@tsc, $broken);
-		isnt($status, 0, 'dashboards: the types see an error');
+		isnt($status, 0, 'dashboards: the types detect an error');
 	}
 }
 
-# What a panel must have.
+# Requirements of a panel.
 for my $name (qw(server fleet server-cnpg fleet-cnpg))
 {
 	my $dashboard = JSON::PP->new->decode(slurp_file(source("target/monitoring/grafana/$name.json")));
@@ -183,8 +183,8 @@ for my $name (qw(server fleet server-cnpg fleet-cnpg))
 		my ($x, $y, $w, $h) = @{ $panel->{gridPos} }{qw(x y w h)};
 		for my $column ($x .. $x + $w - 1) { $at{"$column,$_"}++ for $y .. $y + $h - 1 }
 	}
-	is_deeply([ grep { $at{$_} > 1 || /^(\d+)/ && $1 > 23 } keys %at ], [], "$name: no panel over another");
-	is_deeply([ map { $_->{name} } @{ $dashboard->{templating}{list} } ], [qw(datasource job instance)], "$name: what is chosen");
+	is_deeply([ grep { $at{$_} > 1 || /^(\d+)/ && $1 > 23 } keys %at ], [], "$name: no panels overlap");
+	is_deeply([ map { $_->{name} } @{ $dashboard->{templating}{list} } ], [qw(datasource job instance)], "$name: the variables");
 }
 
 done_testing;

@@ -1,6 +1,6 @@
 # Debian's postgres_exporter and sql_exporter, as pg_monitor, on a server on small and on huge
-# pages: every metric arrives with the value that SQL gives, as Prometheus wants it, and
-# CloudNativePG's queries run as it runs them.
+# pages: every metric arrives with the value in SQL and in a valid format, and the queries of
+# CloudNativePG run.
 use strict;
 use warnings;
 
@@ -17,13 +17,13 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $kb = default_page_kb();
-# Exporters keep sessions: of these there are several, one after the other.
+# Several exporters run one after the other, and each keeps its sessions.
 my $node = new_server('exporters', max_connections => 60);
 monitored($node);
 my @queries = grep { $_->{collector} ne 'findings' } queries();
 my @findings = grep { $_->{collector} eq 'findings' } queries();
 
-# All that SQL says now.
+# Returns all present values in SQL.
 sub all_samples { my ($session, @asked) = @_; return { map { %{ samples_of($session, $_) } } @asked } }
 
 # Checks that each series lies between the SQL results before and after. Memory and faults change
@@ -37,21 +37,21 @@ sub compare_samples
 		my $seen = $scrape->();
 		my $after = all_samples($session, @asked);
 		my %expected = (%$before, %$after);
-		@wrong = map { "$_: not there" } grep { !exists $seen->{$_} } keys %expected;
-		push @wrong, map { "$_: nobody asked for it" } grep { !exists $expected{$_} } keys %$seen;
+		@wrong = map { "$_: missing" } grep { !exists $seen->{$_} } keys %expected;
+		push @wrong, map { "$_: unexpected" } grep { !exists $expected{$_} } keys %$seen;
 		for my $series (grep { exists $before->{$_} && exists $after->{$_} } keys %$seen)
 		{
 			my ($low, $high) = sort { $a <=> $b } $before->{$series}, $after->{$series};
-			# who asks has more memory than who has asked
+			# a backend uses more memory during a query than after it
 			($low, $high) = ($low - (1 << 20), $high + (1 << 20))
 			  if $series =~ /_(?:rss_anon|page_table|page_table_max)_bytes\{backend_type="client backend"|_saving_bytes\{/;
-			# the process that touched most of the segment may be the one who asks, too
+			# the process that has faulted in most of the segment can be the querying one
 			($low, $high) = (1, 2 * $high) if $series =~ /_numa_segment_pages\{/ && $low > 0;
 			push @wrong, "$series: $seen->{$series}, but SQL says $low to $high" if $seen->{$series} < $low || $seen->{$series} > $high;
 		}
 		return !@wrong;
 	});
-	is(join("\n", sort @wrong), '', "$name: every metric as SQL says it");
+	is(join("\n", sort @wrong), '', "$name: every metric is the same as in SQL");
 	return;
 }
 
@@ -78,7 +78,7 @@ sub compare_exporters
 		# as it is, once: what is asked less often is kept
 		my $kept = postgres_exporter($node, source('target/monitoring/postgres_exporter.yml'));
 		my @first = map { $kept->samples('pg_hugeinfo_processes_minor_faults', 'server') } 1 .. 2;
-		is_deeply($first[1], $first[0], "$name: asks for processes once a minute");
+		is_deeply($first[1], $first[0], "$name: queries processes once a minute");
 		is_deeply([ sort keys %{ $kept->samples('pg_hugeinfo', 'server') } ], [ sort keys %{ $exporter->samples('pg_hugeinfo', 'server') } ], "$name: the same series");
 		# both files in one
 		my $more = edited('postgres_exporter.yml', [ qr/  cache_seconds: \d+\n/, '' ]);
@@ -96,8 +96,8 @@ sub compare_exporters
 			# as Prometheus does with prometheus/justwatch.yml
 			return { map { my $series = $_; $series =~ s/^sql_(\w+)\{(.*?),?\bcol="(\w+)"(,?)(.*)\}/$1_$3\{/; my ($left, $right) = ($2, $5); $series . join(',', grep { $_ ne '' } $left, $right) . '}' => $samples->{$_} } keys %$samples };
 		};
-		ok(until_true(sub { keys %{ $samples->() } >= keys %{ all_samples($session, @queries) } }), "$name: has all") or diag($exporter->log);
-		# it asks by itself, once a second: between two of its answers nothing moves
+		ok(until_true(sub { keys %{ $samples->() } >= keys %{ all_samples($session, @queries) } }), "$name: has all series") or diag($exporter->log);
+		# it queries by itself once a second, and its values do not change in between
 		my @still = grep { $_->{name} =~ /^(?:status|restart|setting|pool|check|page_tables|host_thp)$/ } @queries;
 		my %still = map { $_ => 1 } keys %{ all_samples($session, @still) };
 		compare_samples($session, sub { my $seen = $samples->(); return { map { $_ => $seen->{$_} } grep { $still{$_} } keys %$seen } }, $name, @still);
@@ -106,14 +106,15 @@ sub compare_exporters
 	return;
 }
 
-# As CloudNativePG asks: read-only, pinned to a search_path, with what comes before each query.
+# Runs the queries like CloudNativePG: read-only, with a fixed search_path, and with the predicate
+# query before each one.
 sub compare_cloudnativepg
 {
 	my ($where) = @_;
 	my $session = watch($node);
 	my $text = slurp_file(source('target/monitoring/cloudnativepg.yml'));
 	my %predicates = map { $_ => 1 } $text =~ /predicate_query: (.*)/g;
-	is(scalar keys %predicates, 1, "CloudNativePG, $where: one condition");
+	is(scalar keys %predicates, 1, "CloudNativePG, $where: one predicate query");
 	$session->value('BEGIN TRANSACTION READ ONLY');
 	$session->value('SET LOCAL search_path = pg_catalog, public, pg_temp');
 	is($session->value($_), 't', "CloudNativePG, $where: the extension is found") for keys %predicates;
@@ -125,8 +126,8 @@ sub compare_cloudnativepg
 	}
 	$session->value('COMMIT');
 	is($asked, scalar @queries, "CloudNativePG, $where: every query runs");
-	cmp_ok($rows, '>', 30, "CloudNativePG, $where: and answers");
-	is($node->safe_psql('template1', $_), 'f', "CloudNativePG, $where: not asked where it is not") for keys %predicates;
+	cmp_ok($rows, '>', 30, "CloudNativePG, $where: the queries return rows");
+	is($node->safe_psql('template1', $_), 'f', "CloudNativePG, $where: the extension is not found in another database") for keys %predicates;
 	return;
 }
 

@@ -1,5 +1,5 @@
-# Prometheus scrapes servers that are really ill: alerts fire for those that are meant, and for no
-# other, and end with the cure. Every panel of the dashboards has something to show.
+# Prometheus scrapes servers with real problems: alerts fire for the affected servers and no others,
+# and end with the remedy. Every panel of the dashboards has data.
 use strict;
 use warnings;
 
@@ -29,21 +29,21 @@ SKIP:
 	pools_of_one_size($kb, 0);
 	my %node = (small => new_server('small'));
 	my $need = required_pages($node{small}, $kb);
-	# each needs as much
+	# each server needs the same number
 	set_pool($kb, 4 * $need);
 	$node{lost} = new_server('lost');
 	$node{stuck} = new_server('stuck', huge_pages => 'on');
 	$node{bomb} = new_server('bomb');
 	$node{bomb}->stop;
 	make_group('bomb');
-	# less than it has mapped, and more than it touches here
+	# less than it has mapped, and more than it faults in here
 	limit_group('bomb', 'fault', $kb, ($need - 1) * $kb * 1024);
 	make_group('tight', 'memory');
 	limit_memory('tight', 1 << 30);
 	in_group('bomb', sub { in_group('tight', sub { $node{bomb}->start }, 'memory') });
 	monitored($_) for values %node;
 
-	# as the files are, but at once and often
+	# the files with short intervals and without delays
 	my $queries = edited('postgres_exporter.yml', [ qr/  cache_seconds: \d+\n/, '' ]);
 	append_to_file($queries, slurp_file(edited('postgres_exporter_findings.yml', [ qr/  cache_seconds: \d+\n/, '' ])));
 	my %exporter = map { $_ => postgres_exporter($node{$_}, $queries) } keys %node;
@@ -84,17 +84,17 @@ SKIP:
 	$fires->({ PostgresHugePagesFellBack => ['small'], PostgresHugetlbCgroupBomb => ['bomb'], PostgresHugePagesLostAtRestart => [], PostgresWillNotStart => [],
 			PostgresHugePagesClusterUneven => ['one'], PostgresHugePagesNoData => [], PostgresHugePagePoolShrunk => [] }, 'a full pool');
 
-	# in use, they are not taken away, but do not come back
+	# pages in use are not removed, but they cease to exist at a restart
 	set_pool($kb, 0);
 	$fires->({ PostgresHugePagesFellBack => ['small'], PostgresHugetlbCgroupBomb => ['bomb'], PostgresHugePagesLostAtRestart => [qw(bomb lost stuck)], PostgresWillNotStart => ['stuck'],
-			PostgresHugePagesNoData => [] }, 'the pool gone');
+			PostgresHugePagesNoData => [] }, 'the pool is removed');
 	{
 		my ($alert) = grep { $_->{labels}{alertname} eq 'PostgresWillNotStart' } @{ JSON::PP->new->decode($prometheus->get('/api/v1/alerts')->{content})->{data}{alerts} };
-		like($alert->{annotations}{description}, qr/before the check restart is ok\. A restart would fail/, 'the finding comes with the alert');
-		is($alert->{annotations}{runbook_url}, 'docs/checks.md#restart', 'and where to read');
+		like($alert->{annotations}{description}, qr/before the check restart is ok\. A restart would fail/, 'the alert has the finding');
+		is($alert->{annotations}{runbook_url}, 'docs/checks.md#restart', 'the alert has the page');
 	}
 
-	# justwatch's, renamed by Prometheus, are those of postgres_exporter
+	# series of justwatch, renamed by Prometheus, are the same as those of postgres_exporter
 	{
 		my %series;
 		my $same = sub {
@@ -109,8 +109,8 @@ SKIP:
 		until_true($same);
 		is_deeply($series{justwatch}, $series{pg}, "justwatch's metrics have the same names and labels");
 		my ($value) = $prometheus->asked('pg_hugeinfo_segment_bytes{job="justwatch"}');
-		is($value->{value}, status_of_monitored($node{lost})->{segment_bytes}, 'and values');
-		ok(until_true(sub { grep { $_->{job} eq 'justwatch' } $prometheus->asked('ALERTS{alertname="PostgresHugePagesLostAtRestart"}') }), 'and alert');
+		is($value->{value}, status_of_monitored($node{lost})->{segment_bytes}, 'justwatch: the values are the same');
+		ok(until_true(sub { grep { $_->{job} eq 'justwatch' } $prometheus->asked('ALERTS{alertname="PostgresHugePagesLostAtRestart"}') }), 'justwatch: an alert fires');
 	}
 
 	# every panel
@@ -123,22 +123,22 @@ SKIP:
 			{
 				my %chosen = ('$job' => 'pg', '$instance' => '.+', '$__rate_interval' => '10s', '$1' => '$1');
 				my $expression = $target->{expr} =~ s/(\$\w+)/$chosen{$1} \/\/ die "what is $1?\n"/ger;
-				ok(until_true(sub { scalar(() = $prometheus->asked($expression)) }), "$board, $panel->{title}, $target->{refId}: has something to show") or diag($expression);
+				ok(until_true(sub { scalar(() = $prometheus->asked($expression)) }), "$board, $panel->{title}, $target->{refId}: has data") or diag($expression);
 				my %has = map { $_ => 1 } map { keys %$_ } $prometheus->asked($expression);
-				is_deeply([ grep { !$has{$_} } ($target->{legendFormat} // '') =~ /\{\{(\w+)\}\}/g ], [], "$board, $panel->{title}, $target->{refId}: and the labels of its legend");
+				is_deeply([ grep { !$has{$_} } ($target->{legendFormat} // '') =~ /\{\{(\w+)\}\}/g ], [], "$board, $panel->{title}, $target->{refId}: has the labels of its legend");
 				is_deeply([ grep { $_ ne 'Value' && !$has{$_} } map { @{ $_->{options}{include}{names} // [] } } @{ $panel->{transformations} // [] } ],
-					[], "$board, $panel->{title}: and of its columns");
+					[], "$board, $panel->{title}: has the labels of its columns");
 			}
 		}
 	}
 
-	# who runs without huge pages on purpose
+	# a server that runs without huge pages on purpose
 	$node{small}->safe_psql('postgres', q(LOAD 'pg_hugeinfo'; ALTER SYSTEM SET pg_hugeinfo.muted_checks = huge_pages, restart));
 	$node{small}->reload;
 	set_pool($kb, 5 * $need);
 	$fires->({ PostgresHugePagesFellBack => [], PostgresHugePagesLostAtRestart => [], PostgresWillNotStart => [], PostgresHugetlbCgroupBomb => ['bomb'],
-			PostgresHugePagesClusterUneven => [] }, 'muted, and the pool is there again');
-	ok(scalar(() = $prometheus->asked('pg_hugeinfo_in_use{instance="small"} == 0')), 'muted: on small pages it still is');
+			PostgresHugePagesClusterUneven => [] }, 'muted, and the pool is restored');
+	ok(scalar(() = $prometheus->asked('pg_hugeinfo_in_use{instance="small"} == 0')), 'muted: it is still on small pages');
 
 	ok(until_true(sub { 4 == grep { $_->{value} == 5 * $need } $prometheus->asked("pg_hugeinfo_pool_size_pages{job='pg',page_size='$size'} offset 10s") }), 'a larger pool, for a while');
 	set_pool($kb, 4 * $need);
@@ -146,17 +146,17 @@ SKIP:
 	$node{small}->stop;
 	$fires->({ PostgresHugePagesNoData => ['small'] }, 'a server is down');
 
-	# justwatch goes on to give the last values
+	# justwatch keeps returning the last values
 	my $kept = sub { return grep { $_->{job} eq 'justwatch' } $prometheus->asked($_[0]) };
 	my $no_data = 'ALERTS{alertname="PostgresHugePagesNoData",alertstate="firing"}';
-	is_deeply([ $kept->($no_data) ], [], 'not that of justwatch');
+	is_deeply([ $kept->($no_data) ], [], 'no alert about justwatch');
 	$node{lost}->stop;
 	$fires->({ PostgresHugePagesNoData => [qw(lost small)] }, 'one more is down');
 	ok(until_true(sub { $kept->($no_data) }), 'that of justwatch, too') or diag(explain([ map { $kept->($_) } 'sql_exporter_last_scrape_failed', 'pg_hugeinfo_in_use', 'up' ]));
-	ok(scalar $kept->('pg_hugeinfo_in_use'), 'though it has values');
+	ok(scalar $kept->('pg_hugeinfo_in_use'), 'justwatch still has values');
 	$node{lost}->start;
-	$fires->({ PostgresHugePagesNoData => ['small'] }, 'it is there again');
-	ok(until_true(sub { !$kept->($no_data) }), 'for justwatch, too');
+	$fires->({ PostgresHugePagesNoData => ['small'] }, 'it runs again');
+	ok(until_true(sub { !$kept->($no_data) }), 'the alert about justwatch ends, too');
 
 	$prometheus->stop;
 	$_->stop for $justwatch, values %exporter;

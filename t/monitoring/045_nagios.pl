@@ -1,5 +1,5 @@
-# monitoring/check_pg_hugeinfo, as Nagios and Icinga run it: exit status, words and figures against
-# what SQL says, for servers that are well, not so well, about to break, and not there.
+# monitoring/check_pg_hugeinfo, run like Nagios and Icinga do: compares exit status, texts and
+# figures with SQL, for servers that are healthy, need attention, are in danger, or are down.
 use strict;
 use warnings;
 
@@ -24,7 +24,8 @@ sub connect_anew { $sql->close if $sql; $sql = HugeInfo::Session->new($node, use
 connect_anew();
 my @monitor = ('--hostname', $node->host, '-p', $node->port, '--username=monitor');
 
-# Run with these options; in its answer the first line without perfdata, perfdata, and the rest.
+# Runs the plugin with these options. Returns the first line without perfdata, perfdata, and the
+# rest.
 sub run_plugin
 {
 	my (@options) = @_;
@@ -40,19 +41,19 @@ my %WORDS = (0 => 'OK', 1 => 'WARNING', 2 => 'CRITICAL', 3 => 'UNKNOWN');
 sub answers
 {
 	my ($answer, $exit, $line, $name) = @_;
-	is($answer->{error}, '', "$name: no complaint");
+	is($answer->{error}, '', "$name: nothing on standard error");
 	is($answer->{exit}, $exit, "$name: the exit status") or diag($answer->{out});
 	like($answer->{line}, qr/^HUGEPAGES $WORDS{$exit} - $line/, "$name: the status line");
 	return;
 }
 
-# All that it says, against SQL: which checks count is given as a condition.
+# Compares all output with SQL. A condition selects the checks that count.
 sub compare_with_sql
 {
 	my ($name, $condition, @options) = @_;
 	my $answer = run_plugin(@monitor, @options);
 	my @checks = $sql->rows("SELECT name, status, severity, finding, remedy FROM hugeinfo_checks WHERE NOT is_muted AND $condition");
-	# sort is stable: of several that are equally bad, the most important comes first
+	# sort is stable, so the most important of several equally bad checks is first
 	my ($worst) = sort { $b->{severity} <=> $a->{severity} } @checks;
 	my %exits = (ok => 0, unknown => 3, warning => 1, critical => 2);
 	answers($answer, $exits{ $worst->{status} }, qr/$worst->{name}: \Q$worst->{finding}\E/, $name);
@@ -63,7 +64,7 @@ sub compare_with_sql
 		isnt(index($answer->{more}, $shown =~ s/\|/¦/gr), -1, "$name: $check->{name} is in the long output");
 	}
 	my $lines = grep { /^[A-Z]+: / } split /\n/, $answer->{more};
-	is($lines, scalar(grep { $_->{severity} > 0 } @checks), "$name: and no others");
+	is($lines, scalar(grep { $_->{severity} > 0 } @checks), "$name: no other checks");
 	compare_perfdata($answer, \@checks, $name);
 	return $answer;
 }
@@ -84,9 +85,9 @@ sub compare_perfdata
 	is_deeply(\%shown, $status, "$name: perfdata");
   SKIP:
 	{
-		cannot("$name: perfdata as other programs read it: Monitoring::Plugin is not installed: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
+		cannot("$name: perfdata in other programs: Monitoring::Plugin is not installed: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
 		my @read = Monitoring::Plugin::Performance->parse_perfstring($answer->{perfdata});
-		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata as Monitoring::Plugin reads it");
+		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata parsed by Monitoring::Plugin");
 		is_deeply([ map { $_->label } grep { $_->uom eq 'B' } @read ], ['segment_bytes'], "$name: its units");
 		my %alerts = map { $_->label => $_->threshold->get_status($_->value) } @read;
 		my %expected = map { $_ => 0 } keys %$status;
@@ -139,12 +140,12 @@ SKIP:
 	answers(run_plugin(@monitor, '-c', 'huge_pages,restart'), 0, qr/huge_pages: On \d+ huge pages/, $name);
 
 	$name = 'a restart would fail';
-	# in use, they are not taken away, but do not come back
+	# pages in use are not removed, but they cease to exist at a restart
 	set_pool($kb, 0);
 	answers(compare_with_sql($name, 'true'), 2, qr/restart: A restart would fail/, $name);
 }
 
-# Whatever a finding says, the answer keeps its form.
+# The output has a valid format with any finding.
 {
 	my $name = 'odd findings';
 	$node->safe_psql('an other', <<~SQL);
@@ -164,7 +165,7 @@ SKIP:
 	answers(run_plugin(@monitor, '--dbname=an other', '-i', 'huge_pages'), 0, qr/swap: well$/, "$name, ignored");
 }
 
-# What can't be asked.
+# Servers and checks that cannot be queried.
 answers(run_plugin(@monitor, '-d', 'template1'), 3, qr/no extension pg_hugeinfo in database template1: .*CREATE EXTENSION pg_hugeinfo$/, 'no extension');
 answers(run_plugin(@monitor, '-U', 'no one'),
 	3, qr/role "no one" cannot read public\.hugeinfo_checks: GRANT USAGE ON SCHEMA public TO "no one"; GRANT pg_monitor TO "no one"$/, 'no rights');
@@ -221,24 +222,24 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not from a package)\n", '
 	}
 }
 
-# All of the connection by a service, and options beside it.
+# A connection by a service, and additional options.
 {
 	my $file = PostgreSQL::Test::Utils::tempdir() . '/pg_service.conf';
 	append_to_file($file, sprintf "[well]\nhost=%s\nport=%s\ndbname=postgres\nuser=monitor\n", $node->host, $node->port);
 	local %ENV = (%ENV, PGSERVICEFILE => $file);
 	delete @ENV{qw(PGHOST PGPORT PGDATABASE PGUSER)};
 	is(run_plugin('--service', 'well')->{line}, run_plugin(@monitor)->{line}, 'a service');
-	answers(run_plugin('--service=well', '-d', 'template1'), 3, qr/no extension/, 'a service: options go first');
+	answers(run_plugin('--service=well', '-d', 'template1'), 3, qr/no extension/, 'a service: options override it');
 	answers(run_plugin('--service', 'ill'), 2, qr/no connection: .*"ill"/, 'no such service');
 }
 
-# A server that takes the connection and then says nothing.
+# A server that accepts the connection and sends nothing.
 {
 	my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die "no socket: $@\n";
 	answers(run_plugin('-H', '127.0.0.1', '-p', $silent->sockport, '-t', 1), 2, qr/no answer within 1 s$/, 'a silent server');
 }
 
-# A query that hangs: a view that somebody has locked.
+# A query that hangs, because another session has locked the view.
 {
 	my $holder = HugeInfo::Session->new($node);
 	$holder->value('BEGIN; LOCK hugeinfo_checks IN ACCESS EXCLUSIVE MODE');
@@ -246,7 +247,7 @@ is(run_plugin('--version')->{out}, "check_pg_hugeinfo (not from a package)\n", '
 	$holder->close;
 }
 
-# check_postgres, which many have: one number.
+# check_postgres, a common plugin, with one number.
 SKIP:
 {
 	my $name = 'check_postgres';

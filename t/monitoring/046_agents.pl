@@ -1,5 +1,5 @@
-# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: what arrives
-# is what SQL says, for a role that is no more than a member of pg_monitor.
+# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: values are the
+# same as in SQL, for a role that is only a member of pg_monitor.
 use strict;
 use warnings;
 
@@ -20,12 +20,12 @@ my $session = watch($node);
 my $conninfo = 'host=' . $node->host . ' port=' . $node->port . ' user=monitoring dbname=postgres';
 my $directory = PostgreSQL::Test::Utils::tempdir();
 
-# The queries that a file has, by its name.
+# The queries of each file.
 my %files = (
 	pg_hugeinfo => [ grep { $_->{collector} ne 'findings' } queries() ],
 	pg_hugeinfo_findings => [ grep { $_->{collector} eq 'findings' } queries() ]);
 
-# One round of Telegraf, as it runs for ever.
+# Runs one round of Telegraf.
 sub by_telegraf
 {
 	my ($file) = @_;
@@ -39,7 +39,7 @@ sub by_telegraf
 	my %arrived;
 	for my $point (map { JSON::PP->new->decode($_) } split /\n/, $out)
 	{
-		# which server it is, it says by itself
+		# Telegraf adds the server
 		delete @{ $point->{tags} }{qw(server db)};
 		$arrived{ series("$point->{name}_$_", $point->{tags}) } = $point->{fields}{$_} for keys %{ $point->{fields} };
 	}
@@ -59,12 +59,12 @@ sub by_datadog
 		$arrived{ series($name, \%labels) } = $metric->{value};
 		push @wrong, $name if $metric->{type} ne ($types{$name} eq 'counter' ? 'monotonic_count' : 'gauge');
 	}
-	is_deeply(\@wrong, [], "Datadog, $file: each is a gauge or a counter, as the list says") if @wrong;
+	is_deeply(\@wrong, [], "Datadog, $file: each is a gauge or a counter, as in the list") if @wrong;
 	return \%arrived;
 }
 
-# pgwatch itself can't be had here. Its queries are run as it runs them: each names a time, tags and
-# values.
+# pgwatch itself is not available here. This test runs its queries in the same way: each returns a
+# time, tags and values.
 sub by_pgwatch
 {
 	my ($file) = @_;
@@ -97,7 +97,7 @@ for my $file (sort keys %files)
 	compare_arrivals($session, $files{$file}, sub { by_pgwatch($file) }, "pgwatch, $file");
 }
 
-# What pgwatch's own source knows of such a file (internal/metrics/types.go of version 5).
+# Keys that pgwatch supports in such a file (internal/metrics/types.go of version 5).
 for my $file (sort keys %files)
 {
 	my $definitions = python('yaml_to_json.py', [ source("target/monitoring/pgwatch/$file.yaml") ]);
@@ -106,7 +106,7 @@ for my $file (sort keys %files)
 	for my $query (@{ $files{$file} })
 	{
 		my $metric = $definitions->{metrics}{ $query->{namespace} };
-		is_deeply([ grep { !$known{$_} } keys %$metric ], [], "pgwatch, $query->{name}: nothing that it does not know");
+		is_deeply([ grep { !$known{$_} } keys %$metric ], [], "pgwatch, $query->{name}: only keys that it supports");
 		is_deeply($metric->{gauges}, [ map { $_->{name} } grep { $_->{type} eq 'gauge' } @{ $query->{metrics} } ], "pgwatch, $query->{name}: gauges");
 	}
 	my ($preset) = values %{ $definitions->{presets} };

@@ -34,7 +34,7 @@ SKIP:
 	@triggers = (@{ $export->{triggers} }, map { @{ $_->{trigger_prototypes} // [] } } @{ $template->{discovery_rules} });
 }
 
-# The agent, once, for one key.
+# Runs the agent once for one key.
 sub agent
 {
 	my ($key) = @_;
@@ -48,7 +48,8 @@ sub agent
 	return $value;
 }
 
-# What the template's items have of the JSON of their master items, as series => value.
+# Returns the values of the template's items, from the JSON of their master items, as series =>
+# value.
 sub by_zabbix
 {
 	my %masters = map { $_->{key} => $json->decode(agent($_->{key})) } grep { !$_->{master_item} && $_->{name} !~ /what checks find/ } @{ $template->{items} };
@@ -109,7 +110,7 @@ SKIP:
 	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, 1 AS info FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted');
 	is_deeply($json->decode(agent($findings->{key}))->{finding}, \@found, "$name: findings");
 
-	# What is no JSON is what psql says of the reason.
+	# Without JSON, the output is the error of psql.
 	my ($status) = grep { $_->{key} =~ /status/ } @{ $template->{items} };
 	like(agent($status->{key}, 'host=/nowhere'), qr/^psql: error: connection to server .* failed/, "$name: no server");
 	like(agent($status->{key}, $conninfo =~ s/monitoring/postgres/r =~ s/dbname=postgres/dbname=template1/r), qr/ERROR: .*hugeinfo_status.* does not exist/, "$name: no extension");
@@ -120,7 +121,7 @@ SKIP:
 	$node->safe_psql('postgres', 'ALTER ROLE monitoring RESET ALL');
 }
 
-# Each alert is there, but for one that no template of Zabbix can have.
+# Each alert has a trigger, except one that a template of Zabbix cannot have.
 SKIP:
 {
 	last SKIP unless $template;
@@ -129,7 +130,7 @@ SKIP:
 	is_deeply([ sort keys %alerts ], [ sort @expected ], 'a trigger for each alert');
 }
 
-# The frontend of Zabbix, with a database of its own on the same server.
+# The frontend of Zabbix, with its own database on the same server.
 SKIP:
 {
 	my $name = 'the frontend';
@@ -139,17 +140,17 @@ SKIP:
 	cannot("$name: not installed: see scripts/setup") unless -d $frontend && -d $server;
 	my $data = "$server/usr/share/zabbix-server-pgsql";
 	my ($version) = slurp_file("$frontend/usr/share/zabbix/include/defines.inc.php") =~ /'ZABBIX_VERSION',\s*'([\d.]+)/;
-	# Others want other data before they take a template.
+	# Other versions need other data before they accept a template.
 	cannot("$name: Zabbix is $version here, and the test is for 6.0") if $version !~ /^6\.0\./;
 	$node->safe_psql('postgres', 'CREATE DATABASE zabbix');
-	# of its own data, what users and groups need: not its hundreds of templates
+	# only the data of users and groups, without the hundreds of templates
 	my $sql = `zcat $data/schema.sql.gz` . join '', grep { /^INSERT INTO (?:role|role_rule|users|usrgrp|users_groups|hstgrp|regexps|expressions|graph_theme|globalmacro|config) / }
 	  split /^/, `zcat $data/data.sql.gz`;
 	my $error = '';
 	IPC::Run::run([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-d', 'zabbix', '-o', '/dev/null', '-f', '-' ],
 		'<', \$sql, '2>', \$error) or die "schema of Zabbix: $error\n";
 
-	# Debian's looks for its configuration in /etc.
+	# Debian's frontend reads its configuration from /etc.
 	system_or_bail('cp', '-a', "$frontend/usr/share/zabbix", "$directory/frontend");
 	my $class = "$directory/frontend/include/classes/core/CConfigFile.php";
 	my $text = slurp_file($class) =~ s{'/etc/zabbix/zabbix\.conf\.php'}{'$directory/zabbix.conf.php'}r;
@@ -162,7 +163,7 @@ SKIP:
 		), $node->host, $node->port, $node->safe_psql('postgres', 'SELECT current_user'));
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 	my $log = '';
-	# It must not outlive a test that dies.
+	# It must end with the test, even if the test is killed.
 	my $php = IPC::Run::start([ qw(setpriv --pdeathsig KILL), tool('php'), '-S', $address, '-t', "$directory/frontend" ], '<', '/dev/null', '>', \$log, '2>&1');
 
 	my $token;
@@ -190,12 +191,12 @@ SKIP:
 	is_deeply([ @$there{qw(items triggers discoveries)} ],
 		[ scalar @{ $template->{items} }, scalar(grep { $_->{expression} !~ /\{#/ } @triggers), scalar @{ $template->{discovery_rules} } ],
 		"$name: with all items, triggers and rules of discovery");
-	# What no figure tells is in the check alone.
+	# Only the check reports uncertain starts, which no figure shows.
 	my ($unsure) = grep { $_->{expression} =~ /nodata\(.*fits_after_restart/ } @{ $api->('trigger.get', { templateids => [ $there->{templateid} ], output => ['description', 'expression'], expandExpression => JSON::PP::true })->{result} };
-	like($unsure->{description} // '', qr/^The check restart of PostgreSQL/, "$name: with one for a restart of which only a start tells");
-	# It does look.
-	ok($import->($source =~ s/min\(/minimum(/r)->{error}, "$name: not with a function that it has not");
-	ok($import->($source =~ s/valuemap: \{ name: severity \}/valuemap: { name: none }/r)->{error}, "$name: nor with a map that is not there");
+	like($unsure->{description} // '', qr/^The check restart of PostgreSQL/, "$name: with a trigger for an uncertain restart");
+	# The import detects errors.
+	ok($import->($source =~ s/min\(/minimum(/r)->{error}, "$name: rejects an unknown function");
+	ok($import->($source =~ s/valuemap: \{ name: severity \}/valuemap: { name: none }/r)->{error}, "$name: rejects a missing value map");
 	$php->kill_kill(grace => 5);
 }
 

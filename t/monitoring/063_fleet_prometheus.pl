@@ -1,6 +1,6 @@
-# 200 servers in one Prometheus: scrapes of a real server on small and on huge pages, recorded, with
-# other names and states, and served by one small server. The recording rules and the dashboard of a
-# fleet give what the scrapes add up to; so do the same rules on a Prometheus that federates it.
+# 200 servers in one Prometheus: recorded scrapes of a real server on small and on huge pages, with
+# different names and states. The recording rules and the dashboard of a fleet return the sums of
+# the scrapes, and so do the same rules on a federating Prometheus.
 use strict;
 use warnings;
 
@@ -33,12 +33,12 @@ sub recorded
 	return join '', map { "$_\n" } grep { !/^# / } @lines;
 }
 
-# The value of a series of a scrape.
+# Returns the value of a series of a scrape.
 sub value { my ($scrape, $series) = @_; return $scrape =~ /^\Q$series\E(?:\{[^}]*\})? (\S+)$/m ? $1 : die "no $series\n" }
 sub with { my ($scrape, $series, $value) = @_; return $scrape =~ s/^(\Q$series\E(?:\{[^}]*\})? )\S+$/$1$value/mgr }
 
-# name, labels, scrape of each: every fifth is on small pages, and in each third cluster one of two.
-# Two of ten are on one host, of which the second would take some of the idle pages.
+# Name, labels and scrape of each server. Every fifth is on small pages, and in every third cluster
+# one of two. Two of ten are on one host, and the second would use some of the idle pages.
 sub fleet
 {
 	my ($small, $huge) = @_;
@@ -46,17 +46,17 @@ sub fleet
 		my $on_small = $_ % 5 == 0 || $_ % 6 == 1;
 		my $scrape = $on_small ? $small : $huge;
 		$scrape = with($scrape, 'pg_hugeinfo_fits_after_restart', 0) if $_ % 7 == 0;
-		# some hold pages that nobody uses, and all have page tables of their own
+		# some have idle pages, and all have different page tables
 		my $idle = $_ % 10 == 3 ? 1000 + $_ : $_ % 10 == 4 ? 900 + $_ : 0;
 		$scrape =~ s/^(pg_hugeinfo_pool_idle_pages\{[^}]*page_size="[^"]*"[^}]*\} )\S+$/$1$idle/m;
 		$scrape =~ s/^(pg_hugeinfo_processes_page_table_bytes\{[^}]*\} )(\S+)$/$1 . $2 * $_/mge;
 		my $name = sprintf 'db%03d', $_;
-		my $host = sprintf 'db%03d.example.org', $_ % 10 == 4 ? $_ - 1 : $_;
+		my $host = sprintf 'db%03d.internal', $_ % 10 == 4 ? $_ - 1 : $_;
 		{ name => $name, host => $host, labels => { instance => "$host:" . (9000 + $_), cluster => sprintf('c%03d', $_ / 2), job => $_ % 4 ? 'here' : 'there' }, scrape => $scrape };
 	} 0 .. $servers - 1;
 }
 
-# As prometheus.yml has it, which is YAML, and so may be JSON.
+# Writes prometheus.yml as JSON, which is valid YAML.
 sub configuration
 {
 	my (@scrapes) = @_;
@@ -66,7 +66,7 @@ sub configuration
 			scrape_configs => \@scrapes });
 }
 
-# By job, or by instance
+# Returns values by job or by instance.
 sub by { my ($label, $prometheus, $expression) = @_; return { map { $_->{$label} => $_->{value} + 0 } $prometheus->asked($expression) } }
 
 sub by_job
@@ -111,7 +111,7 @@ sub uneven
 	return grep { keys %{ $seen{$_} } == 2 } keys %seen;
 }
 
-# Every expression of the fleet's dashboard has an answer, and the sums are those of the scrapes.
+# Every expression of the fleet's dashboard has a result, and the sums are those of the scrapes.
 sub compare_dashboard
 {
 	my ($prometheus, $name, @fleet) = @_;
@@ -119,30 +119,31 @@ sub compare_dashboard
 	my @panels = map { ($_, @{ $_->{panels} // [] }) } @{ $dashboard->{panels} };
 	my @expressions = map { map { $_->{expr} =~ s/\$(?:job|instance)\b/.+/gr } @{ $_->{targets} // [] } } @panels;
 	my %answer = map { $_ => [ $prometheus->asked($_) ] } @expressions;
-	is_deeply([ grep { !@{ $answer{$_} } } @expressions ], [], "$name: the dashboard has " . @expressions . ' expressions, and each an answer');
+	is_deeply([ grep { !@{ $answer{$_} } } @expressions ], [], "$name: the dashboard has " . @expressions . ' expressions, and each has a result');
 	my $sums = sub { my ($pattern) = @_; return [ map { $answer{$_}[0]{value} + 0 } grep { $_ =~ $pattern } @expressions ] };
 	is_deeply($sums->(qr/^count\(pg_hugeinfo_in_use/), [ scalar @fleet ], "$name: the dashboard counts servers");
 	is_deeply($sums->(qr/^sum\(pg_hugeinfo_in_use/), [ scalar grep { $is_small->($_) } @fleet ], "$name: the dashboard counts those on small pages");
 	my %idle;
 	push @{ $idle{ $_->{host} } }, idle_bytes($_->{scrape}) for @fleet;
 	is_deeply($sums->(qr/^sum\(min .*pg_hugeinfo_pool_idle_pages/), [ sum0(map { min(@$_) } values %idle) ], "$name: the dashboard adds up idle memory, each host once");
-	cmp_ok(keys %idle, '<', @fleet, "$name: which some servers share");
+	cmp_ok(keys %idle, '<', @fleet, "$name: some servers share a host");
 	return;
 }
 
-# All servers are there, and the rules have been evaluated since: all of them, so twice the first.
+# Waits until all servers have been scraped, and all rules have been evaluated afterwards: the first
+# one twice.
 sub wait_for_rules
 {
 	my ($prometheus) = @_;
 	my $since;
 	until_true(sub { my ($now) = $prometheus->asked("vector(time()) and on () (count(pg_hugeinfo_in_use) == $servers)"); return $since = $now && $now->{value} })
-	  or die "not all servers are there\n";
+	  or die "not all servers have been scraped\n";
 	until_true(sub { my ($last) = $prometheus->asked('min(timestamp(job:pg_hugeinfo_small_page_servers:count))'); return $last && $last->{value} > $since + $interval })
 	  or die "the rules are not evaluated\n";
 	return;
 }
 
-# For docs/fleet.md
+# Figures for docs/fleet.md.
 sub measure
 {
 	my ($prometheus, $name) = @_;
@@ -184,7 +185,7 @@ SKIP:
 		append_to_file("$dir/$_->{name}/$page", $_->{scrape});
 	}
 
-	# Each path is a server. Prometheus 3 wants to be told that it is text.
+	# Each path is a server. Prometheus 3 needs a fallback format, because the files have no type.
 	my $web = started("/$fleet[0]{name}/$page", sub { my ($address) = @_; my ($host, $port) = split /:/, $address;
 			return ['python3', '-m', 'http.server', '--bind', $host, '--directory', $dir, $port] });
 	my $prometheus = prometheus(configuration({
@@ -197,7 +198,7 @@ SKIP:
 	compare_dashboard($prometheus, $name, @fleet);
 	measure($prometheus, $name);
 
-	# The rules as they are, on a Prometheus that has the series from the first.
+	# The unchanged rules, on a Prometheus that gets the series from the first one.
 	my $central = prometheus(configuration({
 				job_name => 'federate', honor_labels => JSON::PP::true, metrics_path => '/federate', params => { 'match[]' => ['{__name__=~"pg_hugeinfo_.*|up"}'] },
 				static_configs => [ { targets => [ $prometheus->address ] } ] }));

@@ -1,6 +1,7 @@
-# hugeinfo_report as people see it: pages of real servers, and of machines that are not here, in a
-# browser on a desk and on a phone, by day and by night, on paper, and without the style sheet. With
-# HUGEINFO_REPORT_PICTURES=DIRECTORY, which this test's user can write to, the pictures are kept.
+# hugeinfo_report in a browser: pages of real servers and of fixtures, in desktop and phone widths,
+# in light and dark mode, in print, and without the style sheet. With
+# HUGEINFO_REPORT_PICTURES=DIRECTORY, which must be writable for this test's user, the pictures are
+# kept.
 use strict;
 use warnings;
 
@@ -12,7 +13,7 @@ use JSON::PP ();
 
 my %fixtures;
 
-# Before we become an ordinary user, who may not read the checkout.
+# Before this process switches to an ordinary user, which might not be able to read the checkout.
 BEGIN
 {
 	my $root = "$FindBin::RealBin/../..";
@@ -46,7 +47,7 @@ my $pages = PostgreSQL::Test::Utils::tempdir();
 my $pictures = $ENV{HUGEINFO_REPORT_PICTURES} // PostgreSQL::Test::Utils::tempdir();
 my (@files, %expected);
 
-# Names that any client, or whoever makes roles, can choose. As UTF-8.
+# Names that any client, or a user who creates roles, can choose. In UTF-8.
 my @names = map { Encode::encode('UTF-8', $_) }
   ('<script>alert(1)</script>', q('">&lt;<img src=x onerror=alert(1)>), "\x{202e}gnp.exe\x{200f}", 'e' . "\x{301}" x 31, "\x{1}\x{1b}[31m\x{7f}");
 my @shown = ($names[0], $names[1], '\342\200\256gnp.exe\342\200\217', "e\x{301}\x{301}" . '\314\201' x 29, '\001\033[31m\177');
@@ -62,7 +63,7 @@ for my $name (@names)
 }
 sub connect_all { @sessions = map { HugeInfo::Session->new($node, user => $_, dbname => $_, application_name => $_) } @names; return }
 
-# As the documentation says it.
+# Saves a page with the command in the documentation.
 sub save
 {
 	my ($name, $arguments, %option) = @_;
@@ -70,19 +71,19 @@ sub save
 	local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => $option{database} // 'shop', %{ $option{environment} // {} });
 	my @as = $option{role} ? ('-c', "SET ROLE $option{role}") : ();
 	IPC::Run::run([ 'psql', '-XAtq', @as, '-c', "SELECT hugeinfo_report($arguments)", '-o', $file ], '2>', \my $error);
-	is($error, '', "$name: psql has nothing to say");
+	is($error, '', "$name: no error from psql");
 	push @files, $file;
 	return slurp_file($file);
 }
 
-# The page as it is here, whatever that is.
+# The page of this host in any state.
 connect_all();
 my $page = save('as-it-is', '');
 like($page, qr/\A<!DOCTYPE html><html lang="en">.*<\/html>\n\z/s, 'one page');
-unlike($page, qr/[^\n\x20-\x7e]/, 'in ASCII');
-cmp_ok(length $page, '<=', 100_000, 'of at most 100 kB');
+unlike($page, qr/[^\n\x20-\x7e]/, 'the page is ASCII');
+cmp_ok(length $page, '<=', 100_000, 'the page has at most 100 kB');
 
-# Nobody is named in a redacted page.
+# A redacted page contains no names.
 {
 	my $name = 'redacted';
 	my $redacted = save($name, 'redact => true');
@@ -90,24 +91,24 @@ cmp_ok(length $page, '<=', 100_000, 'of at most 100 kB');
 	chomp(my $host = `uname -n`);
 	my @secrets = (@names, $node->host, $node->port, $data, 'shop', 'alert', 'gnp');
 	is_deeply([ grep { index($redacted, $_) >= 0 } @secrets ], [], "$name: no names, paths and ports");
-	unlike($redacted, qr/>\Q$host\E</, "$name: nor the host's");
-	like($page, qr/>\Q$host\E</, "$name: which others have");
-	is_deeply([ grep { index($page, $_) < 0 } 'gnp.exe', 'shop' ], [], "$name: as they have these");
+	unlike($redacted, qr/>\Q$host\E</, "$name: the name of the host is removed");
+	like($page, qr/>\Q$host\E</, "$name: other pages have the name of the host");
+	is_deeply([ grep { index($page, $_) < 0 } 'gnp.exe', 'shop' ], [], "$name: other pages have these names");
 }
 
-# What a role may not see is said to be missing.
+# The page reports parts that the role cannot see as missing.
 {
 	my $name = 'monitoring';
 	$node->safe_psql('shop', 'CREATE ROLE observer IN ROLE pg_monitor');
 	my $seen = save($name, '', role => 'observer');
 	like($seen, qr/your role cannot execute hugeinfo_plan/, "$name: the plan is missing");
 	unlike($page, qr/your role cannot execute hugeinfo_plan/, "$name: which others have");
-	like($seen, qr/<h2 id="figures-heading">/, "$name: the page is whole");
+	like($seen, qr/<h2 id="figures-heading">/, "$name: the page is complete");
 	$node->safe_psql('shop', 'CREATE ROLE nobody');
-	like(($node->psql('shop', 'SET ROLE nobody; SELECT hugeinfo_report()'))[2], qr/permission denied for function hugeinfo_report/, "$name: and nobody else sees it");
+	like(($node->psql('shop', 'SET ROLE nobody; SELECT hugeinfo_report()'))[2], qr/permission denied for function hugeinfo_report/, "$name: other roles have no access");
 }
 
-# The same from a database of another encoding than the names.
+# The same from a database with a different encoding.
 for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 {
 	my $database = lc $encoding;
@@ -116,23 +117,23 @@ for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 	my $other = save("from-$database", '', database => $database, environment => { PGCLIENTENCODING => 'UTF8' });
 	pop @files;
 	unlike($other, qr/[^\n\x20-\x7e]/, "$encoding: the page is ASCII");
-	like($other, qr/gnp\.exe/, "$encoding: with all names");
+	like($other, qr/gnp\.exe/, "$encoding: the page has all names");
 }
 
 HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(endless('hugeinfo_report()'), 'hugeinfo_report');
 
-# Each number in the picture of the pool.
+# Compares each number in the picture of the pool.
 sub pool_in_words
 {
 	my ($total, $own, $name) = @_;
 	my $mb = $kb / 1024;
 	my $idle = $total - $own;
-	# Other servers here can ask for pages, too.
+	# Other servers here can request pages, too.
 	my $needed = qr/Pages needed: (?:\d+ = $need for this server \+ |$need\. )/;
 	return qr/^$total huge pages of $mb MB \([^)]*\): $own of this server, 0 of others, $idle idle\. $needed/m;
 }
 
-# With what other servers here need, which may come and go meanwhile.
+# Includes the need of other servers here, which can start and stop meanwhile.
 sub to_set
 {
 	my @counts = map { $need + $_ } 0, asked_by_others($kb, $node->{_pid});
@@ -185,27 +186,27 @@ SKIP:
 	needs_tools($name, qw(chromium node));
 	my $tools = source('target/tools/report');
 	cannot("$name: $tools/node_modules is missing: see scripts/setup") unless -d "$tools/node_modules";
-	ok(scalar keys %fixtures, "$name: there are pages of other machines");
+	ok(scalar keys %fixtures, "$name: there are pages of fixtures");
 	local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
 	local $ENV{TMPDIR} = $ENV{HOME};
 	my ($out, $error);
 	IPC::Run::run([ tool('node'), source('t/report/look.mjs'), $tools, tool('chromium'), $pictures, @files ], '>', \$out, '2>', \$error)
 	  or die "look.mjs failed: $error\n";
 	my $seen = JSON::PP->new->utf8->decode($out);
-	is(scalar keys %$seen, scalar @files, "$name: each page was looked at");
+	is(scalar keys %$seen, scalar @files, "$name: each page was examined");
 	for my $name (sort keys %$seen)
 	{
 		my $page = $seen->{$name};
-		is_deeply($page->{messages}, [], "$name: the console has nothing to say, and nothing is fetched");
-		is_deeply($page->{misplaced}, [], "$name: nothing sticks out or is cut off");
-		is_deeply($page->{overlapping}, [], "$name: nothing lies on something else");
-		is_deeply($page->{accessibility}, [], "$name: axe finds nothing");
-		is_deeply($page->{valid}, [], "$name: it is valid");
-		is($page->{scripts}, 0, "$name: it has no scripts, pictures of others, frames");
-		like($page->{text}, $_, "$name: it is shown") for @{ $expected{$name} // [] };
+		is_deeply($page->{messages}, [], "$name: no console messages and no requests");
+		is_deeply($page->{misplaced}, [], "$name: nothing overflows or is clipped");
+		is_deeply($page->{overlapping}, [], "$name: no labels overlap");
+		is_deeply($page->{accessibility}, [], "$name: axe finds no problems");
+		is_deeply($page->{valid}, [], "$name: the HTML is valid");
+		is($page->{scripts}, 0, "$name: no scripts, external pictures or frames");
+		like($page->{text}, $_, "$name: the text is shown") for @{ $expected{$name} // [] };
 		# in mail
 		my @headings = ('Summary', 'Memory of the host', 'Pools of huge pages', 'Page tables', 'Runbook', 'Checks');
-		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E$/m } @headings ], [], "$name: it reads without the style sheet");
+		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E$/m } @headings ], [], "$name: the text is readable without the style sheet");
 		ok((ref eval { JSON::PP->new->decode($page->{figures}) }) eq 'HASH', "$name: the figures are JSON");
 	}
 	my %is_shown = map { $_ => 1 } @{ $seen->{'as-it-is'}{names} };

@@ -1,9 +1,10 @@
-// Looks at pages as people do: in a browser, on a desk and on a phone, by day and by night, on
-// paper, and without the style sheet, as some programs show mail.
+// Examines pages in a browser: in desktop and phone widths, in light and dark mode, in print, and
+// without the style sheet, like some mail programs.
 //
 //   node look.mjs TOOLS CHROMIUM OUT PAGE…
 //
-// TOOLS has node_modules. Pictures go to OUT; what was found is printed as JSON, an object a page.
+// TOOLS has node_modules. Writes pictures to OUT, and prints the results as JSON, one object per
+// page.
 import { createRequire } from 'node:module';
 import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,13 +22,13 @@ const VIEWS = [
   { name: 'phone', width: 390, scheme: 'light' },
 ];
 
-// What is written in place is for programs that show mail; a page of one line is meant.
+// Inline styles are for mail programs, and the page has one line on purpose.
 const validator = new HtmlValidate({
   extends: ['html-validate:recommended'],
   rules: { 'no-inline-style': 'off', 'long-title': 'off', 'no-trailing-whitespace': 'off' },
 });
 
-// In the page: what sticks out of it, or of the box that clips it.
+// Runs in the page: finds elements that overflow it, or the box that clips them.
 function misplaced() {
   const found = [];
   const width = document.documentElement.clientWidth;
@@ -42,7 +43,7 @@ function misplaced() {
   return found;
 }
 
-// In the page: labels that lie on each other.
+// Runs in the page: finds labels that overlap.
 function overlapping() {
   const boxes = [...document.querySelectorAll('svg text, td, th, h1, h2, h3, p, pre, caption')]
     .filter((element) => element.textContent.trim() && !element.closest('thead') && element.checkVisibility())
@@ -64,9 +65,9 @@ async function opened(browser, file, { width, scheme }, { forAxe = false } = {})
   const messages = [];
   page.on('console', (message) => messages.push(message.text()));
   page.on('pageerror', (error) => messages.push(String(error)));
-  page.on('request', (request) => { if (!/^(file|data):/.test(request.url())) messages.push(`asks for ${request.url()}`); });
+  page.on('request', (request) => { if (!/^(file|data):/.test(request.url())) messages.push(`requests ${request.url()}`); });
   page.on('dialog', (dialog) => { messages.push(`a dialog: ${dialog.message()}`); dialog.dismiss(); });
-  // The policy keeps out what is to be tested with, too.
+  // The content security policy of the page would also block the test's scripts.
   if (forAxe) await page.setBypassCSP(true);
   await page.setViewport({ width, height: 900 });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);

@@ -63,8 +63,8 @@ sub compare_arrivals
 		@waiting = grep { !$seen{$_} && $_ !~ $OF_WHO_ASKS } keys %$after;
 		return !@waiting;
 	});
-	is_deeply([ sort keys %$arrived ], [ sort keys %$after ], "$name: all that the list has arrives, and nothing else");
-	is_deeply({ map { $_ => $arrived->{$_} } @waiting }, {}, "$name: with the values that SQL gives")
+	is_deeply([ sort keys %$arrived ], [ sort keys %$after ], "$name: exactly the series in the list arrive");
+	is_deeply({ map { $_ => $arrived->{$_} } @waiting }, {}, "$name: the values are the same as in SQL")
 	  or diag(map { "$_ is $after->{$_}\n" } @waiting);
 	return;
 }

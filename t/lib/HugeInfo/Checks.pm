@@ -58,7 +58,7 @@ sub checks_of
 	my $answer = JSON::PP->new->allow_bignum->decode($text);
 	my $checks = $answer->{checks};
 	my @names = map { $_->{name} } @$checks;
-	is_deeply(\@names, \@NAMES, "$name: every check has its row") or die "the checks are not those that are expected\n";
+	is_deeply(\@names, \@NAMES, "$name: every check has its row") or die "unexpected checks\n";
 	_compare_verdict($answer->{status}, $checks, $name);
 	for my $check (@$checks)
 	{

@@ -1,4 +1,4 @@
-# Servers in namespaces of their own, where mounts cover files of the host: containers, sandboxes,
+# Servers in separate namespaces, where mounts cover files of the host: containers, sandboxes,
 # and files that are hidden or from another version.
 package HugeInfo::Contained;
 
@@ -51,7 +51,7 @@ sub needs_namespaces
 {
 	my ($scenario, @options) = @_;
 	my ($out, $error);
-	HugeInfo::Host::cannot("$scenario: no namespaces for ordinary users here: $error")
+	HugeInfo::Host::cannot("$scenario: ordinary users cannot create namespaces here: $error")
 	  unless IPC::Run::run([ 'unshare', @options, 'true' ], '>', \$out, '2>', \$error);
 	return;
 }

@@ -24,7 +24,7 @@ sub edited
 	for (@changes)
 	{
 		my ($from, $by) = @$_;
-		$text =~ s/$from/ref $by ? $by->() : $by/ge or die "$name: nothing is like $from\n";
+		$text =~ s/$from/ref $by ? $by->() : $by/ge or die "$name: does not contain $from\n";
 	}
 	my $path = PostgreSQL::Test::Utils::tempdir() . '/' . ($name =~ s{/}{_}gr);
 	append_to_file($path, $text);
@@ -47,7 +47,7 @@ sub started
 		last unless $self->{run}->pumpable;
 		sleep 0.1;
 	}
-	die "$command->[0] does not answer: @{[ $self->log ]}\n";
+	die "$command->[0] does not respond: @{[ $self->log ]}\n";
 }
 
 sub address { my ($self) = @_; return "127.0.0.1:$self->{port}" }

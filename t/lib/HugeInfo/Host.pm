@@ -16,8 +16,8 @@ use Test::More;
 
 my ($host, $owner, $to, $from, $dir, $cannot_change);
 
-# Above the line that loads PostgreSQL::Test: what is compiled first ends last, after that has
-# stopped the servers.
+# Before the line that loads PostgreSQL::Test, because END blocks run in reverse order: this one
+# runs after PostgreSQL::Test has stopped the servers.
 END
 {
 	if ($host && $$ == $owner)
@@ -44,8 +44,8 @@ use HugeInfo::Server ();
 use HugeInfo::Session ();
 use HugeInfo::User;
 
-# Modules of PostgreSQL 17 and later would end the test as one that failed, whose directory is kept.
-# After theirs.
+# Replaces signal handlers of PostgreSQL 17 and newer, which would end the test as a failed one,
+# whose directory is kept. In INIT, which runs after they are set.
 INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
 
 our @ISA = qw(Exporter);
@@ -113,7 +113,7 @@ sub _in_use
 		my $pool = HugeInfo::Kernel::pool($kb);
 		my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
 		return "$committed pages of $kb kB are in use on this host" if $committed;
-		return "this host has $pool->{total} idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 lets tests take them" if $pool->{total} && !$ENV{HUGEINFO_TEST_POOLS};
+		return "this host has $pool->{total} idle pages of $kb kB: HUGEINFO_TEST_POOLS=1 allows tests to use them" if $pool->{total} && !$ENV{HUGEINFO_TEST_POOLS};
 	}
 	return;
 }

@@ -40,7 +40,8 @@ sub page_sizes_kb
 	return sort { $a <=> $b } map { /hugepages-(\d+)kB$/ } glob '/sys/kernel/mm/hugepages/hugepages-*kB';
 }
 
-# The largest size besides the default one: 1 GB on most machines. Undefined if there is none.
+# Returns the largest size other than the default one: 1 GB on most machines. Returns undef if there
+# is none.
 sub other_page_kb
 {
 	my $default = default_page_kb();
@@ -68,8 +69,8 @@ sub pool_numbers
 	my $committed = $pool->{total} - $pool->{free} + $pool->{reserved};
 	my $others = $committed - $own;
 	# Persistent pages stay, and the kernel can add surplus ones up to the overcommit limit. Present
-	# surplus pages vanish when they are freed, so they are available to a restart only as far as
-	# overcommit allows new ones.
+	# surplus pages cease to exist when they are freed, so they are available to a restart only as far
+	# as overcommit allows new ones.
 	my $obtainable = _max(0, $pool->{total} - $pool->{surplus} + $pool->{overcommit} - $others);
 	# pages that exist already; the kernel might fail to allocate the rest
 	my $sure = _max(0, $pool->{total} - $pool->{surplus} + _max(0, $pool->{surplus} - $own) - $others);

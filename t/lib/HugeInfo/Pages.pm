@@ -154,7 +154,7 @@ sub _table
 		for (@lines)
 		{
 			if (/^-\[ RECORD/) { push @{ $table{rows} }, []; next }
-			my ($name, $value) = /^(\S*)\s*\|\s?(.*?)\s*$/ or die "not of psql: $_\n";
+			my ($name, $value) = /^(\S*)\s*\|\s?(.*?)\s*$/ or die "not output of psql: $_\n";
 			my $row = $table{rows}[-1];
 			# psql ends a line of a longer value with a plus sign
 			$value =~ s/\s*\+$//;

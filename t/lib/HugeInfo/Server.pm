@@ -49,7 +49,7 @@ sub restarts
 	return;
 }
 
-# Programs in a mount namespace of their own do not affect the host.
+# Programs in a separate mount namespace do not affect the host.
 my @OWN_MOUNTS = qw(unshare --user --map-current-user --keep-caps --mount);
 
 # Returns the reason why an ordinary user cannot mount anything there, if any.
@@ -154,11 +154,11 @@ sub compare_segment
 	my ($node, $status, $name) = @_;
 	my $real = segment($node->{_pid});
 	my $huge = $real->{page_bytes} > base_page();
-	is($status->{in_use}, $huge ? 't' : 'f', "$name: in_use as in smaps");
-	is($status->{page_size_bytes}, $real->{page_bytes}, "$name: page size as in smaps");
-	is($status->{segment_bytes}, $real->{bytes}, "$name: segment size as in maps");
-	is($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, "$name: its pages");
-	# PostgreSQL 17 and later have their own setting
+	is($status->{in_use}, $huge ? 't' : 'f', "$name: in_use is the same as in smaps");
+	is($status->{page_size_bytes}, $real->{page_bytes}, "$name: page size is the same as in smaps");
+	is($status->{segment_bytes}, $real->{bytes}, "$name: segment size is the same as in maps");
+	is($status->{segment_pages}, $real->{bytes} / $real->{page_bytes}, "$name: pages of the segment");
+	# PostgreSQL 17 and newer have a setting for this
 	my ($version, $own_word) = split /\|/, $node->safe_psql('postgres',
 		q(SELECT current_setting('server_version_num'), current_setting('huge_pages_status', true)));
 	is($own_word, $huge ? 'on' : 'off', "$name: huge_pages_status") if $version >= 170000;
@@ -176,8 +176,8 @@ sub compare_pools
 		my ($row, $kernel) = ($seen->{pools}{$kb}, $seen->{kernel}{$kb});
 		my $ours = $real->{page_bytes} == $kb * 1024;
 		my $own = $ours ? $real->{bytes} / $real->{page_bytes} : 0;
-		# PostgreSQL pads a segment on huge pages to whole ones, so the setting has the need for smaller
-		# pages.
+		# PostgreSQL pads a segment on huge pages to whole pages, so only the setting shows the need on
+		# smaller pages.
 		my $required =
 		  $real->{page_bytes} > $kb * 1024
 		  ? required_pages($node, $kb)

@@ -53,7 +53,7 @@ sub pid { my ($self) = @_; return $self->{pid} }
 sub ask
 {
 	my ($self, $sql) = @_;
-	die "the last question is still open\n" if $self->{open};
+	die "the last query is still running\n" if $self->{open};
 	$self->{open} = 'answered ' . ++$self->{asked};
 	@$self{qw(out error)} = ('', '');
 	$self->{in} .= "$sql\n;\n\\echo $self->{open}\n\\warn $self->{open}\n";
@@ -93,7 +93,7 @@ sub cancel
 sub answer
 {
 	my ($self) = @_;
-	my $end = delete $self->{open} // die "nothing was asked\n";
+	my $end = delete $self->{open} // die "no query is running\n";
 	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
 	until ($self->_is_answered($end))
 	{
