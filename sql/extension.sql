@@ -1,4 +1,4 @@
--- What is installed: objects, their comments, and what the planner is told of the functions.
+-- Installed objects, their comments, and properties of functions for the planner.
 CREATE EXTENSION pg_hugeinfo;
 
 SELECT extversion = (SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo') AS is_default_version,
@@ -16,13 +16,13 @@ WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
       WHERE t.typcategory = 'A' OR t.typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'v'))
 ORDER BY 1;
 
--- volatile: the kernel's answer changes; parallel restricted: this backend is part of the question
+-- volatile: the kernel's values change; parallel restricted: the result depends on this backend
 SELECT oid::regprocedure AS function, provolatile, proparallel, prorows, procost > 100 AS is_costly, prosecdef
 FROM pg_proc
 WHERE proname LIKE 'hugeinfo\_%'
 ORDER BY oid::regprocedure::text COLLATE "C";
 
--- Nothing is without a comment.
+-- Every object has a comment.
 SELECT c.relname, a.attname
 FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum >= 0 AND NOT a.attisdropped

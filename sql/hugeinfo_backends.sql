@@ -1,7 +1,7 @@
 -- The contract of hugeinfo_backends.
 \d hugeinfo_backends
 
--- every process that PostgreSQL knows of, and the postmaster; no process twice
+-- every process in pg_stat_activity, and the postmaster; no process twice
 SELECT count(*) AS missing
 FROM pg_stat_activity AS a
 WHERE NOT EXISTS (SELECT FROM hugeinfo_backends AS b WHERE b.pid = a.pid)
@@ -9,7 +9,7 @@ WHERE NOT EXISTS (SELECT FROM hugeinfo_backends AS b WHERE b.pid = a.pid)
 SELECT count(*) FROM hugeinfo_backends WHERE backend_type = 'postmaster';
 SELECT count(*) = count(DISTINCT pid) AS no_process_twice FROM hugeinfo_backends;
 
--- what PostgreSQL knows of this one
+-- facts of this backend in PostgreSQL
 SELECT b.backend_type = a.backend_type AS backend_type,
        b.datname = current_database() AS datname,
        b.usename = session_user AS usename,
@@ -20,8 +20,7 @@ FROM hugeinfo_backends AS b
 JOIN pg_stat_activity AS a USING (pid)
 WHERE b.pid = pg_backend_pid();
 
--- Scores are those of the process that was meant: not of one that has its number since, nor of one
--- of another server.
+-- No scores of a process that reuses the PID, or of a process of another server.
 SELECT bool_and(hugeinfo_oom_scores(pid, start_ticks) IS NOT NULL) AS same,
        bool_or(hugeinfo_oom_scores(pid, start_ticks + 1) IS NOT NULL) AS started_later,
        bool_or(hugeinfo_oom_scores(pid, -start_ticks) IS NOT NULL) AS negative
@@ -30,7 +29,7 @@ WHERE pid IN (pg_backend_pid(), hugeinfo_postmaster_pid());
 SELECT hugeinfo_oom_scores(1, split_part(substring(pg_read_file('/proc/1/stat') from '\) (.*)'), ' ', 20)::bigint) AS of_process_1,
        hugeinfo_oom_scores(-1, 0) AS no_number, hugeinfo_oom_scores(NULL, 0) AS nobody;
 
--- What is not selected costs nothing: no call for scores, and no join.
+-- Columns that are not selected cost nothing: no call for scores, and no join.
 CREATE FUNCTION pg_temp.plan(query text) RETURNS TABLE (has_scores boolean, has_activity boolean) LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -47,7 +46,7 @@ $$;
 SELECT columns, (pg_temp.plan('SELECT ' || columns || ' FROM hugeinfo_backends')).*
 FROM unnest(ARRAY['pid, page_table_bytes, minor_faults, major_faults', 'pid, state', 'pid, oom_score_adj', '*']) AS columns;
 
--- what the kernel knows of it, read beside it: what can grow meanwhile lies between two reads
+-- the same as in the kernel's files; values that can grow meanwhile are between two reads
 CREATE FUNCTION pg_temp.kb(name text) RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT 1024 * substring(pg_read_file('/proc/self/status') from name || ':\s*([0-9]+) kB')::bigint $$;
 CREATE FUNCTION pg_temp.fault(field int) RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -1,5 +1,5 @@
--- The contract of hugeinfo_checks, true on every machine: what it finds depends on the host, and is
--- proven elsewhere.
+-- The contract of hugeinfo_checks on every machine. Other tests cover findings, which depend on the
+-- host.
 \d hugeinfo_checks
 SELECT name FROM hugeinfo_checks;
 
@@ -15,8 +15,8 @@ FROM hugeinfo_checks;
 SELECT bool_and(severity = array_position(ARRAY['ok', 'unknown', 'warning', 'critical'], status) - 1) AS severities
 FROM hugeinfo_checks;
 
--- What is muted says the same, and the status and the runbook leave it out. A list as PostgreSQL's
--- own; a name that is none gets a warning.
+-- Muted checks keep their findings, and the status and the runbook omit them. The format is a
+-- PostgreSQL list, and an unknown name raises a warning.
 SHOW pg_hugeinfo.muted_checks;
 SELECT name, status, finding, remedy FROM hugeinfo_checks WHERE is_muted;
 CREATE TEMPORARY TABLE loud AS SELECT name, status, severity FROM hugeinfo_checks;
@@ -35,7 +35,7 @@ SET pg_hugeinfo.muted_check = swap;
 RESET pg_hugeinfo.muted_checks;
 DROP TABLE loud;
 
--- hugeinfo_status has the worst of the checks about the server, and all that is critical.
+-- hugeinfo_status has the worst of the checks about the server, and all critical ones.
 WITH cheap AS (
     SELECT c.*, array_position(ARRAY['critical', 'warning', 'unknown', 'ok'], c.status) AS rank
     FROM (SELECT *, row_number() OVER () AS n FROM hugeinfo_checks) AS c
@@ -47,7 +47,7 @@ SELECT s.status = w.status AS status, s.code = w.code OR s.status = 'ok' AS code
        s.remedy IS NOT DISTINCT FROM w.remedy AS remedy
 FROM hugeinfo_status AS s, worst AS w;
 
--- The figures are those of the other objects.
+-- The figures are the same as in other objects.
 SELECT (c.evidence ->> 'needed_bytes')::bigint <= s.segment_bytes AS needed,
        (c.evidence ->> 'required_pages')::bigint IS NOT DISTINCT FROM s.required_huge_pages AS required,
        (c.evidence ->> 'shortfall_pages')::bigint IS NOT DISTINCT FROM s.shortfall_pages AS shortfall
@@ -65,7 +65,7 @@ SELECT count(*) FROM hugeinfo_checks WHERE status = 'unknown' AND name IN ('huge
 RESET ROLE;
 DROP ROLE regress_hugeinfo_checks;
 
--- It takes no transaction number, which a standby and a parallel query have none of.
+-- It assigns no transaction ID, which is not possible on a standby or in a parallel query.
 BEGIN;
 SELECT count(*) > 0 AS checks FROM hugeinfo_checks;
 SELECT pg_current_xact_id_if_assigned() IS NULL AS takes_none;

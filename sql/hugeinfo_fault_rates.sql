@@ -16,7 +16,7 @@ SELECT count(*) >= 4 AS processes,
 FROM hugeinfo_fault_rates('50 ms')
 WHERE presence = 'stayed';
 
--- whichever way a duration is written
+-- all notations of a duration
 SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_text FROM hugeinfo_fault_rates(duration => '20 ms');
 SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_interval FROM hugeinfo_fault_rates(duration => interval '20 ms');
 SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_numeric FROM hugeinfo_fault_rates(duration => 0.02);
@@ -80,7 +80,7 @@ SELECT count(*) FROM hugeinfo_fault_rates(NULL);
 SELECT count(*) FROM hugeinfo_fault_rates(NULL::interval);
 SELECT count(*) FROM hugeinfo_fault_rates(NULL::integer);
 
--- a cancel ends the wait, and the next call is right
+-- a cancel ends the wait, and the next call is correct
 SET statement_timeout = '100ms';
 SELECT count(*) FROM hugeinfo_fault_rates('10 minutes');
 RESET statement_timeout;

@@ -13,7 +13,7 @@ SELECT count(*) AS rows,
        bool_and(f.full_total_bytes - f.total_bytes = f.segment_bytes - f.segment_backed_bytes) AS full_total_bytes
 FROM hugeinfo_footprint AS f, hugeinfo_status AS s;
 
--- sums of what hugeinfo_backends has process by process, read beside it; they move a little
+-- sums over hugeinfo_backends, which change a little meanwhile
 SELECT abs(f.private_bytes - b.private_bytes) < 8 << 20 AS private_bytes,
        abs(f.page_table_bytes - b.page_table_bytes) < 2 << 20 AS page_table_bytes,
        f.segment_backed_bytes >= least(b.rss_shmem_bytes - f.other_shared_bytes, f.segment_bytes) - (2 << 20) AS segment_backed_bytes

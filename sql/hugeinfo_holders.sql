@@ -1,5 +1,5 @@
--- The contract of hugeinfo_holders. Others of the host come and go: only this server's rows are
--- compared.
+-- The contract of hugeinfo_holders. Compares only the rows of this server, because other holders
+-- can change at any time.
 \d hugeinfo_holders
 
 SELECT bool_and(kind IN ('process', 'mount', 'unexplained')) IS NOT FALSE AS kind,
@@ -12,7 +12,7 @@ SELECT bool_and(kind IN ('process', 'mount', 'unexplained')) IS NOT FALSE AS kin
        count(*) FILTER (WHERE kind = 'process') = count(DISTINCT pid) AS no_process_twice
 FROM hugeinfo_holders;
 
--- as hugeinfo_backends has it; others than the postmaster touch more all the time
+-- the same as in hugeinfo_backends; processes other than the postmaster fault in more all the time
 SELECT (count(*) = 1) = (SELECT in_use FROM hugeinfo_status) AS holds_pages,
        bool_and(h.held_bytes = b.hugetlb_bytes) IS NOT FALSE AS held_bytes,
        bool_and(h.name = 'postgres') IS NOT FALSE AS name,

@@ -10,7 +10,7 @@ $$ SELECT substring(pg_read_file('/sys/kernel/mm/transparent_hugepage/' || name,
 
 SELECT count(*) FROM hugeinfo_host;
 
--- what stands still is what the kernel's files say; NULL where there is no such file
+-- constant values are the same as in the kernel's files; NULL if there is no such file
 SELECT kernel_release = rtrim(pg_read_file('/proc/sys/kernel/osrelease'), E'\n') AS kernel_release,
        machine IN ('x86_64', 'aarch64') AS machine,
        base_page_size_bytes = (SELECT page_size_bytes FROM hugeinfo_page_tables LIMIT 1) AS base_page_size_bytes,
@@ -41,7 +41,7 @@ FROM hugeinfo_host;
 SELECT hugetlb_optimize_vmemmap IS NOT DISTINCT FROM pg_temp.vm('hugetlb_optimize_vmemmap')::int::boolean AS hugetlb_optimize_vmemmap
 FROM hugeinfo_host;
 
--- what moves
+-- values that change
 SELECT memory_available_bytes BETWEEN 1 AND memory_total_bytes AS memory_available_bytes,
        swap_free_bytes BETWEEN 0 AND swap_total_bytes AS swap_free_bytes,
        page_table_bytes BETWEEN 1 AND memory_total_bytes AS page_table_bytes,

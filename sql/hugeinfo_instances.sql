@@ -1,5 +1,5 @@
--- The contract of hugeinfo_instances. Other servers of the host come and go: only this one's row is
--- compared.
+-- The contract of hugeinfo_instances. Compares only the row of this server, because other servers
+-- can start and stop at any time.
 \d hugeinfo_instances
 
 SELECT count(*) FILTER (WHERE is_this_server) AS this_server,
@@ -10,7 +10,7 @@ SELECT count(*) FILTER (WHERE is_this_server) AS this_server,
        bool_and(in_use IS NULL OR segment_bytes % page_size_bytes = 0) AS whole_pages
 FROM hugeinfo_instances;
 
--- what this server knows of itself
+-- the same as in the server itself
 SELECT i.pid = hugeinfo_postmaster_pid() AS pid,
        i.port = current_setting('port')::int AS port,
        i.data_directory LIKE '/%' AS data_directory,
@@ -27,10 +27,10 @@ SELECT i.pid = hugeinfo_postmaster_pid() AS pid,
        i.huge_pages = current_setting('huge_pages') AS huge_pages
 FROM hugeinfo_instances AS i, hugeinfo_status AS s
 WHERE i.is_this_server;
--- the same directory by another way
+-- the same directory by another path
 SELECT pg_read_file(data_directory || '/postmaster.pid') = pg_read_file('postmaster.pid') AS data_directory
 FROM hugeinfo_instances
 WHERE is_this_server;
 
--- no process of this server but its postmaster
+-- only the postmaster of this server
 SELECT count(*) FROM hugeinfo_instances AS i JOIN hugeinfo_backends AS b USING (pid) WHERE b.backend_type <> 'postmaster';

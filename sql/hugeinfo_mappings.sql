@@ -12,7 +12,7 @@ SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY att
 FROM pg_attribute
 WHERE attrelid = 'hugeinfo_postmaster_mappings'::regclass AND attnum > 0;
 
--- the main segment, on the pages that the status says
+-- the main segment, on the pages in hugeinfo_status
 SELECT sum(m.size_bytes) = s.segment_bytes AS size_bytes,
        bool_and(m.page_size_bytes = s.page_size_bytes) AS page_size_bytes,
        bool_and(m.permissions = 'rw-s') AS permissions,
@@ -21,7 +21,7 @@ FROM hugeinfo_mappings AS m, hugeinfo_status AS s
 WHERE m.kind = 'main segment'
 GROUP BY s.segment_bytes;
 
--- the same at the same place in the postmaster
+-- the same mapping at the same address in the postmaster
 SELECT (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_postmaster_mappings WHERE kind = 'main segment')
      = (SELECT array_agg((start_address, end_address, inode) ORDER BY start_address) FROM hugeinfo_mappings WHERE kind = 'main segment')
        AS same_place;
@@ -33,7 +33,7 @@ WHERE kind NOT IN ('dynamic shared memory', 'file')
 GROUP BY kind
 ORDER BY kind COLLATE "C";
 
--- nothing cut, against maps as the server reads it
+-- paths are complete, compared with maps as the server reads it
 SELECT count(*) AS not_in_maps
 FROM hugeinfo_mappings AS m
 WHERE m.kind IN ('main segment', 'executable', 'sysv shim')
@@ -51,7 +51,7 @@ SELECT count(*) FROM hugeinfo_mappings(1);
 SELECT count(*) FROM hugeinfo_mappings(NULL);
 SELECT hugeinfo_postmaster_pid() = pid AS is_postmaster FROM hugeinfo_backends WHERE backend_type = 'postmaster';
 
--- Where things lie is for those who may read /proc/PID/maps anyway, all else for pg_monitor, too.
+-- Only roles that can read /proc/PID/maps anyway see addresses and paths; pg_monitor sees the rest.
 CREATE ROLE regress_hugeinfo_sees IN ROLE pg_monitor, pg_read_server_files;
 CREATE ROLE regress_hugeinfo_sees_not IN ROLE pg_monitor;
 CREATE TEMP TABLE shown (who text, LIKE hugeinfo_mappings);

@@ -8,7 +8,7 @@ FROM regexp_split_to_table(rtrim(pg_read_file('/proc/meminfo'), E'\n'), '\n') WI
      regexp_match(text, '^([^:]*): +([0-9]+)( kB)?$') AS parts;
 SELECT (SELECT array_agg(name) FROM hugeinfo_meminfo) = (SELECT array_agg(name ORDER BY n) FROM line) AS names;
 
--- what stands still: numbers of kB, and numbers of pages
+-- constant values: numbers of kB, and numbers of pages
 SELECT bool_and(m.bytes = l.figure * 1024) AS bytes
 FROM hugeinfo_meminfo AS m
 JOIN line AS l USING (name)

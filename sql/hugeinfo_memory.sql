@@ -9,7 +9,7 @@ SELECT pid = pg_backend_pid() AS pid,
        swap_pss_bytes >= 0 AND anon_thp_bytes >= 0 AND shmem_thp_bytes >= 0 AS others,
        (shared_hugetlb_bytes + private_hugetlb_bytes > 0) = (SELECT in_use FROM hugeinfo_status) AS hugetlb
 FROM hugeinfo_memory(pg_backend_pid());
--- no argument is this backend
+-- without an argument: this backend
 SELECT abs(a.rss_bytes - b.rss_bytes) < 1 << 20 AND a.pid = b.pid AS this_backend FROM hugeinfo_memory() AS a, hugeinfo_memory(pid => pg_backend_pid()) AS b;
 SELECT count(*) = 1 AND bool_and(pid = pg_backend_pid()) AS this_backend FROM hugeinfo_memory;
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
@@ -25,8 +25,8 @@ FROM hugeinfo_backends AS b, LATERAL hugeinfo_memory(b.pid) AS m
 WHERE b.backend_type IN ('postmaster', 'checkpointer', 'background writer', 'walwriter') OR b.pid = pg_backend_pid();
 RESET client_min_messages;
 
--- not a process of this server: a warning and no row, so that a query over many goes on; NULL: no
--- row
+-- not a process of this server: a warning and no row, so that a query over many PIDs does not fail;
+-- NULL: no row
 SELECT count(*) FROM hugeinfo_memory(1);
 SELECT count(*) FROM hugeinfo_memory(0);
 SELECT count(*) FROM hugeinfo_memory(-1);

@@ -2,7 +2,7 @@
 \d hugeinfo_next_start
 SET client_min_messages = warning;
 
--- Nothing waits here.
+-- Nothing is pending here.
 SELECT DISTINCT waiting_settings,
        huge_pages = current_setting('huge_pages') AS huge_pages,
        shared_memory_type = current_setting('shared_memory_type') AS shared_memory_type
@@ -15,7 +15,7 @@ SELECT count(*) = (SELECT count(*) FROM hugeinfo_plan()) AS rows,
            'cgroup_used_bytes', 'cgroup_reserved_bytes']) = count(*) AS same_rows
 FROM hugeinfo_next_start AS n JOIN hugeinfo_plan() AS p ON n.page_size_bytes IS NOT DISTINCT FROM p.page_size_bytes;
 
--- For pg_monitor without a grant on the plan, which stays for superusers.
+-- For pg_monitor without a grant on hugeinfo_plan, which only superusers can call.
 CREATE ROLE regress_hugeinfo_watcher IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_watcher;
 SELECT count(*) >= 1 AS may_read, bool_and(segment_bytes > 0) AS segment_bytes FROM hugeinfo_next_start;

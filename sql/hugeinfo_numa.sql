@@ -1,5 +1,5 @@
--- The contract of hugeinfo_numa. The kernel need not know NUMA: then there is no row, and nothing
--- to compare.
+-- The contract of hugeinfo_numa. On a kernel without NUMA support, there is no row, and nothing to
+-- compare.
 \d hugeinfo_numa
 
 -- a row for each node and page size
@@ -19,14 +19,14 @@ WHERE n.total_pages IS DISTINCT FROM pg_read_file(pool || 'nr_hugepages', 0, 100
    OR (n.free_pages BETWEEN 0 AND n.total_pages) IS NOT DISTINCT FROM false
    OR n.surplus_pages IS DISTINCT FROM pg_read_file(pool || 'surplus_hugepages', 0, 100, true)::bigint;
 
--- the nodes together are the pool
+-- the sum over the nodes is the pool
 SELECT p.page_size_bytes
 FROM hugeinfo_pools AS p
 JOIN hugeinfo_numa AS n USING (page_size_bytes)
 GROUP BY p.page_size_bytes, p.total_pages, p.surplus_pages
 HAVING sum(n.total_pages) <> p.total_pages OR sum(n.surplus_pages) <> p.surplus_pages;
 
--- the segment: on its own page size alone, and never more than there is of it
+-- the segment: only on its page size, and never more than its pages
 SELECT count(*) FILTER (WHERE n.is_used_by_server <> (n.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
        count(*) FILTER (WHERE n.touched_segment_pages > 0 AND NOT n.is_used_by_server) AS elsewhere,
        count(*) FILTER (WHERE n.total_pages IS NULL AND n.page_size_bytes > b.page_size_bytes AND m.memory_total_bytes > 0) AS without_pool,

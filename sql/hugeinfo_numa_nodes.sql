@@ -1,4 +1,4 @@
--- The contract of hugeinfo_numa_nodes. The kernel need not know NUMA: then there is no row.
+-- The contract of hugeinfo_numa_nodes. On a kernel without NUMA support, there is no row.
 \d hugeinfo_numa_nodes
 
 -- a row for each node, in order
@@ -16,8 +16,8 @@ WHERE n.memory_total_bytes IS DISTINCT FROM 1024 * substring(pg_read_file(dir ||
         SELECT coalesce(sum(coalesce(nullif(split_part(part, '-', 2), ''), part)::int - split_part(part, '-', 1)::int + 1), 0)
         FROM regexp_split_to_table(rtrim(pg_read_file(dir || '/cpulist'), E'\n'), ',') AS part WHERE part <> '');
 
--- its memory counts once, whatever page sizes there are; a server that is bound to no node may use
--- all
+-- memory counts once with any number of page sizes; a server that is not bound is allowed to use
+-- all nodes
 SELECT coalesce(sum(memory_total_bytes) = 1024 * sum(substring(pg_read_file('/sys/devices/system/node/node' || numa_node || '/meminfo')
                                                                 from 'MemTotal: *([0-9]+) kB')::bigint), true) AS sum,
        coalesce(bool_and(is_allowed), true) AS is_allowed

@@ -1,8 +1,8 @@
--- The contract of hugeinfo_plan(settings). With huge_pages = off each plan has a notice.
+-- The contract of hugeinfo_plan(settings). With huge_pages = off, each plan raises a notice.
 SET client_min_messages = warning;
 SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure), ', ')) AS result;
 
--- Without argument, with jsonb and with text the columns are the same, and the argument has a name.
+-- All variants have the same columns, and the argument has a name.
 SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
        pg_get_function_result(oid) = pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure) AS same_columns
 FROM pg_proc
@@ -15,8 +15,8 @@ FROM (SELECT segment_bytes FROM hugeinfo_plan(settings => jsonb_build_object('sh
 SELECT count(DISTINCT segment_bytes) AS one_answer
 FROM (SELECT segment_bytes FROM hugeinfo_plan() UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{}')) AS plans;
 
--- Without settings it is the next restart, and the configuration is that of the start here. The
--- setting is in whole MB.
+-- Without settings, the plan is for the next restart. Here, the configuration has not changed since
+-- the start. The setting is in whole MB.
 SELECT count(*) >= 1 AS rows,
        count(DISTINCT segment_bytes) = 1 AS one_segment,
        bool_and((segment_bytes + 1048575) >> 20 = setting::bigint) AS as_the_setting,
@@ -25,7 +25,8 @@ SELECT count(*) >= 1 AS rows,
 FROM hugeinfo_plan(), pg_settings
 WHERE name = 'shared_memory_size';
 
--- A row for each pool, or one without. What does not depend on the plan is as in the view.
+-- A row for each pool, or one without a pool. Columns that do not depend on the plan are the same
+-- as in the view.
 SELECT array_agg(page_size_bytes ORDER BY page_size_bytes) FILTER (WHERE page_size_bytes IS NOT NULL)
            IS NOT DISTINCT FROM (SELECT array_agg(page_size_bytes ORDER BY page_size_bytes) FROM hugeinfo_pools) AS pools,
        count(*) FILTER (WHERE page_size_bytes IS NULL) = (NOT EXISTS (SELECT FROM hugeinfo_pools))::int AS without
@@ -38,7 +39,7 @@ SELECT bool_and((p.is_default, p.is_used_by_server) IS NOT DISTINCT FROM (v.is_d
        bool_and((p.recommended_nr_hugepages IS NULL) = (p.how_to_set IS NULL)) IS NOT FALSE AS how_to_set
 FROM hugeinfo_plan('{"shared_buffers": "1GB"}') AS p JOIN hugeinfo_pools AS v USING (page_size_bytes);
 
--- More of anything takes more; a number, a string and a boolean are what they are in a
+-- Higher settings need more memory. Numbers, strings and booleans have the same meaning as in a
 -- configuration file.
 CREATE FUNCTION planned(settings jsonb DEFAULT '{}') RETURNS bigint
 LANGUAGE sql AS 'SELECT DISTINCT segment_bytes FROM hugeinfo_plan(settings)';
@@ -50,15 +51,15 @@ SELECT planned('{"max_connections": 500, "hot_standby": true}') > planned('{"max
 SELECT planned('{"shared_buffers": "7TB"}') > 7::bigint << 40 AS far_beyond,
        planned('{"shared_buffers": "8191GB", "wal_buffers": "1GB"}') > 8::bigint << 40 AS beyond_8_tib;
 
--- Nothing of it has any effect on the running server.
+-- Plans do not change the running server.
 SELECT count(*) FROM pg_settings WHERE pending_restart;
 
--- Which pages the planned server asks for
+-- The pages that the planned server requests
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS default_size, bool_and(is_requested = is_default) IS NOT FALSE AS is_default
 FROM hugeinfo_plan('{"huge_pages": "try", "huge_page_size": 0}');
 SELECT bool_and(is_requested = (page_size_bytes = 1073741824)) IS NOT FALSE AS one_gb
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB"}');
--- What it would ask for if it did, and a notice that says so
+-- The pages that it would request, and a notice that it does not
 RESET client_min_messages;
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS off FROM hugeinfo_plan('{"huge_pages": false}');
 SELECT count(*) FILTER (WHERE is_requested) = least(count(page_size_bytes), 1) AS sysv
@@ -81,7 +82,7 @@ FROM hugeinfo_plan('{"shared_buffers": "64GB", "huge_pages": "on", "huge_page_si
 SELECT page_size_bytes, is_default, is_requested
 FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "Host_RAM": 17179869184, "host_huge_page_sizes": "512MB,1GB"}');
 SELECT page_size_bytes, is_requested FROM hugeinfo_plan('{"huge_pages": "on", "huge_page_size": "1GB", "host_huge_page_sizes": 2097152}');
--- each reason by itself
+-- each reason has its own notice
 SELECT page_size_bytes, is_default, is_requested
 FROM hugeinfo_plan('{"huge_pages": "off", "shared_memory_type": "sysv", "huge_page_size": "16MB", "host_huge_page_sizes": "2MB, 64kB, 32MB"}');
 SELECT DISTINCT segment_percent_of_ram FROM hugeinfo_plan('{"huge_pages": "on", "host_huge_page_sizes": "2MB"}');
@@ -97,7 +98,7 @@ SELECT hugeinfo_plan('{"host_ram": "1GB", "HOST_RAM": "2GB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": "2MB, 3MB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": ""}');
 
--- NULL is no plan, in either form.
+-- NULL is an error in both variants.
 SELECT hugeinfo_plan(NULL);
 \set VERBOSITY sqlstate
 SELECT hugeinfo_plan(NULL::text);
@@ -118,7 +119,7 @@ SELECT hugeinfo_plan('shared_buffers=''40MB');
 SELECT hugeinfo_plan('work_mem=4MB');
 SELECT hugeinfo_plan('shared_bufers=4MB');
 
--- Invalid JSON gets PostgreSQL's own error. Text that is too long is not parsed.
+-- Invalid JSON raises PostgreSQL's own error. Text that is too long is not parsed.
 SELECT hugeinfo_plan('{"shared_buffers": }');
 \set VERBOSITY sqlstate
 SELECT hugeinfo_plan('');
@@ -134,12 +135,12 @@ SELECT hugeinfo_plan('{"max_connections": 0}');
 SELECT hugeinfo_plan('{"max_connections": 1e9}');
 SELECT hugeinfo_plan('{"huge_pages": "perhaps"}');
 SELECT hugeinfo_plan('{"max_connections": true}');
--- A combination that it would not start with
+-- A combination with which the server would not start
 \set VERBOSITY sqlstate
 SELECT hugeinfo_plan('{"max_connections": 2, "superuser_reserved_connections": 2}');
 \set VERBOSITY default
 
--- Whatever is no such setting, or no value, is refused, with a hint.
+-- Other settings, and invalid values, are errors with a hint.
 CREATE FUNCTION refusal(settings jsonb) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -169,9 +170,9 @@ FROM unnest(ARRAY[
     '{"max_connections": "10 -c archive_command=x"}', '{"max_connections": "10''; DROP TABLE x"}', '{"max_connections": "$(id)"}',
     '{"max_connections": "10\n20"}', '{"max_connections": "`id`"}', '{"max_connections": "--single"}'
 ]) AS settings;
--- What it is like, all of it
+-- A complete error
 SELECT hugeinfo_plan('{"archive_command": "x"}');
--- and one that somebody may have meant
+-- and one that suggests a similar name
 CREATE FUNCTION meant(name text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -188,8 +189,8 @@ FROM unnest(ARRAY['shared_bufers', 'SHARED-BUFFERS', 'shared_buffer', 'max_conne
 DROP FUNCTION meant;
 SELECT hugeinfo_plan('{"shared_buffers": []}');
 SELECT refusal(('{"shared_buffers": ' || repeat('[', 5000) || repeat(']', 5000) || '}')::jsonb);
--- of a long name the beginning is said, a long value is PostgreSQL's to judge, and what is longer
--- than all together is not looked at
+-- a long name is truncated, PostgreSQL checks a long value, and settings that are too long together
+-- are not parsed
 SELECT length(refusal(jsonb_build_object(repeat('x', 60000), 1))) BETWEEN 1000 AND 1100 AS long_name,
        length(refusal(jsonb_build_object('max_connections', repeat('9', 60000)))) > 60000 AS long_value,
        refusal(jsonb_build_object('max_connections', '40' || repeat(' ', 2000) || 'x')) <> 'was taken' AS long_tail,

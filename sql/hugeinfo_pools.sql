@@ -22,7 +22,7 @@ SELECT bool_and(total_pages = pg_temp.counter(page_size_bytes, 'nr_hugepages')) 
        bool_and(overcommit_pages = pg_temp.counter(page_size_bytes, 'nr_overcommit_hugepages')) AS overcommit_pages
 FROM hugeinfo_pools;
 
--- what follows from them
+-- columns that are computed from the counters
 SELECT bool_and(available_pages = free_pages - reserved_pages + greatest(0, overcommit_pages - surplus_pages)) AS available_pages,
        bool_and(committed_pages = total_pages - free_pages + reserved_pages) AS committed_pages,
        bool_and(own_pages + others_pages = committed_pages) AS others_pages,
@@ -31,7 +31,7 @@ SELECT bool_and(available_pages = free_pages - reserved_pages + greatest(0, over
        bool_and(fits_after_restart <= (shortfall_pages = 0)) AS fits_after_restart
 FROM hugeinfo_pools;
 
--- what this server takes: the segment is rounded up to whole pages, PostgreSQL's own figure to
+-- pages of this server: the segment is rounded up to whole pages, and PostgreSQL's own figure to
 -- whole MB
 SELECT bool_and(p.is_used_by_server = (p.page_size_bytes = s.page_size_bytes)) AS is_used_by_server,
        bool_and(p.own_pages = CASE WHEN p.is_used_by_server THEN s.segment_pages ELSE 0 END) AS own_pages,
@@ -41,13 +41,13 @@ SELECT bool_and(p.is_used_by_server = (p.page_size_bytes = s.page_size_bytes)) A
 FROM hugeinfo_pools AS p, hugeinfo_status AS s,
      LATERAL least(s.segment_bytes, pg_size_bytes(current_setting('shared_memory_size'))) AS need;
 
--- a limit and what is used of it belong together
+-- a limit is in the same row as its use
 SELECT bool_and(cgroup_limit_bytes IS NULL OR cgroup_used_bytes <= cgroup_limit_bytes) AS cgroup_limit_bytes,
        bool_and(cgroup_reserved_limit_bytes IS NULL OR cgroup_reserved_bytes <= cgroup_reserved_limit_bytes)
            AS cgroup_reserved_limit_bytes
 FROM hugeinfo_pools;
 
--- what to type names the pages, and for other sizes than the default the file and the kernel's
+-- how_to_set has the number of pages and, for sizes other than the default, the file and the kernel
 -- parameters
 SELECT bool_and(how_to_set LIKE '%' || recommended_nr_hugepages || '%') IS NOT FALSE AS pages,
        bool_and(is_default = (how_to_set LIKE '%vm.nr\_hugepages%')) IS NOT FALSE AS by_sysctl,

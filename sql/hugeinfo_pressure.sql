@@ -1,7 +1,7 @@
 -- The contract of hugeinfo_pressure.
 \d hugeinfo_pressure
 
--- one host, and it comes first
+-- one row for the host, which is the first
 SELECT count(*) FILTER (WHERE scope = 'host') AS hosts,
        bool_and(scope IN ('host', 'cgroup')) AS scope,
        bool_and((scope = 'host') = (path IS NULL)) AS path,
@@ -9,7 +9,7 @@ SELECT count(*) FILTER (WHERE scope = 'host') AS hosts,
        count(*) = count(DISTINCT coalesce(path, '')) AS no_row_twice
 FROM (SELECT *, row_number() OVER () AS number FROM hugeinfo_pressure) AS p;
 
--- nearest first: each group lies in the next
+-- nearest first: each cgroup is in the next one
 SELECT bool_and(starts_with(nearer, path)) IS NOT FALSE AS order_of_groups
 FROM (SELECT path, lag(path) OVER (ORDER BY number) AS nearer
       FROM (SELECT path, row_number() OVER () AS number FROM hugeinfo_pressure) AS p
@@ -24,7 +24,7 @@ SELECT bool_and(least(memory_used_bytes, limit_hits, high_hits, oom_kills) >= 0)
        bool_and(full_stall_microseconds <= some_stall_microseconds) IS NOT FALSE AS where_all_wait_one_waits
 FROM hugeinfo_pressure;
 
--- what the kernel has, and nothing else
+-- exactly the values of the kernel
 SELECT memory_limit_bytes IS NULL AND memory_used_bytes IS NULL AND limit_hits IS NULL AND high_hits IS NULL AS only_groups_have_limits,
        oom_kills = (SELECT value FROM hugeinfo_vmstat WHERE name = 'oom_kill') AS oom_kills,
        (some_stall_microseconds IS NULL) = (pg_read_file('/proc/pressure/memory', 0, 100, true) IS NULL) AS some_stall_microseconds,

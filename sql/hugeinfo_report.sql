@@ -6,12 +6,12 @@ ORDER BY 1;
 
 SET application_name = '<script>alert(''&"'')</script>';
 CREATE TEMP TABLE report AS SELECT hugeinfo_report() AS page, hugeinfo_report(redact => true) AS redacted, NULL::jsonb AS figures;
--- what a page shows, for a program
+-- the figures of a page, for programs
 UPDATE report
 SET figures = replace(replace(replace(replace(substring(page FROM '<pre class="json"><code>(.*)</code></pre>'),
     '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&')::jsonb;
 
--- one page that any encoding holds
+-- one page in ASCII, which any encoding supports
 SELECT starts_with(page, '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">') AS is_page,
        page LIKE '%</html>' AS is_whole,
        octet_length(page) < 100000 AS is_small,
@@ -20,14 +20,14 @@ SELECT starts_with(page, '<!DOCTYPE html><html lang="en"><head><meta charset="ut
        position('default-src ''none''; style-src ''unsafe-inline''' IN page) > 0 AS has_policy
 FROM report;
 
--- a name is text, and is not in a redacted page
+-- a name is escaped, and is not in a redacted page
 SELECT position('&lt;script&gt;alert(' IN page) > 0 AS is_shown,
        position('alert(' IN redacted) = 0 AS is_left_out,
        figures #> '{report}' ->> 'is_redacted' AS is_redacted,
        figures -> 'processes' @> jsonb_build_array(jsonb_build_object('application_name', current_setting('application_name'))) AS is_in_figures
 FROM report;
 
--- what it says is what the views say
+-- the figures are the same as in the views
 SELECT figures -> 'status' ->> 'status' = s.status AS status,
        figures -> 'status' ->> 'reason' = s.reason AS reason,
        figures -> 'status' ->> 'remedy' IS NOT DISTINCT FROM s.remedy AS remedy,
@@ -47,7 +47,7 @@ SELECT count(*) FILTER (WHERE (f ->> 'max_connections_bytes')::bigint IS DISTINC
 FROM report, jsonb_array_elements(figures -> 'page_tables') AS f
 FULL JOIN hugeinfo_page_tables AS p ON p.page_size_bytes = (f ->> 'page_size_bytes')::bigint;
 
--- and what it says here is what it says there: each type adds up from its processes
+-- the figures are consistent: each type is the sum of its processes
 SELECT (figures #>> '{footprint,page_table_bytes}')::bigint = (SELECT sum((t ->> 'page_table_bytes')::bigint) FROM jsonb_array_elements(figures -> 'backend_types') AS t) AS page_table_bytes,
        (figures #>> '{footprint,page_table_bytes}')::bigint = (figures #>> '{page_tables,0,now_bytes}')::bigint AS now_bytes,
        (figures #>> '{footprint,processes}')::bigint = (SELECT sum((t ->> 'processes')::bigint) FROM jsonb_array_elements(figures -> 'backend_types') AS t) AS processes
@@ -57,7 +57,7 @@ FROM report;
 SELECT position('is_redacted&quot;: ' || redacted IN hugeinfo_report(literal)) > 0 AS is_read
 FROM (VALUES (text 'on', 'true'), ('f', 'false')) AS v (literal, redacted);
 SELECT hugeinfo_report('secret');
--- NULL is no choice
+-- NULL is not accepted
 SELECT hugeinfo_report(NULL) IS NULL AS is_null, hugeinfo_report(NULL::boolean) IS NULL AS is_null_of_boolean;
 DROP TABLE report;
 RESET application_name;

@@ -1,5 +1,5 @@
--- The contract of hugeinfo_runbook, true on every machine: which steps there are depends on the
--- host, and is proven elsewhere.
+-- The contract of hugeinfo_runbook on every machine. Other tests cover the steps, which depend on
+-- the host.
 \d hugeinfo_runbook
 SELECT bool_and(step = n) IS NOT FALSE AS is_in_order,
        bool_and(where_to_run IN ('root shell', 'root shell of the node', 'SQL', 'service', 'by hand')) IS NOT FALSE AS places,
@@ -9,13 +9,13 @@ SELECT bool_and(step = n) IS NOT FALSE AS is_in_order,
        bool_and(NOT is_disruptive OR where_to_run = 'service') IS NOT FALSE AS disruptions
 FROM (SELECT *, row_number() OVER () AS n FROM hugeinfo_runbook) AS r;
 
--- A pool that a remedy sets is set by the runbook, too.
+-- The runbook sets every pool that a remedy sets.
 SELECT count(*) AS contradictions
 FROM hugeinfo_checks AS c, jsonb_array_elements(c.steps) AS s
 WHERE s ->> 'command' ~ '^sysctl -w vm.nr_hugepages='
     AND s ->> 'command' NOT IN (SELECT command FROM hugeinfo_runbook);
 
--- An empty plan is no plan. Figures differ, because memory changes between two calls.
+-- An empty plan equals no plan. Figures differ, because memory changes between two calls.
 CREATE TEMPORARY VIEW unplanned AS
 SELECT step, coalesce(where_to_run, '') AS where_to_run, regexp_replace(coalesce(command, instruction), '\d+', 'N', 'g') AS command FROM hugeinfo_runbook;
 SELECT count(*) AS differences FROM (
@@ -29,7 +29,7 @@ SELECT bool_or(command ~ 'ALTER SYSTEM SET max_connections = \d+' AND where_to_r
                OR where_to_run IS NULL) AS is_planned
 FROM hugeinfo_runbook(jsonb_build_object('max_connections', current_setting('max_connections')::int + 100));
 
--- Settings that the server has already are not changed, however they are written.
+-- Settings that the server already has are not changed, in any notation.
 SELECT count(*) AS differences FROM (
     SELECT r.step, coalesce(r.where_to_run, '') AS where_to_run, regexp_replace(coalesce(r.command, r.instruction), '\d+', 'N', 'g') AS command
     FROM (SELECT jsonb_build_object(
@@ -43,7 +43,7 @@ SELECT count(*) AS differences FROM (
 ) AS r FULL JOIN unplanned USING (step, where_to_run, command)
 WHERE r IS NULL OR unplanned IS NULL;
 
--- Settings that change no size are changed as well, with one statement in a row.
+-- Settings that change no size are also changed, with one statement per row.
 SELECT bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';') AS hot_standby,
        bool_or(command = 'ALTER SYSTEM SET max_wal_senders = 0;') AS max_wal_senders,
        bool_or(instruction ~ '^(restart|stop) PostgreSQL') AS restart,
@@ -54,12 +54,12 @@ FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}');
 SELECT command IS NULL AND why ~ '^The next start might fail\. wal_level would be minimal; ' AS is_refused
 FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
 
--- As in hugeinfo_plan.
+-- The same errors as in hugeinfo_plan.
 SELECT count(*) > 0 AS pairs FROM hugeinfo_runbook('shared_buffers=40MB max_connections=60');
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "many"}');
 SELECT count(*) FROM hugeinfo_runbook('[]');
--- It is for this host.
+-- A runbook is only for this host.
 SELECT count(*) FROM hugeinfo_runbook('{"shared_buffers": "1GB", "HOST_RAM": "256GB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"host_huge_page_sizes": "2MB"}');
 SELECT count(*) FROM hugeinfo_runbook('{"hostram": "256GB"}');

@@ -1,5 +1,5 @@
--- The contract of hugeinfo_sources. What there is differs from kernel to kernel: statuses are
--- compared with what the server itself can read.
+-- The contract of hugeinfo_sources. Sources differ between kernels, so statuses are compared with
+-- the files that the server itself can read.
 \d hugeinfo_sources
 
 SELECT source, count(*) AS tried FROM hugeinfo_sources GROUP BY source ORDER BY source COLLATE "C";
@@ -8,14 +8,14 @@ SELECT count(DISTINCT (source, path)) = count(*) AS no_row_twice,
        bool_and(cardinality(used_for) > 0) AS used_for
 FROM hugeinfo_sources;
 
--- what every server has
+-- sources that every server has
 SELECT source, status
 FROM hugeinfo_sources
 WHERE source IN ('maps', 'status', 'stat', 'cmdline', 'exe', 'cwd', 'mountinfo', 'meminfo', 'vmstat', 'processors', 'vm settings')
 GROUP BY source, status
 ORDER BY source COLLATE "C";
 
--- of these two processes and of the host
+-- sources of two processes and of the host
 SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
            FILTER (WHERE path ~ '^/proc/([0-9]|self)') AS processes,
        bool_and(path ~ '^/(proc|sys|etc)/') AS below,
@@ -23,7 +23,7 @@ SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postm
 FROM hugeinfo_sources
 WHERE source NOT IN ('hugetlb control group', 'memory control group', 'mountinfo of process 1');
 
--- ok is what the server's own functions can read, or list
+-- ok: the server's own functions can read or list it
 SELECT s.source
 FROM hugeinfo_sources AS s
 WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'limits', 'uid_map', 'children', 'buddyinfo', 'kernel command line')
@@ -33,19 +33,19 @@ FROM hugeinfo_sources AS s
 WHERE s.source IN ('pools', 'transparent huge pages', 'nodes')
   AND (s.status = 'ok') IS DISTINCT FROM EXISTS (SELECT FROM pg_ls_dir(s.path, true, false));
 
--- the huge page size in use is known by one of these
+-- one of these has the huge page size in use
 SELECT (SELECT page_size_bytes IS NOT NULL FROM hugeinfo_status)
      = bool_or(status = 'ok') AS page_size_bytes
 FROM hugeinfo_sources
 WHERE source IN ('PROCMAP_QUERY', 'smaps', 'numa_maps');
 
--- objects that there are
+-- objects that exist
 SELECT DISTINCT object
 FROM hugeinfo_sources, unnest(used_for) AS object
 WHERE to_regclass(object) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = object)
 ORDER BY object;
 
--- and each that reads anything: what returns rows, and every view
+-- all objects that read sources: functions that return rows, and every view
 SELECT DISTINCT object
 FROM pg_depend AS d
 LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'v'

@@ -1,6 +1,6 @@
--- The contract of hugeinfo_status. The same on small and on huge pages: what depends on the host is
--- compared with the kernel's files as the server's own pg_read_file reads them, and only whether it
--- agrees is printed.
+-- The contract of hugeinfo_status, on small and on huge pages. Columns that depend on the host are
+-- compared with the kernel's files, read by pg_read_file, and only the result of the comparison is
+-- printed.
 \d hugeinfo_status
 
 SELECT count(*) FROM hugeinfo_status;
@@ -20,7 +20,7 @@ SELECT segment_bytes > pg_size_bytes(current_setting('shared_memory_size')) - 10
        segment_pages * page_size_bytes = segment_bytes AS segment_pages
 FROM hugeinfo_status;
 
--- whether huge pages back it, as smaps of this backend says
+-- whether huge pages back it, compared with smaps of this backend
 WITH mapping AS (
     SELECT substring(entry from 'KernelPageSize: *([0-9]+) kB')::bigint * 1024 AS page_bytes,
            substring(entry from 'Size: *([0-9]+) kB')::bigint * 1024 AS bytes
@@ -39,7 +39,7 @@ SELECT required_huge_pages = ceil(segment_bytes::numeric / huge_page_size_bytes)
        required_huge_pages - current_setting('shared_memory_size_in_huge_pages')::bigint IN (-1, 0) AS as_the_setting
 FROM hugeinfo_status;
 
--- the pool, as hugeinfo_pools has it
+-- the pool, the same as in hugeinfo_pools
 SELECT (s.pool_total_pages, s.pool_available_pages, s.shortfall_pages, s.fits_after_restart, s.recommended_nr_hugepages)
            IS NOT DISTINCT FROM
        (p.total_pages, p.available_pages, p.shortfall_pages, p.fits_after_restart, p.recommended_nr_hugepages) AS as_the_pool
@@ -55,7 +55,7 @@ SELECT status IN ('ok', 'warning', 'critical', 'unknown') AS status,
        in_use <= (reason LIKE '%' || required_huge_pages || ' huge pages%' OR status <> 'ok') AS figures
 FROM hugeinfo_status;
 
--- The remedy costs more than the rest: who does not select it does not pay for it.
+-- The remedy costs more than the rest, and is computed only if it is selected.
 EXPLAIN (VERBOSE, COSTS OFF) SELECT status, reason FROM hugeinfo_status;
 
 -- in any kind of query

@@ -1,4 +1,4 @@
--- The contract of hugeinfo_text(), true on every machine.
+-- The contract of hugeinfo_text() on every machine.
 SELECT text ~ ('^' || upper(status) || '  ') AS begins_with_the_status,
        text ~ '\n  next restart ' AS next_restart,
        text ~ '\n  next reboot ' AS next_reboot,

@@ -18,7 +18,7 @@ SELECT bool_and(topic IN ('thp', 'huge_pages', 'compaction', 'swap', 'numa', 're
        bool_and(topic = 'reclaim') FILTER (WHERE name ~ '^(allocstall_|pgsteal_|pgscan_)') AS reclaim
 FROM seen;
 
--- what only grows lies between two reads of the file
+-- counters that only grow are between two reads of the file
 SELECT bool_and(s.value BETWEEN b.value AND l.value) AS counts, count(*) > 10 AS many
 FROM seen AS s
 JOIN before AS b USING (name)

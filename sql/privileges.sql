@@ -1,4 +1,4 @@
--- For superusers and pg_monitor only, function and view alike.
+-- Only for superusers and pg_monitor, functions and views alike.
 CREATE ROLE regress_hugeinfo_nobody;
 CREATE ROLE regress_hugeinfo_monitor IN ROLE pg_monitor;
 \set VERBOSITY sqlstate
@@ -119,14 +119,14 @@ SELECT count(*) FROM hugeinfo_plan('{}');
 SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
 RESET ROLE;
 
--- A view alone is no way around the function.
+-- The view does not bypass the privileges on the function.
 GRANT SELECT ON hugeinfo_status TO regress_hugeinfo_nobody;
 SET ROLE regress_hugeinfo_nobody;
 SELECT count(*) FROM hugeinfo_status;
 RESET ROLE;
 REVOKE SELECT ON hugeinfo_status FROM regress_hugeinfo_nobody;
 
--- Nothing else is granted to anybody.
+-- No other privileges are granted.
 \set VERBOSITY default
 SELECT c.relname, grantee.rolname, acl.privilege_type
 FROM pg_class AS c, aclexplode(c.relacl) AS acl

@@ -1,4 +1,5 @@
--- The extension lives in any schema and can be moved to another; dropping it leaves nothing behind.
+-- The extension can be in any schema and can be moved to another. Dropping it leaves nothing
+-- behind.
 CREATE SCHEMA "Odd schema";
 ALTER EXTENSION pg_hugeinfo SET SCHEMA "Odd schema";
 SELECT count(*) FROM "Odd schema".hugeinfo_status;

@@ -211,7 +211,7 @@ SKIP:
 	$session->value(q(SET statement_timeout = '100s'));
 	$session->ask(q(SELECT status, reason FROM fleet.status WHERE server = 'dying'));
 	my $asks = q(SELECT count(*) FROM pg_stat_activity WHERE usename = 'monitoring' AND client_addr IS NOT NULL AND wait_event = 'PgSleep');
-	until_true(sub { return $there->value($asks) > 0 }) or diag("nobody asks");
+	until_true(sub { return $there->value($asks) > 0 }) or diag("no query is running");
 	$in .= "down\n";
 	$run->pump until $in eq '';
 	# postgres_fdw itself does not commit a transaction in which a connection broke.

@@ -202,7 +202,7 @@ sub remember
 }
 
 # Registers the directory and its parents as far as they do not exist yet, so that they are removed
-# at the end. A directory in which somebody else has created a file is kept.
+# at the end. A directory in which another user has created a file is kept.
 sub remember_directory
 {
 	my ($dir) = @_;

@@ -35,7 +35,7 @@ use IO::Socket::UNIX;
 my ($path, $line) = @ARGV;
 my $socket = IO::Socket::UNIX->new(Peer => $path) or die "$path: $!\n";
 print $socket "$line\n";
-my $answer = <$socket> // die "nobody answers\n";
+my $answer = <$socket> // die "no answer\n";
 die $answer if $answer ne "done\n";
 PERL
 

@@ -75,7 +75,7 @@ for (
 	true(meminfo_kb('MemAvailable') > 800 * 1024, 'the host has enough');
 	for my $said (status()->{remedy}, value("SELECT how_to_set FROM hugeinfo_pools WHERE page_size_bytes = $kb * 1024"))
 	{
-		true($said =~ /free memory on the NUMA nodes/, 'nobody says to take it there', $said);
+		true($said =~ /free memory on the NUMA nodes/, 'the advice is to free memory of the node', $said);
 	}
 	unlink '/run/ballast';
 

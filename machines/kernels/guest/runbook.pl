@@ -26,7 +26,7 @@ from('no pool', 0);
 follow_runbook();
 compare();
 
-from('off, and pages that nobody uses', $need - 3, huge_pages => 'off');
+from('off, and idle pages', $need - 3, huge_pages => 'off');
 follow_runbook();
 same(pool($kb)->{total}, 0, 'pages in the pool');
 
