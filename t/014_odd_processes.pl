@@ -240,7 +240,7 @@ sub copy_program
 	}, '-c', 'cluster_name=bloated', map { ('-c', "archive_cleanup_command=$long") } 1 .. 3);
 }
 
-# As after an upgrade in place.
+# This happens after an upgrade in place.
 {
 	my $name = 'a program whose file was removed';
 	my $program = copy_program('gone', 0755);

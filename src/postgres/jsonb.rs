@@ -15,7 +15,7 @@ const MOST_MEMBERS: usize = 100;
 
 /// A `jsonb` that should be an object of strings, numbers and booleans.
 pub(crate) enum Jsonb {
-    /// Its members.
+    /// The members of the object.
     Object(Vec<Member>),
     /// Something else.
     Other,

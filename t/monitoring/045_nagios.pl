@@ -98,7 +98,7 @@ sub compare_perfdata
 	return;
 }
 
-# The same names as in every other tool.
+# Figures have the same names in all tools.
 {
 	my %names = map { $_ => 1 } slurp_file(source('target/monitoring/metrics.json')) =~ /"full_name": "pg_hugeinfo_(\w+)"/g;
 	my ($figures) = map { s/B?;\S*//gr } run_plugin(@monitor)->{perfdata};

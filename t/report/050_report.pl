@@ -102,13 +102,13 @@ cmp_ok(length $page, '<=', 100_000, 'the page has at most 100 kB');
 	$node->safe_psql('shop', 'CREATE ROLE observer IN ROLE pg_monitor');
 	my $seen = save($name, '', role => 'observer');
 	like($seen, qr/your role cannot execute hugeinfo_plan/, "$name: the plan is missing");
-	unlike($page, qr/your role cannot execute hugeinfo_plan/, "$name: which others have");
+	unlike($page, qr/your role cannot execute hugeinfo_plan/, "$name: other pages have the plan");
 	like($seen, qr/<h2 id="figures-heading">/, "$name: the page is complete");
 	$node->safe_psql('shop', 'CREATE ROLE nobody');
 	like(($node->psql('shop', 'SET ROLE nobody; SELECT hugeinfo_report()'))[2], qr/permission denied for function hugeinfo_report/, "$name: other roles have no access");
 }
 
-# The same from a database with a different encoding.
+# Pages from databases with other encodings.
 for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 {
 	my $database = lc $encoding;

@@ -54,7 +54,7 @@ sub address { my ($self) = @_; return "127.0.0.1:$self->{port}" }
 
 sub get { my ($self, $page) = @_; return HTTP::Tiny->new(timeout => 30)->get('http://' . $self->address . $page) }
 
-# Its log so far.
+# Returns the log so far.
 sub log { my ($self) = @_; return slurp_file($self->{log}) }
 
 sub text

@@ -148,7 +148,7 @@ sub _mapping
 
 sub maps_file { my ($pid) = @_; return map { _mapping($_) } split /\n/, process_file($pid, 'maps') }
 
-# The same with memory and flags.
+# Also parses memory and flags.
 sub smaps_file
 {
 	my ($pid) = @_;

@@ -43,7 +43,7 @@ pub struct Instance {
     pub directory_argument: Option<Vec<u8>>,
     /// From `postmaster.pid`.
     pub port: Option<u16>,
-    /// Its main shared memory segment.
+    /// The main shared memory segment.
     pub segment: Option<Segment>,
     /// The type of the main segment.
     pub shared_memory_type: Option<SharedMemoryType>,

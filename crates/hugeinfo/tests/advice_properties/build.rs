@@ -243,7 +243,7 @@ impl Spec {
         Some(machine)
     }
 
-    /// What is read from the machine.
+    /// The facts that are read from the machine.
     pub fn facts(&self) -> Option<(Facts, Option<Environment>)> {
         let arch = self.host.arch;
         let (ram, base) = (self.ram(), arch.base());

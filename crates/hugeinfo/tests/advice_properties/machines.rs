@@ -53,7 +53,7 @@ fn one_in(n: u32) -> impl Strategy<Value = bool> {
 pub enum Arch {
     /// Base pages of 4 kB, huge pages of 2 MB and 1 GB.
     X86,
-    /// The same with 1 GB as the default.
+    /// Like `X86`, with 1 GB as the default.
     X86Large,
     /// Huge pages of 2 MB only.
     X86Small,
@@ -199,7 +199,7 @@ pub struct OtherSpec {
 pub enum OtherPages {
     Small,
     SystemV,
-    /// Of the size at this position.
+    /// Huge pages of the size at this position.
     Huge(usize),
     Unreadable,
 }
@@ -240,7 +240,7 @@ pub enum FilesSpec {
 pub struct BootSpec {
     /// `vm.nr_hugepages` in `/etc/sysctl.d`.
     pub sysctl: Option<Amount>,
-    /// The same in a later file.
+    /// `vm.nr_hugepages` in a later file.
     pub later: Option<Amount>,
     /// `hugepagesz=` and `hugepages=` for the size at this position.
     pub words: Vec<(usize, Amount)>,

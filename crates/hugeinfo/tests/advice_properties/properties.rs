@@ -650,7 +650,7 @@ pub fn following_the_runbook_twice_changes_nothing(_: &Spec, machine: &Machine) 
     let after = machine.apply_all(&steps);
     prop_assume!(after.is_ok());
     let mut after = after.expect("it was assumed");
-    // As a session would read the machine later.
+    // A later session would read the machine like this.
     after.is_compacted = false;
     let mut again = steps_of(&runbook::of(&after, None));
     // Changes of the service and its command line are not visible before the next start.

@@ -15,9 +15,9 @@ use crate::linux::{
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its number. Numbers can have gaps.
+    /// Number of the node. Numbers can have gaps.
     pub number: u32,
-    /// Its memory.
+    /// Memory of the node.
     pub memory: NodeMemory,
     /// The node's part of each pool of the kernel, smallest page first. A node without memory has
     /// no part.
