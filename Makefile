@@ -1,4 +1,4 @@
-# The entry point for people and CI. Everything that needs cargo goes through scripts/cargo, so that
+# The entry point for people and CI. Everything that needs cargo goes through tools/cargo, so that
 # toolchain and environment are always the same: in another environment, cargo rebuilds every
 # dependency.
 
@@ -12,7 +12,7 @@ endif
 
 # Exported for the scripts, which search again if PostgreSQL is not installed yet.
 ifeq ($(PG_CONFIG),)
-PG_CONFIG := $(shell scripts/pg-config)
+PG_CONFIG := $(shell tools/pg-config)
 endif
 export PG_CONFIG
 
@@ -28,38 +28,38 @@ REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo ne
 all: build
 
 setup demo fuzz:
-	@scripts/$@
+	@tools/$@
 
 test:
-	@scripts/test test
+	@tools/test test
 
 # make test-all PART='kernels fleet' runs only these parts.
 test-all:
-	@scripts/test all $(PART)
+	@tools/test all $(PART)
 
 bench:
-	@scripts/setup bench
-	@bench/run
+	@tools/setup bench
+	@tools/bench/run
 
 # Needs no PostgreSQL. CloudNativePG's exporter adds a prefix to the names of metrics.
 monitoring:
-	@scripts/cargo run --quiet --package hugeinfo-monitoring target/monitoring
-	@scripts/cargo run --quiet --package hugeinfo-monitoring target/monitoring cnpg_
+	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring
+	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring cnpg_
 
 packages:
-	@packages/build
+	@packaging/build
 
 # As arguments, because bash replaces SECONDS in the environment.
 experiment:
-	@scripts/setup experiment
-	@scripts/with-postgres tools/experiment/experiment SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' \
+	@tools/setup experiment
+	@tools/with-postgres tools/experiment/experiment SHARED_BUFFERS='$(SHARED_BUFFERS)' CLIENTS='$(CLIENTS)' SECONDS='$(SECONDS)' \
 		ROUNDS='$(ROUNDS)' PAGES='$(PAGES)' OUTPUT='$(OUTPUT)'
 
 # PGXS has a `check` target, which only prints that it is not supported.
 ifeq ($(MAKECMDGOALS),check)
 
 check:
-	@scripts/test check
+	@tools/test check
 
 else ifneq ($(wildcard $(PGXS)),)
 
@@ -81,7 +81,7 @@ build: $(LIBRARY)
 # scripts, but not the scripts of releases.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
-	scripts/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
+	tools/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
 	cp sql/pg_hugeinfo--*.sql '$(dir $(EXTENSION_FILES))'
 	@touch $@
 

@@ -1,6 +1,6 @@
 -- Prints docs/reference.md from the comments in the catalog:
 --
---   scripts/with-postgres --server=on psql -XAtq -d postgres -f docs/reference.sql
+--   tools/with-postgres --server=on psql -XAtq -d postgres -f docs/reference.sql
 --
 -- Without the extension, creates it in the schema hugeinfo. t/036_docs.pl compares the output with
 -- the page.

@@ -97,19 +97,19 @@ for my $ending (qw(KILL INT TERM))
 	is("@shm", '', "$ending: no System V segment is left behind");
 }
 
-my $scripts = "$FindBin::RealBin/../scripts";
-my $program = "$scripts/lib/host.pl";
+my $tools = "$FindBin::RealBin/../tools";
+my $program = "$tools/lib/host.pl";
 
 # A script is another client than a test.
 {
 	my $name = 'KILL of a script';
 	my $before = host_at_rest();
-	my $script = open2(my $from, undef, "$scripts/with-pages", 3, qw(echo running));
+	my $script = open2(my $from, undef, "$tools/with-pages", 3, qw(echo running));
 	close $from;
 	waitpid $script, 0;
 	is_deeply(host_at_rest(), $before, 'end of a script: the host is as before');
 
-	$script = open2($from, undef, "$scripts/with-pages", 3, qw(sh -c), 'echo running; exec sleep 600');
+	$script = open2($from, undef, "$tools/with-pages", 3, qw(sh -c), 'echo running; exec sleep 600');
 	is(scalar <$from>, "running\n", "$name: it runs");
 	my $kb = default_page_kb();
 	is(pool($kb)->{total}, $before->{pools}{$kb}{total} + 3, "$name: it has added pages");
@@ -290,7 +290,7 @@ sub status_of
 	flock $lock, LOCK_EX or die "lock: $!\n";
 	for my $signal (qw(TERM KILL))
 	{
-		my $script = open2(my $output, undef, qw(sh -c), 'exec "$0" 1 true 2>&1', "$scripts/with-pages");
+		my $script = open2(my $output, undef, qw(sh -c), 'exec "$0" 1 true 2>&1', "$tools/with-pages");
 		like(scalar <$output>, qr/waiting for another run/, "$signal: a script waits for its turn");
 		local $SIG{ALRM} = sub { die "$signal: the script or its host.pl still waits\n" };
 		alarm 60;

@@ -4,7 +4,7 @@
 # an unknown step. If a step fails, the role restores pools and starts the server. Running the role
 # again is a no-op. The role never executes text from psql.
 #
-# The role's root commands go through scripts/lib/host.pl, so that the host is restored.
+# The role's root commands go through tools/lib/host.pl, so that the host is restored.
 use strict;
 use warnings;
 

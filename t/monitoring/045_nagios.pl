@@ -85,7 +85,7 @@ sub compare_perfdata
 	is_deeply(\%shown, $status, "$name: perfdata");
   SKIP:
 	{
-		cannot("$name: perfdata in other programs: Monitoring::Plugin is not installed: see scripts/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
+		cannot("$name: perfdata in other programs: Monitoring::Plugin is not installed: see tools/setup") unless eval { require Monitoring::Plugin::Performance; 1 };
 		my @read = Monitoring::Plugin::Performance->parse_perfstring($answer->{perfdata});
 		is_deeply({ map { $_->label => $_->value } @read }, $status, "$name: perfdata parsed by Monitoring::Plugin");
 		is_deeply([ map { $_->label } grep { $_->uom eq 'B' } @read ], ['segment_bytes'], "$name: its units");

@@ -91,7 +91,7 @@ for my $file (sort keys %files)
 	}
   SKIP:
 	{
-		cannot("Datadog, $file: datadog_checks is not installed: see scripts/setup") unless -d source('target/tools/python/datadog_checks');
+		cannot("Datadog, $file: datadog_checks is not installed: see tools/setup") unless -d source('target/tools/python/datadog_checks');
 		compare_arrivals($session, $files{$file}, sub { by_datadog($file) }, "Datadog, $file");
 	}
 	compare_arrivals($session, $files{$file}, sub { by_pgwatch($file) }, "pgwatch, $file");

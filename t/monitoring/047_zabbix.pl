@@ -28,7 +28,7 @@ my $json = JSON::PP->new->allow_nonref;
 my ($template, @triggers);
 SKIP:
 {
-	cannot('Zabbix: Python packages are not installed: see scripts/setup') unless -d source('target/tools/python/jsonpath');
+	cannot('Zabbix: Python packages are not installed: see tools/setup') unless -d source('target/tools/python/jsonpath');
 	my $export = python('yaml_to_json.py', [ source('target/monitoring/zabbix/template.yaml') ])->{zabbix_export};
 	($template) = @{ $export->{templates} };
 	@triggers = (@{ $export->{triggers} }, map { @{ $_->{trigger_prototypes} // [] } } @{ $template->{discovery_rules} });
@@ -137,7 +137,7 @@ SKIP:
 	last SKIP unless $template;
 	needs_tools($name, 'php');
 	my ($frontend, $server) = map { source("target/tools/$_") } qw(zabbix-frontend-php zabbix-server-pgsql);
-	cannot("$name: not installed: see scripts/setup") unless -d $frontend && -d $server;
+	cannot("$name: not installed: see tools/setup") unless -d $frontend && -d $server;
 	my $data = "$server/usr/share/zabbix-server-pgsql";
 	my ($version) = slurp_file("$frontend/usr/share/zabbix/include/defines.inc.php") =~ /'ZABBIX_VERSION',\s*'([\d.]+)/;
 	# Other versions need other data before they accept a template.

@@ -18,7 +18,7 @@ BEGIN
 {
 	my $root = "$FindBin::RealBin/../..";
 	my $directory = File::Temp->newdir;
-	if (system("$root/scripts/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
+	if (system("$root/tools/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
 	{
 		for my $name (qw(two-nodes 256-nodes hostile-names long-texts nothing-readable))
@@ -185,7 +185,7 @@ SKIP:
 	my $name = 'in a browser';
 	needs_tools($name, qw(chromium node));
 	my $tools = source('target/tools/report');
-	cannot("$name: $tools/node_modules is missing: see scripts/setup") unless -d "$tools/node_modules";
+	cannot("$name: $tools/node_modules is missing: see tools/setup") unless -d "$tools/node_modules";
 	ok(scalar keys %fixtures, "$name: there are pages of fixtures");
 	local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
 	local $ENV{TMPDIR} = $ENV{HOME};

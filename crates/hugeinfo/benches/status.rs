@@ -1,7 +1,7 @@
 //! Time to parse `/proc/PID/status` with our parser and with that of `procfs`, compared with the
 //! time that the kernel needs to write it. This is the reason for our own parser.
 //!
-//!     scripts/cargo bench --package hugeinfo
+//!     tools/cargo bench --package hugeinfo
 
 #![allow(missing_docs, clippy::expect_used)]
 

@@ -1,7 +1,7 @@
 # Functions with which a test changes the host. `use` this before any module of PostgreSQL. At load
 # time, it does the following:
 #
-# - It starts scripts/lib/host.pl, which changes pools and cgroups as root, and undoes the changes
+# - It starts tools/lib/host.pl, which changes pools and cgroups as root, and undoes the changes
 #   when the test has ended.
 # - It permanently switches this process to an ordinary user, because servers do not run as root.
 # - It sets the directory of PostgreSQL::Test to a new directory of that user.
@@ -87,7 +87,7 @@ sub _start
 		open STDIN, '<&', $requests or die "stdin: $!\n";
 		open STDOUT, '>&', $answers or die "stdout: $!\n";
 		# An ordinary user does not change the host, and needs no lock.
-		exec $^X, "$ROOT/scripts/lib/host.pl", $> == 0 ? $LOCK : '', $user or die "host.pl: $!\n";
+		exec $^X, "$ROOT/tools/lib/host.pl", $> == 0 ? $LOCK : '', $user or die "host.pl: $!\n";
 	}
 	close $requests;
 	close $answers;
@@ -121,19 +121,19 @@ sub _in_use
 sub _answer
 {
 	local $/ = "\0";
-	my ($verdict, $text) = map { scalar(<$from>) // die "scripts/lib/host.pl has ended\n" } 1, 2;
+	my ($verdict, $text) = map { scalar(<$from>) // die "tools/lib/host.pl has ended\n" } 1, 2;
 	chomp($verdict, $text);
 	die "$text\n" if $verdict ne 'ok';
 	return $text;
 }
 
-# Sends a verb and its words to scripts/lib/host.pl.
+# Sends a verb and its words to tools/lib/host.pl.
 sub _host
 {
 	my (@words) = @_;
 	utf8::downgrade($_, 1) || utf8::encode($_) for @words;
 	local $SIG{PIPE} = 'IGNORE';
-	print $to map { "$_\0" } scalar(@words), @words or die "scripts/lib/host.pl has ended\n";
+	print $to map { "$_\0" } scalar(@words), @words or die "tools/lib/host.pl has ended\n";
 	return _answer();
 }
 

@@ -133,7 +133,7 @@ sub _page
 		sections => [ $text =~ /^## (\S+)$/mg ] };
 }
 
-my @PAGES = map { _page($_) } map { s{^\Q$ROOT\E/}{}r } glob("$ROOT/*.md $ROOT/docs/*.md $ROOT/bench/*.md");
+my @PAGES = map { _page($_) } map { s{^\Q$ROOT\E/}{}r } glob("$ROOT/*.md $ROOT/docs/*.md $ROOT/tools/bench/*.md");
 
 sub pages { return @PAGES }
 

@@ -1,4 +1,4 @@
-# Finds programs that only tests use, in PATH or in the directory where scripts/setup unpacks them.
+# Finds programs that only tests use, in PATH or in the directory where tools/setup unpacks them.
 package HugeInfo::Tools;
 
 use strict;
@@ -24,7 +24,7 @@ sub needs_tools
 {
 	my ($scenario, @names) = @_;
 	my @missing = grep { !tool($_) } @names;
-	HugeInfo::Host::cannot("$scenario: @missing not installed: see scripts/setup") if @missing;
+	HugeInfo::Host::cannot("$scenario: @missing not installed: see tools/setup") if @missing;
 	return;
 }
 

@@ -1,5 +1,5 @@
 //! Fuzzes the reader with the name in `HUGEINFO_READER`, or the redaction of reports.
-//! `scripts/fuzz` runs this program.
+//! `tools/fuzz` runs this program.
 
 #![no_main]
 

@@ -3,7 +3,7 @@
 //! A line `-- PATH --` starts a file, and the lines up to the next such line are its content. Lines
 //! before the first file are a comment. `\xHH` stands for a byte, and `\c` at the end of a line
 //! removes the line feed. Every other backslash stands for itself, because the kernel's files
-//! contain many. `scripts/lib/txtar.pl` writes `\xHH` for control characters except tab and line
+//! contain many. `tools/lib/txtar.pl` writes `\xHH` for control characters except tab and line
 //! feed, for non-ASCII bytes, for a backslash before `x` or a final `c`, and for the first
 //! character of a line that would start a file.
 

@@ -1,0 +1,72 @@
+# Shared code of the package builders. Source it after tools/lib/common.bash.
+
+version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
+# Packages need a tilde to sort 0.2.0-dev before 0.2.0.
+# shellcheck disable=SC2034 # the builders use it
+package_version=${version/-/\~} revision=${REVISION:-1}
+
+# shellcheck disable=SC2034 # the builders use it
+packages=$(realpath -m "${PACKAGES:-target/packages}")
+# Names of the packages. The directory can contain packages of other versions.
+declare -A names=(
+    [deb]="*pg-hugeinfo*_$package_version-*.deb"
+    [rpm]="pg_hugeinfo*-$package_version-*.rpm"
+    [oci]="pg_hugeinfo-$version-pg*.oci.tar"
+    [pgxn]="pg_hugeinfo-$version.zip"
+    [sbom]="pg_hugeinfo-$version.cdx.json"
+)
+work=${WORK:-$PWD/target/packages/build}
+source=$work/pg_hugeinfo-$version
+
+# Makes builds reproducible.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
+umask 022
+
+# Separate from the developer's target directory, because the environment differs.
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/packages/cargo}
+
+# Exports the last commit to $source, only once per commit, because cargo recompiles newer files.
+# Files get the present time; builders replace it with the commit's time.
+export_source() {
+    local commit
+    commit=$(git rev-parse HEAD)
+    [ "$(cat "$work/commit" 2>/dev/null)" != "$commit" ] || return 0
+    rm -rf "$source"
+    mkdir -p "$source"
+    git -c tar.umask=022 archive HEAD | tar -C "$source" -xm
+    echo "$commit" >"$work/commit"
+}
+
+# Lists the packages in a directory, one per line.
+made() { # DIRECTORY KIND…
+    local kind
+    for kind in "${@:2}"; do
+        find "$1" -maxdepth 1 -type f -name "${names[$kind]}" | sort
+    done
+}
+
+# Lists the scripts that CREATE and ALTER EXTENSION read.
+sql_files() {
+    (
+        cd "$source/sql"
+        { compgen -G 'pg_hugeinfo--*.sql' || true; } | cat - <(echo "pg_hugeinfo--$version.sql") | LC_ALL=C sort -u
+    )
+}
+
+reproducible_tar() { # DIRECTORY
+    tar -C "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -cf - .
+}
+
+# Maps each installed major version of PostgreSQL that has headers to its pg_config.
+declare -A pg_configs=()
+find_postgres() {
+    local pg_config major
+    for pg_config in /usr/{lib/postgresql/*,pgsql-*}/bin/pg_config; do
+        [ -e "$("$pg_config" --includedir-server 2>/dev/null)/postgres.h" ] || continue
+        major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+        [[ $major != @(15|16|17|18|19) ]] || pg_configs[$major]=$pg_config
+    done
+    ((${#pg_configs[@]})) || die "headers of PostgreSQL 15 to 19 are missing. Run: tools/setup"
+}
+find_postgres

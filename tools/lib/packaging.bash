@@ -1,0 +1,37 @@
+# Programs that build packages, and programs that check them.
+
+# Both functions add to $missing, like check() in tools/setup.
+check_builders() {
+    need git command -v git
+    need dpkg-dev command -v dpkg-buildpackage
+    need fakeroot command -v fakeroot
+    need postgresql-server-dev-all test -e /usr/share/perl5/Debian/Debhelper/Sequence/pgxs_loop.pm
+    need debhelper command -v dh
+    need help2man command -v help2man
+    need rpm command -v rpmbuild
+    need umoci command -v umoci
+    need python3 command -v python3
+}
+
+check_judges() {
+    need lintian command -v lintian
+    need rpmlint command -v rpmlint
+    need man-db command -v man
+    need unzip command -v unzip
+}
+
+# Programs from crates.io, installed at the first use.
+declare -A crates=([cargo-cyclonedx]=0.5.9 [cargo-deny]=0.20.2 [pgxn_meta]=0.7.0)
+
+# Not optimized, like cargo-pgrx: this halves the time to compile, and the programs do little work.
+use_crate() { # NAME
+    local version=${crates[$1]} home
+    home=${XDG_CACHE_HOME:-$HOME/.cache}/pg_hugeinfo/$1-$version
+    if ! "$home/bin/$1" --version >/dev/null 2>&1; then
+        say "cargo install $1 $version into $home"
+        CARGO_PROFILE_DEV_DEBUG=0 tools/cargo install --debug --locked --force "$1" --version "=$version" \
+            --root "$home" --target-dir "$home/build"
+        rm -rf "$home/build"
+    fi
+    PATH=$home/bin:$PATH
+}
