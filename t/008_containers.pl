@@ -37,7 +37,7 @@ SKIP:
 			}, $name);
 		# Here, its files are those of the host, which is unknown inside.
 		is($node->safe_psql('postgres', q{SELECT status, finding FROM hugeinfo_checks WHERE name = 'reboot'}),
-			'unknown|Cannot judge reboot: /etc is not the host\'s own here, as in a container.',
+			'unknown|Cannot judge reboot: /etc is not the host\'s (as in a container).',
 			"$name: the next boot");
 	});
 }
