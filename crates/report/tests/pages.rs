@@ -219,7 +219,7 @@ fn healthy_server_has_nothing_to_do() {
         "Nothing has to be done.",
         "needed: 537 (1074 MB)",
         "537 are needed. A restart gets huge pages.",
-        "db1.example.org",
+        "db1.example.com",
     ] {
         assert!(text.contains(words), "{words}");
     }
@@ -371,7 +371,7 @@ fn redacted_pages_have_no_names() {
     for (_, subject) in ALL {
         let html = page(subject(), true);
         for name in [
-            "db1.example.org",
+            "db1.example.com",
             ">5432<",
             "/srv/",
             ">orders<",
