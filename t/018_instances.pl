@@ -162,7 +162,9 @@ sub open_to_us
 	my (undef, $error) = $sql->answer;
 	like($error, qr/PID of other processes could not be read: Connection timed out/, "$name: is an error");
 	cmp_ok(time - $start, '>=', 2, "$name: after some time");
-	is(process_file($backend, "task/$backend/children"), '', "$name: no copy is left");
+	# On a busy host, the killed copy can end after the error. The next look reaps it.
+	my $is_reaped = sub { $sql->query('SELECT FROM hugeinfo_instances'); process_file($backend, "task/$backend/children") eq '' };
+	ok(HugeInfo::Processes::until_true($is_reaped), "$name: no copy is left");
 }
 
 SKIP:
