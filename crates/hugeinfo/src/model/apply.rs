@@ -180,8 +180,9 @@ impl Machine {
         if most(self) < most(&before) {
             return Err(Blocked::ReservedPages);
         }
-        // Memory that the next start needs on small pages, or must not use on huge pages.
-        if growth > Pages(0) {
+        // Memory that the next start needs on small pages, or must not use on huge pages. A surplus
+        // page that becomes persistent can be the one that the next start lacks.
+        if pages > Pages(pool.persistent()) {
             let (was, is) = (before.at_next_start(), self.at_next_start());
             if let (None, Some(fit)) = (start::misfit(&was), start::misfit(&is)) {
                 return Err(Blocked::WouldNotFit(fit));
