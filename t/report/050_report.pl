@@ -122,7 +122,7 @@ for my $encoding (qw(LATIN1 EUC_JP SQL_ASCII))
 
 HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(endless('hugeinfo_report()'), 'hugeinfo_report');
 
-# Compares each number in the picture of the pool.
+# Matches the numbers that the page shows for the pool.
 sub pool_in_words
 {
 	my ($total, $own, $name) = @_;
@@ -130,7 +130,7 @@ sub pool_in_words
 	my $idle = $total - $own;
 	# Other servers here can request pages, too.
 	my $needed = qr/Pages needed: (?:\d+ = $need for this server \+ |$need\. )/;
-	return qr/^$total huge pages of $mb MB \([^)]*\): $own of this server, 0 of others, $idle idle\. $needed/m;
+	return qr/^$total huge pages of $mb MB \([^)]*\): $own of this server, 0 of other processes, $idle idle\. $needed/m;
 }
 
 # Includes the need of other servers here, which can start and stop meanwhile.

@@ -1,4 +1,4 @@
-//! Writes the pages of the fixtures into a directory, for those who look at them:
+//! Writes the pages of the fixtures into a directory, to look at them in a browser:
 //! `cargo run -p hugeinfo-report --example pages DIRECTORY`.
 
 #![allow(clippy::expect_used)]

@@ -1,4 +1,4 @@
-//! Bars as inline SVG. Widths are percentages, so that bars fit any screen and letters keep their
+//! Bars as inline SVG. Widths are percentages, so that bars fit any screen and text keeps its
 //! size.
 
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use crate::text::{LONGEST, shown};
 /// The meaning of a part of a bar. Its color is in the style sheet and also inline, because mail
 /// readers drop style sheets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub(crate) enum Color {
     Own,
     Others,
     Idle,
@@ -21,7 +21,7 @@ pub(crate) enum Colour {
     Swap,
 }
 
-impl Colour {
+impl Color {
     fn class(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -63,17 +63,17 @@ pub(crate) struct Mark {
 }
 
 /// Parts of `full`, one after the other. `label` is the text for screen readers.
-pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<&Mark>) -> Markup {
+pub(crate) fn bar(label: &str, parts: &[(Color, u64)], full: u64, mark: Option<&Mark>) -> Markup {
     let mut start = 0.0;
     let placed = parts.iter().filter(|(_, value)| *value > 0);
     let placed: Vec<_> = placed
-        .map(|&(colour, value)| {
+        .map(|&(color, value)| {
             let at = start;
             let width = percent(value, full);
             start += width;
             // Small parts stay visible.
             (
-                colour,
+                color,
                 at.min(99.6),
                 width.max(0.4).min(100.0 - at.min(99.6)),
             )
@@ -83,8 +83,8 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
     html! {
         svg class="bar" role="img" aria-label=(shown(label, LONGEST)) width="100%" height=(height) {
             rect class="track" fill="#e3e8ee" width="100%" height=(HEIGHT) rx="3" {}
-            @for (colour, at, width) in placed {
-                rect class=(colour.class()) fill=(colour.light()) x=(place(at)) width=(place(width))
+            @for (color, at, width) in placed {
+                rect class=(color.class()) fill=(color.light()) x=(place(at)) width=(place(width))
                     height=(HEIGHT) stroke="#ffffff" stroke-width="1" {}
             }
             @if let Some(mark) = mark {
@@ -99,10 +99,10 @@ pub(crate) fn bar(label: &str, parts: &[(Colour, u64)], full: u64, mark: Option<
 }
 
 /// The color of a part, for a legend.
-pub(crate) fn swatch(colour: Colour) -> Markup {
+pub(crate) fn swatch(color: Color) -> Markup {
     html! {
         svg class="swatch" width="12" height="12" aria-hidden="true" {
-            rect class=(colour.class()) fill=(colour.light()) width="12" height="12" rx="2" {}
+            rect class=(color.class()) fill=(color.light()) width="12" height="12" rx="2" {}
         }
         " "
     }

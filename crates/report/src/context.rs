@@ -6,9 +6,9 @@ use crate::{findings::Findings, subject::Subject, text};
 pub(crate) struct Context<'a> {
     pub(crate) subject: &'a Subject,
     pub(crate) findings: &'a Findings,
-    /// The number of entries of a list that are shown.
+    /// Maximum number of entries shown of each list.
     pub(crate) most: usize,
-    /// The number of characters of a text that are shown.
+    /// Maximum number of characters shown of each text.
     pub(crate) longest: usize,
     /// Whether the JSON figures are shortened so that they fit.
     pub(crate) is_short: bool,
@@ -27,7 +27,7 @@ impl Context<'_> {
         text::shown(text, self.longest)
     }
 
-    /// A command or an instruction. `None`: it is too long. Half of one is dangerous.
+    /// A command or an instruction, or `None` if it is too long. Half of a command is dangerous.
     pub(crate) fn whole(&self, command: &str) -> Option<String> {
         let fits = command.chars().count() <= self.longest;
         fits.then(|| self.shown(command))

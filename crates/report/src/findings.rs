@@ -22,9 +22,9 @@ pub(crate) struct Findings {
     /// The remedy for the verdict, as lines to paste.
     pub(crate) remedy: Option<String>,
     pub(crate) runbook: Vec<runbook::Row>,
-    /// The most important first.
+    /// All checks, the most important first.
     pub(crate) checks: Vec<Judged>,
-    /// Smallest page first. `Err`: why the pools are unknown.
+    /// Forecast for each pool, the smallest page size first. `Err`: why the pools are unknown.
     pub(crate) pools: Result<Vec<Forecast>, String>,
     pub(crate) page_tables: Vec<Cost>,
 }

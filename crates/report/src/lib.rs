@@ -1,4 +1,4 @@
-//! Facts and findings of one server and its machine as one HTML page.
+//! Report on one PostgreSQL server and its machine as one HTML page.
 //!
 //! The page is self-contained: it has no script, pictures are inline SVG, and a browser fetches
 //! nothing. It is ASCII, so that it is valid in any encoding, and at most [`LONGEST`] bytes long.

@@ -15,8 +15,8 @@ use crate::{
 /// Maximum length of a page, in bytes.
 pub const LONGEST: usize = 100_000;
 
-/// The number of entries of a list that are shown, and of characters of a text. The first pair that
-/// keeps the page short enough is used; the last always does.
+/// Maximum number of entries of a list and of characters of a text. The page uses the first pair with
+/// which it is short enough; the last pair always suffices.
 const LIMITS: [(usize, usize); 7] = [
     (24, text::LONGEST),
     (16, text::LONGEST),
@@ -30,7 +30,7 @@ const LIMITS: [(usize, usize); 7] = [
 const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The report as a page. A redacted page has no names, paths or addresses.
+/// Renders the report. A redacted page has no names, paths or addresses.
 pub fn page(mut subject: Subject, is_redacted: bool) -> String {
     let redaction = is_redacted.then(|| Redaction::of(&mut subject));
     let mut findings = Findings::of(&subject);
@@ -144,7 +144,7 @@ fn identity(context: &Context<'_>) -> Markup {
         }
         @if context.is_redacted {
             p class="note" {
-                "Redacted: without names, paths, ports and addresses. Commands with "
+                "Redacted: names, paths, ports and addresses are removed. Commands with "
                 code { "[path]" } " are complete in the full report."
             }
         }
@@ -152,7 +152,7 @@ fn identity(context: &Context<'_>) -> Markup {
             p class="note" {
                 "Truncated: this page would be longer than " (LONGEST / 1000) " kB. "
                 "It shows one entry of each list and " (context.longest) " characters of each text, "
-                "and no longer commands. The views in SQL have everything."
+                "and omits longer commands. The SQL views are complete."
             }
         }
     }

@@ -4,7 +4,7 @@ use hugeinfo::{advice::check::Status, units::Bytes};
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Colour, swatch},
+    chart::{Color, swatch},
     context::Context,
     table::{name, number, table},
 };
@@ -12,14 +12,14 @@ use crate::{
 /// A section with its heading.
 pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {
-        section id=(id) aria-labelledby=(format!("{id}-heading")) {
+        section id=(id) aria-labeledby=(format!("{id}-heading")) {
             h2 id=(format!("{id}-heading")) { (heading) }
             (content)
         }
     }
 }
 
-/// A note in place of data that are missing.
+/// A note that replaces missing data.
 pub(crate) fn missing(why: &str) -> Markup {
     html! { p class="note" { (why) } }
 }
@@ -29,7 +29,7 @@ pub(crate) fn not_read() -> Markup {
     missing("Not read.")
 }
 
-/// Lines to paste, if there is room for them.
+/// Lines to paste, or a reference to `view` if they are too long.
 pub(crate) fn command(context: &Context<'_>, command: &str, view: &str) -> Markup {
     match context.whole(command) {
         Some(command) => html! { pre { code { (command) } } },
@@ -37,7 +37,7 @@ pub(crate) fn command(context: &Context<'_>, command: &str, view: &str) -> Marku
     }
 }
 
-/// The text of a step that is not a command, if there is room for it.
+/// The text of a step that is not a command, or a reference to `view` if it is too long.
 pub(crate) fn instruction(context: &Context<'_>, text: &str, view: &str) -> Markup {
     match context.whole(text) {
         Some(text) => html! { p { (text) } },
@@ -60,13 +60,13 @@ pub(crate) fn more(count: usize, view: &str) -> Markup {
 
 /// A status as a colored word. The style is inline, because mail readers drop style sheets.
 pub(crate) fn badge(status: Status) -> Markup {
-    let colour = match status {
+    let color = match status {
         Status::Ok => "#20673f",
         Status::Unknown => "#4d5966",
         Status::Warning => "#8a5200",
         Status::Critical => "#a61b1b",
     };
-    let style = format!("background:{colour};color:#ffffff;padding:1px 8px;border-radius:4px");
+    let style = format!("background:{color};color:#ffffff;padding:1px 8px;border-radius:4px");
     html! { b class="badge" style=(style) { (status.as_str()) } }
 }
 
@@ -76,15 +76,15 @@ pub(crate) fn size(bytes: Option<u64>) -> String {
 }
 
 /// The parts of a bar with their sizes.
-pub(crate) fn legend(caption: &str, parts: &[(Colour, String, u64)], full: u64) -> Markup {
+pub(crate) fn legend(caption: &str, parts: &[(Color, String, u64)], full: u64) -> Markup {
     let columns = [
         name("part"),
         number("size").plain(),
         number("share").plain(),
     ];
-    let rows = parts.iter().map(|(colour, name, bytes)| {
+    let rows = parts.iter().map(|(color, name, bytes)| {
         vec![
-            html! { (swatch(*colour)) (name) },
+            html! { (swatch(*color)) (name) },
             html! { (Bytes(*bytes)) },
             share(*bytes, full).render(),
         ]

@@ -15,11 +15,11 @@ use hugeinfo::{
 
 use crate::subject::{About, Subject};
 
-/// In place of a path.
+/// Replaces a path.
 pub(crate) const PATH: &str = "[path]";
 
-/// In place of text of unknown content.
-const WORDS: &str = "[left out]";
+/// Replaces text of unknown content.
+const LEFT_OUT: &str = "[left out]";
 
 /// Paths that are the same on every machine.
 const OF_KERNEL: [&str; 7] = [
@@ -32,7 +32,7 @@ const OF_KERNEL: [&str; 7] = [
     "/sys/devices/system/",
 ];
 
-/// Names that PostgreSQL gives its processes. Extensions can use any name for theirs.
+/// Types of PostgreSQL's own processes. Extensions can give their workers any name.
 const BACKEND_TYPES: [&str; 20] = [
     "archiver",
     "autovacuum launcher",
@@ -60,13 +60,13 @@ const BACKEND_TYPES: [&str; 20] = [
 pub(crate) struct Redaction(Vec<String>);
 
 impl Redaction {
-    /// Removes names that a subject has in fields of their own, and collects the paths that its
+    /// Removes the names that have their own fields in a subject, and collects the paths that its
     /// texts can contain.
     pub(crate) fn of(subject: &mut Subject) -> Self {
         let mut paths = BTreeSet::new();
         let facts = &mut subject.machine.facts;
         for limit in &mut facts.misread_limits {
-            limit.value = WORDS.to_owned();
+            limit.value = LEFT_OUT.to_owned();
         }
         for group in facts.hugetlb.iter().flat_map(|hugetlb| &hugetlb.groups) {
             add(&mut paths, &group.directory);
@@ -119,7 +119,7 @@ impl Redaction {
 fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
     // PostgreSQL's messages quote the files.
     if let Files::Refused(text) | Files::Unknown(text) = &mut env.files {
-        *text = WORDS.to_owned();
+        *text = LEFT_OUT.to_owned();
     }
     env.connection = Connection::default();
     for server in env.other_servers.iter_mut().flatten() {
@@ -167,7 +167,7 @@ fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
 
 fn add(paths: &mut BTreeSet<String>, path: impl AsRef<Path>) {
     let path = escape::name(path.as_ref());
-    // "/" names nothing.
+    // "/" identifies nothing.
     if path.len() > 1 && !is_of_kernel(&path) {
         paths.insert(path);
     }
@@ -187,7 +187,7 @@ fn is_of_kernel(path: &str) -> bool {
 }
 
 /// Removes everything that looks like an absolute path, and the rest of a path of which a part is
-/// known. The end of an unknown path is a guess; rather too much is removed than too little.
+/// known. The end of an unknown path is a guess that removes too much rather than too little.
 pub fn without_paths(text: &str) -> String {
     const BEFORE: &[char] = &[
         ' ', '\t', '\n', '\'', '"', '`', '(', '[', '{', '=', '<', '>', '|', '&', ':', ',', ';',
@@ -231,7 +231,7 @@ fn is_quote(character: char) -> bool {
     matches!(character, '\'' | '"')
 }
 
-/// Whether the text behind a known path is harmless: punctuation, a line number, or a file that the
+/// Whether the text after a known path is harmless: punctuation, a line number, or a file that the
 /// kernel has in each cgroup.
 fn names_nobody(rest: &str) -> bool {
     let file = rest.strip_prefix('/').filter(|file| !file.contains('/'));
@@ -333,7 +333,7 @@ mod tests {
             ("/srv/my data is missing", "[path]"),
             ("a,/srv/my data/x,y, b", "a,[path], b"),
             ("cat /srv/my data/x > b", "cat [path] > b"),
-            // It begins as one that is known.
+            // Begins like a known path.
             ("group /sys/fs/cgroup/the lab/my tenant", "group [path]"),
             (
                 "group /sys/fs/cgroup/the laboratory b, c",

@@ -13,9 +13,9 @@ pub struct Subject {
     pub machine: Machine,
     /// Identity of the server.
     pub about: About,
-    /// Its processes.
+    /// Processes of the server.
     pub processes: Vec<Process>,
-    /// Memory of all its processes together.
+    /// Memory of all these processes together.
     pub footprint: Footprint,
     /// The kernel sources, and whether they could be read.
     pub sources: Vec<Source>,
@@ -28,17 +28,17 @@ pub struct Subject {
 pub struct About {
     /// Version of this extension.
     pub version: String,
-    /// As `server_version`.
+    /// Value of `server_version`.
     pub server_version: String,
     /// Time of the report, with the time zone.
     pub taken_at: String,
-    /// Whether it is a standby.
+    /// Whether the server is a standby.
     pub is_in_recovery: bool,
-    /// Name of the host. `None`, here and below: there is none, or it is redacted.
+    /// Name of the host. In this and the following fields, `None` means missing or redacted.
     pub host_name: Option<String>,
-    /// As `cluster_name`.
+    /// Value of `cluster_name`.
     pub cluster_name: Option<String>,
-    /// As `port`.
+    /// Value of `port`.
     pub port: Option<String>,
 }
 
@@ -49,20 +49,20 @@ pub struct Process {
     pub pid: u32,
     /// As `hugeinfo_backends.backend_type`.
     pub backend_type: Option<String>,
-    /// The role that it is logged in as.
+    /// Role of the session.
     pub role: Option<String>,
-    /// The database that it is connected to.
+    /// Database of the session.
     pub database: Option<String>,
-    /// `application_name`.
+    /// Value of `application_name`.
     pub application: Option<String>,
-    /// Its memory.
+    /// Memory of the process.
     pub memory: Memory,
-    /// Major faults since it started.
+    /// Major faults since the process started.
     pub major_faults: u64,
 }
 
 impl Process {
-    /// Private memory, page tables and swap, as far as they are known.
+    /// Sum of private memory, page tables and swap. Unknown values count as 0.
     pub(crate) fn own_bytes(&self) -> u64 {
         let Memory {
             rss_anon,

@@ -8,7 +8,7 @@ pub(crate) struct Column {
     title: &'static str,
     class: Option<&'static str>,
     is_name: bool,
-    is_labelled: bool,
+    is_labeled: bool,
 }
 
 /// A column of text.
@@ -17,7 +17,7 @@ pub(crate) const fn text(title: &'static str) -> Column {
         title,
         class: None,
         is_name: false,
-        is_labelled: true,
+        is_labeled: true,
     }
 }
 
@@ -51,10 +51,10 @@ impl Column {
         }
     }
 
-    /// Without its title before each cell on narrow screens.
+    /// Omits the title before each cell on narrow screens.
     pub(crate) const fn plain(self) -> Self {
         Self {
-            is_labelled: false,
+            is_labeled: false,
             ..self
         }
     }
@@ -64,13 +64,13 @@ impl Column {
             @if self.is_name {
                 th scope="row" class=[self.class] { (content) }
             } @else {
-                td class=[self.class] data-label=[self.is_labelled.then_some(self.title)] { (content) }
+                td class=[self.class] data-label=[self.is_labeled.then_some(self.title)] { (content) }
             }
         }
     }
 }
 
-/// Each row has a cell for each column.
+/// Renders a table. Each row has one cell per column.
 pub(crate) fn table(
     class: Option<&str>,
     caption: &str,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hugeinfo::escape;
 
-/// The number of characters of a text that are shown, unless the page gets too long.
+/// Maximum number of characters shown of a text, unless the page gets too long.
 pub(crate) const LONGEST: usize = 1500;
 
 /// Truncates a text to `longest` characters and escapes hidden characters.

@@ -75,7 +75,7 @@ fn pages_are_self_contained() {
         );
         let tags = html.split('<').skip(1);
         let tags = tags.filter_map(|part| Some(part.split_once('>')?.0));
-        // Without what attributes hold.
+        // The values of attributes are arbitrary text.
         let tags = tags.flat_map(|tag| tag.split('"').step_by(2));
         let tags = tags.collect::<Vec<_>>().join(" ");
         let style = html.split_once("<style>").expect("a style").1;
@@ -134,7 +134,7 @@ fn ids_are_unique_and_links_have_targets() {
                 "{name}: {id}"
             );
         }
-        for link in values("href").iter().chain(&values("aria-labelledby")) {
+        for link in values("href").iter().chain(&values("aria-labeledby")) {
             let target = link.trim_start_matches('#').to_owned();
             assert!(ids.contains(&target), "{name}: {link}");
         }
@@ -276,7 +276,7 @@ fn pools_show_the_sum_of_the_demands() {
     let pool = &figures(&html)["pools"][0];
     assert_eq!(pool["recommended_nr_hugepages"], 609);
     assert_eq!(pool["demands"][1]["pages"], 72);
-    // No ports in a redacted page.
+    // A redacted page has no ports.
     let redacted = text(&page(fixtures::two_servers(), true));
     assert!(redacted.contains("+ 72 for the server with pid 4242 (huge_pages = try). "));
 }
@@ -298,15 +298,15 @@ fn long_lists_are_truncated() {
 }
 
 #[test]
-fn truncated_pages_say_so() {
-    const SAID: &str = "Truncated: this page would be longer than 100 kB.";
+fn truncated_pages_have_a_note() {
+    const NOTE: &str = "Truncated: this page would be longer than 100 kB.";
     for (name, subject) in ALL {
         let subject: Subject = subject();
         let machine = subject.machine.clone();
         let html = page(subject, false);
         let is_cut = name.ends_with("long-texts");
-        assert_eq!(text(&html).contains(SAID), is_cut, "{name}");
-        // All checks are there.
+        assert_eq!(text(&html).contains(NOTE), is_cut, "{name}");
+        // No check is missing.
         for check in diagnosis::checks(&machine) {
             let id = format!("<code id=\"check-{0}\">{0}</code>", check.name());
             assert!(html.contains(&id), "{name}: {}", check.name());
@@ -318,13 +318,13 @@ fn truncated_pages_say_so() {
         }
     }
     let text = text(&page(fixtures::other_long_texts(), false));
-    for said in [
+    for note in [
         "Too long for this page: see hugeinfo_status.",
         "Too long for this page: see hugeinfo_runbook.",
         "Too long for this page: see hugeinfo_checks.",
         "\u{1f418}\u{2026}",
     ] {
-        assert!(text.contains(said), "{said}");
+        assert!(text.contains(note), "{note}");
     }
 }
 
@@ -356,7 +356,7 @@ fn redacted_pages_have_no_names() {
     let in_full = secrets
         .map(|subject| text(&page(subject(), false)))
         .concat();
-    // The full pages have all of them, except for facts that no text mentions.
+    // The full pages have all secrets, except for facts that no text mentions.
     let is_hidden = |nth: &u32| !in_full.contains(&format!("{SECRET} {nth}"));
     assert_eq!((1..20).filter(is_hidden).collect::<Vec<_>>(), [4, 7, 9]);
     for subject in secrets {

@@ -53,7 +53,7 @@ fn row(context: &Context<'_>, judged: &Judged) -> Vec<Markup> {
             (context.shown(&check.finding.text))
             @if let Some(name) = judged.same_as() {
                 br;
-                "Remedy: as for " a href=(format!("#check-{name}")) { (name) } "."
+                "Remedy: same as for " a href=(format!("#check-{name}")) { (name) } "."
             } @else if let Some(remedy) = &judged.remedy {
                 (command(context, remedy, "hugeinfo_checks"))
             }

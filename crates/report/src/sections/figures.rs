@@ -1,4 +1,4 @@
-//! All figures as JSON, for programs. Names are those of the columns in SQL.
+//! All figures as JSON, for programs. The names are those of the SQL columns.
 
 use hugeinfo::{
     model::{demand::Demand, forecast::Forecast, memory, page_tables::Cost},

@@ -6,7 +6,7 @@ use hugeinfo::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Colour, bar, swatch},
+    chart::{Color, bar, swatch},
     context::Context,
     parts::{more, section as part, size},
     subject::Process,
@@ -30,13 +30,13 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             ". In total: " (size(footprint.total())) "."
         }
         ul class="key" {
-            li { (swatch(Colour::Private)) "private" }
-            li { (swatch(Colour::PageTables)) "page tables" }
-            li { (swatch(Colour::Swap)) "swapped out" }
+            li { (swatch(Color::Private)) "private" }
+            li { (swatch(Color::PageTables)) "page tables" }
+            li { (swatch(Color::Swap)) "swapped out" }
         }
         (table(
             Some("chart"),
-            "Private memory of each type of process",
+            "Private memory, page tables and swap of each type",
             &COLUMNS,
             first.iter().map(|group| row(context, group, largest)),
         ))
@@ -57,9 +57,9 @@ const COLUMNS: [Column; 6] = [
 fn row(context: &Context<'_>, group: &Group, largest: u64) -> Vec<Markup> {
     let name = context.shown(&group.name);
     let parts = [
-        (Colour::Private, group.private),
-        (Colour::PageTables, group.page_tables),
-        (Colour::Swap, group.swap),
+        (Color::Private, group.private),
+        (Color::PageTables, group.page_tables),
+        (Color::Swap, group.swap),
     ];
     let label = format!("{name}: {}", Bytes(group.total));
     vec![

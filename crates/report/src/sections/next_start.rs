@@ -67,7 +67,7 @@ fn files(context: &Context<'_>) -> Markup {
 fn settings(now: &Server, next: &Server) -> Markup {
     let page = |server: &Server| match server.huge_page_size_bytes {
         Some(bytes) => PageSize(bytes).to_string(),
-        None => "default of the kernel".to_owned(),
+        None => "the kernel's default".to_owned(),
     };
     let rows = [
         (

@@ -1,10 +1,10 @@
-//! Each NUMA node: its memory, and its part of the pools and of the segment.
+//! Memory of each NUMA node, and its part of the pools and of the segment.
 
 use hugeinfo::{linux::numa::node::Node, units::Bytes};
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Colour, bar, swatch},
+    chart::{Color, bar, swatch},
     context::Context,
     parts::{missing, more, not_read, section as part, size},
     table::{Column, drawn, name, number, table},
@@ -36,11 +36,11 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
     let largest = rows.iter().filter_map(|row| row.total).max().unwrap_or(0);
     html! {
         ul class="key" {
-            li { (swatch(Colour::Own)) "segment of this server" }
-            li { (swatch(Colour::Others)) "other huge pages in use" }
-            li { (swatch(Colour::Idle)) "free huge pages" }
-            li { (swatch(Colour::Rest)) "other use" }
-            li { (swatch(Colour::Free)) "free" }
+            li { (swatch(Color::Own)) "segment of this server" }
+            li { (swatch(Color::Others)) "other huge pages in use" }
+            li { (swatch(Color::Idle)) "free huge pages" }
+            li { (swatch(Color::Rest)) "other use" }
+            li { (swatch(Color::Free)) "free" }
         }
         (table(
             Some("chart"),
@@ -50,8 +50,7 @@ fn chart(context: &Context<'_>, nodes: &[Node]) -> Markup {
         ))
         (more(rest, "hugeinfo_numa_nodes"))
         p class="note" {
-            "Pages of the segment are those that one process has touched: the one that has touched "
-            "the most."
+            "The segment column counts the pages of the process that has touched the most."
         }
     }
 }
@@ -110,11 +109,11 @@ impl Part {
         let known = known.into_iter().fold(0, u64::saturating_add);
         let total = self.total.unwrap_or(0).max(known);
         let parts = [
-            (Colour::Own, segment),
-            (Colour::Others, others),
-            (Colour::Idle, self.free_in_pools),
-            (Colour::Rest, total - known),
-            (Colour::Free, free),
+            (Color::Own, segment),
+            (Color::Others, others),
+            (Color::Idle, self.free_in_pools),
+            (Color::Rest, total - known),
+            (Color::Free, free),
         ];
         let label = format!("Node {}: {}", self.number, size(self.total));
         vec![

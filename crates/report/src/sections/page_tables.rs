@@ -1,4 +1,4 @@
-//! Memory for page tables now, and on pages of each size.
+//! Memory for page tables now, and a forecast for each page size.
 
 use hugeinfo::{
     model::page_tables::Cost,
@@ -7,7 +7,7 @@ use hugeinfo::{
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Colour, bar, swatch},
+    chart::{Color, bar, swatch},
     context::Context,
     parts::{missing, section as part, size},
     table::{Column, drawn, name, number, table},
@@ -23,20 +23,20 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let processes = context.subject.processes.len();
     let content = html! {
         p {
-            "Each process has page tables of its own for the shared memory that it has touched. "
+            "Each process has its own page tables for the shared memory that it has touched. "
             @if let Some(now) = now { (processes) " processes use " (Bytes(now)) " for them now." }
         }
         @if now.is_none() { (missing("The page tables of the processes could not be read.")) }
         ul class="key" {
-            li { (swatch(Colour::PageTables)) "measured now" }
+            li { (swatch(Color::PageTables)) "measured now" }
             li {
-                (swatch(Colour::Forecast)) "forecast: once " (max_connections)
+                (swatch(Color::Forecast)) "forecast: once " (max_connections)
                 " connections have touched all shared memory"
             }
         }
         (table(
             Some("chart"),
-            &format!("Page tables on pages of each size, for max_connections = {max_connections}"),
+            &format!("Page tables for each page size, with max_connections = {max_connections}"),
             &COLUMNS,
             std::iter::once(row_now(now, largest))
                 .chain(costs.iter().map(|cost| row(cost, largest))),
@@ -44,7 +44,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         p class="note" {
             "Measured page tables include those for private memory and libraries; the forecast is "
             "for shared memory alone. \u{201c}As used now\u{201d} is an estimate for the present "
-            "processes and the memory that they have touched so far, on pages of that size."
+            "processes and the memory that they have touched so far, with that page size."
         }
     };
     part("page-tables", "Page tables", &content)
@@ -65,7 +65,7 @@ fn row_now(now: Option<u64>, largest: u64) -> Vec<Markup> {
             "Page tables now",
             now.unwrap_or(0),
             largest,
-            Colour::PageTables,
+            Color::PageTables,
         ),
         size(now).render(),
         html! {},
@@ -78,7 +78,7 @@ fn row(cost: &Cost, largest: u64) -> Vec<Markup> {
     let label = format!("Page tables on {pages} pages");
     vec![
         html! { (pages) @if cost.is_used == Some(true) { " (in use)" } },
-        one_bar(&label, cost.max_connections, largest, Colour::Forecast),
+        one_bar(&label, cost.max_connections, largest, Color::Forecast),
         html! { (Bytes(cost.max_connections)) },
         html! { (Bytes(cost.one)) },
         html! {
@@ -90,10 +90,10 @@ fn row(cost: &Cost, largest: u64) -> Vec<Markup> {
     ]
 }
 
-fn one_bar(label: &str, bytes: u64, largest: u64, colour: Colour) -> Markup {
+fn one_bar(label: &str, bytes: u64, largest: u64, color: Color) -> Markup {
     bar(
         &format!("{label}: {}", Bytes(bytes)),
-        &[(colour, bytes)],
+        &[(color, bytes)],
         largest,
         None,
     )

@@ -7,7 +7,7 @@ use hugeinfo::{
 use maud::{Markup, html};
 
 use crate::{
-    chart::{Colour, Mark, bar, swatch},
+    chart::{Color, Mark, bar, swatch},
     context::Context,
     parts::{missing, section as part},
 };
@@ -17,9 +17,9 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         Ok(pools) if pools.is_empty() => missing("This kernel has no huge pages."),
         Ok(pools) => html! {
             ul class="key" {
-                li { (swatch(Colour::Own)) "this server" }
-                li { (swatch(Colour::Others)) "others" }
-                li { (swatch(Colour::Idle)) "idle" }
+                li { (swatch(Color::Own)) "this server" }
+                li { (swatch(Color::Others)) "other processes" }
+                li { (swatch(Color::Idle)) "idle" }
                 li { "| pages needed" }
             }
             @for pool in pools { (shown_pool(context, pool)) }
@@ -48,25 +48,25 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
     let others = Pages(pool.committed()) - held;
     let idle = total - Pages(pool.committed());
     let full = total.max(needed.unwrap_or_default()).0;
-    // Room for the mark.
+    // Leaves space for the label of the mark.
     let full = full.saturating_add(full / 30);
     let mark = needed.map(|needed| Mark {
         at: needed.0,
         label: format!("needed: {needed} ({})", needed * size),
     });
     let parts = [
-        (Colour::Own, held.0),
-        (Colour::Others, others.0),
-        (Colour::Idle, idle.0),
+        (Color::Own, held.0),
+        (Color::Others, others.0),
+        (Color::Idle, idle.0),
     ];
-    let uses = format!("{held} of this server, {others} of others, {idle} idle");
-    let asks = if machine.facts.asks_for_huge_pages() {
-        "asks for these"
+    let uses = format!("{held} of this server, {others} of other processes, {idle} idle");
+    let usage = if machine.facts.asks_for_huge_pages() {
+        "requested by this server"
     } else {
-        "would use these"
+        "would be used by this server"
     };
     html! {
-        h3 { (title) @if is_target { ": this server " (asks) } }
+        h3 { (title) @if is_target { ": " (usage) } }
         (bar(&format!("{title}: {uses}"), &parts, full, mark.as_ref()))
         p class="figures" {
             @if total == Pages(0) {
@@ -83,7 +83,7 @@ fn need(forecast: &Forecast, target: Option<&PoolTarget>) -> Markup {
     let fits = match forecast.fits_after_restart {
         Some(true) => "A restart gets huge pages.",
         Some(false) => "A restart would not get huge pages.",
-        None => "Only a start shows whether it gets huge pages.",
+        None => "Only a start shows whether the server gets huge pages.",
     };
     html! {
         @match target {
@@ -101,7 +101,7 @@ fn need(forecast: &Forecast, target: Option<&PoolTarget>) -> Markup {
 
 fn would_need(forecast: &Forecast) -> String {
     format!(
-        "On pages of this size, the server would need {}.",
+        "With this page size, the server would need {}.",
         forecast.required
     )
 }

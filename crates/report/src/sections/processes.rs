@@ -11,8 +11,8 @@ use crate::{
     table::{number, table, text},
 };
 
-/// Processes of the same type, role and database whose memory differs by less than this share of
-/// that of the largest of them.
+/// Processes of the same type, role and database are similar if none of their figures differs from
+/// the largest process by more than this share of its memory.
 const SIMILAR_PERCENT: u64 = 10;
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -33,7 +33,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             p { "Roles, databases and application names are left out." }
         }
         @if groups.iter().any(|group| group.processes > 1) {
-            p { "Similar processes share a row, which has the figures of the largest." }
+            p { "Similar processes share a row with the figures of the largest." }
         }
         (table(
             Some("stacked processes"),
@@ -109,7 +109,7 @@ pub(crate) fn groups(processes: &[Process]) -> Vec<Similar<'_>> {
     let mut largest_first: Vec<_> = processes.iter().collect();
     largest_first.sort_by_key(|process| std::cmp::Reverse(process.own_bytes()));
     let mut groups: Vec<Similar<'_>> = Vec::new();
-    // The last group of each kind. Only that one is compared: there can be thousands of groups.
+    // The last group of each kind. Only this group is compared, because there can be thousands.
     let mut last = HashMap::new();
     for process in largest_first {
         let kind = (&process.backend_type, &process.role, &process.database);

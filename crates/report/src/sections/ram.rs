@@ -9,7 +9,7 @@ use hugeinfo::{
 use maud::{Markup, html};
 
 use crate::{
-    chart::{Colour, bar},
+    chart::{Color, bar},
     context::Context,
     parts::{legend, missing, not_read, section as part, size},
 };
@@ -32,11 +32,11 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 /// Disjoint parts of RAM.
 pub(crate) struct Ram {
     pub(crate) total: u64,
-    pub(crate) parts: Vec<(Colour, String, u64)>,
+    pub(crate) parts: Vec<(Color, String, u64)>,
 }
 
 impl Ram {
-    /// `None`: unknown, or not that of the host.
+    /// Returns `None` if the memory of the host is unknown.
     pub(crate) fn of(context: &Context<'_>) -> Option<Self> {
         let machine = &context.subject.machine;
         let usage = machine.usage()?;
@@ -56,25 +56,25 @@ impl Ram {
         let known = [own.1, pools.others, pools.idle, tables, cached, free];
         let known = known.into_iter().fold(0, u64::saturating_add);
         let parts = [
-            (Colour::Own, own.0, own.1),
-            (Colour::Others, "huge pages of others", pools.others),
-            (Colour::Idle, "idle huge pages", pools.idle),
-            (Colour::PageTables, "page tables of all processes", tables),
+            (Color::Own, own.0, own.1),
+            (Color::Others, "huge pages of other processes", pools.others),
+            (Color::Idle, "idle huge pages", pools.idle),
+            (Color::PageTables, "page tables of all processes", tables),
             (
-                Colour::Rest,
+                Color::Rest,
                 "programs, the kernel and other use",
                 total.saturating_sub(known),
             ),
             (
-                Colour::Cached,
+                Color::Cached,
                 "cached files and other reclaimable memory",
                 cached,
             ),
-            (Colour::Free, "free", free),
+            (Color::Free, "free", free),
         ];
-        let parts = parts.map(|(colour, name, bytes)| (colour, name.to_owned(), bytes));
+        let parts = parts.map(|(color, name, bytes)| (color, name.to_owned(), bytes));
         Some(Self {
-            // Counters that were read one after the other can add up to more.
+            // The sum can exceed RAM, because the counters are not read at the same time.
             total: total.max(known),
             parts: parts.into(),
         })
@@ -84,8 +84,8 @@ impl Ram {
         let parts: Vec<_> = self.parts.iter().map(|part| (part.0, part.2)).collect();
         html! {
             p {
-                (size(usage.total)) " of RAM. " (size(usage.available))
-                " are available to new programs without swapping."
+                "RAM: " (size(usage.total)) ". Available to new programs without swapping: "
+                (size(usage.available)) "."
             }
             (bar("Memory of the host by use, as in the table below", &parts, self.total, None))
             (legend("Memory of the host", &self.parts, self.total))

@@ -15,7 +15,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         @if steps.is_empty() {
             (missing("Nothing has to be done."))
         } @else {
-            p { "In this order. Each step was first applied to a model of this machine." }
+            p { "Run the steps in this order. They were tested on a model of this machine." }
             ol class="steps" { @for row in first { (step(context, row)) } }
             (more(rest, "hugeinfo_runbook"))
         }
