@@ -15,8 +15,8 @@ use crate::{
 /// Maximum length of a page, in bytes.
 pub const LONGEST: usize = 100_000;
 
-/// Maximum number of entries of a list and of characters of a text. The page uses the first pair with
-/// which it is short enough; the last pair always suffices.
+/// Maximum number of entries of a list and of characters of a text. The first pair that keeps the
+/// page short enough is used; the last pair always does.
 const LIMITS: [(usize, usize); 7] = [
     (24, text::LONGEST),
     (16, text::LONGEST),
