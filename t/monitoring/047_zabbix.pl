@@ -52,7 +52,7 @@ sub agent
 # value.
 sub by_zabbix
 {
-	my %masters = map { $_->{key} => $json->decode(agent($_->{key})) } grep { !$_->{master_item} && $_->{name} !~ /what checks find/ } @{ $template->{items} };
+	my %masters = map { $_->{key} => $json->decode(agent($_->{key})) } grep { !$_->{master_item} && $_->{name} !~ /findings and remedies/ } @{ $template->{items} };
 	my $all = { map { %$_ } values %masters };
 	my (@series, @paths);
 	my $wanted = sub {
@@ -106,7 +106,7 @@ SKIP:
 		SQL
 	is_deeply($texts, $row, "$name: texts");
 
-	my ($findings) = grep { $_->{name} =~ /what checks find/ } @{ $template->{items} };
+	my ($findings) = grep { $_->{name} =~ /findings and remedies/ } @{ $template->{items} };
 	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, 1 AS info FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted');
 	is_deeply($json->decode(agent($findings->{key}))->{finding}, \@found, "$name: findings");
 

@@ -1,4 +1,4 @@
-//! `monitoring/dashboards.toml` as dashboards of Grafana, in its classic JSON.
+//! Generates Grafana dashboards, in classic JSON, from `monitoring/dashboards.toml`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::list::List;
 
-/// What is chosen at the top of a dashboard.
+/// Selects the servers that are chosen at the top of a dashboard.
 const WHERE: &str = r#"job=~"$job",instance=~"$instance""#;
 
-/// How wide a dashboard is, in Grafana's units.
+/// Width of a dashboard, in Grafana's grid units.
 const WIDTH: u32 = 24;
 
 #[derive(Deserialize)]
@@ -46,11 +46,11 @@ struct Panel {
     width: u32,
     height: u32,
     unit: String,
-    /// What numbers mean: a name in [`Dashboards::values`].
+    /// Texts and colors for numbers: a key of [`Dashboards::values`].
     values: Option<String>,
     #[serde(default)]
     stack: bool,
-    /// Of a table: which labels it shows, and how they are called.
+    /// For a table: labels to show, with the titles of their columns.
     columns: Option<BTreeMap<String, String>>,
     targets: Vec<Target>,
 }
@@ -60,12 +60,12 @@ struct Panel {
 struct Target {
     expr: String,
     legend: Option<String>,
-    /// A dashed line over what is stacked.
+    /// Draws a dashed line over the stacked series.
     #[serde(default)]
     line: bool,
 }
 
-/// A dashboard for metrics whose names an exporter begins with a prefix of its own.
+/// Generates a dashboard for an exporter that adds the prefix `exporter` to the names of metrics.
 pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn Error>> {
     let prefix = format!("{exporter}{}", list.prefix);
     let text = include_str!("../../../monitoring/dashboards.toml")
@@ -107,7 +107,7 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
         },
         "description": format!(
             "{} Generated from monitoring/dashboards.toml by: make monitoring. \
-             Use: Dashboards, New, Import.",
+             To import it: Dashboards, New, Import.",
             dashboard.description
         ),
         "tags": ["postgresql", "huge pages"],
@@ -126,8 +126,8 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
 }
 
 fn variables(prefix: &str) -> Value {
-    let of_label = |label: &str, of: &str| {
-        let query = format!("label_values({of}, {label})");
+    let of_label = |label: &str, metric: &str| {
+        let query = format!("label_values({metric}, {label})");
         json!({
             "type": "query", "name": label, "label": label, "datasource": source(),
             "query": { "query": query, "refId": label },
@@ -220,7 +220,7 @@ impl Panel {
         Ok(made)
     }
 
-    /// Options of the panel, and of its fields.
+    /// Display options of the panel, and of its fields.
     fn looks(&self) -> (Value, Value) {
         let legend = json!({ "displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": [] });
         let tooltip = json!({ "mode": "multi", "sort": "desc" });

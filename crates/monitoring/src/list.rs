@@ -1,4 +1,4 @@
-//! `monitoring/metrics.toml` as it is read, with what follows from it.
+//! Reads `monitoring/metrics.toml`, and derives full names and queries.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,29 +9,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::template;
 
-/// All that is to be monitored, in the words of no tool.
+/// All metrics, independent of any monitoring tool.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// Where the extension lives.
+    /// Schema of the extension.
     pub schema: String,
-    /// What the names of all metrics begin with.
+    /// Prefix of the names of all metrics.
     pub prefix: String,
-    /// How often what is asked.
+    /// Collectors by name.
     pub collectors: BTreeMap<String, Collector>,
-    /// What is asked.
     pub queries: Vec<Query>,
 }
 
-/// Queries that are asked equally often.
+/// A group of queries that run at the same interval.
 #[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub struct Collector {
-    /// How often.
     pub interval_seconds: u32,
-    /// What it tells, and what that costs.
+    /// Content and cost.
     pub about: String,
-    /// Whether a file of its own has it.
+    /// Whether the collector is in a separate file that not everybody uses.
     #[serde(default)]
     pub optional: bool,
 }
@@ -40,82 +38,76 @@ pub struct Collector {
 #[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
-    /// No other query has it.
+    /// Unique name.
     pub name: String,
-    /// Between the prefix and the name of a metric: the name of the query, if not given. Once read,
-    /// with the prefix.
+    /// Part of the full name between the prefix and the name of a metric; the name of the query by
+    /// default. [`List::read`] adds the prefix.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Its place in [`List::collectors`].
+    /// A key of [`List::collectors`].
     pub collector: String,
-    /// Columns of text.
+    /// Text columns.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Columns of numbers.
+    /// Numeric columns.
     pub metrics: Vec<Metric>,
-    /// Once read, ready to run.
+    /// A template that [`List::read`] renders.
     pub sql: String,
-    /// That of its collector.
+    /// The interval of the collector.
     #[serde(skip_deserializing)]
     pub interval_seconds: u32,
 }
 
-/// A column of numbers.
+/// A numeric column.
 #[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// That of the column.
+    /// Name of the column.
     pub name: String,
-    /// That of the metric.
+    /// Name of the metric, with prefix and namespace.
     #[serde(skip_deserializing)]
     pub full_name: String,
-    /// How it moves.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What it counts.
     pub unit: Unit,
-    /// What it says.
+    /// Description without a final period.
     pub help: String,
 }
 
-/// How a metric moves.
+/// Metric type of Prometheus.
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Up and down.
     Gauge,
-    /// Up only.
     Counter,
 }
 
-/// What a metric counts.
+/// Unit of a metric.
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// 0 or 1.
     Bool,
-    /// Bytes.
     Bytes,
-    /// Things or events.
+    /// Number of objects or events.
     Count,
-    /// Always 1: what it says is in its labels.
+    /// Always 1. The labels contain the information.
     Info,
-    /// Huge pages of the size that a label or another metric tells.
+    /// Number of pages. A label or another metric has their size.
     Pages,
-    /// Seconds.
     Seconds,
     /// 0 ok, 1 unknown, 2 warning, 3 critical.
     Severity,
 }
 
-/// Which collectors a file has.
+/// Selects the collectors of a file.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Part<'a> {
-    /// Those that everybody wants.
+    /// All collectors that are not optional.
     Always,
-    /// Those that have to be asked for.
+    /// The optional collectors.
     Optional,
-    /// This one.
+    /// The collector with this name.
     Only(&'a str),
 }
 
@@ -129,7 +121,7 @@ impl Part<'_> {
     }
 }
 
-/// A page size as people write it.
+/// SQL expression for a page size such as `2MB`.
 const PAGE_SIZE: &str = "CASE WHEN page_size_bytes >= 1 << 30 THEN (page_size_bytes >> 30) || 'GB'
             WHEN page_size_bytes >= 1 << 20 THEN (page_size_bytes >> 20) || 'MB'
             ELSE (page_size_bytes >> 10) || 'kB' END";
@@ -221,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_there_twice() {
+    fn names_are_unique() {
         let list = list();
         let mut seen = BTreeSet::new();
         for query in &list.queries {
@@ -242,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_as_prometheus_wants_them() {
+    fn metric_names_follow_prometheus_conventions() {
         for query in &list().queries {
             for metric in &query.metrics {
                 let name = &metric.full_name;
@@ -272,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_label_is_new_each_time() {
+    fn labels_have_few_values() {
         for query in &list().queries {
             for label in &query.labels {
                 assert!(

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use list::List;
 
-/// Files that are also in the repository, for people who copy them without a build.
+/// Files that are also in the repository, so that they can be copied without a build.
 const COMMITTED: [&str; 4] = [
     "postgres_exporter.yml",
     "prometheus/rules.yml",

@@ -11,7 +11,7 @@ use crate::list::Part::{Always, Only, Optional};
 use crate::rules;
 use crate::zabbix;
 
-/// Files by name.
+/// Generated files by name.
 type Files = Result<BTreeMap<String, String>, Box<dyn Error>>;
 
 macro_rules! template {
@@ -20,7 +20,7 @@ macro_rules! template {
     };
 }
 
-/// Formats with a second file for the optional collectors: name, extension, template.
+/// Name, extension and template of formats with a second file for the optional collectors.
 const WITH_FINDINGS: [(&str, &str, &str); 6] = [
     (
         "postgres_exporter",

@@ -1,4 +1,4 @@
-//! `monitoring/alerts.toml` as rules of Prometheus.
+//! Generates Prometheus rules from `monitoring/alerts.toml`.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::list::List;
 use crate::template;
 
-/// What Prometheus computes and alerts on, and Zabbix has triggers for.
+/// Recording rules and alerts of Prometheus, with the triggers of Zabbix.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
@@ -18,7 +18,7 @@ pub struct Rules {
     pub alerts: Vec<Alert>,
 }
 
-/// A series that is computed from others.
+/// A recording rule.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
@@ -27,7 +27,7 @@ struct Record {
     expr: String,
 }
 
-/// When somebody has to look.
+/// An alerting rule.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alert {
@@ -42,22 +42,22 @@ pub struct Alert {
     pub zabbix: Vec<Trigger>,
 }
 
-/// The same for Zabbix.
+/// The condition of an alert for Zabbix.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
     pub expr: String,
-    /// One for each of these checks.
+    /// One trigger for each of these checks.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// One for each check but these.
+    /// One trigger for each check except these.
     pub except: Option<Vec<String>>,
-    /// One for each row of this query.
+    /// One trigger for each row of this query.
     pub each: Option<String>,
 }
 
 impl Rules {
-    /// For metrics whose names begin with this, not with `pg_hugeinfo`.
+    /// Reads the rules, and replaces `pg_hugeinfo` in the names of metrics with `prefix`.
     pub fn read(prefix: &str) -> Result<Self, Box<dyn Error>> {
         let text = include_str!("../../../monitoring/alerts.toml");
         Ok(toml::from_str(
@@ -66,7 +66,7 @@ impl Rules {
     }
 }
 
-/// Rules for metrics whose names an exporter begins with a prefix of its own.
+/// Generates rules for an exporter that adds the prefix `exporter` to the names of metrics.
 pub fn make(
     list: &List,
     exporter: &str,

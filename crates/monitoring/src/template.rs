@@ -4,8 +4,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use uuid::{Builder, Uuid};
 
-/// Renders a template with two more filters: `quoted` quotes text for JSON, YAML and TOML, and
-/// `uuid` is below.
+/// Renders a template with two additional filters: `quoted` quotes text for JSON, YAML and TOML;
+/// [`uuid`] generates a UUID from a name.
 pub fn render(template: &str, context: Value) -> Result<String, Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -27,7 +27,8 @@ fn quoted(value: &Value) -> Result<String, Error> {
         .map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
 }
 
-/// Zabbix identifies imported objects by random UUIDs. This one is always the same for a name.
+/// Generates a UUID that depends only on the name. Zabbix identifies imported objects by UUIDs, and
+/// accepts only the format of random ones.
 fn uuid(name: &str) -> String {
     let bytes = Uuid::new_v5(
         &Uuid::NAMESPACE_OID,

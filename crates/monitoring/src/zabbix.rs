@@ -1,4 +1,4 @@
-//! The template of Zabbix: items from the list of metrics, triggers from the list of alerts.
+//! Generates the Zabbix template: items from the list of metrics, triggers from the list of alerts.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use serde::Serialize;
 use crate::list::{List, Part};
 use crate::rules::{Alert, Rules};
 
-/// The template's name, which stands before each key in an expression.
+/// Name of the template, which precedes each key in an expression.
 const TEMPLATE: &str = "PostgreSQL huge pages by pg_hugeinfo";
 
-/// A trigger, in Zabbix's words.
+/// A trigger with the property names of Zabbix.
 #[derive(Serialize)]
 struct Trigger {
     alert: String,
@@ -21,7 +21,7 @@ struct Trigger {
     expression: String,
     priority: &'static str,
     description: String,
-    /// The query that has a row for each of them.
+    /// Makes a trigger prototype for each row of this query.
     each: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 -- {{ generated }}
 --
--- For Zabbix, one line of JSON with the rows of each query:
+-- Returns one line of JSON with the rows of each query, for Zabbix. Content:
 -- {{ collectors[0].about }}
 SELECT jsonb_build_object(
 {% for query in queries %}
