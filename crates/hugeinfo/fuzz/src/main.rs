@@ -20,7 +20,7 @@ static READER: LazyLock<Reader> = LazyLock::new(|| {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| READER(bytes));
 
-/// Any text, and the same text as the name of a file in a command.
+/// Redacts any text, and the same text as a file name in a command.
 fn redaction(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = hugeinfo_report::without_paths(&text);
