@@ -28,7 +28,7 @@ pub enum CheckId {
     Reboot,
     /// Whether the kernel has the page size that is set.
     HugePageSize,
-    /// Whether the pools hold what this boot asked for.
+    /// Whether the pools have the pages that this boot requested.
     PoolFilled,
     /// Whether the pool can grow.
     PoolGrowth,
@@ -96,7 +96,7 @@ impl Display for CheckId {
     }
 }
 
-/// How bad a finding is, mildest first.
+/// Severity of a finding, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Healthy.
@@ -110,7 +110,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// As shown in SQL.
+    /// Name in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -139,7 +139,7 @@ impl Status {
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of the finding.
     pub status: Status,
     /// A stable reason for programs, such as `fell_back`.
     pub code: &'static str,
@@ -208,11 +208,11 @@ pub(crate) type Judgment = Result<Finding, Unknown>;
 pub struct Plan {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What the steps leave to decide.
+    /// The decision that remains after the steps.
     pub remaining: Option<Decision>,
 }
 
-/// How a finding is fixed.
+/// The means to fix a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     /// Nothing has to be done.
@@ -244,7 +244,7 @@ pub struct Check {
     pub is_muted: bool,
     /// The result.
     pub finding: Finding,
-    /// How it is fixed.
+    /// The means to fix it.
     pub remedy: Remedy,
 }
 

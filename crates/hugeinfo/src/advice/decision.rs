@@ -119,9 +119,9 @@ pub enum Decision {
         /// Why it cannot be changed from here.
         why: String,
     },
-    /// Ask somebody who sees all servers.
+    /// Find out, as a user that can see all servers, whether a hidden one needs idle pages.
     HiddenServers {
-        /// Who is hidden.
+        /// The servers that are hidden.
         hidden: Hidden,
         /// The size of the pages.
         size: PageSize,
@@ -146,7 +146,7 @@ pub enum Decision {
         /// Whether RAM can hold them once the other servers have stopped.
         fits: bool,
     },
-    /// Ask a role that may plan.
+    /// Repeat the query as a role that is allowed to plan.
     AskAsSuperuser(String),
     /// Lower `max_connections` or use a pooler.
     FewerConnections,
@@ -170,7 +170,7 @@ impl Decision {
     }
 }
 
-/// Where memory is missing.
+/// The part of memory that is too small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lacks {
     /// A tenth of RAM stays outside of the pools.
@@ -307,7 +307,7 @@ fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
     }
 }
 
-/// What keeps the next start from succeeding, where no step helps.
+/// The decision about a next start that would fail for a reason that no step removes.
 pub(crate) fn of_next_start(machine: &Machine) -> Decision {
     match (start::outcome(machine), start::misfit(machine)) {
         (_, Some(fit)) => of_fit(machine, fit),

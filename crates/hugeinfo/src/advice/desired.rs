@@ -140,7 +140,7 @@ impl Desired {
         };
         let before = target.persistent;
         let needed = target.recommended();
-        // Surplus pages of others in a pool that nobody asks for are none of our business.
+        // Ignores surplus pages of other processes in a pool that no server requests.
         let grows = before < needed
             && (self.size == Some(size) || target.after.asked_by_others() > Pages(0));
         let releases = before > needed && self.releases_idle(machine, &target);
@@ -281,8 +281,8 @@ pub(crate) struct Boot {
 }
 
 impl Boot {
-    /// For the pool that these settings ask for, and for pools that grow for other servers, once
-    /// limits have been raised.
+    /// Changes for the pool that these settings request, and for pools that grow for other servers,
+    /// once limits have been raised.
     pub(crate) fn of(machine: &Machine, next: &Server, desired: Option<&Desired>) -> Self {
         let mut boot = Self::default();
         if CheckId::Reboot.is_muted(machine) {
@@ -453,8 +453,8 @@ fn on_new_host(machine: &Machine, size: PageSize, next: &Server) -> Result<Optio
     Ok(edit.map(|edit| Step::SetPoolAtBoot { size, pages, edit }))
 }
 
-/// The settings of the next start as advice would have them. A server that is turned off stays off,
-/// unless its page tables are large and huge pages make them small. Errors: the configuration files
+/// The settings of the next start that advice recommends. Huge pages that are turned off stay off,
+/// unless page tables are large and huge pages make them small. Errors: the configuration files
 /// have to be corrected or seen first.
 pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     unless_files_decide(machine)?;
@@ -519,7 +519,7 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
     }))
 }
 
-/// Where a setting can be changed so that the next start uses it.
+/// The place where a setting can be changed so that the next start uses it.
 fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
     let env = machine.env.as_ref();
     let known = env.and_then(|env| env.settings.get(name));

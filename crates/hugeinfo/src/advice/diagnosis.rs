@@ -27,9 +27,10 @@ use crate::{
 pub struct Verdict {
     /// The status of the worst check that counts.
     pub status: Status,
-    /// Its code.
+    /// The code of this check.
     pub code: &'static str,
-    /// Its finding. If all is healthy: where the segment is, and what a restart would get.
+    /// The finding of this check. For a healthy server: the pages of the segment, and the pages
+    /// that a restart would get.
     pub reason: String,
 }
 
@@ -395,7 +396,7 @@ pub fn verdict(machine: &Machine) -> Verdict {
     }
 }
 
-/// Those of all findings that count for the whole server.
+/// Selects the findings that count for the whole server.
 fn counted<'f>(machine: &Machine, findings: &'f [Finding]) -> Vec<(CheckId, &'f Finding)> {
     let all = ALL.into_iter().zip(findings);
     all.filter(|(id, finding)| id.is_about_server(machine) || finding.status == Status::Critical)
@@ -419,7 +420,7 @@ fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'st
         found.map(|(_, finding)| *finding)
     };
     let huge_pages = of(CheckId::HugePages);
-    // A server that does not ask for huge pages, or has none, says so once.
+    // Avoids repeating that the server does not request huge pages, or has none.
     let code = huge_pages.map(|finding| finding.code);
     let is_new = |finding: &&Finding| finding.code != "does_not_ask" && Some(finding.code) != code;
     let restart = of(CheckId::Restart).filter(is_new);

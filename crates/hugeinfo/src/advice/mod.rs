@@ -1,4 +1,4 @@
-//! What needs attention, and the commands that fix it.
+//! Problems that need attention, and the commands that fix them.
 //!
 //! Advice is a difference: [`desired`] states what the machine should be like, [`diff`] lists the
 //! steps from here to there, and `model` refuses steps that do harm. A check owns some of the

@@ -22,9 +22,9 @@ pub struct Planned {
 /// A planned setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSetting {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
     /// The source of its present value.
     pub source: SettingSource,

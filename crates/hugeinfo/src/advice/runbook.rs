@@ -20,11 +20,11 @@ use crate::{
 pub struct Row {
     /// The step. `None`: a person has to decide.
     pub step: Option<Step>,
-    /// Where it is taken. `None`: a decision.
+    /// The place to run it. `None`: a decision.
     pub place: Option<Place>,
     /// The command. `None`: see `instruction`.
     pub command: Option<String>,
-    /// What a person does where the step is not a command.
+    /// The instruction for a step that is not a command, or for a decision.
     pub instruction: Option<String>,
     /// The reason.
     pub why: String,

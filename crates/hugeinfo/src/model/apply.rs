@@ -35,8 +35,8 @@ pub enum Blocked {
         /// Bytes that are missing.
         missing: Bytes,
     },
-    /// The memory of the host is unknown, as where `/proc/meminfo` is that of a container, or what
-    /// other servers have yet to fault in.
+    /// The memory of the host is unknown, for example because `/proc/meminfo` is that of a
+    /// container, or the memory that other servers have yet to fault in is unknown.
     UnknownMemory {
         /// Size of the pages.
         size: PageSize,

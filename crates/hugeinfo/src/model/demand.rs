@@ -1,5 +1,5 @@
-//! Who needs how many huge pages of a pool. Single source of truth: every page count shown to users
-//! is a sum of demands.
+//! Demands of servers and other programs on the huge pages of a pool. Single source of truth: every
+//! page count shown to users is a sum of demands.
 
 use std::fmt;
 
@@ -16,16 +16,16 @@ use crate::{
     units::{Bytes, PageSize, Pages},
 };
 
-/// Pages that somebody needs.
+/// Pages that a server or other programs need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
-    /// Who needs them.
+    /// The server or the programs that need them.
     pub who: Who,
     /// Number of pages.
     pub pages: Pages,
 }
 
-/// Who needs pages.
+/// A server, or other programs, that need pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// This server.
@@ -38,10 +38,10 @@ pub enum Who {
     OtherPrograms,
 }
 
-/// How users recognize a server.
+/// Identifies a server for users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name {
-    /// Its port. `None`: `postmaster.pid` cannot be read.
+    /// The port. `None`: `postmaster.pid` cannot be read.
     pub port: Option<u16>,
     /// The postmaster.
     pub pid: u32,
@@ -79,7 +79,7 @@ pub enum When {
 pub struct Demands {
     /// The size of the pages.
     pub size: PageSize,
-    /// Who needs how many. No entry is zero.
+    /// All demands. No entry is zero.
     pub all: Vec<Demand>,
 }
 
@@ -121,8 +121,8 @@ impl Demands {
         (self.total() - Pages(pool)) * self.size
     }
 
-    /// The same at boot. Other servers that ask for huge pages count only if they fit beside what
-    /// other programs use now.
+    /// The demands at boot. Other servers that request huge pages count only if they fit in
+    /// addition to the memory that other programs use now.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let all = Self::with_all(machine, size, next)?;
         match memory::missing_at_boot(machine, all.total() * size).unwrap_or_default() {
@@ -375,7 +375,7 @@ pub struct PoolTarget {
     /// Pages that the boot configuration asks for, and where. They are not idle, because they could
     /// be meant for programs that do not run now.
     pub at_boot: Option<(Pages, String)>,
-    /// Who could want the pages beyond the demands. `None`: nobody.
+    /// Servers that could want the pages beyond the demands. `None`: there are none.
     pub idle_for: Option<IdleFor>,
 }
 
@@ -407,18 +407,18 @@ impl PoolTarget {
         Some(target)
     }
 
-    /// Pages that nobody uses or asks for at boot, and that the next start does not need, either.
+    /// Pages that are not in use, not requested at boot, and not needed by the next start.
     pub fn idle(&self) -> Pages {
         self.persistent - self.now.total().max(self.asked_at_boot())
     }
 
-    /// Pages that nobody uses, but that the boot configuration asks for.
+    /// Pages that are not in use, but that the boot configuration requests.
     pub fn unused_at_boot(&self) -> Pages {
         self.persistent.min(self.asked_at_boot()) - self.now.total()
     }
 
     /// The number to set: the demands after a restart, pages that the boot configuration asks for
-    /// as far as they are there, and idle pages that somebody could want.
+    /// as far as they are there, and idle pages that a server could want.
     pub fn recommended(&self) -> Pages {
         let least = self
             .after

@@ -91,7 +91,7 @@ impl Machine {
         machine
     }
 
-    /// The same machine with other settings of the next start.
+    /// This machine with other settings of the next start.
     #[must_use]
     pub fn with_next_start(&self, next: Server) -> Self {
         let mut machine = self.clone();
@@ -170,7 +170,7 @@ impl Machine {
         meminfo.default_huge_page_bytes.map(PageSize)
     }
 
-    /// Bytes of the default size, as the boot configuration is asked. 0: the kernel names none.
+    /// Bytes of the default size, for queries to the boot configuration. 0: the kernel names none.
     pub fn default_bytes(&self) -> u64 {
         self.default_size().map_or(0, |size| size.0)
     }

@@ -31,7 +31,7 @@ pub fn untouched(machine: &Machine) -> Bytes {
     own + untouched_by_others(machine)
 }
 
-/// Small pages that a stop of the server gives back.
+/// Bytes of small pages that are released when the server stops.
 fn touched_on_small_pages(machine: &Machine) -> Bytes {
     match machine.backing() {
         Backing::SmallPages => machine.touched.least,
@@ -135,8 +135,8 @@ pub fn missing_outside_pools(machine: &Machine) -> Option<Bytes> {
     Some(missing_in_ram(machine, Bytes(0))?.max(small - left(machine)?))
 }
 
-/// Available bytes that are missing if the pools grow by this much now, beside what small pages
-/// have yet to fault in, and a spare. `None`: unknown.
+/// Available bytes that are missing if the pools grow by this much now, including a spare and the
+/// memory that has yet to be faulted in on small pages. `None`: unknown.
 pub fn missing_for_pools(machine: &Machine, growth: Bytes) -> Option<Bytes> {
     let available = Bytes(machine.usage()?.available?);
     let spare = host_ram(machine)?.percent(SPARE_PERCENT);
@@ -158,7 +158,7 @@ pub struct CommitLimit {
     pub limit: Bytes,
     /// `Committed_AS`.
     pub committed: Bytes,
-    /// Memory that only root may use (`vm.admin_reserve_kbytes`).
+    /// Memory that only root is allowed to use (`vm.admin_reserve_kbytes`).
     pub reserve: Bytes,
     /// `vm.overcommit_ratio`; `None`: `vm.overcommit_kbytes` is set, and pools do not matter.
     pub ratio: Option<u64>,
@@ -277,7 +277,7 @@ pub fn missing_for_huge_pages(machine: &Machine, segment: Bytes) -> Option<Bytes
     }
 }
 
-/// What the cgroup can swap out: never more than the host has room for.
+/// Bytes that the cgroup can swap out, limited by the free swap of the host.
 fn swap_room(machine: &Machine, limit: &MemoryLimit) -> Bytes {
     let of_host = machine.usage().and_then(|usage| usage.swap_free);
     Bytes(

@@ -21,7 +21,7 @@ pub struct Cost {
     pub one: u64,
     /// Page tables of all present processes, once each has faulted in the whole segment.
     pub present: u64,
-    /// The same for `max_connections` processes.
+    /// Page tables of `max_connections` processes, once each has faulted in the whole segment.
     pub max_connections: u64,
     /// Present page tables of the processes, with the segment on its present pages. `None`: not
     /// reported.

@@ -64,7 +64,7 @@ pub enum Reason {
         size: PageSize,
         /// Pages that the start needs.
         required: Pages,
-        /// Pages that these nodes can give.
+        /// Pages that are available on these nodes.
         available: Pages,
         /// The nodes.
         nodes: Vec<u32>,

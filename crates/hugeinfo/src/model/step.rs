@@ -59,7 +59,7 @@ pub enum Step {
     SetVm {
         /// The setting.
         setting: VmSetting,
-        /// Its new value.
+        /// The new value.
         value: u64,
         /// The change that keeps it over a reboot, where the boot configuration can be changed.
         edit: Option<Edit>,
@@ -125,20 +125,20 @@ pub enum Counts {
 /// A changed setting of PostgreSQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
-    /// Its value, as a configuration file has it.
+    /// Value, as in a configuration file.
     pub value: String,
-    /// Where it is changed.
+    /// The place to change it.
     pub place: SettingPlace,
-    /// When it takes effect.
+    /// The event after which it takes effect.
     pub pending: Pending,
-    /// The settings of the next start after the change. Errors: why PostgreSQL would refuse them,
-    /// in its own words.
+    /// The settings of the next start after the change. Errors: the message with which PostgreSQL
+    /// would reject them.
     pub next: Result<Server, String>,
 }
 
-/// Where a setting can be changed so that the next start uses it.
+/// The place where a setting can be changed so that the next start uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingPlace {
     /// `ALTER SYSTEM`.

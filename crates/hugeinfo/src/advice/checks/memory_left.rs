@@ -1,4 +1,4 @@
-//! What the pools leave of RAM, and whether the segment fits into the rest and into its cgroups.
+//! The RAM outside of the pools, and whether the segment fits into the rest and into its cgroups.
 
 use serde_json::json;
 
@@ -100,7 +100,7 @@ fn of_cgroups(machine: &Machine) -> Option<Finding> {
         let held = memory::in_cgroups(machine, Bytes(segment.bytes), is_huge);
         of_cgroup(held, "Cgroup", is_huge)
     });
-    // Of two that are equally bad, the present one.
+    // Prefers the present finding if both are equally severe.
     [next, now]
         .into_iter()
         .flatten()
@@ -140,7 +140,7 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
     })
 }
 
-/// What a person has to decide.
+/// The decision about memory that is too small.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     if of_cgroups(machine).is_some_and(|finding| finding.status > Status::Unknown) {
         let segment = Bytes(machine.facts.needed_bytes());

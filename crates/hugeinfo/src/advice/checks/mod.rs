@@ -64,15 +64,15 @@ pub(crate) const ALL: [CheckId; 22] = [
     CheckId::HugetlbShmGroup,
 ];
 
-/// Where the remedy of a check comes from.
+/// Source of the remedy of a check.
 pub(crate) enum Cure {
-    /// There is none.
+    /// There is no remedy.
     None,
     /// Pools, limits, settings and a restart. If these do not fix it, a decision.
     Core(fn(&Machine) -> Option<Decision>),
     /// The boot configuration.
     Boot,
-    /// Steps of its own.
+    /// Steps that only this check needs.
     Steps(fn(&Machine) -> Result<Vec<Step>, Decision>),
     /// A person decides.
     Decision(fn(&Machine) -> Decision),
@@ -116,7 +116,7 @@ impl CheckId {
         })
     }
 
-    /// Where its remedy comes from.
+    /// Source of the remedy.
     pub(crate) fn cure(self) -> Cure {
         match self {
             Self::CgroupFaultLimit | Self::HugePages | Self::HugePageSize => Cure::Core(|_| None),

@@ -16,7 +16,7 @@ use crate::{
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 
-/// Servers whose wish is unknown, named one by one.
+/// Maximum number of servers with unknown settings that the text lists by name.
 const MOST_NAMED: usize = 3;
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
@@ -27,7 +27,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Visibility::Namespace | Visibility::Hidden => "among the visible processes",
     };
     let count = others.len();
-    // Servers in other containers are expected, and said by "among the visible processes".
+    // Servers in other containers are expected. The text has "among the visible processes" for
+    // them.
     let hidden =
         demand::hidden_servers(machine).filter(|hidden| *hidden != Hidden::OtherNamespaces);
     if count == 0 {
@@ -111,7 +112,7 @@ fn is_short(machine: &Machine, demands: &Demands) -> bool {
     demands.asked_by_others() > Pages(0) && demands.total() > Pages(has)
 }
 
-/// What remains once this server has its pages.
+/// The decision that remains once this server has its pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let demands = demands_of_all(machine)?;
     let size = demands.size;

@@ -60,7 +60,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// Where no ratio helps, swap or fewer commitments do.
+/// The decision about swap or fewer commitments, if no ratio helps.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let limit = CommitLimit::of(machine)?;
     let wanted = decision::commit_limit_for(limit.committed);

@@ -18,8 +18,8 @@ use crate::{
     units::{Bytes, PageSize},
 };
 
-/// Whether page tables count for the whole server: it is turned off, and the host has so many of
-/// them that this server's could be large.
+/// Whether page tables count for the whole server: huge pages are turned off, and the page tables
+/// of the host are large enough that this server's could be large.
 pub(super) fn count_for_server(machine: &Machine) -> bool {
     let of_host = machine.usage().and_then(|usage| usage.page_tables);
     let might_be_large = of_host.is_some_and(|bytes| bytes >= PAGE_TABLES_AT_LEAST_BYTES);
@@ -104,7 +104,7 @@ pub(crate) fn need_huge_pages(machine: &Machine) -> bool {
         && on_huge_pages(machine).is_some_and(|(bytes, _)| would_be_small(bytes) && halves(bytes))
 }
 
-/// Where huge pages do not help, fewer processes do.
+/// Recommends fewer connections if huge pages do not help.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     (!need_huge_pages(machine)).then_some(Decision::FewerConnections)
 }

@@ -1,4 +1,4 @@
-//! What the configuration files, as they are on disk, mean for the next start.
+//! The effect of the configuration files, as they are on disk, on the next start.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })
 }
 
-/// What a person has to correct in the files.
+/// The decision about files that have to be corrected.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     match &machine.env.as_ref()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),

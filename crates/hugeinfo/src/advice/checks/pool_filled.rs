@@ -1,5 +1,5 @@
-//! Whether the pools hold what this boot asked for, as far as it is needed. The kernel allocates
-//! the pages that it finds and reports no error.
+//! Whether the pools have the pages that this boot requested, as far as they are needed. The kernel
+//! allocates the pages that it finds and reports no error.
 
 use serde_json::json;
 

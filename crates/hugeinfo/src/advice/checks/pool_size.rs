@@ -50,7 +50,7 @@ pub(crate) fn largest_idle_size(machine: &Machine) -> Option<PageSize> {
     Some(largest_idle(machine)?.now.size)
 }
 
-/// How bad it is that a pool holds many idle pages. Idle pages alone are no reason for a restart
+/// Status of a pool with many idle pages. Idle pages alone are no reason for a restart
 /// that releases more of them.
 fn status(target: &PoolTarget) -> Status {
     match &target.idle_for {
@@ -153,7 +153,7 @@ fn evidence(target: &PoolTarget) -> Value {
     })
 }
 
-/// What a person has to decide about idle pages.
+/// The decision about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let target = largest_idle(machine)?;
     decision::about_idle(&target).or_else(|| {

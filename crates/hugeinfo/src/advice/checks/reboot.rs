@@ -102,7 +102,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     })))
 }
 
-/// Whether this boot was asked for the same number and the pool has fewer pages than are needed.
+/// Whether this boot requested the same number, and the pool has fewer pages than are needed.
 fn fell_short(machine: &Machine, size: PageSize, asked: Pages, required: Pages) -> bool {
     let default = machine.default_bytes();
     let this_boot = machine.this_boot.as_ref();
@@ -132,7 +132,7 @@ fn too_much(machine: &Machine) -> Option<Finding> {
 }
 
 /// The pools of the next boot, and the bytes that they can have, if they are larger. A segment that
-/// stays on small pages has to fit beside them.
+/// stays on small pages has to fit into the rest of RAM.
 fn oversized(machine: &Machine) -> Option<(AtBoot, Bytes)> {
     let (all, most) = (at_boot(machine)?, memory::most_in_pools(machine)?);
     let most = most.min(memory::host_ram(machine)? - on_small_pages(machine));
@@ -205,7 +205,7 @@ pub(crate) fn too_much_at_boot(machine: &Machine, changed: &Machine) -> Option<D
     )))
 }
 
-/// What a person has to decide about the next boot where no line is missing.
+/// The decision about the next boot, if no line is missing.
 pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
     too_much_at_boot(machine, machine).or_else(|| {
         let next = machine.next_start();

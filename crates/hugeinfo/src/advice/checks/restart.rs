@@ -63,8 +63,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     Ok(finding.with(evidence(machine)))
 }
 
-/// Huge pages that are turned off on purpose stay off. A pending change that takes them from a
-/// server whose segment does not fit on small pages is better taken back.
+/// Huge pages that are turned off on purpose stay off. If a pending change
+/// turns them off and the segment does not fit on small pages, the change should be undone.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     if start::misfit(machine).is_none() {
         let outcome = start::outcome(machine);

@@ -17,7 +17,7 @@ use crate::{
     units::{PageSize, Pages, huge_pages},
 };
 
-/// Where a step is taken.
+/// The place to run a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A root shell on this host.
@@ -33,7 +33,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// As shown in SQL.
+    /// Name in SQL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RootShell => "root shell",
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// Where the step is taken.
+/// The place to run the step.
 pub fn place(machine: &Machine, step: &Step) -> Place {
     let env = machine.env.as_ref();
     let shell = match env.and_then(|env| env.is_container) {
@@ -182,7 +182,7 @@ fn demands(machine: &Machine, size: PageSize, pages: Pages) -> Option<Demands> {
     demands.filter(|demands| demands.total() == pages)
 }
 
-/// What a person does where a step is not a command.
+/// The instruction for a step that is not a command.
 pub fn instruction(machine: &Machine, step: &Step) -> String {
     match step {
         Step::Stop => "stop PostgreSQL (ends all sessions)".to_owned(),
@@ -441,9 +441,9 @@ pub fn why(machine: &Machine, step: &Step) -> String {
     }
 }
 
-/// What to check before a start, after pools were made larger: the kernel might allocate fewer
-/// pages than requested, and `sysctl -w` does not say so. `machine` is before the steps, and `at`
-/// right before the start. The pool that the server asks for matters most.
+/// Checks to make before a start, after pools were made larger. The kernel might allocate fewer
+/// pages than requested, and `sysctl -w` does not report it. `machine` is before the steps, and
+/// `at` right before the start. The pool that the server asks for matters most.
 pub(crate) fn before_start(
     machine: &Machine,
     before: &[Step],
