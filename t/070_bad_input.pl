@@ -32,8 +32,8 @@ BEGIN
 	$make{'PostgreSQL 14'} = $make->($pg_config->('old', 'PostgreSQL 14.1', $pgxs));
 	$make{'PostgreSQL 14 without build files'} = $make->($pg_config->('bare', 'PostgreSQL 14.1', '/nonexistent'));
 	$make{'PostgreSQL 20'} = $make->($pg_config->('new', 'PostgreSQL 20devel', $pgxs));
-	$make{'what is no pg_config'} = $make->($pg_config->('odd', 'hello', $pgxs));
-	$make{'what fails'} = $make->('PG_CONFIG=/nonexistent/pg_config');
+	$make{'a program that is not pg_config'} = $make->($pg_config->('odd', 'hello', $pgxs));
+	$make{'a missing program'} = $make->('PG_CONFIG=/nonexistent/pg_config');
 	$stand_in->('uname', 'echo Linux riscv64');
 	$make{'another machine'} = $make->("PATH=$dir:\$PATH");
 	$stand_in->('uname', 'echo Darwin arm64');
@@ -61,7 +61,7 @@ for (
 	[ 'a missing program', qr{/nonexistent/pg_config --version does not print a version of PostgreSQL} ],
 	[ 'another machine', qr/x86-64 and arm64: it does not build on "Linux riscv64"/ ],
 	[ 'another system', qr/does not build on "Darwin arm64"/ ],
-	[ 'musl', qr/needs glibc: .* It does not build with musl/ ])
+	[ 'musl', qr/needs glibc, .* It does not build with musl/ ])
 {
 	my ($with, $said) = @$_;
 	like($make{$with}, $said, "make with $with: the error");
