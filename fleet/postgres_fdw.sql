@@ -151,7 +151,7 @@ BEGIN
         END LOOP;
 
         -- Truncate texts from the server, and replace invisible characters, the same as in
-        -- crates/hugeinfo/src/escape.rs. A remedy can have several lines.
+        -- crates/linux/src/escape.rs. A remedy can have several lines.
         SELECT jsonb_object_agg(key, regexp_replace(
                    left(value, CASE WHEN key = 'remedy' THEN 10000 ELSE 1000 END),
                    CASE WHEN key = 'remedy' THEN '(?!\n)' ELSE '' END

@@ -29,13 +29,8 @@
 
 #![deny(unsafe_code)]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("hugeinfo reads /proc and /sys of Linux; it cannot be built for another system");
+pub use hugeinfo_linux::{self as linux, escape, shell, units};
+pub use hugeinfo_server as server;
 
 pub mod advice;
-pub mod escape;
-pub mod linux;
 pub mod model;
-pub mod server;
-pub mod shell;
-pub mod units;

@@ -1,6 +1,8 @@
 //! A check, its finding and its remedy.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{
+    Display, Formatter, {self},
+};
 
 use serde_json::{Map, Value};
 

@@ -7,8 +7,12 @@ use crate::{
         Blocked,
         demand::{Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
-        memory::{self, CommitLimit},
-        start::{self, Fit, Reason, StartOutcome},
+        memory::{
+            CommitLimit, {self},
+        },
+        start::{
+            Fit, Reason, StartOutcome, {self},
+        },
     },
     server::recovery::TooLow,
     units::{Bytes, PageSize, Pages},

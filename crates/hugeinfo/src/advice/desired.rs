@@ -4,17 +4,23 @@
 use super::{
     check::CheckId,
     checks,
-    decision::{self, Decision, Lacks, Lower, held_by_others},
+    decision::{
+        Decision, Lacks, Lower, held_by_others, {self},
+    },
     planned::Planned,
     thresholds::COMMITTED_PERCENT,
 };
 use crate::{
     linux::boot::{Kernel, NextBoot},
     model::{
-        demand::{self, Demands, PoolTarget},
+        demand::{
+            Demands, PoolTarget, {self},
+        },
         limits,
         machine::Machine,
-        memory::{self, CommitLimit},
+        memory::{
+            CommitLimit, {self},
+        },
         numa,
         pool_change::set_persistent,
         step::{LimitChange, Pending, SettingChange, SettingPlace, Step},

@@ -4,16 +4,24 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     check::{Check, CheckId, Finding, Plan, Remedy, Status},
-    checks::{self, ALL, Cure},
-    decision::{self, Decision},
-    desired::{self, Boot, Desired},
+    checks::{
+        ALL, Cure, {self},
+    },
+    decision::{
+        Decision, {self},
+    },
+    desired::{
+        Boot, Desired, {self},
+    },
     diff,
 };
 use crate::{
     model::{
         demand::PoolTarget,
         machine::Machine,
-        start::{self, StartOutcome},
+        start::{
+            StartOutcome, {self},
+        },
         step::Step,
     },
     server::{

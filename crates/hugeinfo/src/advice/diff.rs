@@ -2,7 +2,9 @@
 //! does no harm.
 
 use super::{
-    decision::{self, Decision},
+    decision::{
+        Decision, {self},
+    },
     desired::{Desired, PoolChange},
 };
 use crate::{

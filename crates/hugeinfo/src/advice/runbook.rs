@@ -2,10 +2,16 @@
 
 use super::{
     decision::Decision,
-    desired::{self, Desired},
-    diagnosis::{self, Verdict},
+    desired::{
+        Desired, {self},
+    },
+    diagnosis::{
+        Verdict, {self},
+    },
     planned::Planned,
-    render::{self, Place},
+    render::{
+        Place, {self},
+    },
 };
 use crate::{
     model::{

@@ -4,7 +4,9 @@ use super::{
     check::{Check, CheckId, Finding},
     diagnosis,
     render::Place,
-    runbook::{self, Row},
+    runbook::{
+        Row, {self},
+    },
 };
 use crate::{
     model::{demand::PoolTarget, machine::Machine},

@@ -10,7 +10,9 @@ use crate::{
         demand,
         limits::{Breach, breaches},
         machine::Machine,
-        start::{self, StartOutcome},
+        start::{
+            StartOutcome, {self},
+        },
         step::Counts,
     },
     server::facts::Backing,

@@ -7,7 +7,9 @@ use crate::{
     model::{
         machine::Machine,
         numa,
-        start::{self, Reason, StartOutcome},
+        start::{
+            Reason, StartOutcome, {self},
+        },
     },
     server::facts::{Backing, HugePages, SharedMemoryType},
     units::{Bytes, PageSize, huge_pages},

@@ -6,13 +6,19 @@ use super::pool_size;
 use crate::{
     advice::{
         check::{Finding, Judgment, Status, env},
-        decision::{self, Decision, Lacks, Lower},
+        decision::{
+            Decision, Lacks, Lower, {self},
+        },
     },
     escape,
     model::{
         machine::Machine,
-        memory::{self, CgroupMemory, LEFT_PERCENT},
-        start::{self, StartOutcome},
+        memory::{
+            CgroupMemory, LEFT_PERCENT, {self},
+        },
+        start::{
+            StartOutcome, {self},
+        },
     },
     units::Bytes,
 };

@@ -27,16 +27,16 @@ mod thp;
 mod thp_private;
 mod thp_shared;
 
+pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
+pub(crate) use pool_size::{is_much_idle, largest_idle_size};
+pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
+pub use thp_shared::may_be_used as shared_thp_may_be_used;
+
 use super::{
     check::{CheckId, Finding, Judgment},
     decision::Decision,
 };
 use crate::model::{machine::Machine, step::Step};
-
-pub(crate) use page_tables::need_huge_pages as page_tables_need_huge_pages;
-pub(crate) use pool_size::{is_much_idle, largest_idle_size};
-pub(crate) use reboot::{decision as decision_about_boot, too_much_at_boot};
-pub use thp_shared::may_be_used as shared_thp_may_be_used;
 
 /// All checks. Where two are equally bad, the earlier one matters more.
 pub(crate) const ALL: [CheckId; 22] = [

@@ -11,7 +11,9 @@ use crate::{
     model::{
         demand::PoolTarget,
         machine::Machine,
-        memory::{self, CommitLimit},
+        memory::{
+            CommitLimit, {self},
+        },
         step::{ServiceChange, Step},
     },
     server::environment::Environment,

@@ -8,7 +8,9 @@ use crate::{
         decision::Decision,
     },
     model::{
-        demand::{self, Demands, Hidden, Who},
+        demand::{
+            Demands, Hidden, Who, {self},
+        },
         machine::Machine,
         memory,
     },

@@ -5,12 +5,16 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
-        decision::{self, Decision},
+        decision::{
+            Decision, {self},
+        },
         thresholds::COMMITTED_PERCENT,
     },
     model::{
         machine::Machine,
-        memory::{self, CommitLimit},
+        memory::{
+            CommitLimit, {self},
+        },
     },
     units::Bytes,
 };

@@ -5,14 +5,18 @@ use serde_json::{Value, json};
 use crate::{
     advice::{
         check::{Finding, Judgment, Status},
-        decision::{self, Decision},
+        decision::{
+            Decision, {self},
+        },
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
     },
     model::{
         demand::{IdleFor, PoolTarget},
         machine::Machine,
         memory, numa,
-        start::{self, Reason, StartOutcome},
+        start::{
+            Reason, StartOutcome, {self},
+        },
     },
     units::{Bytes, PageSize, Pages, huge_pages},
 };

@@ -10,7 +10,9 @@ use crate::{
     model::{
         forecast::Forecast,
         machine::Machine,
-        start::{self, Fit, Reason, StartOutcome},
+        start::{
+            Fit, Reason, StartOutcome, {self},
+        },
     },
 };
 

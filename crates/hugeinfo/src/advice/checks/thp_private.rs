@@ -3,7 +3,9 @@
 
 use serde_json::json;
 
-use super::thp::{self, File};
+use super::thp::{
+    File, {self},
+};
 use crate::{
     advice::{
         check::{Finding, Judgment, env},

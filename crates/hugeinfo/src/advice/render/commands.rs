@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sentences::numbers;
+use super::sentences::{numbers, on_command_line};
 use crate::{
     escape,
     linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
@@ -139,7 +139,7 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
             let words = boot.and_then(|boot| boot.words_for_thp(file, mode));
             let is_kept = boot.is_some_and(|boot| boot.thp(file).as_deref() == Some(*mode));
             Some(match words {
-                Some(words) => format!("{now}\n# {words}"),
+                Some(words) => format!("{now}\n# {}", on_command_line(&words)),
                 None => with_boot(now, edit.as_ref(), is_kept),
             })
         }

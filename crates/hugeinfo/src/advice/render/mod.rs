@@ -3,13 +3,13 @@
 mod commands;
 mod sentences;
 
-use super::check::Remedy;
-use crate::model::{machine::Machine, step::Step};
-
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
 pub(crate) use sentences::numbers;
 pub use sentences::too_low;
+
+use super::check::Remedy;
+use crate::model::{machine::Machine, step::Step};
 
 /// The remedy as text that can be pasted: commands are commands, everything else is a comment.
 /// SQL alone is for psql; as soon as a shell is needed, SQL is passed to psql from the shell. A

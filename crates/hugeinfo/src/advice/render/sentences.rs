@@ -129,26 +129,21 @@ impl fmt::Display for Lower {
     }
 }
 
-impl fmt::Display for Words {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            new,
-            instead_of,
-            at_end,
-        } = self;
-        write!(
-            f,
-            "for the next boot, in the configuration of the boot loader: "
-        )?;
-        match instead_of {
-            Some(old) => write!(f, "replace {old} on the kernel command line with {new}"),
-            None if *at_end => write!(
-                f,
-                "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"
-            ),
-            None => write!(f, "add {new} to the kernel command line"),
-        }
-    }
+/// Words for the kernel command line, and where to write them.
+pub(super) fn on_command_line(words: &Words) -> String {
+    let Words {
+        new,
+        instead_of,
+        at_end,
+    } = words;
+    let what = match instead_of {
+        Some(old) => format!("replace {old} on the kernel command line with {new}"),
+        None if *at_end => format!(
+            "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"
+        ),
+        None => format!("add {new} to the kernel command line"),
+    };
+    format!("for the next boot, in the configuration of the boot loader: {what}")
 }
 
 /// Alternatives: `a, b, or c`.
@@ -318,7 +313,7 @@ impl fmt::Display for Decision {
                 "check the configuration that sets the pool at boot: {}",
                 files.join("; ")
             ),
-            Self::SetOnCommandLine(words) => write!(f, "{words}"),
+            Self::SetOnCommandLine(words) => write!(f, "{}", on_command_line(words)),
             Self::SetAtBootElsewhere { size, pages, why } => write!(
                 f,
                 "set {} at boot by hand: {why}",

@@ -1,0 +1,324 @@
+//! `/proc/PID/status`: the identity of a process (fs/proc/array.c `task_state`), and its memory by
+//! kind, without a walk of page tables (fs/proc/task_mmu.c `task_mem`).
+
+use crate::{
+    error::ReadError,
+    list::{
+        List, {self},
+    },
+    process::Process,
+    text::{lines, parse_hex, parse_kilobytes, parse_number, split_once},
+};
+
+const NAME: &str = "status";
+
+/// Memory in bytes. `None`: the kernel has no such line. A zombie, which has ended but was not
+/// reaped, has no values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// `VmPeak`: the largest virtual size so far.
+    pub virtual_peak: Option<u64>,
+    /// `VmSize`: the virtual size.
+    pub virtual_size: Option<u64>,
+    /// `VmRSS`: resident memory, including shared memory but not huge pages.
+    pub rss: Option<u64>,
+    /// `RssAnon`, since Linux 4.5.
+    pub rss_anon: Option<u64>,
+    /// `RssFile`, since Linux 4.5.
+    pub rss_file: Option<u64>,
+    /// `RssShmem`, since Linux 4.5.
+    pub rss_shmem: Option<u64>,
+    /// `VmPTE`: page tables.
+    pub page_tables: Option<u64>,
+    /// `VmSwap`: swapped-out private memory, without shared memory.
+    pub swap: Option<u64>,
+    /// `HugetlbPages`: hugetlb memory that the process has faulted in, without pages behind shared
+    /// page tables.
+    pub hugetlb: Option<u64>,
+}
+
+/// Reads the memory of a process. Errors: absent if it has ended.
+pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
+    process.parse_leniently(NAME, buffer, parse_memory)
+}
+
+/// Parses the text. Lines with other names are ignored. Stops once all values are known, after half
+/// of the file. A line without a valid number of kB has no value.
+pub fn parse_memory(bytes: &[u8]) -> Memory {
+    let mut memory = Memory::default();
+    let mut unknown = 9;
+    for (_, line) in lines(bytes) {
+        let Some((name, value)) = split_once(line, b':') else {
+            continue;
+        };
+        let field = match name {
+            b"VmPeak" => &mut memory.virtual_peak,
+            b"VmSize" => &mut memory.virtual_size,
+            b"VmRSS" => &mut memory.rss,
+            b"RssAnon" => &mut memory.rss_anon,
+            b"RssFile" => &mut memory.rss_file,
+            b"RssShmem" => &mut memory.rss_shmem,
+            b"VmPTE" => &mut memory.page_tables,
+            b"VmSwap" => &mut memory.swap,
+            b"HugetlbPages" => &mut memory.hugetlb,
+            _ => continue,
+        };
+        let Some(bytes) = parse_kilobytes(value) else {
+            continue;
+        };
+        if field.replace(bytes).is_none() {
+            unknown -= 1;
+            if unknown == 0 {
+                break;
+            }
+        }
+    }
+    memory
+}
+
+/// The user and the PIDs of a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `Uid`: the effective user ID. `None`: no such line.
+    pub uid: Option<u32>,
+    /// `NSpid`, since Linux 4.1: the PID in our namespace and in each nested one. The last one is
+    /// the PID that the process itself sees. Empty: no such line.
+    pub numbers: Vec<u32>,
+}
+
+/// Reads the identity of a process. Errors: absent if it has ended.
+pub fn read_identity(process: &Process, buffer: &mut Vec<u8>) -> Result<Identity, ReadError> {
+    process.parse_leniently(NAME, buffer, parse_identity)
+}
+
+/// Parses the text. Lines with other names are ignored. A line with other characters than digits
+/// has no value.
+pub fn parse_identity(bytes: &[u8]) -> Identity {
+    let mut identity = Identity::default();
+    for (_, line) in lines(bytes) {
+        match split_once(line, b':') {
+            // Real, effective, saved and file system user ID.
+            Some((b"Uid", value)) => identity.uid = numbers(value).get(1).copied(),
+            Some((b"NSpid", value)) => identity.numbers = numbers(value),
+            _ => {}
+        }
+    }
+    identity
+}
+
+/// Reads `Mems_allowed_list`: the NUMA nodes that the cgroup of the process allows
+/// (kernel/cgroup/cpuset.c `cpuset_task_status_allowed`). `None`: no such line, because the kernel
+/// has no cpusets and thus no restriction.
+///
+/// Errors: absent if the process has ended.
+pub fn read_allowed_nodes(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<List>, ReadError> {
+    process.parse(
+        NAME,
+        buffer,
+        "a list of nodes was expected",
+        parse_allowed_nodes,
+    )
+}
+
+/// Parses the line. Lines with other names are ignored. Errors: the number of a line that is not a
+/// list.
+pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
+    for (number, line) in lines(bytes) {
+        if let Some(list) = line.strip_prefix(b"Mems_allowed_list:") {
+            return list::parse(list).map(Some).ok_or(number);
+        }
+    }
+    Ok(None)
+}
+
+/// Capabilities of a process, as bit masks (include/uapi/linux/capability.h). `None`: no such line,
+/// or an unknown form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// `CapEff`: the capabilities that the kernel checks.
+    pub effective: Option<u64>,
+    /// `CapBnd`: the capabilities that the process and its children can gain.
+    pub bounding: Option<u64>,
+}
+
+impl Capabilities {
+    /// `CAP_IPC_LOCK`: exempt from limits on locked memory.
+    pub const IPC_LOCK: u32 = 14;
+    /// `CAP_SYS_RESOURCE`: can lower `oom_score_adj`, among others.
+    pub const SYS_RESOURCE: u32 = 24;
+
+    /// Whether a mask contains a capability.
+    pub fn contains(mask: u64, capability: u32) -> bool {
+        mask >> capability & 1 == 1
+    }
+}
+
+/// Reads the capabilities of a process. Errors: absent if it has exited.
+pub fn read_capabilities(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Capabilities, ReadError> {
+    process.parse_leniently(NAME, buffer, parse_capabilities)
+}
+
+/// `CapEff:\t000001ffffffffff`. Lines with other names are ignored.
+pub fn parse_capabilities(bytes: &[u8]) -> Capabilities {
+    let mut capabilities = Capabilities::default();
+    for (_, line) in lines(bytes) {
+        match split_once(line, b':') {
+            Some((b"CapEff", mask)) => capabilities.effective = parse_hex(mask.trim_ascii()),
+            Some((b"CapBnd", mask)) => capabilities.bounding = parse_hex(mask.trim_ascii()),
+            _ => {}
+        }
+    }
+    capabilities
+}
+
+/// Parses numbers separated by blanks. Empty if one of them is not valid.
+fn numbers(value: &[u8]) -> Vec<u32> {
+    value
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .map(|word| u32::try_from(parse_number(word)?).ok())
+        .collect::<Option<_>>()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend() {
+        let memory = parse_memory(
+            b"Name:\tpostgres\nUmask:\t0077\nVmPeak:\t148392404 kB\nVmSize:\t  8603364 kB\nVmPTE:\t  327680 kB\n\
+              HugetlbPages:\t       0 kB\nRssShmem:\t 4294967296 kB\nHugeThing:\t1\nVmLib:\t x\n",
+        );
+        let expected = Memory {
+            virtual_peak: Some(148_392_404 << 10),
+            virtual_size: Some(8_603_364 << 10),
+            page_tables: Some(320 << 20),
+            hugetlb: Some(0),
+            rss_shmem: Some(4 << 40),
+            ..Memory::default()
+        };
+        assert_eq!(memory, expected);
+    }
+
+    #[test]
+    fn values_are_found_in_any_order() {
+        let mut lines = [
+            "VmPeak:\t1 kB\n",
+            "VmSize:\t2 kB\n",
+            "VmRSS:\t3 kB\n",
+            "RssAnon:\t4 kB\n",
+            "RssFile:\t5 kB\n",
+            "RssShmem:\t6 kB\n",
+            "VmPTE:\t7 kB\n",
+            "VmSwap:\t8 kB\n",
+            "HugetlbPages:\t9 kB\n",
+            "HugetlbPages:\t9 kB\n",
+        ];
+        let expected = Memory {
+            virtual_peak: Some(1 << 10),
+            virtual_size: Some(2 << 10),
+            rss: Some(3 << 10),
+            rss_anon: Some(4 << 10),
+            rss_file: Some(5 << 10),
+            rss_shmem: Some(6 << 10),
+            page_tables: Some(7 << 10),
+            swap: Some(8 << 10),
+            hugetlb: Some(9 << 10),
+        };
+        for _ in 0..lines.len() {
+            let memory = parse_memory(lines.concat().as_bytes());
+            assert_eq!(memory, expected, "{lines:?}");
+            lines.rotate_left(1);
+        }
+    }
+
+    #[test]
+    fn zombie_has_no_values() {
+        assert_eq!(
+            parse_memory(b"Name:\tpostgres\nState:\tZ (zombie)\n"),
+            Memory::default()
+        );
+        assert_eq!(parse_memory(b""), Memory::default());
+    }
+
+    #[test]
+    fn invalid_line_of_memory_has_no_value() {
+        for line in [
+            "VmSwap:\t12 MB",
+            "VmSwap:\t kB",
+            "VmSwap:\t18014398509481984 kB",
+            "VmSwap:\t18446744073709551612 kB",
+        ] {
+            let text = format!("VmRSS:\t7 kB\n{line}\nVmPTE:\t8 kB\n");
+            let expected = Memory {
+                rss: Some(7 << 10),
+                page_tables: Some(8 << 10),
+                ..Memory::default()
+            };
+            assert_eq!(parse_memory(text.as_bytes()), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn user_and_numbers() {
+        let text = b"Name:\tpostgres\nPid:\t4711\nUid:\t1000\t105\t0\t105\nNSpid:\t4711\t17\t1\nVmPeak:\t 12 kB\n";
+        let expected = Identity {
+            uid: Some(105),
+            numbers: vec![4711, 17, 1],
+        };
+        assert_eq!(parse_identity(text), expected);
+        assert_eq!(parse_identity(b"Name:\tpostgres\n"), Identity::default());
+    }
+
+    #[test]
+    fn capabilities_are_masks() {
+        let text = b"Name:\tpostgres\nCapPrm:\t0000000000000000\nCapEff:\t0000000000004000\n\
+            CapBnd:\t000001fffeffffff\nCapAmb:\t0000000000000000\n";
+        let found = parse_capabilities(text);
+        let expected = Capabilities {
+            effective: Some(1 << 14),
+            bounding: Some(0x1ff_feff_ffff),
+        };
+        assert_eq!(found, expected);
+        assert!(Capabilities::contains(1 << 14, Capabilities::IPC_LOCK));
+        assert!(!Capabilities::contains(
+            0x1ff_feff_ffff,
+            Capabilities::SYS_RESOURCE
+        ));
+        let expected = Capabilities {
+            bounding: Some(0),
+            ..Capabilities::default()
+        };
+        assert_eq!(parse_capabilities(b"CapEff:\tx\nCapBnd:\t0\n"), expected);
+    }
+
+    #[test]
+    fn allowed_nodes() {
+        let text = b"Name:\tx\nMems_allowed:\t00000000,00000005\nMems_allowed_list:\t0,2\n";
+        assert_eq!(parse_allowed_nodes(text), Ok(list::parse(b"0,2")));
+        assert_eq!(parse_allowed_nodes(b"Name:\tx\n"), Ok(None));
+        assert_eq!(parse_allowed_nodes(b"Mems_allowed_list:\t-1\n"), Err(1));
+    }
+
+    #[test]
+    fn invalid_line_of_identity_has_no_value() {
+        for text in ["Uid:\t0\t-1\nNSpid:\t7\t1\n", "Uid:\t0\nNSpid:\t7\t1\n"] {
+            let expected = Identity {
+                uid: None,
+                numbers: vec![7, 1],
+            };
+            assert_eq!(parse_identity(text.as_bytes()), expected, "{text}");
+        }
+        for text in ["NSpid:\t\n", "NSpid:\t4294967296\n", "NSpid:\t1 x\n"] {
+            assert_eq!(parse_identity(text.as_bytes()), Identity::default());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The root directory of all files that this crate reads.
+
+use std::{
+    ffi::OsString,
+    fs::{
+        File, {self},
+    },
+    io::{
+        Read, {self},
+    },
+    os::{fd::OwnedFd, unix::fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::{
+    error::{Absence, Absent, ReadError},
+    growth::{TryPush, try_collect},
+};
+
+/// Size of the first read. Most kernel files are shorter.
+const FIRST_READ: usize = 4096;
+
+/// Maximum size of a kernel file. The largest is `maps` of a process with hundreds of thousands of
+/// mappings.
+pub(crate) const LARGEST: u64 = 128 << 20;
+
+/// Maximum size of a file that people write.
+const LARGEST_WRITTEN: u64 = 8 << 20;
+
+/// The root: `/` on a real system, a captured directory in a test.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The running system.
+    pub fn system() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A directory with captured files.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// `path`, absolute or relative, below this root.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Opens a file below this root.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        File::open(&path).map_err(|e| ReadError::from_io(path, e))
+    }
+
+    /// Reads a whole file below this root.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::with_capacity(FIRST_READ);
+        read_all(&self.open(path)?, LARGEST, || self.path(path), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads a file that the kernel never leaves empty. An empty file counts as missing, because
+    /// containers and sandboxes mask files with `/dev/null`.
+    pub(crate) fn read_filled(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        match self.read(path)? {
+            bytes if bytes.is_empty() => Err(ReadError::missing(self.path(path))),
+            bytes => Ok(bytes),
+        }
+    }
+
+    /// Allocated bytes of a file on its file system. For a file in memory, this includes
+    /// swapped-out pages.
+    pub fn allocated(&self, path: impl AsRef<Path>) -> Result<u64, ReadError> {
+        let path = self.path(path);
+        match fs::metadata(&path) {
+            Ok(file) => Ok(file.blocks().saturating_mul(512)),
+            Err(error) => Err(ReadError::from_io(path, error)),
+        }
+    }
+
+    /// Reads and parses a file like [`Self::read_filled`]. The parser returns the number of an
+    /// invalid line.
+    pub(crate) fn parse<T>(
+        &self,
+        path: impl AsRef<Path>,
+        expected: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, usize>,
+    ) -> Result<T, ReadError> {
+        let path = path.as_ref();
+        parse(&self.read_filled(path)?).map_err(|line| ReadError::Malformed {
+            path: self.path(path),
+            line,
+            problem: expected,
+        })
+    }
+
+    /// Opens a file of a user. A file that is not regular counts as missing, because reading a pipe
+    /// might never end.
+    pub(crate) fn open_written(&self, path: impl AsRef<Path>) -> Result<File, ReadError> {
+        let path = self.path(path);
+        let opened = rustix::fs::open(&path, WRITTEN, Mode::empty());
+        match opened.map_err(io::Error::from).and_then(if_regular) {
+            Ok(Some(file)) => Ok(file),
+            Ok(None) => Err(ReadError::missing(path)),
+            Err(error) => Err(ReadError::from_io(path, error)),
+        }
+    }
+
+    /// Reads a file of a user, like [`Self::open_written`]. A file that is larger than any valid
+    /// one counts as missing, too.
+    pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        let file = self.open_written(path)?;
+        match read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes) {
+            Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),
+            other => other.map(|()| bytes),
+        }
+    }
+
+    /// Returns the names in a directory.
+    pub(crate) fn entries(&self, path: impl AsRef<Path>) -> Result<Vec<OsString>, ReadError> {
+        let path = self.path(path);
+        let failed = |error| ReadError::from_io(path.clone(), error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&path).map_err(failed)? {
+            names.try_push(entry.map_err(failed)?.file_name())?;
+        }
+        Ok(names)
+    }
+
+    /// Returns the names in a kernel directory. Names that are not UTF-8 are skipped, because the
+    /// kernel does not create such names itself.
+    pub fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        let names = self.entries(path)?.into_iter();
+        try_collect(names.filter_map(|name| name.into_string().ok()).map(Ok))
+    }
+
+    /// Like [`Self::names`], for a directory of `/sys` that some kernels do not have. Distinguishes
+    /// this from `/sys` not being mounted.
+    pub(crate) fn names_in_sys(&self, path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+        self.names(path).map_err(|error| match error {
+            ReadError::Absent(Absent {
+                path,
+                why: Absence::Missing,
+            }) if !self.path("sys/kernel").is_dir() => ReadError::Absent(Absent {
+                path,
+                why: Absence::NotMounted,
+            }),
+            other => other,
+        })
+    }
+}
+
+/// Flags for opening a file of a user, without blocking if it is a pipe.
+pub const WRITTEN: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
+
+/// The file that was opened with [`WRITTEN`], if it is regular and thus does not block.
+pub fn if_regular(opened: OwnedFd) -> io::Result<Option<File>> {
+    let file = File::from(opened);
+    let is_regular = file.metadata()?.is_file();
+    Ok(is_regular.then_some(file))
+}
+
+/// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
+/// cannot be read.
+pub(crate) fn read_all(
+    file: &File,
+    limit: u64,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    // Without `take`, `File` would query the size, which kernel files do not have.
+    let read = file.take(limit + 1).read_to_end(bytes);
+    match read.map(u64::try_from) {
+        Ok(Ok(count)) if count <= limit => Ok(()),
+        Ok(_) => Err(ReadError::TooLarge {
+            path: path(),
+            limit,
+        }),
+        Err(error) => Err(ReadError::from_io(path(), error)),
+    }
+}

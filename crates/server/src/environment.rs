@@ -1,0 +1,175 @@
+//! The environment of a server: facts about the host, the processes of the server, and other
+//! servers, which checks need in addition to [`Facts`](super::facts::Facts).
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use hugeinfo_linux::{
+    boot::NextBoot,
+    buddyinfo::FreeBlocks,
+    cgroup::{Refused, memory::MemoryLimit},
+    error::Absent,
+    numa::node::Node,
+    vmstat::Vmstat,
+};
+
+use crate::{
+    connection::Connection,
+    facts::Server,
+    host::Host,
+    instances::Instance,
+    recovery::TooLow,
+    setting::{Setting, SettingSource},
+    visibility::Visibility,
+};
+
+/// Unknown facts are [`Absent`] or `None`, never a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// Memory, and the kernel with its settings.
+    pub host: Host,
+    /// Counters of the kernel's memory management.
+    pub vmstat: Result<Vmstat, Absent>,
+    /// Free memory by block size.
+    pub free_blocks: Result<FreeBlocks, Absent>,
+    /// Huge pages requested at the next boot.
+    pub next_boot: Result<NextBoot, Absent>,
+    /// The NUMA nodes, with their part of the pools.
+    pub nodes: Result<Vec<Node>, Absent>,
+    /// Pages of the main segment by node, as far as one process has faulted them in. `None`: there
+    /// is only one node, or unknown.
+    pub segment_nodes: Option<BTreeMap<u32, u64>>,
+    /// Bytes of the main segment on transparent huge pages, at least. `None`: not read, because the
+    /// segment is on hugetlb pages or the kernel does not use transparent ones for it.
+    pub segment_thp_bytes: Option<Result<u64, Absent>>,
+    /// Whether the main segment starts at a multiple of the size of transparent huge pages
+    /// (`hpage_pmd_size`). If it does not, the kernel cannot map it with them. `None`: unknown.
+    pub is_segment_aligned: Option<bool>,
+    /// The processes of this server.
+    pub processes: Vec<ProcessFigures>,
+    /// The postmaster's `oom_score_adj`.
+    pub oom_score_adj: Result<i32, Absent>,
+    /// The postmaster's limit on locked memory in bytes (`RLIMIT_MEMLOCK`); `None`: unlimited.
+    pub locked_memory: Result<Option<u64>, Absent>,
+    /// Whether the postmaster is exempt from `RLIMIT_MEMLOCK`: it has `CAP_IPC_LOCK` in the initial
+    /// user namespace. `None`: unknown.
+    ///
+    /// With io_uring, the kernel charges ring memory to that limit: before Linux 5.12 to each
+    /// process, since 6.14 to all processes of the user together (8 kB for each process of the
+    /// server; `io_create_region` in io_uring/memmap.c), and not at all in between.
+    pub has_ipc_lock: Option<bool>,
+    /// Whether processes started like the postmaster can get a lower `oom_score_adj` than it has:
+    /// its bounding set has `CAP_SYS_RESOURCE`, and it is in the initial user namespace. `None`:
+    /// unknown. Any process can raise its own value.
+    pub can_lower_oom_score: Option<bool>,
+    /// The nearest cgroup of the postmaster, own or ancestor, with `memory.oom.group` = 1. If the
+    /// OOM killer acts for this cgroup or one above it, it kills every process in it, except those
+    /// with `oom_score_adj` = -1000.
+    pub memory_oom_group: Option<PathBuf>,
+    /// Processes that the OOM killer has killed in the postmaster's cgroup since the cgroup exists
+    /// (`oom_kill` in v1 `memory.oom_control`, v2 `memory.events`). `None`: not reported.
+    pub cgroup_oom_kills: Option<u64>,
+    /// Whether this server runs in a container: its PID or cgroup namespace is not the initial one,
+    /// or its root directory is not that of process 1. `None`: unknown.
+    pub is_container: Option<bool>,
+    /// Whether systemd manages services here (`/run/systemd/system`). `None`: unknown.
+    pub has_systemd: Option<bool>,
+    /// The user and address with which a program on this host connects to the server.
+    pub connection: Connection,
+    /// Memory limits of the server's cgroups, nearest first. Empty: no visible limit.
+    pub memory_limits: Result<Vec<MemoryLimit>, Absent>,
+    /// Huge pages that limits of the server's cgroups have refused so far.
+    pub refused_by_limits: Vec<Refused>,
+    /// Other servers on this host, as far as they are visible.
+    pub other_servers: Result<Vec<Instance>, Absent>,
+    /// Which processes of the host are visible.
+    pub visibility: Visibility,
+    /// `io_method = io_uring` (PostgreSQL 18).
+    pub uses_io_uring: bool,
+    /// `max_connections`.
+    pub max_connections: u64,
+    /// `shared_buffers`, in bytes.
+    pub shared_buffers_bytes: u64,
+    /// The settings that affect the main segment and its pages, by name.
+    pub settings: BTreeMap<&'static str, Setting>,
+    /// Whether one of them is pending a restart, as of the last reload.
+    pub has_pending_restart: bool,
+    /// Names of the settings in the files that are pending a restart, if they were read.
+    pub pending_settings: Vec<String>,
+    /// Whether `ALTER SYSTEM` is allowed. PostgreSQL 17 can forbid it.
+    pub allows_alter_system: bool,
+    /// The effect of the configuration files on the next start.
+    pub files: Files,
+}
+
+/// One process of the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessFigures {
+    /// `VmPTE`, in bytes.
+    pub page_tables: Option<u64>,
+    /// `RssAnon`, in bytes.
+    pub rss_anon: Option<u64>,
+    /// `RssShmem`, in bytes: shared memory on small pages that the process has faulted in.
+    pub rss_shmem: Option<u64>,
+    /// `VmSwap`, in bytes.
+    pub swap: Option<u64>,
+    /// Page faults that read from disk, since the process started.
+    pub major_faults: u64,
+    /// Seconds since the process started.
+    pub age_seconds: Option<u64>,
+    /// `oom_score_adj`.
+    pub oom_score_adj: Option<i32>,
+    /// Whether this is the postmaster.
+    pub is_postmaster: bool,
+    /// Whether this is a client backend. Read only together with `page_tables`.
+    pub is_client_backend: bool,
+}
+
+/// Page tables of a typical client backend: the median of all client backends, in bytes. `None`: no
+/// client backend is known.
+pub fn typical_backend(processes: &[ProcessFigures]) -> Option<u64> {
+    let mut page_tables: Vec<u64> = processes
+        .iter()
+        .filter(|process| process.is_client_backend)
+        .filter_map(|process| process.page_tables)
+        .collect();
+    page_tables.sort_unstable();
+    page_tables.get(page_tables.len() / 2).copied()
+}
+
+impl Environment {
+    /// Whether the configuration has the values that `initdb` writes if each of its trial runs
+    /// crashed: `max_connections` = 20 (25 since PostgreSQL 18) and `shared_buffers` = 400kB. They
+    /// crash, for example, if a cgroup does not allow the free huge pages of the host.
+    pub fn has_initdb_fallback(&self) -> bool {
+        let is_in_file = |name, values: &[&str]| {
+            self.settings.get(name).is_some_and(|setting| {
+                matches!(setting.source, SettingSource::File(_))
+                    && values.contains(&setting.value.as_str())
+            })
+        };
+        is_in_file("max_connections", &["20", "25"]) && is_in_file("shared_buffers", &["400kB"])
+    }
+}
+
+/// The effect of the configuration files on disk on the next start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    /// No setting that affects the main segment or its pages is pending a restart.
+    NothingPending,
+    /// Settings that the next start will use.
+    Planned(Server),
+    /// The next start would fail with this message of PostgreSQL.
+    Refused(String),
+    /// The next start would or might fail, because settings are too low for what it recovers. On a
+    /// standby, this is possible even if no setting is pending a restart.
+    TooLow(Vec<TooLow>),
+    /// The files could not be read, for this reason.
+    Unknown(String),
+}
+
+impl Files {
+    /// True if the server would not start after a stop, or might not.
+    pub fn stop_a_start(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::TooLow(_))
+    }
+}

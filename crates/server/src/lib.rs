@@ -1,0 +1,24 @@
+//! Facts about one PostgreSQL server and its machine. Unknown facts are absent, never a default.
+
+#![deny(unsafe_code)]
+
+pub mod connection;
+pub mod dynamic_shared_memory;
+pub mod environment;
+pub mod facts;
+pub mod failed_start;
+pub mod footprint;
+pub mod holders;
+pub mod host;
+pub mod instances;
+pub mod mapping_kind;
+pub mod memory_pressure;
+pub mod pod_limits;
+pub mod postmaster_arguments;
+pub mod postmaster_pid;
+pub mod recovery;
+pub mod rights;
+pub mod setting;
+pub mod sources;
+pub mod visibility;
+pub mod wish;

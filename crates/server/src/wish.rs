@@ -1,0 +1,430 @@
+//! Huge pages that another server requests at its next start, according to its command line and its
+//! configuration files.
+//!
+//! A conservative reader, not PostgreSQL's parser: a source that it does not understand makes a
+//! setting unknown, unless a source of higher precedence sets it. Files are read with the rights of
+//! this process.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    io::Read,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+};
+
+use hugeinfo_linux::{
+    process::Process,
+    root::{WRITTEN, if_regular},
+};
+use rustix::{
+    fs::{Dir, Mode, OFlags, ResolveFlags},
+    io::Errno,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    facts::HugePages,
+    postmaster_arguments::{arguments, directory_argument, settings},
+};
+
+/// The huge pages that another server requests at its next start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wish {
+    /// `huge_pages`, and `huge_page_size` in bytes. 0: the default size of the kernel. `None`: the
+    /// size is unknown.
+    Known(HugePages, Option<u64>),
+    /// A source that could set `huge_pages` cannot be read or understood.
+    #[default]
+    Unknown,
+}
+
+impl Wish {
+    /// `huge_pages`. `None`: unknown.
+    pub fn value(self) -> Option<HugePages> {
+        match self {
+            Self::Known(value, _) => Some(value),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The settings that are read.
+const NAMES: [&str; 3] = ["huge_pages", "huge_page_size", "config_file"];
+
+/// The settings that are set, by name.
+pub type Values = BTreeMap<&'static str, String>;
+
+/// Limits on the bytes and the files that are read for one server.
+const LARGEST_TOTAL: u64 = 1 << 20;
+const MOST_FILES: usize = 64;
+
+/// Reads the settings of a postmaster.
+///
+/// `is_own_user`: the postmaster runs as the user of this process. In directories of other users,
+/// a file that is a symbolic link is not read. `command_line` is `None` if it cannot be read.
+pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[u8]>) -> Wish {
+    let mut values = Values::new();
+    if read_sources(process, is_own_user, command_line, &mut values).is_some() {
+        for (name, default) in [("huge_pages", "try"), ("huge_page_size", "0")] {
+            values.entry(name).or_insert_with(|| default.to_owned());
+        }
+    }
+    let value = |name| values.get(name).map(String::as_str);
+    match value("huge_pages").and_then(parse_huge_pages) {
+        Some(huge_pages) => Wish::Known(huge_pages, value("huge_page_size").and_then(parse_size)),
+        None => Wish::Unknown,
+    }
+}
+
+/// Reads the sources in the order of their precedence. `None`: a source cannot be read or
+/// understood, and `values` holds only the settings of sources with higher precedence.
+fn read_sources(
+    process: &Process,
+    is_own_user: bool,
+    command_line: Option<&[u8]>,
+    values: &mut Values,
+) -> Option<()> {
+    let command_line = match command_line {
+        Some(command_line) => command_line.to_vec(),
+        None => Files::of(process, is_own_user)?.options()?,
+    };
+    *values = of_command_line(&command_line)?;
+    let mut files = Files::of(process, is_own_user)?;
+    let auto = files.data.join("postgresql.auto.conf");
+    let main = match values.get("config_file") {
+        Some(file) => PathBuf::from(file),
+        None => directory_argument(&command_line)
+            .map_or(files.data.as_path(), path)
+            .join("postgresql.conf"),
+    };
+    // A relative path belongs to an unknown directory.
+    let main = Some(main).filter(|main| main.is_absolute());
+    for (file, is_optional) in [(Some(auto), true), (main, false)] {
+        let mut below = files.values(&file?, is_optional)?;
+        below.append(values);
+        *values = below;
+    }
+    Some(())
+}
+
+/// The settings on a command line. `None`: an argument could set one and is not understood.
+pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
+    let found: Vec<_> = settings(command_line)
+        .filter_map(|(name, value)| {
+            let name = NAMES.into_iter().find(|known| known.as_bytes() == name)?;
+            Some((name, text(value)?))
+        })
+        .collect();
+    let mentions = arguments(command_line).skip(1).filter(|argument| {
+        let argument = String::from_utf8_lossy(argument).to_ascii_lowercase();
+        let argument = argument.replace('-', "_");
+        NAMES.iter().any(|name| argument.contains(name))
+    });
+    (mentions.count() == found.len()).then(|| found.into_iter().collect())
+}
+
+/// The command line in `postmaster.opts`: the program, and each argument in quotes (postmaster.c
+/// `CreateOptsFile`). `None`: malformed, or ambiguous because of quotes in an argument.
+pub fn parse_options(bytes: &[u8]) -> Option<Vec<u8>> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let Some((program, rest)) = line.split_once(" \"") else {
+        return Some([line.as_bytes(), b"\0"].concat());
+    };
+    let arguments = rest.strip_suffix('"')?.replace("\" \"", "\0");
+    (!arguments.contains('"')).then(|| format!("{program}\0{arguments}\0").into_bytes())
+}
+
+fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// Parses `huge_pages` like PostgreSQL (guc_tables.c `huge_pages_options`).
+fn parse_huge_pages(value: &str) -> Option<HugePages> {
+    match value.to_ascii_lowercase().as_str() {
+        "try" => Some(HugePages::Try),
+        "on" | "true" | "yes" | "1" => Some(HugePages::On),
+        "off" | "false" | "no" | "0" => Some(HugePages::Off),
+        _ => None,
+    }
+}
+
+/// `huge_page_size` in bytes, from a whole decimal number and an optional unit. PostgreSQL also
+/// reads fractions, and numbers with other bases.
+fn parse_size(value: &str) -> Option<u64> {
+    let value = value.trim_ascii();
+    let end = value.find(|c: char| !c.is_ascii_digit());
+    let (digits, unit) = value.split_at(end.unwrap_or(value.len()));
+    let unit: u64 = match unit.trim_ascii_start() {
+        "" | "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    let is_octal = digits.len() > 1 && digits.starts_with('0');
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(unit)
+        .filter(|_| !is_octal)
+}
+
+/// The name and the value in a line of a configuration file (guc-file.l), if it includes files or
+/// sets one of the settings. A value of `None` cannot be understood.
+pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
+    const INCLUDES: [&str; 3] = ["include", "include_if_exists", "include_dir"];
+    let line = line.trim_ascii();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c) || !c.is_ascii();
+    let end = line.find(|c| !is_of_name(c)).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let name = NAMES
+        .into_iter()
+        .chain(INCLUDES)
+        .find(|known| name.eq_ignore_ascii_case(known))?;
+    let rest = rest.trim_ascii_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_ascii_start();
+    let parts = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split_once('\''),
+        None => {
+            let end = rest.find(|c: char| c.is_ascii_whitespace() || c == '#');
+            Some(rest.split_at(end.unwrap_or(rest.len())))
+        }
+    };
+    let value = parts.and_then(|(value, rest)| {
+        let rest = rest.trim_ascii_start();
+        let is_whole = rest.is_empty() || rest.starts_with('#');
+        // Rejects escapes, and bytes that are not UTF-8.
+        let is_plain = !value.is_empty() && !value.contains(['\\', char::REPLACEMENT_CHARACTER]);
+        (is_whole && is_plain).then_some(value)
+    });
+    Some((name, value))
+}
+
+/// The files of a server, in its own root directory.
+struct Files {
+    /// The root directory of the server, which differs from ours in a container.
+    root: OwnedFd,
+    /// The path of its data directory below this root.
+    data: PathBuf,
+    is_own_user: bool,
+    left_bytes: u64,
+    left_files: usize,
+}
+
+impl Files {
+    fn of(process: &Process, is_own_user: bool) -> Option<Self> {
+        let files = Self {
+            root: process.open_directory("root").ok()?,
+            data: path(&process.link("cwd").ok()?).to_owned(),
+            is_own_user,
+            left_bytes: LARGEST_TOTAL,
+            left_files: MOST_FILES,
+        };
+        // The kernel shows the path relative to our own root directory.
+        let seen = files.open_directory(&files.data, OFlags::PATH)?;
+        let is_same = process.is_working_directory(&seen).ok()?;
+        is_same.then_some(files)
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve)
+    }
+
+    fn open_directory(&self, path: &Path, flags: OFlags) -> Option<OwnedFd> {
+        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open(path, flags).ok()
+    }
+
+    /// Reads a file. Returns no bytes if the file is optional and does not exist.
+    fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
+        self.left_files = self.left_files.checked_sub(1)?;
+        let follow = match self.is_own_user {
+            true => OFlags::empty(),
+            false => OFlags::NOFOLLOW,
+        };
+        let mut bytes = Vec::new();
+        match self.open(path, WRITTEN | follow) {
+            Ok(opened) => {
+                let file = if_regular(opened).ok()??;
+                let mut file = file.take(self.left_bytes + 1);
+                file.read_to_end(&mut bytes).ok()?;
+            }
+            Err(Errno::NOENT) if is_optional => {}
+            Err(_) => return None,
+        }
+        let count = u64::try_from(bytes.len()).ok()?;
+        self.left_bytes = self.left_bytes.checked_sub(count)?;
+        Some(bytes)
+    }
+
+    fn options(&mut self) -> Option<Vec<u8>> {
+        parse_options(&self.bytes(&self.data.join("postmaster.opts"), false)?)
+    }
+
+    /// The settings in a file and in the files that it includes.
+    fn values(&mut self, path: &Path, is_optional: bool) -> Option<Values> {
+        let bytes = self.bytes(path, is_optional)?;
+        let directory = path.parent()?;
+        let mut found = Values::new();
+        for line in String::from_utf8_lossy(&bytes).split('\n') {
+            let Some((name, value)) = parse_line(line) else {
+                continue;
+            };
+            let value = value?;
+            let included = match name {
+                "include" | "include_if_exists" => vec![directory.join(value)],
+                "include_dir" => self.listed(&directory.join(value))?,
+                _ => {
+                    found.insert(name, value.to_owned());
+                    continue;
+                }
+            };
+            for file in included {
+                found.append(&mut self.values(&file, name == "include_if_exists")?);
+            }
+        }
+        Some(found)
+    }
+
+    /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
+    fn listed(&self, directory: &Path) -> Option<Vec<PathBuf>> {
+        let opened = self.open_directory(directory, OFlags::RDONLY)?;
+        let mut files = Vec::new();
+        for entry in Dir::new(opened).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_bytes();
+            if name.ends_with(b".conf") && !name.starts_with(b".") {
+                files.push(directory.join(path(name)));
+            }
+            if files.len() > MOST_FILES {
+                return None;
+            }
+        }
+        files.sort_unstable();
+        Some(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines() {
+        for (command_line, expected) in [
+            ("-D /srv/a", Some("")),
+            ("-c huge_pages=off", Some("huge_pages=off")),
+            ("-cHUGE_PAGES=On", Some("huge_pages=On")),
+            ("-c huge-pages=1", Some("huge_pages=1")),
+            ("--huge-pages=on", Some("huge_pages=on")),
+            ("--huge_pages=try", Some("huge_pages=try")),
+            ("-c huge_pages=on --huge-pages=off", Some("huge_pages=off")),
+            (
+                "-c huge_page_size=2MB --config-file=/a --huge-pages=on",
+                Some("config_file=/a huge_page_size=2MB huge_pages=on"),
+            ),
+            ("-c huge_pages", None),
+            ("-Fc huge_pages=off", None),
+            ("-Fc huge_page_size=1GB", None),
+            ("-D /srv/huge_pages", None),
+        ] {
+            let found = of_command_line(
+                format!("postgres {command_line} ")
+                    .replace(' ', "\0")
+                    .as_bytes(),
+            );
+            let found = found.map(|values| {
+                let values = values.iter().map(|(name, value)| format!("{name}={value}"));
+                values.collect::<Vec<_>>().join(" ")
+            });
+            assert_eq!(found.as_deref(), expected, "{command_line:?}");
+        }
+    }
+
+    #[test]
+    fn options_files() {
+        for (text, expected) in [
+            ("/bin/postgres\n", Some("/bin/postgres\0")),
+            (
+                "/bin/postgres \"-D\" \"/srv/a b\" \"\"\n",
+                Some("/bin/postgres\0-D\0/srv/a b\0\0"),
+            ),
+            ("/bin/postgres \"-c\" \"a=\"b\"\"\n", None),
+            ("/bin/postgres \"-D\" \"/srv\n", None),
+            ("/bin/postgres \"-D\"", None),
+        ] {
+            let expected = expected.map(|text| text.as_bytes().to_vec());
+            assert_eq!(parse_options(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn page_sizes() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("2048", Some(2 << 20)),
+            ("2048kB", Some(2 << 20)),
+            (" 2 MB ", Some(2 << 20)),
+            ("1GB", Some(1 << 30)),
+            ("1TB", Some(1 << 40)),
+            ("", None),
+            ("MB", None),
+            ("-1", None),
+            ("1gb", None),
+            ("1 G", None),
+            ("0.5GB", None),
+            ("010", None),
+            ("0x800", None),
+            ("99999999999TB", None),
+        ] {
+            assert_eq!(parse_size(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_configuration_files() {
+        for (line, expected) in [
+            ("", None),
+            ("#huge_pages = off", None),
+            ("  # huge_pages = 'off", None),
+            ("huge_pages = off", Some(("huge_pages", Some("off")))),
+            (
+                "\tHuge_Pages 'ON' # yes\r",
+                Some(("huge_pages", Some("ON"))),
+            ),
+            ("huge_pages=try#", Some(("huge_pages", Some("try")))),
+            (
+                "huge_page_size = '1 GB'",
+                Some(("huge_page_size", Some("1 GB"))),
+            ),
+            ("huge_page_size = 1 GB", Some(("huge_page_size", None))),
+            ("huge_pages = 'o\\ff'", Some(("huge_pages", None))),
+            ("huge_pages = 'off", Some(("huge_pages", None))),
+            ("huge_pages = off on", Some(("huge_pages", None))),
+            ("huge_pages", Some(("huge_pages", None))),
+            ("\u{feff}huge_pages = off", None),
+            ("x.huge_pages = off", None),
+            ("cluster_name = 'include ''it''s # one'", None),
+            ("cluster_name = '", None),
+            ("include 'it''s.conf'", Some(("include", None))),
+            ("include 'a\u{fffd}'", Some(("include", None))),
+            ("include ''", Some(("include", None))),
+            (
+                "include_if_exists = /etc/x.conf",
+                Some(("include_if_exists", Some("/etc/x.conf"))),
+            ),
+            (
+                "Include_Dir 'conf.d'",
+                Some(("include_dir", Some("conf.d"))),
+            ),
+        ] {
+            assert_eq!(parse_line(line), expected, "{line:?}");
+        }
+    }
+}
