@@ -8,9 +8,7 @@ use std::{
 use crate::{
     error::{Absence, Absent, ReadError, fact},
     mounts,
-    namespace::{
-        Kind, {self},
-    },
+    namespace::{self, Kind},
     root::Root,
 };
 

@@ -3,9 +3,7 @@
 
 use crate::{
     error::ReadError,
-    list::{
-        List, {self},
-    },
+    list::{self, List},
     root::Root,
 };
 

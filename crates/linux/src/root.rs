@@ -2,12 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs::{
-        File, {self},
-    },
-    io::{
-        Read, {self},
-    },
+    fs::{self, File},
+    io::{self, Read},
     os::{fd::OwnedFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
 };

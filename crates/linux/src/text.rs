@@ -1,8 +1,6 @@
 //! Parses lines and numbers in text files of the kernel.
 
-use std::io::{
-    BufRead, {self},
-};
+use std::io::{self, BufRead};
 
 /// Parses decimal digits without sign or blanks, up to 64 bits.
 pub fn parse_number(digits: &[u8]) -> Option<u64> {

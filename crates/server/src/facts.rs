@@ -1,28 +1,18 @@
 //! The facts about one server and its machine on which all advice is based.
 
 use hugeinfo_linux::{
-    cgroup::{
-        Hugetlb, {self},
-    },
+    cgroup::{self, Hugetlb},
     error::{Absence, Absent, ReadError, fact},
-    hugepages::{
-        Pool, {self},
-    },
-    meminfo::{
-        Meminfo, {self},
-    },
+    hugepages::{self, Pool},
+    meminfo::{self, Meminfo},
     numa::{
-        node::{
-            Node, {self},
-        },
+        node::{self, Node},
         nodes,
     },
     pages,
     process::{
         Process, numa_maps,
-        segment::{
-            Segment, {self},
-        },
+        segment::{self, Segment},
         status,
     },
     root::Root,

@@ -6,9 +6,7 @@ use hugeinfo_linux::{
     error::{ReadError, absent_or},
     growth::TryPush,
     hugepages::Pool,
-    mounts::{
-        Hugetlbfs, {self},
-    },
+    mounts::{self, Hugetlbfs},
     process::{
         Process,
         maps::{Device, Extent},

@@ -3,18 +3,12 @@
 use hugeinfo_linux::{
     error::{Absent, ReadError, fact},
     list::List,
-    meminfo::{
-        Usage, {self},
-    },
+    meminfo::{self, Usage},
     numa::nodes,
     pages, processors,
     root::Root,
-    sysctl::{
-        Vm, {self},
-    },
-    transparent_hugepage::{
-        Modes, {self},
-    },
+    sysctl::{self, Vm},
+    transparent_hugepage::{self, Modes},
 };
 
 /// Unknown facts are [`Absent`] or `None`, never a default.

@@ -5,17 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use hugeinfo_linux::{
     error::{Absence, ReadError, absent_or},
     growth::TryPush,
-    passwd::{
-        Users, {self},
-    },
+    passwd::{self, Users},
     process::{
         Process, children,
-        maps::{
-            Mapping, {self},
-        },
-        segment::{
-            Segment, {self},
-        },
+        maps::{self, Mapping},
+        segment::{self, Segment},
         stat, status,
     },
     root::Root,
@@ -28,9 +22,7 @@ use crate::{
     facts::SharedMemoryType,
     postmaster_arguments::{directory_argument, looks_like_server},
     postmaster_pid,
-    wish::{
-        Wish, {self},
-    },
+    wish::{self, Wish},
 };
 
 /// One server. Facts that cannot be read, such as most facts of another user's server, are `None`.

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use hugeinfo_linux::{
-    cgroup::memory_events::{
-        Shortage, {self},
-    },
+    cgroup::memory_events::{self, Shortage},
     error::{ReadError, fact},
     pressure,
     process::Process,

@@ -4,9 +4,7 @@ use hugeinfo_linux::{
     error::{ReadError, fact},
     process::{
         Process,
-        status::{
-            Capabilities, {self},
-        },
+        status::{self, Capabilities},
         uid_map,
     },
 };

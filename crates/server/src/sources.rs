@@ -11,14 +11,10 @@ use std::{
 };
 
 use hugeinfo_linux::{
-    cgroup::{
-        memory_events, {self},
-    },
+    cgroup::{self, memory_events},
     error::{Absence, Absent, ReadError},
     hugepages,
-    namespace::{
-        Kind, {self},
-    },
+    namespace::{self, Kind},
     numa::nodes,
     pressure,
     process::{Process, segment},

@@ -5,9 +5,7 @@ use std::{ops::ControlFlow, path::Path};
 use hugeinfo_linux::{
     error::{ReadError, fact},
     mounts,
-    namespace::{
-        Kind, {self},
-    },
+    namespace::{self, Kind},
     process::{Process, status},
     root::Root,
 };

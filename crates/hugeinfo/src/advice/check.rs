@@ -1,8 +1,6 @@
 //! A check, its finding and its remedy.
 
-use std::fmt::{
-    Display, Formatter, {self},
-};
+use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Map, Value};
 

@@ -5,14 +5,10 @@ use crate::{
     linux::boot::Words,
     model::{
         Blocked,
-        demand::{Hidden, IdleFor, Name, PoolTarget},
+        demand::{Demands, Hidden, IdleFor, Name, PoolTarget},
         machine::Machine,
-        memory::{
-            CommitLimit, {self},
-        },
-        start::{
-            Fit, Reason, StartOutcome, {self},
-        },
+        memory::{self, CommitLimit},
+        start::{self, Fit, Reason, StartOutcome},
     },
     server::recovery::TooLow,
     units::{Bytes, PageSize, Pages},
@@ -254,7 +250,9 @@ pub(crate) fn of_blocked(
         Blocked::Memory { missing } => Decision::FreeMemory {
             missing,
             lower: lower(missing),
-            or_at_boot: memory::missing_at_boot(machine, required * size) == Some(Bytes(0)),
+            or_at_boot: Demands::at_boot(machine, size, &machine.next_start()).is_some_and(
+                |demands| demands.missing_at_boot(machine, demands.total()) == Some(Bytes(0)),
+            ),
         },
         Blocked::LeavesTooLittle { missing } => Decision::LowerSharedBuffers {
             lower: lower(missing),

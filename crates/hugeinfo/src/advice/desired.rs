@@ -4,23 +4,17 @@
 use super::{
     check::CheckId,
     checks,
-    decision::{
-        Decision, Lacks, Lower, held_by_others, {self},
-    },
+    decision::{self, Decision, Lacks, Lower, held_by_others},
     planned::Planned,
     thresholds::COMMITTED_PERCENT,
 };
 use crate::{
     linux::boot::{Kernel, NextBoot},
     model::{
-        demand::{
-            Demands, PoolTarget, {self},
-        },
+        demand::{self, Demands, PoolTarget},
         limits,
         machine::Machine,
-        memory::{
-            CommitLimit, {self},
-        },
+        memory::{self, CommitLimit},
         numa,
         pool_change::set_persistent,
         step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
@@ -361,17 +355,19 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             why: "the memory of the host is unknown here".to_owned(),
         });
     };
-    let missing_for =
-        |pages: Pages| memory::missing_at_boot(machine, pages * size).unwrap_or_default();
+    let missing_for = |pages: Pages| demands.missing_at_boot(machine, pages).unwrap_or_default();
     let missing = missing_for(pages);
-    if pages * size > most {
-        return Err(Decision::LowerSharedBuffers {
+    let beyond_reserve = || {
+        Err(Decision::LowerSharedBuffers {
             lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
             missing,
             lacks: Lacks::Reserve,
             others: held_by_others(machine, size),
             release: None,
-        });
+        })
+    };
+    if pages * size > most {
+        return beyond_reserve();
     }
     // The line that systemd does not read could be meant for others, too.
     let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
@@ -380,6 +376,24 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
         Bytes(0) => pages.max(not_read),
         _ => pages,
     };
+    let words = boot.words_for_pages(size.0, default, pages.0);
+    let edit = boot.set_pages(size.0, default, pages.0);
+    let changed = match (&words, &edit) {
+        (Some((_, changed)), _) => Some(changed.clone()),
+        (None, edit) => edit.as_ref().map(|edit| boot.after(edit)),
+    };
+    if let Some(changed) = changed {
+        let mut after = machine.clone();
+        if let Some(env) = &mut after.env {
+            env.next_boot = Ok(changed);
+        }
+        if let Some(decision) = checks::too_much_at_boot(machine, &after) {
+            return Err(decision);
+        }
+    }
+    if demands.pools_at_boot(machine, pages) > most {
+        return beyond_reserve();
+    }
     if missing > Bytes(0) {
         return Err(Decision::FreeMemory {
             missing,
@@ -397,24 +411,11 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             later: later.map(|request| request.place.to_string()),
         });
     }
-    if let Some((words, next_boot)) = boot.words_for_pages(size.0, default, pages.0) {
-        let mut after = machine.clone();
-        if let Some(env) = &mut after.env {
-            env.next_boot = Ok(next_boot);
-        }
-        let too_much = checks::too_much_at_boot(machine, &after);
-        return Err(too_much.unwrap_or(Decision::SetOnCommandLine(words)));
+    if let Some((words, _)) = words {
+        return Err(Decision::SetOnCommandLine(words));
     }
-    match boot.set_pages(size.0, default, pages.0) {
-        Some(edit) => {
-            let step = Step::SetPoolAtBoot { size, pages, edit };
-            let after = machine.apply(&step).ok();
-            let too_much = after.and_then(|after| checks::too_much_at_boot(machine, &after));
-            match too_much {
-                Some(decision) => Err(decision),
-                None => Ok(Some(step)),
-            }
-        }
+    match edit {
+        Some(edit) => Ok(Some(Step::SetPoolAtBoot { size, pages, edit })),
         None => Err(Decision::SetAtBootElsewhere {
             size,
             pages,
@@ -467,7 +468,8 @@ pub(crate) fn wanted_settings(machine: &Machine) -> Result<Server, Decision> {
     let has_no_huge_pages = machine.facts.pools.is_err() || machine.default_size().is_none();
     let stays_off = machine.is_turned_off()
         && (CheckId::PageTables.is_muted(machine) || !checks::page_tables_need_huge_pages(machine));
-    let is_sysv = machine.facts.next_start().shared_memory_type == SharedMemoryType::Sysv;
+    let is_sysv = machine.facts.server.shared_memory_type == SharedMemoryType::Sysv
+        && machine.facts.next_start().shared_memory_type == SharedMemoryType::Sysv;
     let stays_sysv = is_sysv && machine.backing() == Backing::Unknown;
     Ok(if has_no_huge_pages || stays_off || stays_sysv {
         machine.next_start()

@@ -4,24 +4,16 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use super::{
     check::{Check, CheckId, Finding, Plan, Remedy, Status},
-    checks::{
-        ALL, Cure, {self},
-    },
-    decision::{
-        Decision, {self},
-    },
-    desired::{
-        Boot, Desired, {self},
-    },
+    checks::{self, ALL, Cure},
+    decision::{self, Decision},
+    desired::{self, Boot, Desired},
     diff,
 };
 use crate::{
     model::{
         demand::PoolTarget,
         machine::Machine,
-        start::{
-            StartOutcome, {self},
-        },
+        start::{self, Fit, StartOutcome},
         step::Step,
     },
     server::{
@@ -226,10 +218,15 @@ impl Remedies {
                         };
                         let decision = own.or_else(|| {
                             // The figure for a start on small pages is larger, or the first.
+                            let is_beyond_limit = matches!(
+                                start::misfit(machine),
+                                Some(Fit::BeyondCommitLimit { .. })
+                            );
                             let is_about_small_pages = match core {
                                 Err(Decision::WouldNotStart(_)) => true,
                                 Err(Decision::AddSwap { .. }) => {
                                     !machine.facts.asks_for_huge_pages()
+                                        && (is_beyond_limit || id.is_about_start())
                                 }
                                 _ => false,
                             };

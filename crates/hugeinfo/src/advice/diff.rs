@@ -2,9 +2,7 @@
 //! does no harm.
 
 use super::{
-    decision::{
-        Decision, {self},
-    },
+    decision::{self, Decision},
     desired::{Desired, PoolChange},
 };
 use crate::{

@@ -2,16 +2,10 @@
 
 use super::{
     decision::Decision,
-    desired::{
-        Desired, {self},
-    },
-    diagnosis::{
-        Verdict, {self},
-    },
+    desired::{self, Desired},
+    diagnosis::{self, Verdict},
     planned::Planned,
-    render::{
-        Place, {self},
-    },
+    render::{self, Place},
 };
 use crate::{
     model::{

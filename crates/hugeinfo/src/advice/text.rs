@@ -4,9 +4,7 @@ use super::{
     check::{Check, CheckId, Finding},
     diagnosis,
     render::Place,
-    runbook::{
-        Row, {self},
-    },
+    runbook::{self, Row},
 };
 use crate::{
     model::{demand::PoolTarget, machine::Machine},

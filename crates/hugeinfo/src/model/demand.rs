@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{machine::Machine, memory};
 use crate::{
-    linux::boot::Request,
+    linux::{boot::Request, hugepages::Pool},
     server::{
         environment::Files,
         facts::{HugePages, Server, SharedMemoryType},
@@ -125,10 +125,57 @@ impl Demands {
     /// addition to the memory that other programs use now.
     pub fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Option<Self> {
         let all = Self::with_all(machine, size, next)?;
-        match memory::missing_at_boot(machine, all.total() * size).unwrap_or_default() {
+        match all
+            .missing_at_boot(machine, all.total())
+            .unwrap_or_default()
+        {
             Bytes(0) => Some(all),
             _ => Self::without_asking(machine, size, next, When::AfterRestart),
         }
+    }
+
+    /// Bytes that are missing if the next boot sets this many pages, beside the pools of other sizes
+    /// that it sets. `None`: unknown.
+    pub fn missing_at_boot(&self, machine: &Machine, pages: Pages) -> Option<Bytes> {
+        self.missing(machine, self.pools_at_boot(machine, pages))
+    }
+
+    /// The same now, once the servers on small pages have stopped, in addition to the present pools.
+    pub fn missing_now(&self, machine: &Machine) -> Option<Bytes> {
+        let others = self.other_pools(machine, |pool| pool.total);
+        self.missing(machine, self.total() * self.size + others)
+    }
+
+    /// Bytes in all pools if the next boot sets this many pages.
+    pub fn pools_at_boot(&self, machine: &Machine, pages: Pages) -> Bytes {
+        let default = machine.default_bytes();
+        let others = self.other_pools(machine, |pool| match machine.next_boot() {
+            Some(boot) if !boot.is_unknown(pool.page_bytes, default) => boot
+                .pages(pool.page_bytes, default)
+                .map_or(0, |request| request.pages),
+            _ => pool.persistent(),
+        });
+        pages * self.size + others
+    }
+
+    fn other_pools(&self, machine: &Machine, pages: impl Fn(&Pool) -> u64) -> Bytes {
+        let pools = machine.pools();
+        pools
+            .filter(|pool| pool.page_bytes != self.size.0)
+            .map(|pool| Pages(pages(pool)) * PageSize(pool.page_bytes))
+            .sum()
+    }
+
+    fn missing(&self, machine: &Machine, in_pools: Bytes) -> Option<Bytes> {
+        let next = machine.next_start();
+        let moves = |server: Option<&Instance>| match server {
+            None => machine.size_to_map(&next).is_some(),
+            Some(server) => {
+                let name = Name::of(server);
+                self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
+            }
+        };
+        memory::missing_at_boot(machine, in_pools, moves)
     }
 
     /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory

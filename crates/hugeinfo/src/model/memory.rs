@@ -4,11 +4,7 @@
 use super::{machine::Machine, touched::Touched};
 use crate::{
     linux::cgroup::memory::MemoryLimit,
-    server::{
-        facts::{Backing, HugePages},
-        instances::Instance,
-        wish::Wish,
-    },
+    server::{facts::Backing, instances::Instance},
     units::{Bytes, PageSize, Pages},
 };
 
@@ -102,25 +98,41 @@ pub fn most_in_pools(machine: &Machine) -> Option<Bytes> {
     host_ram(machine).map(|ram| ram - ram.percent(LEFT_PERCENT))
 }
 
-/// Bytes that are missing if the next boot allocates this much in pools, in addition to the memory
-/// that other programs use now. `None`: unknown.
-pub fn missing_at_boot(machine: &Machine, in_new_pools: Bytes) -> Option<Bytes> {
-    let beyond = in_new_pools - most_in_pools(machine)?;
+/// Bytes that are missing if the pools have this many, all of them allocated in addition to the
+/// memory that other programs use now. `moves`: whether a server on small pages gets pages in these
+/// pools. `None`: unknown.
+pub fn missing_at_boot(
+    machine: &Machine,
+    in_pools_then: Bytes,
+    moves: impl Fn(Option<&Instance>) -> bool,
+) -> Option<Bytes> {
+    let beyond = in_pools_then - most_in_pools(machine)?;
+    if in_pools_then <= in_pools(machine) {
+        // The next boot leaves as much as this one.
+        return Some(beyond);
+    }
     let Some(available) = machine.usage().and_then(|usage| usage.available) else {
         return Some(beyond);
     };
-    // Huge pages take the place of small ones.
-    let mut moved = touched_on_small_pages(machine);
     let mut missing = host_ram(machine)?.percent(SPARE_PERCENT);
+    // Huge pages take the place of small ones.
+    let mut moved = Bytes(0);
+    let touched = touched_on_small_pages(machine);
+    if moves(None) {
+        moved = touched;
+    } else {
+        missing = missing + (segment_on_small_pages(machine) - touched);
+    }
     for (other, segment) in others_on_small_pages(machine) {
         let rss = Bytes(other.rss_shmem_bytes.unwrap_or(0));
-        match other.huge_pages {
-            Wish::Known(HugePages::Try | HugePages::On, _) => moved = moved + rss,
-            Wish::Known(HugePages::Off, _) | Wish::Unknown => missing = missing + (segment - rss),
+        if moves(Some(other)) {
+            moved = moved + rss;
+        } else {
+            missing = missing + (segment - rss);
         }
     }
     let available = Bytes(available) + in_pools(machine) + moved;
-    Some(beyond.max(in_new_pools + missing - available))
+    Some(beyond.max(in_pools_then + missing - available))
 }
 
 /// Bytes of RAM that are missing if the pools grow by this much and have to leave [`LEFT_PERCENT`].

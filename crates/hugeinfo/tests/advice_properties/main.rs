@@ -79,6 +79,7 @@ properties! {
         kernel_settings_are_kept_over_a_reboot,
         server_that_would_not_start_gets_help,
         everything_can_be_rendered,
+        boot_lines_leave_memory,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,

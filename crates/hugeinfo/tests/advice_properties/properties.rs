@@ -208,7 +208,6 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         // Reserved pages have no node: other nodes keep as many for a bound server.
         worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("pool_size"));
         // More pages for these nodes can lower memory below a fixed commit limit.
-        worse.retain(|worse| !machine.is_bound_to_nodes() || !worse.starts_with("oom_protection"));
         // A server that gets its pages leaves others fewer, and shows what its cgroup needs.
         worse.retain(|worse| !worse.starts_with("other_servers"));
         // A server that requests pages from now on finds that this boot allocated too few.
@@ -228,7 +227,14 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         // Warnings say that a cgroup will swap, which a start on larger pages, or on small pages
         // instead of none, can cause.
         worse.retain(|worse| {
-            !is_limited || !worse.starts_with("memory_left") || worse.ends_with("-> Critical")
+            let swaps = findings(&after).iter().any(|(id, found)| {
+                *id == CheckId::MemoryLeft
+                    && (found.code == "will_swap" || found.status == Status::Unknown)
+            });
+            !is_limited
+                || !worse.starts_with("memory_left")
+                || worse.ends_with("-> Critical")
+                || !swaps
         });
         prop_assert!(
             worse.is_empty(),
@@ -777,7 +783,7 @@ fn still_asks_for(
         let is_hidden = hugeinfo::model::demand::hidden_servers(&at).is_some();
         // Surplus pages stay until their holder stops.
         let has_surplus = at.pools().any(|pool| pool.surplus > 0);
-        let can_stay = others_could_want || is_hidden || has_surplus;
+        let can_stay = others_could_want || is_hidden || has_surplus && name == "memory_left";
         if again.is_none() || can_stay || decisions(&at).iter().any(waits) {
             return Ok(());
         }
@@ -909,7 +915,9 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let is_editable = edit.is_some() || words.is_some();
     let is_limited =
         !spec.limits.is_empty() || !spec.memory_limits.is_empty() || spec.told_limit.is_some();
-    let fits = !is_limited && memory::missing_at_boot(machine, pages * size) == Some(Bytes(0));
+    let demands = Demands::at_boot(machine, size, &machine.next_start());
+    let missing = demands.and_then(|demands| demands.missing_at_boot(machine, pages));
+    let fits = !is_limited && missing == Some(Bytes(0));
     // The number of pages is that of the files.
     let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
         Files::Unknown(_) => env.has_pending_restart,
@@ -1045,4 +1053,77 @@ pub fn large_machines() {
         "{count} checks in {checked:?}, {rows} rows in {:?}",
         start.elapsed() - checked
     );
+}
+
+/// After the boot lines of the runbook, pools and memory in use now fit into RAM.
+pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let steps: Vec<_> = steps_of(&runbook::of(machine, None))
+        .into_iter()
+        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. }))
+        .collect();
+    prop_assume!(!steps.is_empty());
+    let after = machine.apply_all(&steps);
+    prop_assume!(after.is_ok());
+    let after = after.expect("assumed");
+    let default = after.default_bytes();
+    let boot = after.next_boot();
+    prop_assume!(boot.is_some());
+    let boot = boot.expect("assumed");
+    prop_assume!(
+        machine
+            .pools()
+            .all(|pool| !boot.is_unknown(pool.page_bytes, default))
+    );
+    let asked = |size: u64| Pages(boot.pages(size, default).map_or(0, |request| request.pages));
+    let then: Bytes = machine
+        .pools()
+        .map(|pool| asked(pool.page_bytes) * PageSize(pool.page_bytes))
+        .sum();
+    let (Some(ram), Some(available)) = (
+        memory::host_ram(machine),
+        machine.usage().and_then(|usage| usage.available),
+    ) else {
+        return Ok(());
+    };
+    let used = ram - Bytes(available) - memory::in_pools(machine);
+    // Small pages that become huge pages.
+    let mut moved = Bytes(0);
+    if memory::segment_on_small_pages(machine) > Bytes(0)
+        && machine
+            .size_to_map(&machine.next_start_on_huge_pages())
+            .is_some()
+    {
+        moved = moved + machine.touched.least;
+    }
+    for other in memory::other_servers(machine) {
+        let Some(segment) = other.segment.as_ref() else {
+            continue;
+        };
+        if segment
+            .page_bytes
+            .is_some_and(|bytes| bytes > machine.facts.base_page_bytes)
+        {
+            continue;
+        }
+        let name = other.pid;
+        let moves = machine.pools().any(|pool| {
+            let size = PageSize(pool.page_bytes);
+            let Some(all) = Demands::with_all(machine, size, &machine.next_start()) else {
+                return false;
+            };
+            let is_asking = all
+                .all
+                .iter()
+                .any(|demand| matches!(demand.who, demand::Who::Asking(who, _) if who.pid == name));
+            is_asking && asked(pool.page_bytes) >= all.total()
+        });
+        if moves {
+            moved = moved + Bytes(other.rss_shmem_bytes.unwrap_or(0));
+        }
+    }
+    prop_assert!(
+        then + used - moved <= ram,
+        "{then} in pools + {used} in use - {moved} moved > {ram}: {steps:#?}"
+    );
+    Ok(())
 }

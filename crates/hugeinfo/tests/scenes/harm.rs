@@ -27,14 +27,14 @@ fn other_programs_keep_their_memory_at_boot() {
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 17695 MB of memory, or lower shared_buffers to 21215MB: available memory is too small for the pool"]),
-        when("memory is free at boot, but not now", |m| {
+        when("memory of another server stays in use at boot", |m| {
             m.on_small_pages(30 * GB, 0);
             m.file(CONF, None);
             m.touched(GB);
             m.available = Some(20 * GB);
             m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(20 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 15360' >> /etc/sysctl.d/60-hugepages.conf)", "# free 10527 MB of memory, lower shared_buffers to 18655MB, or set the pool at boot: available memory is too small for the pool"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["# free 10527 MB of memory, or lower shared_buffers to 18655MB: available memory is too small for the pool"])
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 15360 are needed.", &["# as huge_pages"]),
         when("a file that systemd does not read requests more", |m| {
             m.file("run/systemd/system/x", "");

@@ -5,12 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     error::{Absence, Absent, ReadError, fact},
-    mounts::{
-        Mount, {self},
-    },
-    namespace::{
-        Kind, {self},
-    },
+    mounts::{self, Mount},
+    namespace::{self, Kind},
     root::Root,
 };
 

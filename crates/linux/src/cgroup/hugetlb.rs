@@ -8,9 +8,7 @@ use crate::{
     error::{ReadError, fact},
     growth::TryPush,
     mounts::Mount,
-    namespace::{
-        Kind, {self},
-    },
+    namespace::{self, Kind},
     process::Process,
     root::Root,
 };

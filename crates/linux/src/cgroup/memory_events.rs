@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{Version, memory::UNLIMITED_FROM, read_keyed, read_limit, shown};
 use crate::{
     error::{ReadError, fact},
-    pressure::{
-        Pressure, {self},
-    },
+    pressure::{self, Pressure},
     process::Process,
     root::Root,
     text::parse_counter,

@@ -11,9 +11,7 @@ use std::path::Path;
 pub use self::hugetlb::{Group, Hugetlb, Limits, Refused, read, refused};
 use crate::{
     error::ReadError,
-    namespace::{
-        Kind, {self},
-    },
+    namespace::{self, Kind},
     process::Process,
     root::Root,
     text::{lines, parse_counter, parse_number, split_once},

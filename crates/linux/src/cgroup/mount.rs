@@ -9,9 +9,7 @@ use std::{
 use super::Version;
 use crate::{
     error::{ParseError, ReadError},
-    mounts::{
-        Mount, {self},
-    },
+    mounts::{self, Mount},
     root::Root,
 };
 

@@ -6,9 +6,7 @@ use std::{collections::BTreeSet, path::Path};
 use crate::{
     error::{ReadError, absent_or, fact},
     hugepages,
-    list::{
-        List, {self},
-    },
+    list::{self, List},
     numa::nodes,
     root::Root,
     text::{lines, parse_kilobytes, split_once, words},

@@ -5,9 +5,7 @@ use crate::{
     growth::{TryPush, try_collect},
     process::{
         Process,
-        stat::{
-            Stat, {self},
-        },
+        stat::{self, Stat},
     },
     root::Root,
     text::{parse_number, words},

@@ -8,9 +8,7 @@ use std::{
 
 use crate::{
     error::{ParseError, ReadError},
-    list::{
-        List, {self},
-    },
+    list::{self, List},
     process::{Process, maps::Extent},
     text::{LineReader, parse_counter, parse_hex, parse_number, split_once, words},
 };

@@ -3,9 +3,7 @@
 use std::{
     collections::TryReserveError,
     fs::File,
-    io::{
-        Read, {self},
-    },
+    io::{self, Read},
     os::fd::OwnedFd,
     path::PathBuf,
 };

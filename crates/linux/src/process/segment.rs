@@ -13,9 +13,7 @@ use crate::{
     pages::base_page_bytes,
     process::{
         Process,
-        maps::{
-            Extent, {self},
-        },
+        maps::{self, Extent},
         procmap_query,
     },
     text::{LineReader, lines, parse_hex, parse_number, words},

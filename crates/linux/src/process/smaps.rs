@@ -13,9 +13,7 @@ use crate::{
     error::{ParseError, ReadError, absent_or},
     process::{
         Process,
-        maps::{
-            Mapping, {self},
-        },
+        maps::{self, Mapping},
     },
     text::{LineReader, parse_kilobytes, split_once, words},
 };

@@ -3,9 +3,7 @@
 
 use crate::{
     error::ReadError,
-    list::{
-        List, {self},
-    },
+    list::{self, List},
     process::Process,
     text::{lines, parse_hex, parse_kilobytes, parse_number, split_once},
 };

@@ -10,9 +10,7 @@ use crate::{
         demand,
         limits::{Breach, breaches},
         machine::Machine,
-        start::{
-            StartOutcome, {self},
-        },
+        start::{self, StartOutcome},
         step::Counts,
     },
     server::facts::Backing,

@@ -7,9 +7,7 @@ use crate::{
     model::{
         machine::Machine,
         numa,
-        start::{
-            Reason, StartOutcome, {self},
-        },
+        start::{self, Reason, StartOutcome},
     },
     server::facts::{Backing, HugePages, SharedMemoryType},
     units::{Bytes, PageSize, huge_pages},

@@ -6,19 +6,13 @@ use super::pool_size;
 use crate::{
     advice::{
         check::{Finding, Judgment, Status, env},
-        decision::{
-            Decision, Lacks, Lower, {self},
-        },
+        decision::{self, Decision, Lacks, Lower},
     },
     escape,
     model::{
         machine::Machine,
-        memory::{
-            CgroupMemory, LEFT_PERCENT, {self},
-        },
-        start::{
-            StartOutcome, {self},
-        },
+        memory::{self, CgroupMemory, LEFT_PERCENT},
+        start::{self, StartOutcome},
     },
     units::Bytes,
 };

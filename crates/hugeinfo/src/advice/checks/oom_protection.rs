@@ -6,18 +6,17 @@ use crate::{
     advice::{
         check::{Finding, Judgment, env},
         decision::Decision,
+        desired,
     },
     escape,
     model::{
         demand::PoolTarget,
         machine::Machine,
-        memory::{
-            CommitLimit, {self},
-        },
+        memory::{self, CommitLimit},
         step::{ServiceChange, Step},
     },
     server::environment::Environment,
-    units::{Bytes, PageSize},
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The OOM killer never chooses such a process.
@@ -46,14 +45,10 @@ fn commit_limit_protects(machine: &Machine) -> bool {
     let Some((limit, left)) = CommitLimit::of(machine).zip(memory::left(machine)) else {
         return false;
     };
-    let next = if machine.is_turned_off() {
-        machine.next_start()
-    } else {
-        machine.next_start_on_huge_pages()
-    };
+    let next = desired::wanted_settings(machine).unwrap_or_else(|_| machine.next_start());
     let growth = machine.pools().filter_map(|pool| {
         let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &next)?;
-        Some((target.recommended() - target.persistent) * target.now.size)
+        Some((target.recommended() - Pages(pool.total)) * target.now.size)
     });
     let growth: Bytes = growth.sum();
     let swap = machine.usage().and_then(|usage| usage.swap_total);

@@ -8,11 +8,8 @@ use crate::{
         decision::Decision,
     },
     model::{
-        demand::{
-            Demands, Hidden, Who, {self},
-        },
+        demand::{self, Demands, Hidden, When, Who},
         machine::Machine,
-        memory,
     },
     server::visibility::Visibility,
     units::{Bytes, PageSize, Pages, huge_pages},
@@ -120,7 +117,13 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let size = demands.size;
     let pages = demands.total();
     let has = Pages(machine.pool(size)?.persistent());
-    let missing = memory::missing_at_boot(machine, pages * size);
+    let next = machine.next_start();
+    let counted = Demands::of(machine, size, &next, When::AfterRestart)?;
+    if counted.asked_by_others() == demands.asked_by_others() {
+        // Something else than memory keeps the pool from growing.
+        return None;
+    }
+    let missing = demands.missing_now(machine);
     let fits = missing.unwrap_or_default() == Bytes(0);
     (pages > has).then_some(Decision::OtherServers { size, pages, fits })
 }

@@ -5,16 +5,12 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
-        decision::{
-            Decision, {self},
-        },
+        decision::{self, Decision},
         thresholds::COMMITTED_PERCENT,
     },
     model::{
         machine::Machine,
-        memory::{
-            CommitLimit, {self},
-        },
+        memory::{self, CommitLimit},
     },
     units::Bytes,
 };

@@ -5,18 +5,14 @@ use serde_json::{Value, json};
 use crate::{
     advice::{
         check::{Finding, Judgment, Status},
-        decision::{
-            Decision, {self},
-        },
+        decision::{self, Decision},
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
     },
     model::{
         demand::{IdleFor, PoolTarget},
         machine::Machine,
         memory, numa,
-        start::{
-            Reason, StartOutcome, {self},
-        },
+        start::{self, Reason, StartOutcome},
     },
     units::{Bytes, PageSize, Pages, huge_pages},
 };
@@ -157,6 +153,14 @@ fn evidence(target: &PoolTarget) -> Value {
     })
 }
 
+/// Pages that the nodes can release if those of a bound server keep what it needs.
+fn free_on_all_nodes(machine: &Machine, target: &PoolTarget) -> Pages {
+    let size = target.now.size;
+    let part = machine.allowed_part(size);
+    let allowed = part.map_or(Pages(0), |part| part.total) - target.now.of_this_server();
+    numa::free_on_other_nodes(machine, size) + allowed
+}
+
 /// The decision about idle pages.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let target = largest_idle(machine)?;
@@ -165,9 +169,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
             .is_bound_to_nodes()
             .then(|| Decision::ReleaseByNode {
                 size: target.now.size,
-                pages: target
-                    .idle()
-                    .min(numa::free_on_other_nodes(machine, target.now.size)),
+                pages: target.idle().min(free_on_all_nodes(machine, &target)),
                 kept: target.now.of_this_server(),
                 nodes: numa::allowed_numbers(machine),
             })

@@ -10,9 +10,7 @@ use crate::{
     model::{
         forecast::Forecast,
         machine::Machine,
-        start::{
-            Fit, Reason, StartOutcome, {self},
-        },
+        start::{self, Fit, Reason, StartOutcome},
     },
 };
 

@@ -3,9 +3,7 @@
 
 use serde_json::json;
 
-use super::thp::{
-    File, {self},
-};
+use super::thp::{self, File};
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
