@@ -134,13 +134,14 @@ impl Demands {
         }
     }
 
-    /// Bytes that are missing if the next boot sets this many pages, beside the pools of other sizes
-    /// that it sets. `None`: unknown.
+    /// Bytes that are missing if the next boot sets this many pages, in addition to the pools of
+    /// other sizes that it sets. `None`: unknown.
     pub fn missing_at_boot(&self, machine: &Machine, pages: Pages) -> Option<Bytes> {
         self.missing(machine, self.pools_at_boot(machine, pages))
     }
 
-    /// The same now, once the servers on small pages have stopped, in addition to the present pools.
+    /// Like [`Self::missing_at_boot`], now, once the servers on small pages have stopped, in
+    /// addition to the present pools of other sizes.
     pub fn missing_now(&self, machine: &Machine) -> Option<Bytes> {
         let others = self.other_pools(machine, |pool| pool.total);
         self.missing(machine, self.total() * self.size + others)
