@@ -5,7 +5,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Va
 use uuid::{Builder, Uuid};
 
 /// Renders a template with two additional filters: `quoted` quotes text for JSON, YAML and TOML;
-/// [`uuid`] generates a UUID from a name.
+/// [`uuid()`] generates a UUID from a name.
 pub fn render(template: &str, context: Value) -> Result<String, Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
