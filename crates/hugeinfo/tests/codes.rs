@@ -1,4 +1,4 @@
-//! The tables of docs/checks.md list the codes of each check, and no others.
+//! Lists that are kept by hand: codes of checks in docs/checks.md, and the regression tests.
 
 #![allow(clippy::expect_used)]
 
@@ -128,4 +128,26 @@ fn every_code_is_in_the_table_of_its_check() {
         .filter(|name| name != "mod" && name != "thp")
         .collect();
     assert_eq!(named, checks);
+}
+
+/// pg_regress runs only listed tests, and prints nothing about others.
+#[test]
+fn every_regression_test_is_listed_in_the_makefile() {
+    let makefile = fs::read_to_string(root().join("Makefile")).expect("Makefile");
+    let list = makefile.split_once("REGRESS = ").expect("REGRESS").1;
+    let list = list.split_once("\nREGRESS_OPTS").expect("the next line").0;
+    let listed: BTreeSet<_> = list
+        .split_whitespace()
+        .filter(|&word| word != "\\")
+        .collect();
+    let files: Vec<_> = fs::read_dir(root().join("sql"))
+        .expect("sql/")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    let names: BTreeSet<_> = files
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str())
+        .filter(|name| !name.starts_with("pg_hugeinfo--"))
+        .collect();
+    assert_eq!(listed, names);
 }
