@@ -168,7 +168,9 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
     let missing = memory::missing_outside_pools(machine)?;
-    let lacks = if missing > least - left {
+    // A tenth of what is added has to stay outside of the pools, too.
+    let added = Bytes((least - left).0 / (100 - LEFT_PERCENT) * 100);
+    let lacks = if missing > added {
         Lacks::SmallPages
     } else {
         Lacks::Reserve
