@@ -278,7 +278,8 @@ impl Machine {
         }
         self.update_commit_limit();
         match CommitLimit::of(self) {
-            Some(limit) if growth > Bytes(0) => {
+            // Pools do not change a limit in kilobytes.
+            Some(limit) if growth > Bytes(0) && limit.ratio.is_some() => {
                 match limit.committed + limit.reserve - limit.limit {
                     Bytes(0) => Ok(()),
                     missing => Err(Blocked::CommitLimit { missing }),
