@@ -129,7 +129,7 @@ sub pool_in_words
 	my $mb = $kb / 1024;
 	my $idle = $total - $own;
 	# Other servers here can request pages, too.
-	my $needed = qr/Pages needed: (?:\d+ = $need for this server \+ |$need\. )/;
+	my $needed = qr/(?:Needed: \d+ = $need for this server \+ |$need are needed\. )/;
 	return qr/^$total huge pages of $mb MB \([^)]*\): $own of this server, 0 of other processes, $idle idle\. $needed/m;
 }
 

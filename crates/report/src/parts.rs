@@ -12,7 +12,7 @@ use crate::{
 /// A section with its heading.
 pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {
-        section id=(id) aria-labeledby=(format!("{id}-heading")) {
+        section id=(id) aria-labelledby=(format!("{id}-heading")) {
             h2 id=(format!("{id}-heading")) { (heading) }
             (content)
         }

@@ -134,7 +134,7 @@ fn ids_are_unique_and_links_have_targets() {
                 "{name}: {id}"
             );
         }
-        for link in values("href").iter().chain(&values("aria-labeledby")) {
+        for link in values("href").iter().chain(&values("aria-labelledby")) {
             let target = link.trim_start_matches('#').to_owned();
             assert!(ids.contains(&target), "{name}: {link}");
         }
