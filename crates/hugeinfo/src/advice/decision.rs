@@ -1,7 +1,7 @@
 //! Decisions for a person, if no command is safe.
 
-use super::thresholds::COMMITTED_PERCENT;
 use crate::{
+    advice::thresholds::COMMITTED_PERCENT,
     linux::boot::Words,
     model::{
         Blocked,
@@ -311,18 +311,21 @@ fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
 
 /// The decision about a next start that would fail for a reason that no step removes.
 pub(crate) fn of_next_start(machine: &Machine) -> Decision {
-    match (start::outcome(machine), start::misfit(machine)) {
-        (_, Some(fit)) => of_fit(machine, fit),
-        (StartOutcome::Fails(reason, _), None) => would_not_start(machine, &reason),
-        _ => {
-            Decision::Text("apply the other remedies first: no separate remedy is known".to_owned())
-        }
+    match start::outcome(machine) {
+        StartOutcome::Fails(reason, None) => would_not_start(machine, &reason),
+        outcome => match outcome.misfit() {
+            Some(fit) => of_fit(machine, fit),
+            None => Decision::Text(
+                "apply the other remedies first: no separate remedy is known".to_owned(),
+            ),
+        },
     }
 }
 
 /// Whether the next start succeeds and has enough memory, as far as known.
 pub(crate) fn next_start_fits(machine: &Machine) -> bool {
-    !matches!(start::outcome(machine), StartOutcome::Fails(..)) && start::misfit(machine).is_none()
+    let outcome = start::outcome(machine);
+    !matches!(outcome, StartOutcome::Fails(..)) && outcome.misfit().is_none()
 }
 
 /// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.

@@ -378,10 +378,8 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     };
     let words = boot.words_for_pages(size.0, default, pages.0);
     let edit = boot.set_pages(size.0, default, pages.0);
-    let changed = match (&words, &edit) {
-        (Some((_, changed)), _) => Some(changed.clone()),
-        (None, edit) => edit.as_ref().map(|edit| boot.after(edit)),
-    };
+    let by_words = words.as_ref().map(|(_, changed)| changed.clone());
+    let changed = by_words.or_else(|| edit.as_ref().map(|edit| boot.after(edit)));
     if let Some(changed) = changed {
         let mut after = machine.clone();
         if let Some(env) = &mut after.env {

@@ -218,15 +218,15 @@ impl Remedies {
                         };
                         let decision = own.or_else(|| {
                             // The figure for a start on small pages is larger, or the first.
-                            let is_beyond_limit = matches!(
-                                start::misfit(machine),
-                                Some(Fit::BeyondCommitLimit { .. })
-                            );
+                            let is_beyond_limit = || {
+                                let misfit = start::misfit(machine);
+                                matches!(misfit, Some(Fit::BeyondCommitLimit { .. }))
+                            };
                             let is_about_small_pages = match core {
                                 Err(Decision::WouldNotStart(_)) => true,
                                 Err(Decision::AddSwap { .. }) => {
                                     !machine.facts.asks_for_huge_pages()
-                                        && (is_beyond_limit || id.is_about_start())
+                                        && (id.is_about_start() || is_beyond_limit())
                                 }
                                 _ => false,
                             };

@@ -158,15 +158,21 @@ pub fn outcome(machine: &Machine) -> StartOutcome {
     }
 }
 
-/// Why small pages cannot hold the segment of the next start. `None`: they can, as far as known, or
-/// it gets huge pages.
-pub fn misfit(machine: &Machine) -> Option<Fit> {
-    match outcome(machine) {
-        StartOutcome::SmallPages(_, Fit::Fits) => None,
-        StartOutcome::SmallPages(_, fit) => Some(fit),
-        StartOutcome::Fails(_, fit) => fit,
-        StartOutcome::HugePages(_) | StartOutcome::Unknown(_) => None,
+impl StartOutcome {
+    /// Why small pages cannot hold the segment. `None`: they can, as far as known, or the server
+    /// gets huge pages.
+    pub fn misfit(self) -> Option<Fit> {
+        match self {
+            Self::SmallPages(_, fit) => (fit != Fit::Fits).then_some(fit),
+            Self::Fails(_, fit) => fit,
+            Self::HugePages(_) | Self::Unknown(_) => None,
+        }
     }
+}
+
+/// Why small pages cannot hold the segment of the next start: see [`StartOutcome::misfit`].
+pub fn misfit(machine: &Machine) -> Option<Fit> {
+    outcome(machine).misfit()
 }
 
 /// The huge page size that the next start gets. Errors: why it gets none.
