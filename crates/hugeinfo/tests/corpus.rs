@@ -11,13 +11,14 @@ use readers::READERS;
 
 #[test]
 fn no_file_of_the_corpus_makes_a_target_panic() {
+    let corpus = txtar::unpack("tests/corpus.txtar");
     let mut failed = Vec::new();
     for (name, reader) in READERS {
-        let corpus = txtar::unpack(format!("tests/corpus/{name}.txtar"));
-        let files = names(corpus.path());
+        let inputs = corpus.path().join(name);
+        let files = names(&inputs);
         assert!(!files.is_empty(), "{name}");
         for file in files {
-            let bytes = fs::read(corpus.path().join(&file)).expect("a file");
+            let bytes = fs::read(inputs.join(&file)).expect("a file");
             if catch_unwind(|| reader(&bytes)).is_err() {
                 failed.push(format!("{name}/{file}"));
             }
@@ -28,14 +29,14 @@ fn no_file_of_the_corpus_makes_a_target_panic() {
 
 #[test]
 fn each_reader_has_a_corpus() {
+    let corpus = txtar::unpack("tests/corpus.txtar");
     // The redaction of reports has its tests in another crate.
     let expected: BTreeSet<_> = READERS
         .iter()
-        .map(|(name, _)| format!("{name}.txtar"))
-        .chain(["redaction.txtar".to_owned()])
+        .map(|&(name, _)| name.to_owned())
+        .chain(["redaction".to_owned()])
         .collect();
-    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    assert_eq!(names(&corpora), expected);
+    assert_eq!(names(corpus.path()), expected);
 }
 
 fn names(directory: &Path) -> BTreeSet<String> {

@@ -35,7 +35,7 @@ use hugeinfo::{
 /// Panics if a parser is wrong.
 pub type Reader = fn(&[u8]);
 
-/// The readers by name. Each has an archive in `tests/corpus/`.
+/// The readers by name. Each has a folder in `tests/corpus.txtar`.
 pub const READERS: &[(&str, Reader)] = &[
     ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),
