@@ -121,10 +121,10 @@ sub growth
 		my ($grown, $backend) = growth($sql, $name);
 		my %row = compare_view($sql, $name);
 		my $least = entries($table_bytes, base_page());
-		my $foretold = $row{ base_page() }{one_backend_bytes};
+		my $forecast = $row{ base_page() }{one_backend_bytes};
 		# a little more for other memory, and the upper levels
 		cmp_ok($grown, '>=', $least, "$name: 8 bytes for each faulted-in page");
-		cmp_ok($grown, '<=', 1.05 * $foretold, "$name: no more than forecast");
+		cmp_ok($grown, '<=', 1.05 * $forecast, "$name: no more than forecast");
 
 		cmp_ok($row{ $kb * 1024 }{saving_bytes}, '>=', 0.9 * $least, "$name: huge pages would save nearly all of it") if $kb;
 		is($row{ base_page() }{saving_bytes}, 0, "$name: small pages would save nothing");

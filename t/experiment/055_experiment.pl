@@ -102,6 +102,9 @@ sub watch
 {
 	my ($run) = @_;
 	my $seen = {};
+	# On a busy machine, a connection ends soon after the run has measured it.
+	my $nice = getpriority 0, 0;
+	setpriority 0, 0, -15 if $> == 0;
 	until (waitpid $run->{pid}, POSIX::WNOHANG())
 	{
 		if (my $postmaster = postmaster())
@@ -114,6 +117,7 @@ sub watch
 		sleep 0.02;
 	}
 	$run->{status} = $?;
+	setpriority 0, 0, $nice if $> == 0;
 	return $seen;
 }
 

@@ -30,7 +30,7 @@ SELECT :'pages' AS pages, :connections AS connections, c.page_table_bytes,
        f.total_bytes AS server_total_bytes, :page_kb * 1024 AS page_size_bytes,
        :thp_bytes AS thp_bytes, c.one_page_table_bytes,
        (SELECT one_backend_bytes FROM hugeinfo_page_tables
-        WHERE page_size_bytes = :page_kb * 1024) AS one_foretold_bytes,
+        WHERE page_size_bytes = :page_kb * 1024) AS one_forecast_bytes,
        c.one_minor_faults, c.one_pss_bytes
 FROM hugeinfo_footprint AS f, hugeinfo_host AS h,
      (SELECT sum(b.page_table_bytes) AS page_table_bytes,
