@@ -25,7 +25,7 @@ pub fn read(root: &Root) -> Result<Meminfo, ReadError> {
 
 /// Reads the default huge page size and [`Usage`] at once.
 pub fn read_with_usage(root: &Root) -> Result<(Option<u64>, Usage), ReadError> {
-    let bytes = root.read_filled(PATH)?;
+    let bytes = root.read_record(PATH)?;
     let page_bytes = parse(&bytes).ok().and_then(|m| m.default_huge_page_bytes);
     Ok((page_bytes, Usage::of(&parse_lines(&bytes))))
 }
@@ -67,7 +67,7 @@ pub struct Line {
 
 /// Reads every line of the file, in the kernel's order.
 pub fn read_lines(root: &Root) -> Result<Vec<Line>, ReadError> {
-    Ok(parse_lines(&root.read_filled(PATH)?))
+    Ok(parse_lines(&root.read_record(PATH)?))
 }
 
 /// A line that cannot be parsed has no value.

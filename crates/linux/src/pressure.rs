@@ -37,7 +37,7 @@ pub struct Stalls {
 
 /// Reads a pressure file.
 pub fn read(root: &Root, file: impl AsRef<Path>) -> Result<Pressure, ReadError> {
-    Ok(parse(&root.read_filled(file)?))
+    Ok(parse(&root.read_record(file)?))
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same with `full`. Other lines, and

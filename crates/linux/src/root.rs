@@ -8,7 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Mode, OFlags};
+use rustix::{
+    buffer::spare_capacity,
+    fs::{Mode, OFlags},
+    io::retry_on_intr,
+};
 
 use crate::{
     error::{Absence, Absent, ReadError},
@@ -16,7 +20,7 @@ use crate::{
 };
 
 /// Size of the first read. Most kernel files are shorter.
-const FIRST_READ: usize = 4096;
+pub(crate) const FIRST_READ: usize = 4096;
 
 /// Maximum size of a kernel file. The largest is `maps` of a process with hundreds of thousands of
 /// mappings.
@@ -80,7 +84,18 @@ impl Root {
         }
     }
 
-    /// Reads and parses a file like [`Self::read_filled`]. The parser returns the number of an
+    /// Like [`Self::read_filled`], for a file that is a single record (see [`read_record`]).
+    pub(crate) fn read_record(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        read_record(&self.open(path)?, || self.path(path), &mut bytes)?;
+        match bytes.is_empty() {
+            true => Err(ReadError::missing(self.path(path))),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Reads and parses a file like [`Self::read_record`]. The parser returns the number of an
     /// invalid line.
     pub(crate) fn parse<T>(
         &self,
@@ -89,7 +104,7 @@ impl Root {
         parse: impl FnOnce(&[u8]) -> Result<T, usize>,
     ) -> Result<T, ReadError> {
         let path = path.as_ref();
-        parse(&self.read_filled(path)?).map_err(|line| ReadError::Malformed {
+        parse(&self.read_record(path)?).map_err(|line| ReadError::Malformed {
             path: self.path(path),
             line,
             problem: expected,
@@ -184,5 +199,34 @@ pub(crate) fn read_all(
             limit,
         }),
         Err(error) => Err(ReadError::from_io(path(), error)),
+    }
+}
+
+/// Appends the contents of a file that the kernel generates as one record (fs/seq_file.c
+/// `single_open`), such as the files in `/sys`, `/proc/meminfo` and `/proc/PID/status`.
+///
+/// The kernel fills the buffer if the record is longer. A read that leaves room and ends with a
+/// line feed is therefore complete, which saves a second read.
+///
+/// Errors: it has more than [`LARGEST`] bytes, out of memory, or it cannot be read.
+pub(crate) fn read_record(
+    file: &File,
+    path: impl Fn() -> PathBuf,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    loop {
+        bytes.try_reserve(FIRST_READ)?;
+        let room = bytes.capacity() - bytes.len();
+        let read = retry_on_intr(|| rustix::io::read(file, spare_capacity(bytes)))
+            .map_err(|errno| ReadError::from_io(path(), errno.into()))?;
+        if read == 0 || (read < room && bytes.ends_with(b"\n")) {
+            return Ok(());
+        }
+        if bytes.len() as u64 > LARGEST {
+            return Err(ReadError::TooLarge {
+                path: path(),
+                limit: LARGEST,
+            });
+        }
     }
 }

@@ -73,10 +73,10 @@ impl NextBoot {
         };
         let names = fact(root.names(hugepages::DIRECTORY))?.ok();
         let size = |name: &String| hugepages::parse_name(name);
-        let memory = fact(root.read_filled("proc/meminfo"))?.unwrap_or_default();
+        let memory = fact(root.read_record("proc/meminfo"))?.unwrap_or_default();
         let memory = meminfo::parse(&memory).ok();
         // Containers and sandboxes hide the command line with an empty file.
-        let command_line = fact(root.read_filled(entry::COMMAND_LINE))?;
+        let command_line = fact(root.read_record(entry::COMMAND_LINE))?;
         let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
         let files = files::read(root, has_systemd)?;
         if let (Err(absent), true) = (&command_line, files.is_empty()) {

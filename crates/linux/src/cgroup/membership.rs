@@ -15,11 +15,12 @@ pub(super) fn read(
     process: &Process,
     controller: &str,
 ) -> Result<Option<(Version, PathBuf)>, ReadError> {
-    let expected = "a control group was expected: ID:CONTROLLERS:PATH";
-    match process.parse_whole("cgroup", &mut Vec::new(), expected, |bytes| {
-        parse(bytes, controller)
-    }) {
-        Ok(group) => Ok(group),
+    let mut buffer = Vec::new();
+    match process.read_record("cgroup", &mut buffer) {
+        Ok(text) => parse(text, controller).map_err(|line| {
+            let expected = "a control group was expected: ID:CONTROLLERS:PATH";
+            process.malformed("cgroup", line, expected)
+        }),
         // A process that has ended has no files at all.
         Err(error) if error.is_missing() && absent_or(process.file("stat"))?.is_ok() => Ok(None),
         Err(error) => Err(error),

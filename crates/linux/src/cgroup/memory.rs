@@ -120,7 +120,7 @@ fn level(
     let limit_bytes = read(limit)?;
     let (use_bytes, file_bytes) = match limit_bytes {
         Some(_) => {
-            let stat = fact(root.read_filled(directory.join("memory.stat")))?;
+            let stat = fact(root.read_record(directory.join("memory.stat")))?;
             let file_bytes = stat.ok().and_then(|text| {
                 let active = parse_keyed(&text, active_file)?;
                 let inactive = parse_keyed(&text, inactive_file)?;

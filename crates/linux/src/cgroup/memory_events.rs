@@ -139,5 +139,5 @@ fn value_of<T>(read: Result<Option<T>, ReadError>) -> Result<Option<T>, ReadErro
 }
 
 fn number(root: &Root, file: &Path) -> Result<Option<u64>, ReadError> {
-    Ok(parse_counter(root.read_filled(file)?.trim_ascii()))
+    Ok(parse_counter(root.read_record(file)?.trim_ascii()))
 }

@@ -104,7 +104,7 @@ pub fn parse_limit(text: &[u8], page_bytes: u64) -> Option<Limit> {
 
 /// Reads a counter of a flat keyed file. `None`: no such key, or no valid value.
 fn read_keyed(root: &Root, file: &Path, key: &str) -> Result<Option<u64>, ReadError> {
-    Ok(parse_keyed(&root.read_filled(file)?, key))
+    Ok(parse_keyed(&root.read_record(file)?, key))
 }
 
 /// Finds a counter in a flat keyed file, such as `inactive_file 123` in `memory.stat` or

@@ -134,7 +134,7 @@ pub fn read_processors(root: &Root, node: u32) -> Result<List, ReadError> {
 /// Reads the memory of a node. Errors: absent if there is no such node.
 pub fn read_memory(root: &Root, node: u32) -> Result<NodeMemory, ReadError> {
     let path = format!("{}/meminfo", nodes::directory(node));
-    Ok(parse_meminfo(&root.read_filled(&path)?))
+    Ok(parse_meminfo(&root.read_record(&path)?))
 }
 
 /// `Node 0 MemTotal:       24684092 kB` in each line. Lines with other names are ignored, and those

@@ -8,21 +8,14 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::{
-    buffer::spare_capacity,
-    fs::{AtFlags, Mode, OFlags},
-    io::retry_on_intr,
-};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::{
     error::{ParseError, ReadError},
     growth::try_collect,
-    root::{LARGEST, Root, WRITTEN, if_regular, read_all},
+    root::{FIRST_READ, LARGEST, Root, WRITTEN, if_regular, read_all, read_record},
     text::parse_number,
 };
-
-/// Size of the first read, larger than most files of a process.
-const ROOM: usize = 4096;
 
 /// Maximum length of a command line in bytes, longer than that of any server.
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
@@ -136,32 +129,21 @@ impl Process {
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
-        buffer.try_reserve(ROOM)?;
+        buffer.try_reserve(FIRST_READ)?;
         read_all(&self.file(name)?, limit, || self.path.join(name), buffer)?;
         Ok(buffer)
     }
 
-    /// Reads a file that the kernel writes as one record (fs/seq_file.c `single_open`), such as
-    /// `stat` and `status`, but not `maps`.
-    ///
-    /// The kernel fills the buffer if the record is that long. A read that leaves room and ends
-    /// with a line feed is therefore complete, which saves a second read.
+    /// Reads a file that is a single record (see [`read_record`]) into `buffer`, which is cleared
+    /// first and can be reused.
     pub(crate) fn read_record<'b>(
         &self,
         name: &str,
         buffer: &'b mut Vec<u8>,
     ) -> Result<&'b [u8], ReadError> {
         buffer.clear();
-        let file = self.file(name)?;
-        loop {
-            buffer.try_reserve(ROOM)?;
-            let room = buffer.capacity() - buffer.len();
-            let read = retry_on_intr(|| rustix::io::read(&file, spare_capacity(buffer)))
-                .map_err(|errno| self.unreadable(name, errno.into()))?;
-            if read == 0 || (read < room && buffer.ends_with(b"\n")) {
-                return Ok(buffer);
-            }
-        }
+        read_record(&self.file(name)?, || self.path.join(name), buffer)?;
+        Ok(buffer)
     }
 
     /// Opens a file of this process.
