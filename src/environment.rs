@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hugeinfo::{
     advice::shared_thp_may_be_used,
     linux::{
-        boot::NextBoot,
+        boot::{Kernel, NextBoot},
         buddyinfo,
         cgroup::{
             self, memory,
@@ -13,9 +13,10 @@ use hugeinfo::{
         },
         container,
         error::{Absence, Absent, fact},
+        hugepages::Pool,
         numa::node,
         process::{
-            Process, children, limits,
+            Process, limits,
             maps::Extent,
             oom_score, segment,
             status::{self, Memory},
@@ -37,6 +38,7 @@ use hugeinfo::{
 use crate::{
     error::Error,
     files::Waiting,
+    mounts,
     others::{self, Scope},
     postgres::{
         self,
@@ -100,7 +102,7 @@ pub(crate) fn read(
         host,
         vmstat: fact(vmstat::read(&root))?,
         free_blocks: fact(buddyinfo::read(&root))?,
-        next_boot: NextBoot::read(&root)?,
+        next_boot: next_boot(&root, facts)?,
         nodes,
         segment_nodes: if has_several_nodes {
             processes::segment_pages_by_node(facts.backing())?
@@ -120,7 +122,7 @@ pub(crate) fn read(
         can_lower_oom_score: rights.can_lower_oom_score,
         memory_oom_group: oom_killer.group,
         cgroup_oom_kills: oom_killer.kills,
-        is_container: container::is_container(&root)?,
+        is_container: mounts::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         connection,
         memory_limits,
@@ -174,7 +176,7 @@ pub(crate) fn for_status(
         vmstat: Err(Absent::not_looked_at()),
         free_blocks: Err(Absent::not_looked_at()),
         next_boot: Err(Absent::not_looked_at()),
-        nodes: fact(node::read(&root, check_for_interrupts))?,
+        nodes: fact(node::read_memory_of_all(&root, check_for_interrupts))?,
         segment_nodes: None,
         segment_thp_bytes: None,
         is_segment_aligned: None,
@@ -185,7 +187,7 @@ pub(crate) fn for_status(
         can_lower_oom_score: None,
         memory_oom_group: None,
         cgroup_oom_kills: None,
-        is_container: container::is_container(&root)?,
+        is_container: mounts::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         connection: Connection::default(),
         memory_limits,
@@ -205,7 +207,7 @@ pub(crate) fn for_status(
 
 /// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
 /// settings, how much of the segment is in use, and how to connect to the server.
-pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
+pub(crate) fn for_remedy(facts: &Facts, env: Environment) -> Result<Environment, Error> {
     let root = Root::system();
     let postmaster = postmaster(&root)?;
     let processes = match &postmaster {
@@ -220,10 +222,21 @@ pub(crate) fn for_remedy(env: Environment) -> Result<Environment, Error> {
         processes,
         connection,
         free_blocks: fact(buddyinfo::read(&root))?,
-        next_boot: NextBoot::read(&root)?,
+        next_boot: next_boot(&root, facts)?,
         settings: setting_source::in_effect(),
         ..env
     })
+}
+
+/// Reads the boot configuration.
+fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Error> {
+    let sizes = |pools: &Vec<Pool>| pools.iter().map(|pool| pool.page_bytes).collect();
+    let kernel = Kernel {
+        sizes: facts.pools.as_ref().ok().map(sizes),
+        default_bytes: facts.huge_page_of_setting(None),
+    };
+    let is_etc_kept = mounts::is_etc_kept(root)?;
+    Ok(NextBoot::read_for(root, kernel, is_etc_kept)?)
 }
 
 /// Reads the other servers of this host, and whether there can be hidden ones.
@@ -245,7 +258,7 @@ fn read_other_servers(
 /// `/proc` belongs to another PID namespace.
 fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     let pid = postgres::processes::parent_pid();
-    Ok(match fact(children::is_ours(root, pid))? {
+    Ok(match mounts::is_ours(root, pid)? {
         Ok(true) => fact(Process::open(root, pid))?,
         Ok(false) => Err(Absent {
             path: format!("/proc/{pid} of this PID namespace").into(),
@@ -268,23 +281,20 @@ fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
 }
 
 /// Reads the processes with the lowest PIDs, to estimate how much of the segment has been faulted
-/// in. The checkpointer, one of the first children, faults in all modified pages. Other pages are
-/// faulted in by backends only, most of them by the oldest backends.
+/// in. The checkpointer, one of the first, faults in all modified pages. Other pages are faulted in
+/// by backends only, most of them by the oldest backends.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
-    const MOST: usize = 32;
+    const MOST: usize = 8;
     let parent = postgres::processes::parent_pid();
-    let mut buffer = Vec::new();
-    let mut figures = Vec::new();
-    for pid in children::pids(root, parent, [], check_for_interrupts)?
+    let mut pids: Vec<_> = postgres::processes::pids_in_shared_memory()?
         .into_iter()
-        .take(MOST)
-    {
-        let member = children::member(root, parent, pid, &mut buffer)?;
-        let Some((process, _)) = member else { continue };
-        if let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? {
+        .collect();
+    pids.sort_unstable();
+    let mut figures = Vec::new();
+    for pid in pids.into_iter().take(MOST) {
+        if let Ok(Some(memory)) = fact(status::read_memory_of_child(root, parent, pid))? {
             figures.push(ProcessFigures {
                 rss_shmem: memory.rss_shmem,
-                is_postmaster: pid == parent,
                 ..ProcessFigures::default()
             });
         }

@@ -28,6 +28,7 @@ mod environment;
 mod error;
 mod files;
 mod machine;
+mod mounts;
 mod numbers;
 mod others;
 mod plan;

@@ -1,5 +1,7 @@
 //! Reads this server and its machine, in as much detail as a query needs.
 
+use std::cell::Cell;
+
 use hugeinfo::{
     advice::diagnosis,
     linux::{
@@ -20,8 +22,8 @@ use crate::{
     files::{self, Waiting},
     others::Scope,
     postgres::{
-        catalogue::may_plan, muted_checks::muted_checks, processes::parent_pid,
-        reload::something_may_wait, server,
+        catalogue::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
+        reload::something_may_wait, roles, server,
     },
 };
 
@@ -94,10 +96,39 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     Ok(read)
 }
 
-/// Like [`for_status`], with the facts that a remedy needs.
+/// A machine that needs a remedy. Only the same role uses it, in the same statement.
+struct Kept {
+    statement: i64,
+    role: u32,
+    machine: Machine,
+}
+
+thread_local! {
+    static KEPT: Cell<Option<Kept>> = const { Cell::new(None) };
+}
+
+/// Keeps the machine, or none, for [`for_remedy`] in the same statement.
+pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
+    KEPT.set(machine.map(|machine| Kept {
+        statement: clock::statement_start(),
+        role: roles::caller(),
+        machine,
+    }));
+}
+
+/// The machine that `hugeinfo_status()` has just read in this statement, or else of now, with the
+/// facts that a remedy needs.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
-    let Machine { facts, env, .. } = for_status()?;
-    let env = env.map(environment::for_remedy).transpose()?;
+    let kept = KEPT
+        .take()
+        .filter(|kept| kept.statement == clock::statement_start() && kept.role == roles::caller());
+    let Machine { facts, env, .. } = match kept {
+        Some(kept) => kept.machine,
+        None => for_status()?,
+    };
+    let env = env
+        .map(|env| environment::for_remedy(&facts, env))
+        .transpose()?;
     Ok(machine(facts, env))
 }
 

@@ -1,6 +1,14 @@
-//! The present time.
+//! The present time, and that of the statement.
 
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use pgrx::pg_sys;
+
+/// When the client's statement started, in microseconds. The same in all of its functions.
+pub(crate) fn statement_start() -> i64 {
+    // SAFETY: reads a variable.
+    unsafe { pg_sys::GetCurrentStatementStartTimestamp() }
+}
 
 /// The time in UTC as text. `to_char` does not support every encoding.
 pub(crate) fn utc_now() -> String {

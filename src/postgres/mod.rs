@@ -7,6 +7,7 @@ pub(crate) mod call;
 pub(crate) mod catalogue;
 pub(crate) mod child;
 pub(crate) mod clock;
+pub(crate) mod descriptors;
 pub(crate) mod encoding;
 pub(crate) mod exit;
 pub(crate) mod interrupts;

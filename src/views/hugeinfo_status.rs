@@ -69,7 +69,8 @@ fn hugeinfo_status() -> Result<
             Some(target) => Some(target.required.0),
             None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
         };
-        Ok::<_, Error>((
+        let needs_remedy = verdict.status.needs_attention();
+        let row = (
             verdict.status.as_str(),
             verdict.code,
             shown(verdict.reason),
@@ -90,14 +91,16 @@ fn hugeinfo_status() -> Result<
             ),
             forecast::fits(&machine.with_next_start(next)),
             bigint_or_null(target.and_then(Forecast::recommended).map(|pages| pages.0)),
-        ))
+        );
+        machine::keep_for_remedy(needs_remedy.then_some(machine));
+        Ok::<_, Error>(row)
     };
     Ok(TableIterator::once(answer(row)?))
 }
 
 /// Returns the remedy if `hugeinfo_status()` finds a problem, else NULL. A separate function, so
 /// that `SELECT status` does not read the files of the next boot. Stable, because the planner never
-/// leaves out a volatile function.
+/// leaves out a volatile function. Uses what `hugeinfo_status()` has read in the same statement.
 ///
 /// Errors: as for `hugeinfo_status()`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]

@@ -2,11 +2,14 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
     io::{BufRead, BufReader},
     ops::ControlFlow,
     os::unix::ffi::OsStrExt,
     path::PathBuf,
 };
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     error::{ParseError, ReadError},
@@ -15,6 +18,34 @@ use crate::{
 };
 
 const PATH: &str = "proc/self/mountinfo";
+
+/// Number of files that a [`Watch`] keeps open.
+pub const WATCHED: usize = 2;
+
+/// Notices changes of the mounts of this process and of process 1 (fs/proc_namespace.c
+/// `mounts_poll`).
+#[derive(Debug)]
+pub struct Watch([File; WATCHED]);
+
+impl Watch {
+    /// Starts to watch. Errors: absent if one of the lists of mounts cannot be opened.
+    pub fn start(root: &Root) -> Result<Self, ReadError> {
+        Ok(Self([root.open(PATH)?, root.open("proc/1/mountinfo")?]))
+    }
+
+    /// True if a mount has been added, removed or changed since the start or the last call.
+    pub fn has_changed(&self) -> bool {
+        let mut files = self
+            .0
+            .each_ref()
+            .map(|file| PollFd::new(file, PollFlags::PRI));
+        let changed = PollFlags::PRI | PollFlags::ERR;
+        match poll(&mut files, Some(&Timespec::default())) {
+            Ok(_) => files.iter().any(|file| file.revents().intersects(changed)),
+            Err(_) => true,
+        }
+    }
+}
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -126,13 +126,23 @@ impl Root {
     /// Reads a file of a user, like [`Self::open_written`]. A file that is larger than any valid
     /// one counts as missing, too.
     pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
-        let path = path.as_ref();
-        let mut bytes = Vec::new();
-        let file = self.open_written(path)?;
-        match read_all(&file, LARGEST_WRITTEN, || self.path(path), &mut bytes) {
+        match self.read_written_up_to(LARGEST_WRITTEN, path) {
             Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),
-            other => other.map(|()| bytes),
+            other => other,
         }
+    }
+
+    /// Reads a file of a user, like [`Self::open_written`]. Errors: it has more than `limit` bytes.
+    pub(crate) fn read_written_up_to(
+        &self,
+        limit: u64,
+        path: impl AsRef<Path>,
+    ) -> Result<Vec<u8>, ReadError> {
+        let path = path.as_ref();
+        let file = self.open_written(path)?;
+        let mut bytes = Vec::with_capacity(FIRST_READ);
+        read_all(&file, limit, || self.path(path), &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Returns the names in a directory.

@@ -28,7 +28,7 @@ const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"];
 pub(super) const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 
 /// Maximum size of a file, far larger than any real one.
-const LARGEST_FILE: usize = 256 << 10;
+const LARGEST_FILE: u64 = 256 << 10;
 
 /// Maximum number of names in one directory.
 const MOST_NAMES: usize = 1024;
@@ -78,16 +78,21 @@ fn kind(path: &Path) -> Kind {
 
 /// Reads all files that exist.
 pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadError> {
-    let (mut files, mut others) = (Vec::new(), Vec::new());
-    read_drop_ins(root, "sysctl.d", &mut files)?;
-    let real = |path: &str| fs::canonicalize(root.path(path)).ok();
-    let conf = real(SYSCTL_CONF);
-    let is_linked = conf.is_some() && files.iter().any(|file| real(&file.path) == conf);
+    let mut reader = Reader {
+        root,
+        etc: real(root, "/etc"),
+        real_paths: BTreeSet::new(),
+        files: Vec::new(),
+    };
+    reader.read_drop_ins("sysctl.d")?;
+    let conf = real(root, SYSCTL_CONF);
+    let is_linked = conf.is_some_and(|conf| reader.real_paths.contains(&conf));
+    let mut others = Vec::new();
     if !has_systemd || !is_linked {
         others.push(PathBuf::from(SYSCTL_CONF));
     }
     if has_systemd {
-        read_drop_ins(root, "tmpfiles.d", &mut files)?;
+        reader.read_drop_ins("tmpfiles.d")?;
     }
     let profiles = fact(root.read_written("/etc/tuned/active_profile"))?.unwrap_or_default();
     let profiles = String::from_utf8_lossy(&profiles).into_owned();
@@ -103,77 +108,102 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
     }
     for path in others {
         if root.path(&path).exists() {
-            files.push(read_file(root, &path)?);
+            let real = real(root, &path);
+            reader.read_file(&path, real)?;
         }
     }
-    Ok(files)
+    Ok(reader.files)
 }
 
-/// Reads the files in all directories with this name.
-fn read_drop_ins(root: &Root, name: &str, files: &mut Vec<File>) -> Result<(), ReadError> {
-    let mut by_name = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    let mut unread = Vec::new();
-    for place in PLACES {
-        let directory = Path::new(place).join(name);
-        let real = fs::canonicalize(root.path(&directory)).ok();
-        // A directory with two names counts once.
-        if real.is_some_and(|real| !seen.insert(real)) {
-            continue;
-        }
-        match root.entries(&directory) {
-            Ok(names) if names.len() > MOST_NAMES => unread.push((directory, WhyUnknown::TooLarge)),
-            Ok(names) => {
-                for name in names
-                    .into_iter()
-                    .filter(|name| name.as_bytes().ends_with(b".conf"))
-                {
-                    let path = directory.join(&name);
-                    by_name.entry(name).or_insert(path);
-                }
+/// The path without links. `None`: there is no such file.
+fn real(root: &Root, path: impl AsRef<Path>) -> Option<PathBuf> {
+    fs::canonicalize(root.path(path)).ok()
+}
+
+struct Reader<'r> {
+    root: &'r Root,
+    /// `/etc` without links.
+    etc: Option<PathBuf>,
+    /// The paths without links of the files.
+    real_paths: BTreeSet<PathBuf>,
+    files: Vec<File>,
+}
+
+impl Reader<'_> {
+    /// Reads the files in all directories with this name.
+    fn read_drop_ins(&mut self, name: &str) -> Result<(), ReadError> {
+        let mut by_name = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let mut unread = Vec::new();
+        for place in PLACES {
+            let directory = Path::new(place).join(name);
+            let real = real(self.root, &directory);
+            // A directory with two names counts once.
+            if real.as_ref().is_some_and(|real| !seen.insert(real.clone())) {
+                continue;
             }
-            Err(ReadError::NoMemory(error)) => return Err(error.into()),
-            Err(error) if error.is_missing() => {}
-            Err(_) => unread.push((directory, WhyUnknown::Unreadable)),
+            match self.root.entries(&directory) {
+                Ok(names) if names.len() > MOST_NAMES => {
+                    unread.push((directory, WhyUnknown::TooLarge));
+                }
+                Ok(names) => {
+                    for name in names
+                        .into_iter()
+                        .filter(|name| name.as_bytes().ends_with(b".conf"))
+                    {
+                        let file = (
+                            directory.join(&name),
+                            real.as_ref().map(|real| real.join(&name)),
+                        );
+                        by_name.entry(name).or_insert(file);
+                    }
+                }
+                Err(ReadError::NoMemory(error)) => return Err(error.into()),
+                Err(error) if error.is_missing() => {}
+                Err(_) => unread.push((directory, WhyUnknown::Unreadable)),
+            }
         }
+        for (path, in_real_directory) in by_name.into_values() {
+            let is_plain = |path: &PathBuf| {
+                let found = fs::symlink_metadata(path);
+                found.is_ok_and(|found| !found.is_symlink())
+            };
+            let real = in_real_directory
+                .filter(is_plain)
+                .or_else(|| real(self.root, &path));
+            self.read_file(&path, real)?;
+        }
+        self.files.extend(
+            unread
+                .iter()
+                .map(|(path, why)| File::new(path, None, Err(*why))),
+        );
+        Ok(())
     }
-    for path in by_name.into_values() {
-        files.push(read_file(root, &path)?);
-    }
-    files.extend(
-        unread
-            .iter()
-            .map(|(path, why)| File::new(path, None, Err(*why))),
-    );
-    Ok(())
-}
 
-fn read_file(root: &Root, path: &Path) -> Result<File, ReadError> {
-    let most = u64::try_from(LARGEST_FILE).unwrap_or(u64::MAX);
-    if fs::metadata(root.path(path)).is_ok_and(|found| found.len() > most) {
-        return Ok(File::new(path, None, Err(WhyUnknown::TooLarge)));
+    fn read_file(&mut self, path: &Path, real: Option<PathBuf>) -> Result<(), ReadError> {
+        let text = match self.root.read_written_up_to(LARGEST_FILE, path) {
+            Ok(text) => Ok(text),
+            Err(ReadError::NoMemory(error)) => return Err(error.into()),
+            Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
+            // Links to `/dev/null` and links without a target hide files with their names.
+            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(_) => Err(WhyUnknown::Unreadable),
+        };
+        let local = real.as_deref().and_then(|real| self.local(real));
+        let text = text.as_deref().map_err(|why| *why);
+        self.files.push(File::new(path, local, text));
+        self.real_paths.extend(real);
+        Ok(())
     }
-    let text = match root.read_written(path) {
-        Ok(text) => Ok(text),
-        Err(ReadError::NoMemory(error)) => return Err(error.into()),
-        // Links to `/dev/null` and links without a target hide files with their names.
-        Err(error) if error.is_missing() => Ok(Vec::new()),
-        Err(_) => Err(WhyUnknown::Unreadable),
-    };
-    Ok(File::new(
-        path,
-        local(root, path),
-        text.as_deref().map_err(|why| *why),
-    ))
-}
 
-/// Returns the path below `/etc` that a shell command can edit. It would replace a link by a file.
-fn local(root: &Root, path: &Path) -> Option<String> {
-    let etc = fs::canonicalize(root.path("/etc")).ok()?;
-    let real = fs::canonicalize(root.path(path)).ok()?;
-    let local = Path::new("/etc").join(real.strip_prefix(etc).ok()?);
-    shell::quoted(&local)?;
-    // A backslash might be part of an escape.
-    let local = local.to_str()?;
-    (!local.contains('\\')).then(|| local.to_owned())
+    /// Returns the path below `/etc` that a shell command can edit. It would replace a link by a
+    /// file.
+    fn local(&self, real: &Path) -> Option<String> {
+        let local = Path::new("/etc").join(real.strip_prefix(self.etc.as_ref()?).ok()?);
+        shell::quoted(&local)?;
+        // A backslash might be part of an escape.
+        let local = local.to_str()?;
+        (!local.contains('\\')).then(|| local.to_owned())
+    }
 }

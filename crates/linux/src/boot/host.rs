@@ -23,7 +23,7 @@ const COMPARED: [&str; 5] = [
 /// Returns true if files in `/etc` survive a reboot.
 ///
 /// Errors: absent if `/etc` is not the host's, or if that is unknown.
-pub(super) fn is_etc_kept(root: &Root) -> Result<Result<bool, Absent>, ReadError> {
+pub fn is_etc_kept(root: &Root) -> Result<Result<bool, Absent>, ReadError> {
     let elsewhere = |path: &str| {
         Ok(Err(Absent {
             path: path.into(),

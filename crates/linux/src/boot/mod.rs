@@ -19,6 +19,7 @@ use std::{path::Path, sync::Arc};
 pub use command_line::Kernel;
 pub use entry::{Edit, Place, Request, Scope, Unknown, WhyUnknown, Words};
 use entry::{File, Kind};
+pub use host::is_etc_kept;
 
 use crate::{
     error::{Absent, ReadError, fact},
@@ -67,14 +68,27 @@ impl NextBoot {
     /// Errors: absent if `/etc` is not that of the host, as in a container, or if that is unknown;
     /// also if there is neither a kernel command line nor a configuration file.
     pub fn read(root: &Root) -> Result<Result<Self, Absent>, ReadError> {
-        let is_kept = match host::is_etc_kept(root)? {
-            Ok(is_kept) => is_kept,
-            Err(absent) => return Ok(Err(absent)),
-        };
         let names = fact(root.names(hugepages::DIRECTORY))?.ok();
         let size = |name: &String| hugepages::parse_name(name);
         let memory = fact(root.read_record("proc/meminfo"))?.unwrap_or_default();
         let memory = meminfo::parse(&memory).ok();
+        let kernel = Kernel {
+            sizes: names.map(|names| names.iter().filter_map(size).collect()),
+            default_bytes: memory.and_then(|memory| memory.default_huge_page_bytes),
+        };
+        Self::read_for(root, kernel, is_etc_kept(root)?)
+    }
+
+    /// Like [`Self::read`], with the page sizes of the kernel, and the result of [`is_etc_kept`].
+    pub fn read_for(
+        root: &Root,
+        kernel: Kernel,
+        is_etc_kept: Result<bool, Absent>,
+    ) -> Result<Result<Self, Absent>, ReadError> {
+        let is_kept = match is_etc_kept {
+            Ok(is_kept) => is_kept,
+            Err(absent) => return Ok(Err(absent)),
+        };
         // Containers and sandboxes hide the command line with an empty file.
         let command_line = fact(root.read_record(entry::COMMAND_LINE))?;
         let has_systemd = fact(root.names(SYSTEMD))?.is_ok();
@@ -85,10 +99,7 @@ impl NextBoot {
         let exists = |path: &&str| root.path(path).is_dir();
         let line = command_line.map(|line| String::from_utf8_lossy(&line).into_owned());
         let inputs = Inputs {
-            kernel: Kernel {
-                sizes: names.map(|names| names.iter().filter_map(size).collect()),
-                default_bytes: memory.and_then(|memory| memory.default_huge_page_bytes),
-            },
+            kernel,
             command_line: line.ok(),
             has_systemd,
             files,

@@ -77,6 +77,22 @@ pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>
     read_among(root, |_| true, check_for_interrupts)
 }
 
+/// Like [`read`], with the memory of the nodes only, without their parts of the pools.
+pub fn read_memory_of_all(
+    root: &Root,
+    mut check_for_interrupts: impl FnMut(),
+) -> Result<Vec<Node>, ReadError> {
+    let node = |number| {
+        check_for_interrupts();
+        Ok(Node {
+            number,
+            memory: fact(read_memory(root, number))?.unwrap_or_default(),
+            pools: Vec::new(),
+        })
+    };
+    nodes::read(root)?.into_iter().map(node).collect()
+}
+
 /// Reads the nodes whose numbers `is_wanted` accepts.
 pub fn read_among(
     root: &Root,

@@ -162,7 +162,7 @@ impl Process {
         let opened = rustix::fs::openat(&self.directory, name, WRITTEN, Mode::empty());
         let opened = opened.map_err(io::Error::from).and_then(if_regular);
         let file = opened.map_err(failed)?.ok_or_else(|| self.missing(name))?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(FIRST_READ);
         file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
     }

@@ -2,9 +2,10 @@
 //! kind, without a walk of page tables (fs/proc/task_mmu.c `task_mem`).
 
 use crate::{
-    error::ReadError,
+    error::{ReadError, absent_or},
     list::{self, List},
     process::Process,
+    root::Root,
     text::{lines, parse_hex, parse_kilobytes, parse_number, split_once},
 };
 
@@ -38,6 +39,26 @@ pub struct Memory {
 /// Reads the memory of a process. Errors: absent if it has ended.
 pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
     process.parse_leniently(NAME, buffer, parse_memory)
+}
+
+/// Reads the memory of a process with one read, if it is a child of `parent`. `None`: it is not, or
+/// it has ended.
+pub fn read_memory_of_child(
+    root: &Root,
+    parent: u32,
+    pid: u32,
+) -> Result<Option<Memory>, ReadError> {
+    let read = absent_or(root.read_record(format!("proc/{pid}/{NAME}")))?;
+    Ok(read
+        .ok()
+        .filter(|text| parse_parent(text) == Some(parent))
+        .map(|text| parse_memory(&text)))
+}
+
+/// Parses `PPid`: the PID of the parent. `None`: no such line.
+fn parse_parent(bytes: &[u8]) -> Option<u32> {
+    let line = lines(bytes).find_map(|(_, line)| line.strip_prefix(b"PPid:"))?;
+    u32::try_from(parse_number(line.trim_ascii())?).ok()
 }
 
 /// Parses the text. Lines with other names are ignored. Stops once all values are known, after half

@@ -1,0 +1,116 @@
+# The cost of hugeinfo_status, in system calls, which do not depend on the load of the machine: it
+# stays the same with more backends, mounts, processes, and memory in use.
+use strict;
+use warnings;
+
+use File::Temp ();
+use FindBin;
+use IPC::Run ();
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Contained;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use HugeInfo::Session;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $BACKENDS = 100;
+my $scratch = File::Temp::tempdir(CLEANUP => 1);
+
+# Counts the system calls of a query in the session's backend, and in processes that it starts. The
+# third execution counts, because the first ones load the library and fill caches of PostgreSQL.
+sub count
+{
+	my ($session, $query) = @_;
+	$session->query($query) for 1, 2;
+	my $trace = File::Temp->new;
+	my $error = '';
+	my $run = IPC::Run::start([ 'strace', '--follow-forks', "--output=$trace", '--attach=' . $session->pid ], '<', '/dev/null', '2>', \$error);
+	until_true(sub { $run->pump_nb; !$run->pumpable || $error =~ /attached/ });
+	$session->query($query);
+	$run->signal('INT');
+	$run->finish;
+	cannot("strace cannot attach, see kernel.yama.ptrace_scope: $error") unless $error =~ /attached/;
+	my @calls = grep { !/^\d+ +(?:[-+<]|(?:epoll_wait|recvfrom|sendto)\()/ } split /\n/, slurp_file("$trace");
+	return scalar @calls;
+}
+
+# With more of something, the number is the same but for a tenth.
+sub is_flat
+{
+	my ($calls, $before, $name) = @_;
+	return cmp_ok(abs($calls - $before), '<=', $before / 10, "$name: $calls system calls, as $before before");
+}
+
+# Opens idle connections to the server, runs the code, and closes them.
+sub with_backends
+{
+	my ($node, $code) = @_;
+	my $script = File::Temp->new;
+	print $script "SELECT 1;\n\\sleep 1000 s\n";
+	$script->flush;
+	local $ENV{PGAPPNAME} = 'idle';
+	my $run = IPC::Run::start([ 'pgbench', '--no-vacuum', "--client=$BACKENDS", '--file', "$script", '--host', $node->host, '--port', $node->port, 'postgres' ],
+		'<', '/dev/null', '>', '/dev/null', '2>&1');
+	my $idle = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'idle' AND state = 'idle'";
+	ok(until_true(sub { $node->safe_psql('postgres', $idle) == $BACKENDS }), "$BACKENDS connections are idle");
+	$code->();
+	$run->kill_kill;
+	return;
+}
+
+my $STATUS = 'SELECT * FROM hugeinfo_status';
+my $node = new_server('traced', max_connections => $BACKENDS + 10);
+my $need = $kb && required_pages($node, $kb);
+$node->stop;
+
+SKIP:
+{
+	needs_tools('system calls', 'strace');
+	needs_host('system calls');
+	needs_namespaces('system calls', qw(--user --map-current-user --ipc --mount));
+
+	# Servers that others have started on this host count as other servers.
+	my @alone = qw(unshare --user --map-current-user --ipc);
+	for ([ 'with a remedy', 0, 'warning', 220 ], [ 'healthy', $need, 'ok', 120 ])
+	{
+		my ($name, $pages, $status, $most) = @$_;
+		pools_of_one_size($kb, $pages);
+		my $few;
+		in_namespace($node, $name, \@alone, sub {
+			my $session = HugeInfo::Session->new($node);
+			is($session->value('SELECT status FROM hugeinfo_status'), $status, "$name: the status");
+			$few = count($session, $STATUS);
+			cmp_ok($few, '<=', $most, "$name: at most $most system calls");
+			with_backends($node, sub { is_flat(count($session, $STATUS), $few, "$name, $BACKENDS backends") });
+			$session->query('CREATE TABLE IF NOT EXISTS filler AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) AS n');
+			is_flat(count($session, $STATUS), $few, "$name, more memory in use");
+		});
+
+		# In the server's mount namespace, a shell waits and then hides the boot configuration.
+		my $dir = File::Temp::tempdir(CLEANUP => 1);
+		my $more = "for i in \$(seq 1000); do mount -t tmpfs none $dir; done; "
+		  . "(until [ -e $scratch/hide ]; do sleep 0.1; done; mount -t tmpfs none /etc/sysctl.d && touch $scratch/hidden) & "
+		  . 'exec setpriv --inh-caps=-all --ambient-caps=-all -- "$0" "$@"';
+		my @mounts = (qw(unshare --user --map-current-user --keep-caps --ipc --mount sh -c), $more);
+		in_namespace($node, "$name, mounts", \@mounts, sub {
+			my ($postmaster) = @_;
+			my $session = HugeInfo::Session->new($node);
+			my $lines = () = process_file($postmaster, 'mountinfo') =~ /\n/g;
+			cmp_ok($lines, '>', 1000, "$name: there are $lines mounts");
+			is_flat(count($session, $STATUS), $few, "$name, more mounts");
+			return if $status eq 'ok';
+			my $boot = 'SELECT remedy FROM hugeinfo_status';
+			like($session->value($boot), qr{/etc/sysctl\.d}, "$name: a line for the next boot");
+			append_to_file("$scratch/hide", '');
+			ok(until_true(sub { -e "$scratch/hidden" }), "$name: a mount hides the boot configuration");
+			unlike($session->value($boot), qr{/etc/sysctl\.d/\S+\.conf}, "$name: the same session notices");
+		});
+	}
+}
+
+done_testing;
