@@ -13,6 +13,7 @@ use hugeinfo::{
         },
         container,
         error::{Absence, Absent, fact},
+        growth::TryPush,
         hugepages::Pool,
         numa::node,
         process::{
@@ -66,6 +67,11 @@ pub(crate) fn read(
     let may_be_transparent = facts.backing() == Backing::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
+    let mut touched = Vec::new();
+    let processes = process_figures(&mut |member, memory, buffer| {
+        touched.try_push((processes::touched(memory), member.process.pid()))?;
+        watcher(member, memory, buffer)
+    })?;
     let mut buffer = Vec::new();
     let postmaster = postmaster(&root)?;
     let oom_score_adj = match &postmaster {
@@ -105,17 +111,17 @@ pub(crate) fn read(
         next_boot: next_boot(&root, facts)?,
         nodes,
         segment_nodes: if has_several_nodes {
-            processes::segment_pages_by_node(facts.backing())?
+            processes::segment_pages_by_node(facts.backing(), &touched)?
         } else {
             None
         },
         segment_thp_bytes: if may_be_transparent {
-            Some(processes::segment_thp_bytes()?)
+            Some(processes::segment_thp_bytes(&touched)?)
         } else {
             None
         },
         is_segment_aligned: is_segment_aligned(&root)?,
-        processes: process_figures(watcher)?,
+        processes,
         oom_score_adj,
         locked_memory,
         has_ipc_lock: rights.has_ipc_lock,

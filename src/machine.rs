@@ -47,14 +47,6 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
     Ok(machine(facts, Some(env)))
 }
 
-/// Like [`whole`], but reads the files only if settings might be pending a restart.
-pub(crate) fn without_files() -> Result<Machine, Error> {
-    let facts = facts()?;
-    let waiting = |facts: &Facts| waiting(facts, something_may_wait());
-    let env = environment::read(&facts, waiting, &mut |_, _, _| Ok(()))?;
-    Ok(machine(facts, Some(env)))
-}
-
 /// Like [`whole`], for a planned start.
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let mut facts = facts()?;
@@ -67,33 +59,78 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
 /// Reads the facts that `hugeinfo_status` needs: only those about the server itself, if they are
 /// healthy and nothing else can change that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
-    let at_a_glance = machine(facts()?, None);
-    let is_well = diagnosis::is_healthy_by_facts(&at_a_glance);
-    let may_wait = something_may_wait();
-    let waiting = waiting(&at_a_glance.facts, may_wait);
-    let is_alone = is_alone()?;
-    if is_well && !may_wait && is_alone && waiting.files == Files::NothingPending {
-        return Ok(at_a_glance);
+    let glance = Glance::read()?;
+    if glance.is_enough() {
+        return Ok(glance.machine);
     }
     // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
-    let scope = if diagnosis::has_unused_pages(&at_a_glance) {
-        Some(Scope::Host)
-    } else if is_alone {
-        None
-    } else {
-        Some(Scope::Segments)
-    };
-    let facts = at_a_glance.facts;
-    let mut pools = facts.pools.iter().flatten();
-    let is_idle = pools.any(|pool| pool.free > pool.reserved);
-    let env = environment::for_status(scope, is_idle, waiting, may_wait)?;
-    let mut read = machine(facts, Some(env));
+    let has_unused_pages = diagnosis::has_unused_pages(&glance.machine);
+    let mut read = glance.with_environment(has_unused_pages)?;
     if diagnosis::depends_on_page_tables(&read)
         && let Some(env) = &mut read.env
     {
         env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
     }
     Ok(read)
+}
+
+/// Reads the facts that `hugeinfo_pools` needs: those for a remedy of `hugeinfo_status`, and all
+/// servers that idle pages might be meant for.
+pub(crate) fn for_pools() -> Result<Machine, Error> {
+    let glance = Glance::read()?;
+    let has_idle_pages = glance.has_idle_pages();
+    with_boot(glance.with_environment(has_idle_pages)?)
+}
+
+/// The facts about the server itself, and whether others matter.
+struct Glance {
+    machine: Machine,
+    has_pending_restart: bool,
+    waiting: Waiting,
+    is_alone: bool,
+}
+
+impl Glance {
+    fn read() -> Result<Self, Error> {
+        let machine = machine(facts()?, None);
+        let has_pending_restart = something_may_wait();
+        Ok(Self {
+            waiting: waiting(&machine.facts, has_pending_restart),
+            is_alone: is_alone()?,
+            has_pending_restart,
+            machine,
+        })
+    }
+
+    /// Whether these facts suffice for `hugeinfo_status`.
+    fn is_enough(&self) -> bool {
+        diagnosis::is_healthy_by_facts(&self.machine)
+            && !self.has_pending_restart
+            && self.is_alone
+            && self.waiting.files == Files::NothingPending
+    }
+
+    /// Adds the environment. `searches_host`: servers in other IPC namespaces matter, too.
+    fn with_environment(self, searches_host: bool) -> Result<Machine, Error> {
+        let scope = match self.is_alone {
+            _ if searches_host => Some(Scope::Host),
+            true => None,
+            false => Some(Scope::Segments),
+        };
+        let has_idle_pages = self.has_idle_pages();
+        let env = environment::for_status(
+            scope,
+            has_idle_pages,
+            self.waiting,
+            self.has_pending_restart,
+        )?;
+        Ok(machine(self.machine.facts, Some(env)))
+    }
+
+    fn has_idle_pages(&self) -> bool {
+        let mut pools = self.machine.facts.pools.iter().flatten();
+        pools.any(|pool| pool.free > pool.reserved)
+    }
 }
 
 /// A machine that needs a remedy. Only the same role uses it, in the same statement.
@@ -122,10 +159,15 @@ pub(crate) fn for_remedy() -> Result<Machine, Error> {
     let kept = KEPT
         .take()
         .filter(|kept| kept.statement == clock::statement_start() && kept.role == roles::caller());
-    let Machine { facts, env, .. } = match kept {
-        Some(kept) => kept.machine,
-        None => for_status()?,
-    };
+    match kept {
+        Some(kept) => with_boot(kept.machine),
+        None => with_boot(for_status()?),
+    }
+}
+
+/// Adds the boot configuration, and the other facts that commands need.
+fn with_boot(read: Machine) -> Result<Machine, Error> {
+    let Machine { facts, env, .. } = read;
     let env = env
         .map(|env| environment::for_remedy(&facts, env))
         .transpose()?;

@@ -14,7 +14,7 @@ use hugeinfo::{
             maps::Extent,
             numa_maps, segment, smaps,
             stat::{self, Stat},
-            status,
+            status::{self, Memory},
         },
         root::Root,
     },
@@ -175,33 +175,40 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
+/// A process of this server, and the bytes of shared memory and huge pages that it has faulted in.
+pub(crate) type Touched = (u64, u32);
+
+/// The bytes that count for [`Touched`]. They are cheap to read.
+pub(crate) fn touched(memory: &Memory) -> u64 {
+    let on_small_pages = memory.rss_shmem.unwrap_or_default();
+    on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default())
+}
+
+/// What each process of this server has faulted in.
+pub(crate) fn touched_by_each() -> Result<Vec<Touched>, Error> {
+    all(|member, buffer| {
+        let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
+        Ok::<_, Error>(memory.map(|memory| (touched(&memory), member.process.pid())))
+    })
+}
+
 /// Passes processes that map the main segment, and their mappings of it, to `answer` until it
-/// returns true: first the process that has faulted in most of the segment, by its `RssShmem` and
-/// `HugetlbPages`, which are cheap to read.
+/// returns true: first the process that has faulted in most of the segment.
 ///
 /// For a copy of this backend, because reading mappings can wait for the process (see [`others`]).
 /// Does not access shared memory, so it faults in no page of it. A child of another server does not
 /// map the segment.
 fn that_touched_most(
     root: &Root,
-    parent: u32,
     address: u64,
+    candidates: &[Touched],
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
-    let mut buffer = Vec::with_capacity(4096);
-    let mut candidates = Vec::new();
-    for pid in children::pids(root, parent, [], || ())? {
-        let Some((process, _)) = children::member(root, parent, pid, &mut buffer)? else {
-            continue;
-        };
-        if let Ok(memory) = absent_or(status::read_memory(&process, &mut buffer))? {
-            let on_small_pages = memory.rss_shmem.unwrap_or_default();
-            let touched = on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default());
-            candidates.try_push((touched, pid))?;
-        }
-    }
+    let mut candidates = candidates.to_vec();
     candidates.sort_unstable_by(|a, b| b.cmp(a));
 
+    let parent = postgres::processes::parent_pid();
+    let mut buffer = Vec::with_capacity(4096);
     let mut mappings = |process: &Process| -> Result<Option<Vec<Extent>>, ReadError> {
         Ok(absent_or(segment::mappings(process, address, &mut buffer))?.ok())
     };
@@ -239,16 +246,16 @@ const WALK_LIMIT: Duration = Duration::from_secs(10);
 /// (mm/hugetlb.c `huge_pmd_share`), so one process can show pages that others have faulted in, and
 /// `HugetlbPages` counts only pages that it faulted in first. Does not read all processes: there
 /// can be thousands, and each walk takes time in proportion to the size of the segment.
-pub(crate) fn segment_pages_by_node(backing: Backing) -> Result<Option<BTreeMap<u32, u64>>, Error> {
+pub(crate) fn segment_pages_by_node(
+    backing: Backing,
+    candidates: &[Touched],
+) -> Result<Option<BTreeMap<u32, u64>>, Error> {
     let root = Root::system();
-    let Some(parent) = postmaster(&root)? else {
-        return Ok(None);
-    };
     let address = subject().address;
     let is_huge = backing.is_huge() == Some(true);
     let found = others::steps_so_far(WALK_LIMIT, |report| {
         let mut left = if is_huge { MOST_ASKED } else { 1 };
-        that_touched_most(&root, parent, address, |process, mappings| {
+        that_touched_most(&root, address, candidates, |process, mappings| {
             let pages = numa_maps::pages_by_node(process, mappings, || ());
             if let Ok(pages) = absent_or(pages)? {
                 report(pages);
@@ -263,15 +270,12 @@ pub(crate) fn segment_pages_by_node(backing: Backing) -> Result<Option<BTreeMap<
 
 /// Bytes of the main segment on transparent huge pages, from the process that has faulted in most
 /// of it. A lower bound, because each process shows only pages that it has faulted in itself.
-pub(crate) fn segment_thp_bytes() -> Result<Result<u64, Absent>, Error> {
+pub(crate) fn segment_thp_bytes(candidates: &[Touched]) -> Result<Result<u64, Absent>, Error> {
     let root = Root::system();
-    let Some(parent) = postmaster(&root)? else {
-        return Ok(Ok(0));
-    };
     let address = subject().address;
     let found = others::steps_so_far(WALK_LIMIT, |report| {
         let mut is_asked = false;
-        that_touched_most(&root, parent, address, |process, mappings| {
+        that_touched_most(&root, address, candidates, |process, mappings| {
             is_asked = true;
             report(fact(thp_bytes(process, mappings))?.ok());
             Ok(true)

@@ -18,7 +18,7 @@ pool_overloads! {
 ///
 /// Errors: as for `hugeinfo_status`.
 fn rows() -> Result<Vec<Row>, Error> {
-    let machine = machine::without_files()?;
+    let machine = machine::for_pools()?;
     let forecasts = Forecast::of_each_pool(&machine).unwrap_or_default();
     let rows = forecasts
         .iter()
