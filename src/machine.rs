@@ -47,15 +47,6 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
     Ok(machine(facts, Some(env)))
 }
 
-/// Like [`whole`], for a planned start.
-pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
-    let mut facts = facts()?;
-    let nothing_waits = |_: &Facts| Files::NothingPending.into();
-    let env = environment::read(&facts, nothing_waits, &mut |_, _, _| Ok(()))?;
-    facts.planned = Some(next);
-    Ok(machine(facts, Some(env)))
-}
-
 /// Reads the facts that `hugeinfo_status` needs: only those about the server itself, if they are
 /// healthy and nothing else can change that.
 pub(crate) fn for_status() -> Result<Machine, Error> {
@@ -77,9 +68,20 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
 /// Reads the facts that `hugeinfo_pools` needs: those for a remedy of `hugeinfo_status`, and all
 /// servers that idle pages might be meant for.
 pub(crate) fn for_pools() -> Result<Machine, Error> {
-    let glance = Glance::read()?;
-    let has_idle_pages = glance.has_idle_pages();
-    with_boot(glance.with_environment(has_idle_pages)?)
+    with_boot(Glance::read()?.with_pools()?)
+}
+
+/// Like [`for_pools`], for a planned start.
+pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
+    let glance = Glance {
+        waiting: Files::NothingPending.into(),
+        is_alone: is_alone()?,
+        has_pending_restart: something_may_wait(),
+        machine: machine(facts()?, None),
+    };
+    let mut read = glance.with_pools()?;
+    read.facts.planned = Some(next);
+    with_boot(read)
 }
 
 /// The facts about the server itself, and whether others matter.
@@ -125,6 +127,12 @@ impl Glance {
             self.has_pending_restart,
         )?;
         Ok(machine(self.machine.facts, Some(env)))
+    }
+
+    /// Adds the environment as far as the numbers of a pool depend on it.
+    fn with_pools(self) -> Result<Machine, Error> {
+        let has_idle_pages = self.has_idle_pages();
+        self.with_environment(has_idle_pages)
     }
 
     fn has_idle_pages(&self) -> bool {
