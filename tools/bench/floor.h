@@ -72,6 +72,24 @@ slurp(const char *path, size_t at_once)
 	return slurp_up_to(NULL, path, at_once);
 }
 
+/* Reads a file that the kernel generates as one record, which one read returns. */
+static inline int
+slurp_record(const char *path)
+{
+	int			file = open_to_read(path);
+	ssize_t		got;
+
+	if (file < 0)
+		return 0;
+	got = read(file, buffer, 4096);
+	reads++;
+	if (got < 0 || got == 4096)
+		err(1, "%s", path);
+	buffer[got] = '\0';
+	close(file);
+	return 1;
+}
+
 static inline double
 now(void)
 {

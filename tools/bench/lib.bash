@@ -20,7 +20,7 @@ bench_start() { # MEGABYTES
     mkdir "$private"
 }
 
-# Starts a server on small pages. Sessions and queries use the last server.
+# Starts a server, by default on small pages. Sessions and queries use the last server.
 bench_server() { # MEGABYTES SETTING…
     local settings=("shared_buffers = ${1}MB" 'huge_pages = off' 'autovacuum = off' "${@:2}")
     # Otherwise, another process would read the buffers for a backend, and fault them in.
@@ -29,7 +29,7 @@ bench_server() { # MEGABYTES SETTING…
     server_start
     postmaster=$(head -n 1 "$data/postmaster.pid")
     # The kernel shows shared anonymous memory on small pages as /dev/zero.
-    address=$(awk '$6 == "/dev/zero" {split($1, ends, "-"); print ends[1]; exit}' "/proc/$postmaster/maps")
+    address=$(awk '$6 == "/dev/zero" || $6 == "/anon_hugepage" {split($1, ends, "-"); print ends[1]; exit}' "/proc/$postmaster/maps")
     sql --quiet --command='CREATE EXTENSION pg_hugeinfo' --command='CREATE EXTENSION pg_prewarm'
 }
 

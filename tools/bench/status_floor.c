@@ -111,7 +111,7 @@ static void
 status(const char *pid, uint64_t address)
 {
 	unsigned long pools[16];
-	int			number = 0, maps;
+	int			number = 0, is_empty = 0, maps;
 	char		of_group[sizeof group];
 	struct dirent *entry;
 	struct procmap_query segment;
@@ -127,10 +127,12 @@ status(const char *pid, uint64_t address)
 	for (int pool = 0; pool < number; pool++)
 		for (int i = 0; i < 5; i++)
 		{
-			slurp(named(POOLS "/hugepages-%lukB/%s_hugepages", pools[pool], counters[i]), 4096);
+			slurp_record(named(POOLS "/hugepages-%lukB/%s_hugepages", pools[pool], counters[i]));
 			/* An empty pool needs only the last of the other counters. */
-			if (i == 0 && buffer[0] == '0')
+			if (i == 0 && (is_empty = buffer[0] == '0'))
 				i = 3;
+			if (i == 4 && !is_empty)
+				slurp_record(named(POOLS "/hugepages-%lukB/demote_size", pools[pool]));
 		}
 
 	maps = open_to_read(named("/proc/%s/maps", pid));
@@ -139,12 +141,12 @@ status(const char *pid, uint64_t address)
 	ask(maps, segment.vma_end);
 	close(maps);
 
-	slurp("/proc/meminfo", 4096);
-	slurp("/sys/devices/system/node/has_memory", 4096);
+	slurp_record("/proc/meminfo");
+	slurp_record("/sys/devices/system/node/has_memory");
 	for (int i = 0; i < 3; i++)
 		stat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
 	slurp("/proc/sysvipc/shm", 4096);
-	slurp(named("/proc/%s/cgroup", pid), 4096);
+	slurp_record(named("/proc/%s/cgroup", pid));
 	slurp_up_to(*mount ? mount : NULL, "/proc/self/mountinfo", 4096);
 	if (!*group)
 		return;
@@ -154,7 +156,7 @@ status(const char *pid, uint64_t address)
 
 		for (int pool = 0; pool < number && enabled; pool++)
 			for (int i = 0; i < 4 && enabled; i++)
-				enabled = slurp(named("%s/hugetlb.%s.%s", of_group, size_name(pools[pool]), limits[version][i]), 4096) || i > 0;
+				enabled = slurp_record(named("%s/hugetlb.%s.%s", of_group, size_name(pools[pool]), limits[version][i])) || i > 0;
 		if (!enabled && strcmp(of_group, group) == 0)
 			close(open_to_read(named("%s/cgroup.procs", of_group)));
 		if (strlen(of_group) <= mount_point_length)
