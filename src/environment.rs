@@ -60,7 +60,7 @@ pub(crate) fn read(
     waiting: impl FnOnce(&Facts) -> Waiting,
     watcher: &mut Watcher<'_>,
 ) -> Result<Environment, Error> {
-    let root = Root::system();
+    let root = mounts::root();
     let host = Host::read(&root)?;
     let nodes = fact(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
@@ -158,7 +158,7 @@ pub(crate) fn for_status(
     waiting: Waiting,
     has_pending_restart: bool,
 ) -> Result<Environment, Error> {
-    let root = Root::system();
+    let root = mounts::root();
     let postmaster = postmaster(&root)?;
     let memory_limits = match &postmaster {
         Ok(postmaster) => fact(memory::read(&root, postmaster))?,
@@ -214,7 +214,7 @@ pub(crate) fn for_status(
 /// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
 /// settings, how much of the segment is in use, and how to connect to the server.
 pub(crate) fn for_remedy(facts: &Facts, env: Environment) -> Result<Environment, Error> {
-    let root = Root::system();
+    let root = mounts::root();
     let postmaster = postmaster(&root)?;
     let processes = match &postmaster {
         Ok(_) if env.processes.is_empty() => oldest_processes(&root)?,

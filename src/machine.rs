@@ -20,6 +20,7 @@ use crate::{
     environment::{self, Watcher},
     error::Error,
     files::{self, Waiting},
+    mounts,
     others::Scope,
     postgres::{
         catalogue::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
@@ -30,7 +31,7 @@ use crate::{
 /// The facts about the server itself: some small files, and the environment inherited from the
 /// postmaster.
 pub(crate) fn facts() -> Result<Facts, Error> {
-    let facts = Facts::read(&Root::system(), server::server()?, &server::subject())?;
+    let facts = Facts::read(&mounts::root(), server::server()?, &server::subject())?;
     Ok(facts.with_pod_limits(|name| std::env::var_os(name)))
 }
 

@@ -1,7 +1,10 @@
 //! What this backend knows from its mounts and those of process 1. The lists can be long, so they
 //! are read only again after a mount has changed.
 
-use std::cell::{OnceCell, RefCell};
+use std::{
+    cell::{OnceCell, RefCell},
+    sync::Arc,
+};
 
 use hugeinfo::linux::{
     boot, container,
@@ -9,12 +12,14 @@ use hugeinfo::linux::{
     mounts::{WATCHED, Watch},
     process::children,
     root::Root,
+    steady::Steady,
 };
 
 use crate::{error::Error, postgres::descriptors::Descriptors};
 
 struct Known {
     watch: Watch,
+    steady: OnceCell<Arc<Steady>>,
     /// Accounts for the files of the watch.
     _descriptors: Descriptors,
     is_container: OnceCell<Option<bool>>,
@@ -24,6 +29,20 @@ struct Known {
 
 thread_local! {
     static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+}
+
+/// The root of the running system, with the facts that stay the same.
+pub(crate) fn root() -> Root {
+    let root = Root::system();
+    let steady = known(
+        &root,
+        |known| &known.steady,
+        || Ok(Arc::new(Steady::read(&root)?)),
+    );
+    match steady {
+        Ok(steady) => root.with_steady(steady),
+        Err(_) => root,
+    }
 }
 
 /// [`container::is_container`].
@@ -74,6 +93,7 @@ fn start(root: &Root) -> Option<Known> {
     Some(Known {
         _descriptors: Descriptors::acquire(WATCHED)?,
         watch: Watch::start(root).ok()?,
+        steady: OnceCell::new(),
         is_container: OnceCell::new(),
         is_etc_kept: OnceCell::new(),
         is_ours: OnceCell::new(),

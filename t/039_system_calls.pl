@@ -63,6 +63,16 @@ sub with_backends
 	return;
 }
 
+# Mounts an empty file system there, in the server's mount namespace.
+sub covers
+{
+	my ($directory) = @_;
+	append_to_file("$scratch/request", $directory);
+	rename "$scratch/request", "$scratch/cover" or die "rename: $!\n";
+	ok(until_true(sub { !-e "$scratch/cover" }), "$directory is covered");
+	return;
+}
+
 my $STATUS = 'SELECT * FROM hugeinfo_status';
 my $node = new_server('traced', max_connections => $BACKENDS + 10);
 my $need = $kb && required_pages($node, $kb);
@@ -91,10 +101,10 @@ SKIP:
 			is_flat(count($session, $STATUS), $few, "$name, more memory in use");
 		});
 
-		# In the server's mount namespace, a shell waits and then hides the boot configuration.
+		# In the server's mount namespace, a shell covers directories on request.
 		my $dir = File::Temp::tempdir(CLEANUP => 1);
 		my $more = "for i in \$(seq 1000); do mount -t tmpfs none $dir; done; "
-		  . "(until [ -e $scratch/hide ]; do sleep 0.1; done; mount -t tmpfs none /etc/sysctl.d && touch $scratch/hidden) & "
+		  . "(while kill -0 \$\$; do if where=\$(cat $scratch/cover); then mount -t tmpfs none \$where; rm $scratch/cover; fi; sleep 0.1; done) 2>/dev/null & "
 		  . 'exec setpriv --inh-caps=-all --ambient-caps=-all -- "$0" "$@"';
 		my @mounts = (qw(unshare --user --map-current-user --keep-caps --ipc --mount sh -c), $more);
 		in_namespace($node, "$name, mounts", \@mounts, sub {
@@ -103,12 +113,15 @@ SKIP:
 			my $lines = () = process_file($postmaster, 'mountinfo') =~ /\n/g;
 			cmp_ok($lines, '>', 1000, "$name: there are $lines mounts");
 			is_flat(count($session, $STATUS), $few, "$name, more mounts");
-			return if $status eq 'ok';
-			my $boot = 'SELECT remedy FROM hugeinfo_status';
-			like($session->value($boot), qr{/etc/sysctl\.d}, "$name: a line for the next boot");
-			append_to_file("$scratch/hide", '');
-			ok(until_true(sub { -e "$scratch/hidden" }), "$name: a mount hides the boot configuration");
-			unlike($session->value($boot), qr{/etc/sysctl\.d/\S+\.conf}, "$name: the same session notices");
+
+			# A session notices that a mount has changed what it knows.
+			my $remedy = 'SELECT remedy FROM hugeinfo_status';
+			like($session->value($remedy), qr{/etc/sysctl\.d/}, "$name: a line for the next boot") if $pages == 0;
+			covers('/etc/sysctl.d');
+			unlike($session->value($remedy), qr{/etc/sysctl\.d/\S+\.conf}, "$name: but not into a file that is not the host's") if $pages == 0;
+			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), $pages, "$name: the pool");
+			covers('/sys/kernel/mm/hugepages');
+			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), '', "$name: the pool is hidden");
 		});
 	}
 }

@@ -41,9 +41,9 @@ open_to_read(const char *path)
 	return file;
 }
 
-/* Reads a file in pieces, up to a text in it or to its end. Returns false if there is no file. */
+/* Reads a file in pieces. Returns false if there is no file. */
 static inline int
-slurp_up_to(const char *text, const char *path, size_t at_once)
+slurp(const char *path, size_t at_once)
 {
 	int			file = open_to_read(path);
 	size_t		length = 0;
@@ -61,15 +61,9 @@ slurp_up_to(const char *text, const char *path, size_t at_once)
 			err(1, "%s", path);
 		length += got;
 		buffer[length] = '\0';
-	} while (got > 0 && !(text && strstr(buffer, text)));
+	} while (got > 0);
 	close(file);
 	return 1;
-}
-
-static inline int
-slurp(const char *path, size_t at_once)
-{
-	return slurp_up_to(NULL, path, at_once);
 }
 
 /* Reads a file that the kernel generates as one record, which one read returns. */

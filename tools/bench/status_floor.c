@@ -11,6 +11,7 @@
 #include "floor.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -37,8 +38,12 @@ static const char *const limits[2][4] = {
 /* The hugetlb cgroup: a path that starts with the mount point. */
 static char group[4096];
 static size_t mount_point_length;
-static char mount[4096];
 static int	version = -1;
+
+/* The sizes of the pools in kB, and the watched lists of mounts. */
+static unsigned long pools[16];
+static int	number = 0;
+static struct pollfd watched[2];
 
 /* Sets the cgroup. If there is none, the program reads none. */
 static void
@@ -74,7 +79,6 @@ find_group(const char *pid)
 
 			if (strncmp(path, mounted, skip) != 0 || strstr(path, "/.."))
 				continue;
-			snprintf(mount, sizeof mount, "%s", line);
 			mount_point_length = strlen(where);
 			snprintf(group, sizeof group, "%s%s", where, strcmp(path + skip, "/") == 0 ? "" : path + skip);
 			return;
@@ -107,15 +111,12 @@ ask(int maps, uint64_t address)
 	return query;
 }
 
+/* Reads what a session reads once, until a mount changes. */
 static void
-status(const char *pid, uint64_t address)
+find_steady(const char *pid)
 {
-	unsigned long pools[16];
-	int			number = 0, is_empty = 0, maps;
-	char		of_group[sizeof group];
+	static const char *const lists[] = {"/proc/self/mountinfo", "/proc/1/mountinfo"};
 	struct dirent *entry;
-	struct procmap_query segment;
-	struct stat file;
 	DIR		   *directory = opendir(POOLS);
 
 	if (!directory)
@@ -124,6 +125,20 @@ status(const char *pid, uint64_t address)
 		if (number < 16 && sscanf(entry->d_name, "hugepages-%lukB", &pools[number]) == 1)
 			number++;
 	closedir(directory);
+	find_group(pid);
+	for (int i = 0; i < 2; i++)
+		watched[i] = (struct pollfd){open_to_read(lists[i]), POLLPRI, 0};
+}
+
+static void
+status(const char *pid, uint64_t address)
+{
+	int			is_empty = 0, maps;
+	char		of_group[sizeof group];
+	struct procmap_query segment;
+	struct stat file;
+
+	poll(watched, 2, 0);
 	for (int pool = 0; pool < number; pool++)
 		for (int i = 0; i < 5; i++)
 		{
@@ -147,7 +162,6 @@ status(const char *pid, uint64_t address)
 		stat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
 	slurp("/proc/sysvipc/shm", 4096);
 	slurp_record(named("/proc/%s/cgroup", pid));
-	slurp_up_to(*mount ? mount : NULL, "/proc/self/mountinfo", 4096);
 	if (!*group)
 		return;
 	for (strcpy(of_group, group);;)
@@ -173,7 +187,7 @@ main(int count, char **words)
 
 	if (count != 4)
 		errx(2, "usage: status_floor PID ADDRESS TIMES");
-	find_group(words[1]);
+	find_steady(words[1]);
 	times = atol(words[3]);
 	reads = 0;
 	start = now();

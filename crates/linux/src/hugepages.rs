@@ -68,12 +68,11 @@ impl Pool {
 /// Errors: absent if the kernel has no huge pages, if `/sys` is not mounted or hidden, or if a
 /// counter of any pool is below zero.
 pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
-    let mut pools = root
-        .names(DIRECTORY)?
-        .iter()
-        .filter_map(|name| Some((name, parse_name(name)?)))
-        .map(|(name, page_bytes)| {
-            let counter = |file| read_counter(root, &Path::new(DIRECTORY).join(name).join(file));
+    let mut pools = page_sizes(root)?
+        .into_iter()
+        .map(|page_bytes| {
+            let directory = directory(page_bytes);
+            let counter = |file| read_counter(root, &Path::new(&directory).join(file));
             let total = counter("nr_hugepages")?;
             // The other counters of an empty pool are 0, and most pools are empty.
             let of_total = |file| if total == 0 { Ok(0) } else { counter(file) };
@@ -86,7 +85,7 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
                 overcommit: counter("nr_overcommit_hugepages")?,
                 demote_bytes: match total {
                     0 => None,
-                    _ => read_demote_size(root, name)?,
+                    _ => read_demote_size(root, &directory)?,
                 },
             })
         })
@@ -100,6 +99,9 @@ pub fn read(root: &Root) -> Result<Vec<Pool>, ReadError> {
 
 /// Page sizes of all pools, unsorted.
 pub fn page_sizes(root: &Root) -> Result<Vec<u64>, ReadError> {
+    if let Some(sizes) = root.steady().and_then(|steady| steady.page_sizes.clone()) {
+        return Ok(sizes);
+    }
     let names = root.names(DIRECTORY)?;
     Ok(names.iter().filter_map(|name| parse_name(name)).collect())
 }
@@ -117,8 +119,8 @@ pub fn parse_name(name: &str) -> Option<u64> {
         .filter(|&bytes| bytes > 0)
 }
 
-fn read_demote_size(root: &Root, name: &str) -> Result<Option<u64>, ReadError> {
-    let path = Path::new(DIRECTORY).join(name).join("demote_size");
+fn read_demote_size(root: &Root, directory: &str) -> Result<Option<u64>, ReadError> {
+    let path = Path::new(directory).join("demote_size");
     let size = root.parse(path, "a page size in kB was expected", |bytes| {
         parse_demote_size(bytes).ok_or(1)
     });

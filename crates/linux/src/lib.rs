@@ -43,6 +43,7 @@ pub mod process;
 pub mod processors;
 pub mod root;
 pub mod shell;
+pub mod steady;
 pub mod sysctl;
 pub mod sysvipc;
 pub mod text;

@@ -88,15 +88,48 @@ impl Mount {
     }
 }
 
+/// The file system types that [`each`] is called for.
+const OF_INTEREST: [&[u8]; 4] = [b"cgroup", b"cgroup2", b"hugetlbfs", b"proc"];
+
 /// Calls `look` for each mount of a file system type, until it breaks.
 pub fn each(
     root: &Root,
     filesystem: &str,
     look: impl FnMut(Mount) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    // The kernel generates the text as it is read, so stopping early saves the rest.
-    let file = BufReader::with_capacity(4096, root.open(PATH)?);
-    parse(file, filesystem, look).map_err(|error| error.in_file(root.path(PATH)))
+    debug_assert!(OF_INTEREST.contains(&filesystem.as_bytes()));
+    match root.steady() {
+        Some(steady) => parse(&steady.mounts[..], filesystem, look),
+        // The kernel generates the text as it is read, so stopping early saves the rest.
+        None => parse(open(root)?, filesystem, look),
+    }
+    .map_err(|error| error.in_file(root.path(PATH)))
+}
+
+/// Returns the lines for mounts of the types of interest.
+pub(crate) fn of_interest(root: &Root) -> Result<Vec<u8>, ReadError> {
+    let failed = |error| ReadError::from_io(root.path(PATH), error);
+    let mut lines = LineReader::new(open(root)?);
+    let mut kept = Vec::new();
+    while let Some((_, line)) = lines.next().map_err(failed)? {
+        if split_line(line).is_some_and(|(_, filesystem, _)| OF_INTEREST.contains(&filesystem)) {
+            kept.try_reserve(line.len() + 1)?;
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    Ok(kept)
+}
+
+fn open(root: &Root) -> Result<BufReader<File>, ReadError> {
+    Ok(BufReader::with_capacity(4096, root.open(PATH)?))
+}
+
+/// The text before the file system type, the type, and the text after it.
+fn split_line(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let at = line.windows(3).position(|window| window == b" - ")?;
+    let (filesystem, behind) = split_once(&line[at + 3..], b' ')?;
+    Some((&line[..at], filesystem, behind))
 }
 
 /// Calls `look` for all mounts in such a file.
@@ -135,16 +168,13 @@ fn parse_those(
     let mut lines = LineReader::new(text);
     while let Some((number, line)) = lines.next()? {
         // A host can have thousands of mounts. Only those of interest are parsed.
-        let Some(at) = line.windows(3).position(|window| window == b" - ") else {
-            continue;
-        };
-        let Some((filesystem, behind)) = split_once(&line[at + 3..], b' ') else {
+        let Some((before, filesystem, behind)) = split_line(line) else {
             continue;
         };
         if !is_wanted(filesystem) {
             continue;
         }
-        let mount = parse_mount(&line[..at], filesystem, behind).ok_or(ParseError::Malformed {
+        let mount = parse_mount(before, filesystem, behind).ok_or(ParseError::Malformed {
             line: number,
             problem: "a mount was expected",
         })?;

@@ -6,6 +6,7 @@ use std::{
     io::{self, Read},
     os::{fd::OwnedFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rustix::{
@@ -17,6 +18,7 @@ use rustix::{
 use crate::{
     error::{Absence, Absent, ReadError},
     growth::{TryPush, try_collect},
+    steady::Steady,
 };
 
 /// Size of the first read. Most kernel files are shorter.
@@ -31,23 +33,42 @@ const LARGEST_WRITTEN: u64 = 8 << 20;
 
 /// The root: `/` on a real system, a captured directory in a test.
 #[derive(Debug, Clone)]
-pub struct Root(PathBuf);
+pub struct Root {
+    path: PathBuf,
+    steady: Option<Arc<Steady>>,
+}
 
 impl Root {
     /// The running system.
     pub fn system() -> Self {
-        Self(PathBuf::from("/"))
+        Self::at("/")
     }
 
     /// A directory with captured files.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self(path.into())
+        Self {
+            path: path.into(),
+            steady: None,
+        }
+    }
+
+    /// This root with facts that need not be read again.
+    #[must_use]
+    pub fn with_steady(self, steady: Arc<Steady>) -> Self {
+        Self {
+            steady: Some(steady),
+            ..self
+        }
+    }
+
+    pub(crate) fn steady(&self) -> Option<&Steady> {
+        self.steady.as_deref()
     }
 
     /// `path`, absolute or relative, below this root.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
-        self.0.join(path.strip_prefix("/").unwrap_or(path))
+        self.path.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     /// Opens a file below this root.
