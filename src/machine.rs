@@ -76,7 +76,6 @@ pub(crate) fn for_pools() -> Result<Machine, Error> {
 pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     let glance = Glance {
         waiting: Files::NothingPending.into(),
-        is_alone: is_alone()?,
         has_pending_restart: something_may_wait(),
         machine: machine(facts()?, None),
     };
@@ -85,12 +84,11 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     with_boot(read)
 }
 
-/// The facts about the server itself, and whether others matter.
+/// The facts about the server itself, and whether settings are pending.
 struct Glance {
     machine: Machine,
     has_pending_restart: bool,
     waiting: Waiting,
-    is_alone: bool,
 }
 
 impl Glance {
@@ -99,25 +97,25 @@ impl Glance {
         let has_pending_restart = something_may_wait();
         Ok(Self {
             waiting: waiting(&machine.facts, has_pending_restart),
-            is_alone: is_alone()?,
             has_pending_restart,
             machine,
         })
     }
 
-    /// Whether these facts suffice for `hugeinfo_status`.
+    /// Whether these facts suffice for `hugeinfo_status`. While this server is healthy, the demands
+    /// of other servers on small pages do not count, because reading them would cost many times
+    /// more than all other facts.
     fn is_enough(&self) -> bool {
         diagnosis::is_healthy_by_facts(&self.machine)
             && !self.has_pending_restart
-            && self.is_alone
             && self.waiting.files == Files::NothingPending
     }
 
     /// Adds the environment. `searches_host`: servers in other IPC namespaces matter, too.
     fn with_environment(self, searches_host: bool) -> Result<Machine, Error> {
-        let scope = match self.is_alone {
-            _ if searches_host => Some(Scope::Host),
-            true => None,
+        let scope = match searches_host {
+            true => Some(Scope::Host),
+            false if is_alone()? => None,
             false => Some(Scope::Segments),
         };
         let has_idle_pages = self.has_idle_pages();

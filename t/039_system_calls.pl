@@ -1,5 +1,6 @@
 # The cost of hugeinfo_status, in system calls, which do not depend on the load of the machine: it
-# stays the same with more backends, mounts, processes, and memory in use.
+# stays the same with more backends, mounts and memory in use, and with other servers while this one
+# is healthy.
 use strict;
 use warnings;
 
@@ -100,6 +101,16 @@ SKIP:
 			$session->query('CREATE TABLE IF NOT EXISTS filler AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) AS n');
 			is_flat(count($session, $STATUS), $few, "$name, more memory in use");
 		});
+
+		# Of a healthy server, no answer depends on others.
+		if ($status eq 'ok')
+		{
+			my $other = new_server('other', huge_pages => 'off');
+			in_namespace($node, "$name, another server", ['env'], sub {
+				is_flat(count(HugeInfo::Session->new($node), $STATUS), $few, "$name, another server");
+			});
+			$other->stop;
+		}
 
 		# In the server's mount namespace, a shell covers directories on request.
 		my $dir = File::Temp::tempdir(CLEANUP => 1);

@@ -141,7 +141,8 @@ fn server_with_readable_directory_has_all_facts() {
     );
     host.write("data/PG_VERSION", "17\n");
     host.write("proc/10/task/10/children", "11 12 ");
-    let shmem = |kb| format!("Uid:\t105\t105\t105\t105\nNSpid:\t10\nRssShmem:\t{kb} kB\n");
+    let shmem =
+        |kb| format!("Uid:\t105\t105\t105\t105\nNSpid:\t10\nPPid:\t10\nRssShmem:\t{kb} kB\n");
     host.write("proc/10/status", &shmem(1));
     host.write("proc/11/status", &shmem(7));
     host.write("proc/10/maps", MAPS);
@@ -261,7 +262,7 @@ fn process_that_ends_meanwhile_is_skipped() {
 fn only_creators_of_segments_are_candidates() {
     let host = Host::new();
     let root = Root::at(host.0.path());
-    let read = |own| {
+    let read = |own: Option<u32>| {
         let mut steps = Vec::new();
         instances::read_candidates(&root, own, |step| steps.push(step)).map(|()| {
             let all = instances::collect(steps).expect("all were found");
@@ -274,10 +275,11 @@ fn only_creators_of_segments_are_candidates() {
     }
     host.process(40, 1, "x", "x");
     host.directory(40, "d");
-    host.segments(&[0, 20, 40, 99, 20]);
-    assert_eq!(instances::candidates(&root).expect("a list"), [20, 40, 99]);
-    assert_eq!(read(None).expect("a list"), [20]);
-    assert_eq!(read(Some(10)).expect("a list"), [10, 20]);
+    host.segments(&[0, 20, 30, 40, 99, 20]);
+    let candidates = instances::candidates(&root).expect("a list");
+    assert_eq!(candidates, [20, 30, 40, 99]);
+    assert_eq!(read(None).expect("a list"), [20, 30]);
+    assert_eq!(read(Some(30)).expect("a list"), [20]);
 }
 
 #[test]

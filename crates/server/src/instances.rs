@@ -47,7 +47,7 @@ pub struct Instance {
     pub shared_memory_type: Option<SharedMemoryType>,
     /// `huge_pages` at the server's next start.
     pub huge_pages: Wish,
-    /// `RssShmem` of the postmaster or of the child with the most, in bytes. A lower bound of how
+    /// `RssShmem` of the child with the most among the oldest, in bytes. A lower bound of how
     /// much of a segment on small pages has been faulted in.
     pub rss_shmem_bytes: Option<u64>,
     /// The major version, from `PG_VERSION`.
@@ -129,17 +129,20 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let mut pids = Process::numbers(root)?;
     pids.retain(|pid| !children.contains(pid));
+    pids.extend(own);
     read_each(root, own, pids, report)
 }
 
-/// Like [`read`], for `own` and the [`candidates`] only, so that the cost does not depend on the
-/// number of processes of the host.
+/// Like [`read`], for the [`candidates`] only, without `own`. The cost does not depend on the number
+/// of processes of the host.
 pub fn read_candidates(
     root: &Root,
     own: Option<u32>,
     report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
-    read_each(root, own, candidates(root)?, report)
+    let mut pids = candidates(root)?;
+    pids.retain(|&pid| Some(pid) != own);
+    read_each(root, own, pids, report)
 }
 
 fn read_each(
@@ -148,7 +151,6 @@ fn read_each(
     mut pids: Vec<u32>,
     mut report: impl FnMut(Progress),
 ) -> Result<(), ReadError> {
-    pids.extend(own);
     pids.sort_unstable();
     pids.dedup();
     let search = Search {
@@ -231,7 +233,7 @@ impl Search<'_> {
             owner: name.map(str::to_owned),
             data_directory: directory.ok(),
             port: lock_file.map(|file| file.port),
-            rss_shmem_bytes: rss_shmem_bytes(self.root, pid, buffer)?,
+            rss_shmem_bytes: rss_shmem_bytes(self.root, pid)?,
             ..Instance::default()
         }))
     }
@@ -257,24 +259,16 @@ impl Search<'_> {
     }
 }
 
-/// The largest `RssShmem` of the postmaster and its oldest children.
-fn rss_shmem_bytes(
-    root: &Root,
-    postmaster: u32,
-    buffer: &mut Vec<u8>,
-) -> Result<Option<u64>, ReadError> {
-    /// The checkpointer, which faults in all modified buffers, is one of the first children.
-    const MOST: usize = 32;
+/// The largest `RssShmem` of the oldest children of the postmaster. The checkpointer, which faults
+/// in all modified buffers, is one of the first.
+fn rss_shmem_bytes(root: &Root, postmaster: u32) -> Result<Option<u64>, ReadError> {
+    const MOST: usize = 8;
     let path = format!("proc/{postmaster}/task/{postmaster}/children");
     let bytes = absent_or(root.read(&path))?.unwrap_or_default();
-    let children = children::parse_children(&bytes).take(MOST);
     let mut largest = None;
-    for pid in std::iter::once(postmaster).chain(children) {
-        if let Some((process, _)) = children::member(root, postmaster, pid, buffer)?
-            && let Ok(memory) = absent_or(status::read_memory(&process, buffer))?
-        {
-            largest = largest.max(memory.rss_shmem);
-        }
+    for pid in children::parse_children(&bytes).take(MOST) {
+        let memory = status::read_memory_of_child(root, postmaster, pid)?;
+        largest = largest.max(memory.and_then(|memory| memory.rss_shmem));
     }
     Ok(largest)
 }
