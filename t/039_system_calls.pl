@@ -47,6 +47,20 @@ sub is_flat
 	return cmp_ok(abs($calls - $before), '<=', $before / 10, "$name: $calls system calls, as $before before");
 }
 
+# A session keeps neither memory nor files of a thousand calls.
+sub retains_nothing
+{
+	my ($session, $name) = @_;
+	my $calls = "DO 'BEGIN FOR i IN 1..1000 LOOP PERFORM * FROM hugeinfo_status; END LOOP; END'";
+	my $kept = sub { $session->query($calls); return (status_file($session->pid)->{rss_anon_bytes}, scalar(my @files = open_files($session->pid))) };
+	$kept->();
+	my ($bytes, $files) = $kept->();
+	my ($more_bytes, $more_files) = $kept->();
+	is($more_files, $files, "$name: no more open files");
+	cmp_ok($more_bytes - $bytes, '<', 128 << 10, "$name: no more memory");
+	return;
+}
+
 # Opens idle connections to the server, runs the code, and closes them.
 sub with_backends
 {
@@ -100,6 +114,7 @@ SKIP:
 			with_backends($node, sub { is_flat(count($session, $STATUS), $few, "$name, $BACKENDS backends") });
 			$session->query('CREATE TABLE IF NOT EXISTS filler AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) AS n');
 			is_flat(count($session, $STATUS), $few, "$name, more memory in use");
+			retains_nothing($session, $name);
 		});
 
 		# Of a healthy server, no answer depends on others.
