@@ -160,7 +160,6 @@ status(const char *pid, uint64_t address)
 	slurp_record("/sys/devices/system/node/has_memory");
 	for (int i = 0; i < 3; i++)
 		stat(named("/proc/%s/cwd/%s", pid, configuration[i]), &file);
-	slurp("/proc/sysvipc/shm", 4096);
 	slurp_record(named("/proc/%s/cgroup", pid));
 	if (!*group)
 		return;
