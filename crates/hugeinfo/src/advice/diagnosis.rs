@@ -470,11 +470,11 @@ fn pending(machine: &Machine) -> Option<&'static str> {
 /// cgroup, depend on memory, too.
 pub fn is_healthy_by_facts(machine: &Machine) -> bool {
     let hugetlb = machine.facts.hugetlb.as_ref();
-    let next = start::outcome(machine);
-    verdict(machine).status == Status::Ok
+    // The verdict is the most expensive condition.
+    machine.is_on_huge_pages() == Some(true)
         && hugetlb.is_ok_and(|hugetlb| !hugetlb.counts_as_memory)
-        && machine.is_on_huge_pages() == Some(true)
-        && matches!(next, StartOutcome::HugePages(_))
+        && matches!(start::outcome(machine), StartOutcome::HugePages(_))
+        && verdict(machine).status == Status::Ok
 }
 
 /// Whether the verdict depends on the page tables of all processes.
