@@ -37,9 +37,9 @@ use hugeinfo::{
 };
 
 use crate::{
+    cached,
     error::Error,
     files::Waiting,
-    mounts,
     others::{self, Scope},
     postgres::{
         self,
@@ -60,16 +60,16 @@ pub(crate) fn read(
     waiting: impl FnOnce(&Facts) -> Waiting,
     watcher: &mut Watcher<'_>,
 ) -> Result<Environment, Error> {
-    let root = mounts::root();
+    let root = cached::root();
     let host = Host::read(&root)?;
     let nodes = fact(node::read(&root, check_for_interrupts))?;
     let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
     let may_be_transparent = facts.backing() == Backing::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
-    let mut touched = Vec::new();
+    let mut faulted_in = Vec::new();
     let processes = process_figures(&mut |member, memory, buffer| {
-        touched.try_push((processes::touched(memory), member.process.pid()))?;
+        faulted_in.try_push((processes::faulted_in(memory), member.process.pid()))?;
         watcher(member, memory, buffer)
     })?;
     let mut buffer = Vec::new();
@@ -111,12 +111,12 @@ pub(crate) fn read(
         next_boot: next_boot(&root, facts)?,
         nodes,
         segment_nodes: if has_several_nodes {
-            processes::segment_pages_by_node(facts.backing(), &touched)?
+            processes::segment_pages_by_node(facts.backing(), &faulted_in)?
         } else {
             None
         },
         segment_thp_bytes: if may_be_transparent {
-            Some(processes::segment_thp_bytes(&touched)?)
+            Some(processes::segment_thp_bytes(&faulted_in)?)
         } else {
             None
         },
@@ -128,7 +128,7 @@ pub(crate) fn read(
         can_lower_oom_score: rights.can_lower_oom_score,
         memory_oom_group: oom_killer.group,
         cgroup_oom_kills: oom_killer.kills,
-        is_container: mounts::is_container(&root)?,
+        is_container: cached::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         connection,
         memory_limits,
@@ -158,7 +158,7 @@ pub(crate) fn for_status(
     waiting: Waiting,
     has_pending_restart: bool,
 ) -> Result<Environment, Error> {
-    let root = mounts::root();
+    let root = cached::root();
     let postmaster = postmaster(&root)?;
     let memory_limits = match &postmaster {
         Ok(postmaster) => fact(memory::read(&root, postmaster))?,
@@ -193,7 +193,7 @@ pub(crate) fn for_status(
         can_lower_oom_score: None,
         memory_oom_group: None,
         cgroup_oom_kills: None,
-        is_container: mounts::is_container(&root)?,
+        is_container: cached::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         connection: Connection::default(),
         memory_limits,
@@ -214,7 +214,7 @@ pub(crate) fn for_status(
 /// Adds the facts that a remedy needs: the boot configuration, free blocks, the sources of
 /// settings, how much of the segment is in use, and how to connect to the server.
 pub(crate) fn for_remedy(facts: &Facts, env: Environment) -> Result<Environment, Error> {
-    let root = mounts::root();
+    let root = cached::root();
     let postmaster = postmaster(&root)?;
     let processes = match &postmaster {
         Ok(_) if env.processes.is_empty() => oldest_processes(&root)?,
@@ -241,7 +241,7 @@ fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Err
         sizes: facts.pools.as_ref().ok().map(sizes),
         default_bytes: facts.huge_page_of_setting(None),
     };
-    let is_etc_kept = mounts::is_etc_kept(root)?;
+    let is_etc_kept = cached::is_etc_kept(root)?;
     Ok(NextBoot::read_for(root, kernel, is_etc_kept)?)
 }
 
@@ -264,7 +264,7 @@ fn read_other_servers(
 /// `/proc` belongs to another PID namespace.
 fn postmaster(root: &Root) -> Result<Result<Process, Absent>, Error> {
     let pid = postgres::processes::parent_pid();
-    Ok(match mounts::is_ours(root, pid)? {
+    Ok(match cached::is_ours(root, pid)? {
         Ok(true) => fact(Process::open(root, pid))?,
         Ok(false) => Err(Absent {
             path: format!("/proc/{pid} of this PID namespace").into(),
@@ -287,8 +287,8 @@ fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
 }
 
 /// Reads the processes with the lowest PIDs, to estimate how much of the segment has been faulted
-/// in. The checkpointer, one of the first, faults in all modified pages. Other pages are faulted in
-/// by backends only, most of them by the oldest backends.
+/// in. One of them is the checkpointer, which faults in all modified pages. Only backends fault in
+/// other pages, and the oldest backends fault in most of them.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 8;
     let parent = postgres::processes::parent_pid();

@@ -24,11 +24,11 @@ compile_error!(
     "pg_hugeinfo needs glibc, whose allocator keeps memory ready for errors (src/postgres/memory.rs)"
 );
 
+mod cached;
 mod environment;
 mod error;
 mod files;
 mod machine;
-mod mounts;
 mod numbers;
 mod others;
 mod plan;

@@ -17,10 +17,10 @@ use hugeinfo::{
 };
 
 use crate::{
+    cached,
     environment::{self, Watcher},
     error::Error,
     files::{self, Waiting},
-    mounts,
     others::Scope,
     postgres::{
         catalogue::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
@@ -31,7 +31,7 @@ use crate::{
 /// The facts about the server itself: some small files, and the environment inherited from the
 /// postmaster.
 pub(crate) fn facts() -> Result<Facts, Error> {
-    let facts = Facts::read(&mounts::root(), server::server()?, &server::subject())?;
+    let facts = Facts::read(&cached::root(), server::server()?, &server::subject())?;
     Ok(facts.with_pod_limits(|name| std::env::var_os(name)))
 }
 
@@ -48,8 +48,9 @@ pub(crate) fn whole_watched(watcher: &mut Watcher<'_>) -> Result<Machine, Error>
     Ok(machine(facts, Some(env)))
 }
 
-/// Reads the facts that `hugeinfo_status` needs: only those about the server itself, if they are
-/// healthy and nothing else can change that.
+/// Reads the facts that `hugeinfo_status` needs. If the server is healthy by its own facts and no
+/// setting is pending a restart, these suffice, and other servers are ignored (see
+/// [`Glance::is_enough`]).
 pub(crate) fn for_status() -> Result<Machine, Error> {
     let glance = Glance::read()?;
     if glance.is_enough() {
@@ -84,7 +85,7 @@ pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
     with_boot(read)
 }
 
-/// The facts about the server itself, and whether settings are pending.
+/// The facts about the server itself, and the settings that are pending a restart.
 struct Glance {
     machine: Machine,
     has_pending_restart: bool,
@@ -102,16 +103,16 @@ impl Glance {
         })
     }
 
-    /// Whether these facts suffice for `hugeinfo_status`. While this server is healthy, the demands
-    /// of other servers on small pages do not count, because reading them would cost many times
-    /// more than all other facts.
+    /// Whether these facts suffice for `hugeinfo_status`. While this server is healthy, other
+    /// servers that run on small pages are ignored, because reading them takes many times as long
+    /// as reading all other facts.
     fn is_enough(&self) -> bool {
         diagnosis::is_healthy_by_facts(&self.machine)
             && !self.has_pending_restart
             && self.waiting.files == Files::NothingPending
     }
 
-    /// Adds the environment. `searches_host`: servers in other IPC namespaces matter, too.
+    /// Adds the environment. `searches_host`: also searches for servers in other IPC namespaces.
     fn with_environment(self, searches_host: bool) -> Result<Machine, Error> {
         let scope = match searches_host {
             true => Some(Scope::Host),
@@ -128,7 +129,7 @@ impl Glance {
         Ok(machine(self.machine.facts, Some(env)))
     }
 
-    /// Adds the environment as far as the numbers of a pool depend on it.
+    /// Adds the facts of the environment that determine the numbers of a pool.
     fn with_pools(self) -> Result<Machine, Error> {
         let has_idle_pages = self.has_idle_pages();
         self.with_environment(has_idle_pages)
@@ -140,7 +141,8 @@ impl Glance {
     }
 }
 
-/// A machine that needs a remedy. Only the same role uses it, in the same statement.
+/// A machine that needs a remedy. Reused only in the same statement and by the same role, because
+/// privileges determine some facts.
 struct Kept {
     statement: i64,
     role: u32,
@@ -151,7 +153,7 @@ thread_local! {
     static KEPT: Cell<Option<Kept>> = const { Cell::new(None) };
 }
 
-/// Keeps the machine, or none, for [`for_remedy`] in the same statement.
+/// Stores the machine for [`for_remedy`] in the same statement. `None` clears it.
 pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
     KEPT.set(machine.map(|machine| Kept {
         statement: clock::statement_start(),
@@ -160,8 +162,8 @@ pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
     }));
 }
 
-/// The machine that `hugeinfo_status()` has just read in this statement, or else of now, with the
-/// facts that a remedy needs.
+/// Returns the machine that `hugeinfo_status()` read in this statement, or reads it now, and adds
+/// the facts that a remedy needs.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
     let kept = KEPT
         .take()

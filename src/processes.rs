@@ -175,25 +175,26 @@ pub(crate) fn all<T>(
     Ok(rows)
 }
 
-/// A process of this server, and the bytes of shared memory and huge pages that it has faulted in.
-pub(crate) type Touched = (u64, u32);
+/// Bytes of shared memory and huge pages that a process of this server has faulted in, and its PID.
+pub(crate) type FaultedIn = (u64, u32);
 
-/// The bytes that count for [`Touched`]. They are cheap to read.
-pub(crate) fn touched(memory: &Memory) -> u64 {
+/// Bytes of shared memory and huge pages that a process has faulted in, from `RssShmem` and
+/// `HugetlbPages`, which are cheap to read.
+pub(crate) fn faulted_in(memory: &Memory) -> u64 {
     let on_small_pages = memory.rss_shmem.unwrap_or_default();
     on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default())
 }
 
-/// What each process of this server has faulted in.
-pub(crate) fn touched_by_each() -> Result<Vec<Touched>, Error> {
+/// Reads how much each process of this server has faulted in.
+pub(crate) fn faulted_in_by_each() -> Result<Vec<FaultedIn>, Error> {
     all(|member, buffer| {
         let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
-        Ok::<_, Error>(memory.map(|memory| (touched(&memory), member.process.pid())))
+        Ok::<_, Error>(memory.map(|memory| (faulted_in(&memory), member.process.pid())))
     })
 }
 
 /// Passes processes that map the main segment, and their mappings of it, to `answer` until it
-/// returns true: first the process that has faulted in most of the segment.
+/// returns true. The process that has faulted in most of the segment comes first.
 ///
 /// For a copy of this backend, because reading mappings can wait for the process (see [`others`]).
 /// Does not access shared memory, so it faults in no page of it. A child of another server does not
@@ -201,7 +202,7 @@ pub(crate) fn touched_by_each() -> Result<Vec<Touched>, Error> {
 fn that_touched_most(
     root: &Root,
     address: u64,
-    candidates: &[Touched],
+    candidates: &[FaultedIn],
     mut answer: impl FnMut(&Process, &[Extent]) -> Result<bool, ReadError>,
 ) -> Result<(), ReadError> {
     let mut candidates = candidates.to_vec();
@@ -248,7 +249,7 @@ const WALK_LIMIT: Duration = Duration::from_secs(10);
 /// can be thousands, and each walk takes time in proportion to the size of the segment.
 pub(crate) fn segment_pages_by_node(
     backing: Backing,
-    candidates: &[Touched],
+    candidates: &[FaultedIn],
 ) -> Result<Option<BTreeMap<u32, u64>>, Error> {
     let root = Root::system();
     let address = subject().address;
@@ -270,7 +271,7 @@ pub(crate) fn segment_pages_by_node(
 
 /// Bytes of the main segment on transparent huge pages, from the process that has faulted in most
 /// of it. A lower bound, because each process shows only pages that it has faulted in itself.
-pub(crate) fn segment_thp_bytes(candidates: &[Touched]) -> Result<Result<u64, Absent>, Error> {
+pub(crate) fn segment_thp_bytes(candidates: &[FaultedIn]) -> Result<Result<u64, Absent>, Error> {
     let root = Root::system();
     let address = subject().address;
     let found = others::steps_so_far(WALK_LIMIT, |report| {

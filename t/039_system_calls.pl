@@ -1,6 +1,7 @@
-# The cost of hugeinfo_status, in system calls, which do not depend on the load of the machine: it
-# stays the same with more backends, mounts and memory in use, and with other servers while this one
-# is healthy.
+# Counts the system calls of hugeinfo_status, which, unlike its time, do not depend on the load of
+# the machine. Their number does not grow with backends, mounts and memory in use, or with other
+# servers while this one is healthy. A session retains no memory or files, and notices changed
+# mounts.
 use strict;
 use warnings;
 
@@ -40,14 +41,14 @@ sub count
 	return scalar @calls;
 }
 
-# With more of something, the number is the same but for a tenth.
+# Checks that the number of system calls differs by at most 10 %.
 sub is_flat
 {
 	my ($calls, $before, $name) = @_;
-	return cmp_ok(abs($calls - $before), '<=', $before / 10, "$name: $calls system calls, as $before before");
+	return cmp_ok(abs($calls - $before), '<=', $before / 10, "$name: $calls system calls, $before before");
 }
 
-# A session keeps neither memory nor files of a thousand calls.
+# Checks that a thousand calls leave no memory allocated and no files open in the session.
 sub retains_nothing
 {
 	my ($session, $name) = @_;
@@ -56,8 +57,8 @@ sub retains_nothing
 	$kept->();
 	my ($bytes, $files) = $kept->();
 	my ($more_bytes, $more_files) = $kept->();
-	is($more_files, $files, "$name: no more open files");
-	cmp_ok($more_bytes - $bytes, '<', 128 << 10, "$name: no more memory");
+	is($more_files, $files, "$name: a thousand calls open no more files");
+	cmp_ok($more_bytes - $bytes, '<', 128 << 10, "$name: a thousand calls use no more memory");
 	return;
 }
 
@@ -78,8 +79,8 @@ sub with_backends
 	return;
 }
 
-# Mounts an empty file system there, in the server's mount namespace.
-sub covers
+# Mounts an empty file system over the directory, in the server's mount namespace.
+sub cover
 {
 	my ($directory) = @_;
 	append_to_file("$scratch/request", $directory);
@@ -99,7 +100,7 @@ SKIP:
 	needs_host('system calls');
 	needs_namespaces('system calls', qw(--user --map-current-user --ipc --mount));
 
-	# Servers that others have started on this host count as other servers.
+	# A separate IPC namespace hides other servers on this host.
 	my @alone = qw(unshare --user --map-current-user --ipc);
 	for ([ 'with a remedy', 0, 'warning', 220 ], [ 'healthy', $need, 'ok', 120 ])
 	{
@@ -117,7 +118,7 @@ SKIP:
 			retains_nothing($session, $name);
 		});
 
-		# Of a healthy server, no answer depends on others.
+		# A healthy server does not read other servers.
 		if ($status eq 'ok')
 		{
 			my $other = new_server('other', huge_pages => 'off');
@@ -127,7 +128,7 @@ SKIP:
 			$other->stop;
 		}
 
-		# In the server's mount namespace, a shell covers directories on request.
+		# A shell in the server's mount namespace covers directories on request.
 		my $dir = File::Temp::tempdir(CLEANUP => 1);
 		my $more = "for i in \$(seq 1000); do mount -t tmpfs none $dir; done; "
 		  . "(while kill -0 \$\$; do if where=\$(cat $scratch/cover); then mount -t tmpfs none \$where; rm $scratch/cover; fi; sleep 0.1; done) 2>/dev/null & "
@@ -140,13 +141,13 @@ SKIP:
 			cmp_ok($lines, '>', 1000, "$name: there are $lines mounts");
 			is_flat(count($session, $STATUS), $few, "$name, more mounts");
 
-			# A session notices that a mount has changed what it knows.
+			# After a mount changes, a session does not use cached facts.
 			my $remedy = 'SELECT remedy FROM hugeinfo_status';
-			like($session->value($remedy), qr{/etc/sysctl\.d/}, "$name: a line for the next boot") if $pages == 0;
-			covers('/etc/sysctl.d');
-			unlike($session->value($remedy), qr{/etc/sysctl\.d/\S+\.conf}, "$name: but not into a file that is not the host's") if $pages == 0;
-			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), $pages, "$name: the pool");
-			covers('/sys/kernel/mm/hugepages');
+			like($session->value($remedy), qr{/etc/sysctl\.d/}, "$name: the remedy has a line for the next boot") if $pages == 0;
+			cover('/etc/sysctl.d');
+			unlike($session->value($remedy), qr{/etc/sysctl\.d/\S+\.conf}, "$name: no line for a sysctl.d that is not the host's") if $pages == 0;
+			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), $pages, "$name: the pool is visible");
+			cover('/sys/kernel/mm/hugepages');
 			is($session->value('SELECT pool_total_pages FROM hugeinfo_status'), '', "$name: the pool is hidden");
 		});
 	}

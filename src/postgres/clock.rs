@@ -1,10 +1,11 @@
-//! The present time, and that of the statement.
+//! The current time, and the start of the current statement.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pgrx::pg_sys;
 
-/// When the client's statement started, in microseconds. The same in all of its functions.
+/// Start of the current client message, in microseconds since 2000. Statements that are sent
+/// together, and those within a function, share it.
 pub(crate) fn statement_start() -> i64 {
     // SAFETY: reads a variable.
     unsafe { pg_sys::GetCurrentStatementStartTimestamp() }

@@ -1,16 +1,16 @@
-//! File descriptors that this backend keeps.
+//! File descriptors that this backend keeps open outside PostgreSQL's own files.
 
 use pgrx::pg_sys;
 
-/// PostgreSQL's account of descriptors that others keep open (storage/file/fd.c).
+/// Descriptors that PostgreSQL counts as external (storage/file/fd.c `AcquireExternalFD`).
 pub(crate) struct Descriptors(usize);
 
 impl Descriptors {
-    /// Accounts for this many. `None`: this backend has too many already.
+    /// Reserves descriptors. `None`: the limit of this backend for external descriptors is reached.
     pub(crate) fn acquire(count: usize) -> Option<Self> {
         let mut acquired = Self(0);
         for _ in 0..count {
-            // SAFETY: counts, and closes files that PostgreSQL can open again.
+            // SAFETY: changes a counter, and closes files that PostgreSQL can open again.
             if !unsafe { pg_sys::AcquireExternalFD() } {
                 return None;
             }
@@ -23,7 +23,7 @@ impl Descriptors {
 impl Drop for Descriptors {
     fn drop(&mut self) {
         for _ in 0..self.0 {
-            // SAFETY: counts.
+            // SAFETY: changes a counter.
             unsafe { pg_sys::ReleaseExternalFD() };
         }
     }

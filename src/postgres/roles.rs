@@ -12,7 +12,7 @@ pub(crate) fn may_read_all_settings() -> bool {
     has(pg_sys::ROLE_PG_READ_ALL_SETTINGS)
 }
 
-/// The caller, as its object identifier.
+/// OID of the current user.
 pub(crate) fn caller() -> u32 {
     // SAFETY: reads a variable.
     unsafe { pg_sys::GetUserId() }.to_u32()

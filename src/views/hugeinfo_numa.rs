@@ -43,8 +43,8 @@ fn hugeinfo_numa() -> Result<
         let nodes =
             absent_or(node::read(&Root::system(), check_for_interrupts))?.unwrap_or_default();
         let facts = machine::facts()?;
-        let touched = processes::touched_by_each()?;
-        let of_segment = processes::segment_pages_by_node(facts.backing(), &touched)?;
+        let faulted_in = processes::faulted_in_by_each()?;
+        let of_segment = processes::segment_pages_by_node(facts.backing(), &faulted_in)?;
         let mut rows = Vec::new();
         for node in nodes {
             let small = (facts.base_page_bytes, None);

@@ -98,9 +98,10 @@ fn hugeinfo_status() -> Result<
     Ok(TableIterator::once(answer(row)?))
 }
 
-/// Returns the remedy if `hugeinfo_status()` finds a problem, else NULL. A separate function, so
-/// that `SELECT status` does not read the files of the next boot. Stable, because the planner never
-/// leaves out a volatile function. Uses what `hugeinfo_status()` has read in the same statement.
+/// Returns the remedy if `hugeinfo_status()` finds a problem, else NULL, from the facts that
+/// `hugeinfo_status()` read in the same statement. A separate function, so that `SELECT status`
+/// does not read the files of the next boot. Stable, because the planner never leaves out a
+/// volatile function.
 ///
 /// Errors: as for `hugeinfo_status()`.
 #[pg_extern(stable, parallel_restricted, cost = 10000)]

@@ -58,7 +58,7 @@ COMMENT ON COLUMN hugeinfo_status.shortfall_pages IS
 COMMENT ON COLUMN hugeinfo_status.fits_after_restart IS
 'Whether a restart would get huge pages from the pool and within the cgroup limit on reservations, regardless of the setting huge_pages.';
 COMMENT ON COLUMN hugeinfo_status.recommended_nr_hugepages IS
-'Pages that the pool should have, as in hugeinfo_pools; while this server is healthy, without the demands of other servers on small pages.';
+'Pages that the pool should have for the demands that this view reads; while this server is healthy, other servers that run on small pages are left out, so use hugeinfo_pools to size a pool.';
 COMMENT ON COLUMN hugeinfo_status.status IS
 'ok, unknown, warning or critical: the worst of the checks cgroup_fault_limit, huge_pages, restart and pool_size, and any critical check.';
 COMMENT ON COLUMN hugeinfo_status.code IS

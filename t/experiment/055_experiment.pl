@@ -102,7 +102,8 @@ sub watch
 {
 	my ($run) = @_;
 	my $seen = {};
-	# On a busy machine, a connection ends soon after the run has measured it.
+	# A connection ends soon after the run has measured it. With normal priority, this loop could
+	# miss that moment on a busy machine.
 	my $nice = getpriority 0, 0;
 	setpriority 0, 0, -15 if $> == 0;
 	until (waitpid $run->{pid}, POSIX::WNOHANG())

@@ -66,7 +66,7 @@ slurp(const char *path, size_t at_once)
 	return 1;
 }
 
-/* Reads a file that the kernel generates as one record, which one read returns. */
+/* Reads a file that the kernel generates as one record. Returns false if there is no file. */
 static inline int
 slurp_record(const char *path)
 {

@@ -28,7 +28,7 @@ bench_server() { # MEGABYTES SETTING…
     server_create "${settings[@]}"
     server_start
     postmaster=$(head -n 1 "$data/postmaster.pid")
-    # The kernel shows shared anonymous memory on small pages as /dev/zero.
+    # The kernel shows shared anonymous memory as /dev/zero, and on huge pages as /anon_hugepage.
     address=$(awk '$6 == "/dev/zero" || $6 == "/anon_hugepage" {split($1, ends, "-"); print ends[1]; exit}' "/proc/$postmaster/maps")
     sql --quiet --command='CREATE EXTENSION pg_hugeinfo' --command='CREATE EXTENSION pg_prewarm'
 }

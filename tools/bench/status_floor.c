@@ -111,7 +111,7 @@ ask(int maps, uint64_t address)
 	return query;
 }
 
-/* Reads what a session reads once, until a mount changes. */
+/* Reads the facts that a session caches until a mount changes, and starts watching the mounts. */
 static void
 find_steady(const char *pid)
 {

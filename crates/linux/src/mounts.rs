@@ -22,18 +22,18 @@ const PATH: &str = "proc/self/mountinfo";
 /// Number of files that a [`Watch`] keeps open.
 pub const WATCHED: usize = 2;
 
-/// Notices changes of the mounts of this process and of process 1 (fs/proc_namespace.c
+/// Detects changes to the mounts of this process and of process 1 (fs/proc_namespace.c
 /// `mounts_poll`).
 #[derive(Debug)]
 pub struct Watch([File; WATCHED]);
 
 impl Watch {
-    /// Starts to watch. Errors: absent if one of the lists of mounts cannot be opened.
+    /// Starts watching. Errors: absent if a list of mounts cannot be opened.
     pub fn start(root: &Root) -> Result<Self, ReadError> {
         Ok(Self([root.open(PATH)?, root.open("proc/1/mountinfo")?]))
     }
 
-    /// True if a mount has been added, removed or changed since the start or the last call.
+    /// True if a mount was added, removed or changed since the start or the previous call.
     pub fn has_changed(&self) -> bool {
         let mut files = self
             .0
@@ -88,7 +88,7 @@ impl Mount {
     }
 }
 
-/// The file system types that [`each`] is called for.
+/// The file system types that callers of [`each`] look for.
 const OF_INTEREST: [&[u8]; 4] = [b"cgroup", b"cgroup2", b"hugetlbfs", b"proc"];
 
 /// Calls `look` for each mount of a file system type, until it breaks.
@@ -106,7 +106,7 @@ pub fn each(
     .map_err(|error| error.in_file(root.path(PATH)))
 }
 
-/// Returns the lines for mounts of the types of interest.
+/// Reads the lines of these file system types.
 pub(crate) fn of_interest(root: &Root) -> Result<Vec<u8>, ReadError> {
     let failed = |error| ReadError::from_io(root.path(PATH), error);
     let mut lines = LineReader::new(open(root)?);
@@ -125,11 +125,11 @@ fn open(root: &Root) -> Result<BufReader<File>, ReadError> {
     Ok(BufReader::with_capacity(4096, root.open(PATH)?))
 }
 
-/// The text before the file system type, the type, and the text after it.
+/// Splits a line into the text before the file system type, the type, and the text after it.
 fn split_line(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let at = line.windows(3).position(|window| window == b" - ")?;
-    let (filesystem, behind) = split_once(&line[at + 3..], b' ')?;
-    Some((&line[..at], filesystem, behind))
+    let (filesystem, after) = split_once(&line[at + 3..], b' ')?;
+    Some((&line[..at], filesystem, after))
 }
 
 /// Calls `look` for all mounts in such a file.
@@ -168,13 +168,13 @@ fn parse_those(
     let mut lines = LineReader::new(text);
     while let Some((number, line)) = lines.next()? {
         // A host can have thousands of mounts. Only those of interest are parsed.
-        let Some((before, filesystem, behind)) = split_line(line) else {
+        let Some((before, filesystem, after)) = split_line(line) else {
             continue;
         };
         if !is_wanted(filesystem) {
             continue;
         }
-        let mount = parse_mount(before, filesystem, behind).ok_or(ParseError::Malformed {
+        let mount = parse_mount(before, filesystem, after).ok_or(ParseError::Malformed {
             line: number,
             problem: "a mount was expected",
         })?;
@@ -186,7 +186,7 @@ fn parse_those(
 }
 
 /// Parses the fields before and after the file system type.
-fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount> {
+fn parse_mount(before: &[u8], filesystem: &[u8], after: &[u8]) -> Option<Mount> {
     let mut words = words(before);
     let (id, parent) = (words.next()?, words.next()?);
     parse_number(id).and(parse_number(parent))?;
@@ -196,7 +196,7 @@ fn parse_mount(before: &[u8], filesystem: &[u8], behind: &[u8]) -> Option<Mount>
     // Mount options come first. The options of the file system, after its type, apply as well.
     let of_mount = words.next()?;
     // The source can be empty, but the blank after it is always there.
-    let (_, options) = split_once(behind, b' ')?;
+    let (_, options) = split_once(after, b' ')?;
     Some(Mount {
         device: device.to_vec(),
         filesystem: filesystem.to_vec(),

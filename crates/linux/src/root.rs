@@ -52,7 +52,7 @@ impl Root {
         }
     }
 
-    /// This root with facts that need not be read again.
+    /// This root with cached facts, which are not read again.
     #[must_use]
     pub fn with_steady(self, steady: Arc<Steady>) -> Self {
         Self {
@@ -234,10 +234,11 @@ pub(crate) fn read_all(
 }
 
 /// Appends the contents of a file that the kernel generates as one record (fs/seq_file.c
-/// `single_open`), such as the files in `/sys`, `/proc/meminfo` and `/proc/PID/status`.
+/// `single_open`, and fs/kernfs/file.c `kernfs_seq_show` for `/sys` and cgroups), such as
+/// `/proc/meminfo` and `/proc/PID/status`. Not for `maps`, which has many records.
 ///
-/// The kernel fills the buffer if the record is longer. A read that leaves room and ends with a
-/// line feed is therefore complete, which saves a second read.
+/// If the record is longer than the buffer, the kernel fills the buffer. A read that leaves room
+/// and ends with a line feed is therefore complete, which saves a second read.
 ///
 /// Errors: it has more than [`LARGEST`] bytes, out of memory, or it cannot be read.
 pub(crate) fn read_record(

@@ -6,11 +6,11 @@ use crate::{
     root::Root,
 };
 
-/// What a long session reads once, and again after a mount has changed (see [`mounts::Watch`]). A
-/// change of options through a mount in another mount namespace is not noticed.
+/// Facts that a session reads once, and again only after a mount has changed (see
+/// [`mounts::Watch`]). A change of file system options in another mount namespace goes undetected.
 #[derive(Debug)]
 pub struct Steady {
-    /// The lines of `/proc/self/mountinfo` for the file systems that this crate looks for.
+    /// The lines of `/proc/self/mountinfo` for the file system types that this crate uses.
     pub(crate) mounts: Vec<u8>,
     /// The sizes of huge pages, which the kernel determines at boot. `None`: unknown.
     pub(crate) page_sizes: Option<Vec<u64>>,

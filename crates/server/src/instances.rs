@@ -47,8 +47,8 @@ pub struct Instance {
     pub shared_memory_type: Option<SharedMemoryType>,
     /// `huge_pages` at the server's next start.
     pub huge_pages: Wish,
-    /// `RssShmem` of the child with the most among the oldest, in bytes. A lower bound of how
-    /// much of a segment on small pages has been faulted in.
+    /// The largest `RssShmem` of the oldest children, in bytes. A lower bound of how much of a
+    /// segment on small pages has been faulted in.
     pub rss_shmem_bytes: Option<u64>,
     /// The major version, from `PG_VERSION`.
     pub major_version: Option<u32>,
@@ -133,8 +133,8 @@ pub fn read(
     read_each(root, own, pids, report)
 }
 
-/// Like [`read`], for the [`candidates`] only, without `own`. The cost does not depend on the number
-/// of processes of the host.
+/// Like [`read`], but examines only the [`candidates`], and not `own`. The cost does not depend on
+/// the number of processes of the host.
 pub fn read_candidates(
     root: &Root,
     own: Option<u32>,
@@ -259,8 +259,8 @@ impl Search<'_> {
     }
 }
 
-/// The largest `RssShmem` of the oldest children of the postmaster. The checkpointer, which faults
-/// in all modified buffers, is one of the first.
+/// The largest `RssShmem` of the postmaster's oldest children. One of the oldest is the
+/// checkpointer, which faults in all modified buffers.
 fn rss_shmem_bytes(root: &Root, postmaster: u32) -> Result<Option<u64>, ReadError> {
     const MOST: usize = 8;
     let path = format!("proc/{postmaster}/task/{postmaster}/children");

@@ -465,9 +465,9 @@ fn pending(machine: &Machine) -> Option<&'static str> {
     }
 }
 
-/// Whether the server is healthy by its own facts, and nothing beyond them could change that except
-/// pending settings and other servers. Small pages, and huge pages that count as memory of the
-/// cgroup, depend on memory, too.
+/// Whether the server is healthy by its own facts. Other facts cannot change that, except pending
+/// settings and other servers. False on small pages, and on huge pages that count as memory of the
+/// cgroup, because the verdict then also depends on memory.
 pub fn is_healthy_by_facts(machine: &Machine) -> bool {
     let hugetlb = machine.facts.hugetlb.as_ref();
     // The verdict is the most expensive condition.

@@ -161,8 +161,8 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
     Ok(())
 }
 
-/// `hugeinfo_status` reads nothing else if this server is healthy by its own facts. Without other
-/// servers, that makes no difference.
+/// If this server is healthy by its own facts and no setting is pending, `hugeinfo_status` reads
+/// nothing else. Reading the rest does not change the verdict unless there are other servers.
 pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResult {
     let Some(env) = &machine.env else {
         return Ok(());

@@ -35,7 +35,7 @@ use hugeinfo::{
 /// Panics if a parser is wrong.
 pub type Reader = fn(&[u8]);
 
-/// The readers by name. Each has a folder in `tests/corpus.txtar`.
+/// The readers by name. The inputs of each are below `NAME/` in `tests/corpus.txtar`.
 pub const READERS: &[(&str, Reader)] = &[
     ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),

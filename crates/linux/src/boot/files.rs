@@ -115,22 +115,22 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
     Ok(reader.files)
 }
 
-/// The path without links. `None`: there is no such file.
+/// Returns the path with all symbolic links resolved. `None`: it cannot be resolved.
 fn real(root: &Root, path: impl AsRef<Path>) -> Option<PathBuf> {
     fs::canonicalize(root.path(path)).ok()
 }
 
 struct Reader<'r> {
     root: &'r Root,
-    /// `/etc` without links.
+    /// `/etc` with symbolic links resolved.
     etc: Option<PathBuf>,
-    /// The paths without links of the files.
+    /// The resolved paths of the files read so far.
     real_paths: BTreeSet<PathBuf>,
     files: Vec<File>,
 }
 
 impl Reader<'_> {
-    /// Reads the files in all directories with this name.
+    /// Reads the drop-in files of all directories with this name, such as `sysctl.d`.
     fn read_drop_ins(&mut self, name: &str) -> Result<(), ReadError> {
         let mut by_name = BTreeMap::new();
         let mut seen = BTreeSet::new();
@@ -197,8 +197,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the path below `/etc` that a shell command can edit. It would replace a link by a
-    /// file.
+    /// Returns the path below `/etc` that a shell command can edit. Editing the path of a link would
+    /// replace the link with a file.
     fn local(&self, real: &Path) -> Option<String> {
         let local = Path::new("/etc").join(real.strip_prefix(self.etc.as_ref()?).ok()?);
         shell::quoted(&local)?;

@@ -79,7 +79,7 @@ impl NextBoot {
         Self::read_for(root, kernel, is_etc_kept(root)?)
     }
 
-    /// Like [`Self::read`], with the page sizes of the kernel, and the result of [`is_etc_kept`].
+    /// Like [`Self::read`], for callers that already have the page sizes and [`is_etc_kept`].
     pub fn read_for(
         root: &Root,
         kernel: Kernel,

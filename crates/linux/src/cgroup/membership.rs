@@ -18,7 +18,7 @@ pub(super) fn read(
     let mut buffer = Vec::new();
     match process.read_record("cgroup", &mut buffer) {
         Ok(text) => parse(text, controller).map_err(|line| {
-            let expected = "a control group was expected: ID:CONTROLLERS:PATH";
+            let expected = "a cgroup was expected: ID:CONTROLLERS:PATH";
             process.malformed("cgroup", line, expected)
         }),
         // A process that has ended has no files at all.

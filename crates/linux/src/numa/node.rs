@@ -77,7 +77,7 @@ pub fn read(root: &Root, check_for_interrupts: impl FnMut()) -> Result<Vec<Node>
     read_among(root, |_| true, check_for_interrupts)
 }
 
-/// Like [`read`], with the memory of the nodes only, without their parts of the pools.
+/// Reads the memory of all nodes, without their pools.
 pub fn read_memory_of_all(
     root: &Root,
     mut check_for_interrupts: impl FnMut(),

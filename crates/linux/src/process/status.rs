@@ -41,8 +41,8 @@ pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, Re
     process.parse_leniently(NAME, buffer, parse_memory)
 }
 
-/// Reads the memory of a process with one read, if it is a child of `parent`. `None`: it is not, or
-/// it has ended.
+/// Reads the memory of a child of `parent`, with a single read. `None`: the process is not a child
+/// of `parent`, or it has ended.
 pub fn read_memory_of_child(
     root: &Root,
     parent: u32,

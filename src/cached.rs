@@ -1,5 +1,5 @@
-//! What this backend knows from its mounts and those of process 1. The lists can be long, so they
-//! are read only again after a mount has changed.
+//! Facts that this backend caches until one of its mounts, or a mount of process 1, changes. Lists
+//! of mounts can be long, so reading them for each query would be slow.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -17,10 +17,11 @@ use hugeinfo::linux::{
 
 use crate::{error::Error, postgres::descriptors::Descriptors};
 
+/// Facts that are valid until the watch reports a change.
 struct Known {
     watch: Watch,
     steady: OnceCell<Arc<Steady>>,
-    /// Accounts for the files of the watch.
+    /// Keeps the files of the watch counted by PostgreSQL.
     _descriptors: Descriptors,
     is_container: OnceCell<Option<bool>>,
     is_etc_kept: OnceCell<Result<bool, Absent>>,
@@ -31,7 +32,7 @@ thread_local! {
     static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
 }
 
-/// The root of the running system, with the facts that stay the same.
+/// The root of the running system, with the cached facts.
 pub(crate) fn root() -> Root {
     let root = Root::system();
     let steady = known(
@@ -45,7 +46,7 @@ pub(crate) fn root() -> Root {
     }
 }
 
-/// [`container::is_container`].
+/// Like [`container::is_container`], cached.
 pub(crate) fn is_container(root: &Root) -> Result<Option<bool>, Error> {
     known(
         root,
@@ -54,12 +55,13 @@ pub(crate) fn is_container(root: &Root) -> Result<Option<bool>, Error> {
     )
 }
 
-/// [`boot::is_etc_kept`].
+/// Like [`boot::is_etc_kept`], cached.
 pub(crate) fn is_etc_kept(root: &Root) -> Result<Result<bool, Absent>, Error> {
     known(root, |known| &known.is_etc_kept, || boot::is_etc_kept(root))
 }
 
-/// [`children::is_ours`] for the parent of this backend. It depends on the mount of `/proc`.
+/// Like [`children::is_ours`] for the parent of this backend, cached. The result depends on the
+/// mount of `/proc`.
 pub(crate) fn is_ours(root: &Root, parent: u32) -> Result<Result<bool, Absent>, Error> {
     let read = || fact(children::is_ours(root, parent));
     known(root, |known| &known.is_ours, read)
@@ -88,7 +90,7 @@ fn known<T: Clone>(
     })
 }
 
-/// `None`: the lists cannot be watched here.
+/// Starts an empty cache. `None`: the lists of mounts cannot be watched here.
 fn start(root: &Root) -> Option<Known> {
     Some(Known {
         _descriptors: Descriptors::acquire(WATCHED)?,
