@@ -3,47 +3,66 @@
 
 use std::{
     cell::{OnceCell, RefCell},
+    mem::ManuallyDrop,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use hugeinfo::linux::{
     boot, container,
-    error::{Absent, ReadError, fact},
+    error::{Absence, Absent, ReadError, fact},
     mounts::{WATCHED, Watch},
     process::children,
     root::Root,
     steady::Steady,
 };
 
-use crate::{error::Error, postgres::descriptors::Descriptors};
+use crate::{
+    error::Error,
+    postgres::{self, descriptors::Descriptors},
+};
+
+/// The kernel does not report changes that are made in other mount namespaces, and sandboxes might
+/// report none.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Facts that are valid until the watch reports a change.
 struct Known {
+    since: Instant,
     watch: Watch,
-    steady: OnceCell<Arc<Steady>>,
     /// Keeps the files of the watch counted by PostgreSQL.
     _descriptors: Descriptors,
+    steady: OnceCell<Arc<Steady>>,
     is_container: OnceCell<Option<bool>>,
     is_etc_kept: OnceCell<Result<bool, Absent>>,
     is_ours: OnceCell<Result<bool, Absent>>,
 }
 
 thread_local! {
-    static KNOWN: RefCell<Option<Known>> = const { RefCell::new(None) };
+    // Without a destructor, for which the C library would allocate memory at the first use, and end
+    // the process if there is none.
+    static KNOWN: ManuallyDrop<RefCell<Option<Known>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 /// The root of the running system, with the cached facts.
 pub(crate) fn root() -> Root {
     let root = Root::system();
-    let steady = known(
-        &root,
-        |known| &known.steady,
-        || Ok(Arc::new(Steady::read(&root)?)),
-    );
-    match steady {
-        Ok(steady) => root.with_steady(steady),
-        Err(_) => root,
-    }
+    KNOWN.with(|known| {
+        let mut known = known.borrow_mut();
+        let Some(known) = fresh(&root, &mut known) else {
+            return root;
+        };
+        if known.steady.get().is_none()
+            && let Ok(steady) = Steady::read(&root)
+        {
+            let _ = known.steady.set(Arc::new(steady));
+        }
+        match known.steady.get() {
+            Some(steady) => root.with_steady(Arc::clone(steady)),
+            None => root,
+        }
+    })
 }
 
 /// Like [`container::is_container`], cached.
@@ -51,48 +70,73 @@ pub(crate) fn is_container(root: &Root) -> Result<Option<bool>, Error> {
     known(
         root,
         |known| &known.is_container,
+        Option::is_some,
         || container::is_container(root),
     )
 }
 
 /// Like [`boot::is_etc_kept`], cached.
 pub(crate) fn is_etc_kept(root: &Root) -> Result<Result<bool, Absent>, Error> {
-    known(root, |known| &known.is_etc_kept, || boot::is_etc_kept(root))
+    let is_lasting = |found: &Result<bool, Absent>| match found {
+        Ok(_) => true,
+        Err(absent) => absent.why == Absence::OfAnotherRoot,
+    };
+    known(
+        root,
+        |known| &known.is_etc_kept,
+        is_lasting,
+        || boot::is_etc_kept(root),
+    )
 }
 
 /// Like [`children::is_ours`] for the parent of this backend, cached. The result depends on the
 /// mount of `/proc`.
 pub(crate) fn is_ours(root: &Root, parent: u32) -> Result<Result<bool, Absent>, Error> {
     let read = || fact(children::is_ours(root, parent));
-    known(root, |known| &known.is_ours, read)
+    if !postgres::processes::has_parent() {
+        return Ok(read()?);
+    }
+    known(root, |known| &known.is_ours, Result::is_ok, read)
 }
 
+/// Returns the cached value, or reads it. A value that might be due to a passing failure is not
+/// cached.
 fn known<T: Clone>(
     root: &Root,
     of: fn(&Known) -> &OnceCell<T>,
+    is_lasting: impl FnOnce(&T) -> bool,
     read: impl FnOnce() -> Result<T, ReadError>,
 ) -> Result<T, Error> {
-    KNOWN.with_borrow_mut(|known| {
-        if known.as_ref().is_none_or(|known| known.watch.has_changed()) {
-            // Closes the files of the old watch first.
-            *known = None;
-            *known = start(root);
-        }
-        let Some(known) = known else {
-            return Ok(read()?);
-        };
-        let cell = of(known);
-        if let Some(value) = cell.get() {
+    KNOWN.with(|known| {
+        let mut known = known.borrow_mut();
+        let cell = fresh(root, &mut known).map(of);
+        if let Some(value) = cell.and_then(OnceCell::get) {
             return Ok(value.clone());
         }
         let value = read()?;
-        Ok(cell.get_or_init(|| value).clone())
+        if let Some(cell) = cell.filter(|_| is_lasting(&value)) {
+            let _ = cell.set(value.clone());
+        }
+        Ok(value)
     })
 }
 
-/// Starts an empty cache. `None`: the lists of mounts cannot be watched here.
+/// Returns the cache, emptied if it is no longer valid. `None`: the lists of mounts cannot be
+/// watched here.
+fn fresh<'k>(root: &Root, known: &'k mut Option<Known>) -> Option<&'k Known> {
+    let is_valid = |known: &Known| known.since.elapsed() < LONGEST && !known.watch.has_changed();
+    if !known.as_ref().is_some_and(is_valid) {
+        // Closes the files of the old watch first.
+        *known = None;
+        *known = start(root);
+    }
+    known.as_ref()
+}
+
+/// Starts an empty cache.
 fn start(root: &Root) -> Option<Known> {
     Some(Known {
+        since: Instant::now(),
         _descriptors: Descriptors::acquire(WATCHED)?,
         watch: Watch::start(root).ok()?,
         steady: OnceCell::new(),

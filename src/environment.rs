@@ -292,13 +292,9 @@ fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
     const MOST: usize = 8;
     let parent = postgres::processes::parent_pid();
-    let mut pids: Vec<_> = postgres::processes::pids_in_shared_memory()?
-        .into_iter()
-        .collect();
-    pids.sort_unstable();
     let mut figures = Vec::new();
-    for pid in pids.into_iter().take(MOST) {
-        if let Ok(Some(memory)) = fact(status::read_memory_of_child(root, parent, pid))? {
+    for pid in postgres::processes::lowest_pids(MOST)? {
+        if let Ok(Some(memory)) = fact(status::read_memory_of_member(root, parent, pid))? {
             figures.push(ProcessFigures {
                 rss_shmem: memory.rss_shmem,
                 ..ProcessFigures::default()

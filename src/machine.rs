@@ -1,6 +1,10 @@
 //! Reads this server and its machine, in as much detail as a query needs.
 
-use std::cell::Cell;
+use std::{
+    cell::Cell,
+    mem::ManuallyDrop,
+    time::{Duration, Instant},
+};
 
 use hugeinfo::{
     advice::diagnosis,
@@ -67,8 +71,8 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     Ok(read)
 }
 
-/// Reads the facts that `hugeinfo_pools` needs: those for a remedy of `hugeinfo_status`, and all
-/// servers that idle pages might be meant for.
+/// Reads the facts that `hugeinfo_pools` needs: those for a remedy of `hugeinfo_status`, all servers
+/// of the host, and all processes of this server.
 pub(crate) fn for_pools() -> Result<Machine, Error> {
     with_boot(Glance::read()?.with_pools()?)
 }
@@ -119,55 +123,57 @@ impl Glance {
             false if is_alone()? => None,
             false => Some(Scope::Segments),
         };
-        let has_idle_pages = self.has_idle_pages();
-        let env = environment::for_status(
-            scope,
-            has_idle_pages,
-            self.waiting,
-            self.has_pending_restart,
-        )?;
+        let mut pools = self.machine.facts.pools.iter().flatten();
+        let is_idle = pools.any(|pool| pool.free > pool.reserved);
+        let env = environment::for_status(scope, is_idle, self.waiting, self.has_pending_restart)?;
         Ok(machine(self.machine.facts, Some(env)))
     }
 
     /// Adds the facts of the environment that determine the numbers of a pool.
     fn with_pools(self) -> Result<Machine, Error> {
-        let has_idle_pages = self.has_idle_pages();
-        self.with_environment(has_idle_pages)
-    }
-
-    fn has_idle_pages(&self) -> bool {
-        let mut pools = self.machine.facts.pools.iter().flatten();
-        pools.any(|pool| pool.free > pool.reserved)
+        let mut read = self.with_environment(true)?;
+        if let Some(env) = &mut read.env {
+            env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
+        }
+        Ok(read)
     }
 }
 
 /// A machine that needs a remedy. Reused only in the same statement and by the same role, because
 /// privileges determine some facts.
 struct Kept {
+    since: Instant,
     statement: i64,
     role: u32,
     machine: Machine,
 }
 
 thread_local! {
-    static KEPT: Cell<Option<Kept>> = const { Cell::new(None) };
+    // Without a destructor, like the cache in [`cached`].
+    static KEPT: ManuallyDrop<Cell<Option<Kept>>> = const { ManuallyDrop::new(Cell::new(None)) };
 }
 
 /// Stores the machine for [`for_remedy`] in the same statement. `None` clears it.
 pub(crate) fn keep_for_remedy(machine: Option<Machine>) {
-    KEPT.set(machine.map(|machine| Kept {
+    let kept = machine.map(|machine| Kept {
+        since: Instant::now(),
         statement: clock::statement_start(),
         role: roles::caller(),
         machine,
-    }));
+    });
+    KEPT.with(|slot| slot.set(kept));
 }
 
 /// Returns the machine that `hugeinfo_status()` read in this statement, or reads it now, and adds
 /// the facts that a remedy needs.
 pub(crate) fn for_remedy() -> Result<Machine, Error> {
-    let kept = KEPT
-        .take()
-        .filter(|kept| kept.statement == clock::statement_start() && kept.role == roles::caller());
+    // A statement can take hours, such as a procedure.
+    const LONGEST: Duration = Duration::from_secs(1);
+    let kept = KEPT.with(|slot| slot.take()).filter(|kept| {
+        kept.statement == clock::statement_start()
+            && kept.role == roles::caller()
+            && kept.since.elapsed() < LONGEST
+    });
     match kept {
         Some(kept) => with_boot(kept.machine),
         None => with_boot(for_status()?),

@@ -251,6 +251,9 @@ pub(crate) fn segment_pages_by_node(
     backing: Backing,
     candidates: &[FaultedIn],
 ) -> Result<Option<BTreeMap<u32, u64>>, Error> {
+    if candidates.is_empty() {
+        return Ok(None);
+    }
     let root = Root::system();
     let address = subject().address;
     let is_huge = backing.is_huge() == Some(true);
@@ -272,6 +275,9 @@ pub(crate) fn segment_pages_by_node(
 /// Bytes of the main segment on transparent huge pages, from the process that has faulted in most
 /// of it. A lower bound, because each process shows only pages that it has faulted in itself.
 pub(crate) fn segment_thp_bytes(candidates: &[FaultedIn]) -> Result<Result<u64, Absent>, Error> {
+    if candidates.is_empty() {
+        return Ok(Ok(0));
+    }
     let root = Root::system();
     let address = subject().address;
     let found = others::steps_so_far(WALK_LIMIT, |report| {

@@ -6,6 +6,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use HugeInfo::Contained;
 use HugeInfo::Host;
 use HugeInfo::Checks;
 use HugeInfo::Kernel;
@@ -118,6 +119,29 @@ SKIP:
 	is_deeply([ @{ status_of($two) }{qw(status code remedy)} ], [ 'ok', 'turned_off', undef ], "$name: it is healthy, too");
 	set_boot_pages(undef);
 	$_->stop for $one, $two;
+}
+
+# A server in another IPC namespace, such as a container, has no segment in the list of this one.
+SKIP:
+{
+	my $name = 'another IPC namespace';
+	needs_host($name);
+	my @own = qw(--user --map-current-user --ipc);
+	needs_namespaces($name, @own);
+	pools_of_one_size($kb, 0);
+	my $one = new_server('outside');
+	my $two = new_server('inside', shared_buffers => '24MB', huge_pages => 'try');
+	my ($need_one, $need_two) = map { required_pages($_, $kb) } $one, $two;
+	my $asked = observe($one)->{asked_by_others} - $need_two;
+	$two->stop;
+	in_namespace($two, $name, [ 'unshare', @own ], sub {
+		for my $view ('hugeinfo_pools', 'hugeinfo_plan()', 'hugeinfo_next_start')
+		{
+			my $pages = $one->safe_psql('postgres', "SELECT recommended_nr_hugepages FROM $view WHERE is_default");
+			is($pages, $need_one + $need_two + $asked, "$name: $view includes it, without an idle page");
+		}
+	});
+	$one->stop;
 }
 
 # Segments on small pages that have not been faulted in yet. The kernel counts that memory as

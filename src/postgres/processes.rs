@@ -24,26 +24,55 @@ pub(crate) fn has_parent() -> bool {
 
 /// The PIDs of processes with a slot in shared memory: all but the postmaster, the logger and
 /// processes that are just starting or ending.
+pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
+    let mut pids = HashSet::new();
+    for (_, pid) in slots() {
+        pids.try_reserve(1)?;
+        pids.insert(pid);
+    }
+    Ok(pids)
+}
+
+/// The lowest PIDs of auxiliary processes, one of which is the checkpointer, and of backends and
+/// workers: at most this many of each.
+pub(crate) fn lowest_pids(most: usize) -> Result<Vec<u32>, TryReserveError> {
+    // SAFETY: set before the server starts its first process, and never changed.
+    let first_auxiliary = usize::try_from(unsafe { pg_sys::MaxBackends }).unwrap_or_default();
+    let (mut backends, mut auxiliary) = (Vec::new(), Vec::new());
+    for (slot, pid) in slots() {
+        let of_kind = match slot < first_auxiliary {
+            true => &mut backends,
+            false => &mut auxiliary,
+        };
+        of_kind.try_reserve(1)?;
+        of_kind.push(pid);
+    }
+    for of_kind in [&mut backends, &mut auxiliary] {
+        of_kind.sort_unstable();
+        of_kind.truncate(most);
+    }
+    auxiliary.try_reserve(backends.len())?;
+    auxiliary.append(&mut backends);
+    Ok(auxiliary)
+}
+
+/// The slots that are in use, with their PIDs.
 ///
 /// Uses the owner of each slot's latch, because PostgreSQL 15 leaves the PID in a slot that is no
 /// longer used.
-pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
+fn slots() -> impl Iterator<Item = (usize, u32)> {
     // SAFETY: set before the server starts its first process, and there for as long as it runs.
     let header = unsafe { &*pg_sys::ProcGlobal };
     let count = usize::try_from(header.allProcCount).unwrap_or_default();
-    let mut pids = HashSet::new();
-    for index in 0..count {
+    (0..count).filter_map(|slot| {
         // SAFETY: the array is as long as its header states. A PID is read without a lock, as the
         // server itself does. It can be outdated, and callers verify the process.
         let pid = unsafe {
-            (&raw const (*header.allProcs.add(index)).procLatch.owner_pid).read_volatile()
+            (&raw const (*header.allProcs.add(slot)).procLatch.owner_pid).read_volatile()
         };
-        if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
-            pids.try_reserve(1)?;
-            pids.insert(pid);
-        }
-    }
-    Ok(pids)
+        let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0)?;
+        Some((slot, pid))
+    })
 }
 
 /// True if a process serves a client, by its type.

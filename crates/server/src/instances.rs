@@ -260,14 +260,14 @@ impl Search<'_> {
 }
 
 /// The largest `RssShmem` of the postmaster's oldest children. One of the oldest is the
-/// checkpointer, which faults in all modified buffers.
+/// checkpointer, which faults in all modified buffers. I/O workers can be older.
 fn rss_shmem_bytes(root: &Root, postmaster: u32) -> Result<Option<u64>, ReadError> {
-    const MOST: usize = 8;
+    const MOST: usize = 16;
     let path = format!("proc/{postmaster}/task/{postmaster}/children");
     let bytes = absent_or(root.read(&path))?.unwrap_or_default();
     let mut largest = None;
     for pid in children::parse_children(&bytes).take(MOST) {
-        let memory = status::read_memory_of_child(root, postmaster, pid)?;
+        let memory = status::read_memory_of_member(root, postmaster, pid)?;
         largest = largest.max(memory.and_then(|memory| memory.rss_shmem));
     }
     Ok(largest)

@@ -41,9 +41,9 @@ pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, Re
     process.parse_leniently(NAME, buffer, parse_memory)
 }
 
-/// Reads the memory of a child of `parent`, with a single read. `None`: the process is not a child
-/// of `parent`, or it has ended.
-pub fn read_memory_of_child(
+/// Reads the memory of `parent` or of a child of it, with a single read. `None`: the process is
+/// neither, or it has ended.
+pub fn read_memory_of_member(
     root: &Root,
     parent: u32,
     pid: u32,
@@ -51,7 +51,7 @@ pub fn read_memory_of_child(
     let read = absent_or(root.read_record(format!("proc/{pid}/{NAME}")))?;
     Ok(read
         .ok()
-        .filter(|text| parse_parent(text) == Some(parent))
+        .filter(|text| pid == parent || parse_parent(text) == Some(parent))
         .map(|text| parse_memory(&text)))
 }
 
