@@ -24,7 +24,7 @@ PG_MAJOR := $(filter 15 16 17 18 19,$(shell echo '$(PG_VERSION)' | sed 's/^Postg
 REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo needs PostgreSQL 15 to 19$(comma) but $(PG_CONFIG) belongs to "$(PG_VERSION)",$(PG_CONFIG) --version does not print a version of PostgreSQL). To choose another one: make PG_CONFIG=/path/to/pg_config))
 
 .DELETE_ON_ERROR:
-.PHONY: all build check demo test test-all bench experiment fuzz monitoring packages setup
+.PHONY: all build check demo test test-all bench experiment fuzz monitoring packages program setup
 all: build
 
 setup demo fuzz:
@@ -45,6 +45,11 @@ bench:
 monitoring:
 	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring
 	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring cnpg_
+
+# The program hugeinfo, which needs no PostgreSQL to build.
+program:
+	@tools/cargo build --quiet --release --package hugeinfo-cli
+	@mkdir -p target/program && cp target/release/hugeinfo target/program/
 
 packages:
 	@packaging/build

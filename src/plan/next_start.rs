@@ -6,7 +6,10 @@ use std::{
     time::Instant,
 };
 
-use hugeinfo::server::{facts::Server, recovery::RecoverySettings};
+use hugeinfo::server::{
+    facts::{Server, bytes_of_small_pages},
+    recovery::RecoverySettings,
+};
 
 use super::{
     held::{HELD, Tidy, tidy},
@@ -105,9 +108,6 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
     arguments.extend(planned.arguments());
 
-    // In 4 kB pages. The size is a multiple of 8 kB (CalculateShmemSize). The figure is exact or,
-    // as in PostgreSQL 15, one page too large, so rounding it down to an even number is correct in
-    // both cases.
     let page = ["-c".into(), "huge_page_size=4kB".into()];
     let pages = program::ask(
         arguments.iter().chain(&page),
@@ -116,7 +116,7 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
         deadline,
     )?;
     let bytes = match pages {
-        Ok(pages) => Ok((pages & !1) << 12),
+        Ok(pages) => Ok(bytes_of_small_pages(pages)),
         // 2^31 pages are 8 TiB, the maximum of the setting.
         Err(refusal) if refusal.message.contains("huge_page") => {
             let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;

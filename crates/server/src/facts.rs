@@ -91,6 +91,16 @@ impl Server {
     }
 }
 
+/// Bytes of the main shared memory segment, from `shared_memory_size_in_huge_pages` with
+/// `huge_page_size = 4kB`.
+///
+/// The size is a multiple of 8 kB (storage/ipc/ipci.c `CalculateShmemSize`). The number of pages is
+/// exact or, as in PostgreSQL 15, one too large, so rounding it down to an even number is correct
+/// in both cases.
+pub fn bytes_of_small_pages(pages: u64) -> u64 {
+    (pages & !1) << 12
+}
+
 /// Identifies the server and its main segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {

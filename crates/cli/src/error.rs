@@ -1,0 +1,53 @@
+//! Errors of the program.
+
+use std::{fmt, io, path::Path};
+
+use hugeinfo::{escape, server::failed_start::FailedStart};
+
+/// An error that ends the program.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// PostgreSQL would not start with these settings.
+    Refused(FailedStart),
+    /// Anything else: a message, and a hint.
+    Other(String, Option<String>),
+}
+
+impl Error {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self::Other(message.into(), None)
+    }
+
+    pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Other(message.into(), Some(hint.into()))
+    }
+
+    /// The error for a file or program that cannot be used.
+    pub(crate) fn file(what: &str, path: &Path, error: io::Error) -> Self {
+        Self::new(format!("could not {what} {}: {error}", escape::name(path)))
+    }
+
+    pub(crate) fn exit_status(&self) -> u8 {
+        match self {
+            Self::Refused(refusal) if refusal.is_of_configuration => 2,
+            Self::Refused(_) | Self::Other(..) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (message, details, hint) = match self {
+            Self::Refused(refusal) => (&refusal.message, &refusal.detail[..], &refusal.hint),
+            Self::Other(message, hint) => (message, &[][..], hint),
+        };
+        writeln!(f, "{message}")?;
+        for detail in details {
+            writeln!(f, "DETAIL: {detail}")?;
+        }
+        match hint {
+            Some(hint) => writeln!(f, "HINT: {hint}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `hugeinfo`: the answers of the extension when SQL is not available.
+//!
+//! Exit status: 0 done, 2 PostgreSQL would not start with these settings, 3 wrong usage, missing
+//! rights, or unknown.
+
+mod error;
+mod fit;
+mod plan;
+mod postgres;
+mod scratch;
+mod size;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, error::ErrorKind};
+
+use crate::size::Size;
+
+/// Huge pages for PostgreSQL, without a connection to a server.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Computes how many huge pages a server with these settings needs.
+    Plan(plan::Options),
+    /// Computes the largest shared_buffers that fit into huge pages or memory.
+    Fit(fit::Options),
+}
+
+/// The server whose shared memory is computed.
+#[derive(Args)]
+struct Server {
+    /// A setting as in postgresql.conf, such as shared_buffers=64GB; can be repeated.
+    #[arg(short = 'c', value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Reads the configuration files of this data directory. The server can be running.
+    #[arg(short = 'D', value_name = "DATADIR")]
+    data: Option<std::path::PathBuf>,
+    /// The major version of PostgreSQL. Default: that of the data directory, or the newest
+    /// installed one.
+    #[arg(long, value_name = "MAJOR", conflicts_with = "bindir")]
+    pg: Option<u32>,
+    /// The directory with the programs of PostgreSQL.
+    #[arg(long, value_name = "DIR")]
+    bindir: Option<std::path::PathBuf>,
+}
+
+/// The host on which the server is to run.
+#[derive(Args)]
+struct Host {
+    /// The RAM of the host, such as 256GB. Default: that of this host.
+    #[arg(long, value_name = "SIZE")]
+    host_ram: Option<Size>,
+    /// The huge page size, such as 1GB. Default: all sizes of this host.
+    #[arg(long, value_name = "SIZE")]
+    page_size: Option<Size>,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let is_help = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            let _ = error.print();
+            return ExitCode::from(if is_help { 0 } else { 3 });
+        }
+    };
+    let done = postgres::end_on_signal().and_then(|()| match arguments.verb {
+        Verb::Plan(options) => plan::run(&options),
+        Verb::Fit(options) => fit::run(&options),
+    });
+    match done {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprint!("hugeinfo: {error}");
+            ExitCode::from(error.exit_status())
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A private directory for the programs of PostgreSQL, which is removed however the program ends.
+
+use std::{
+    fs, io,
+    os::{
+        fd::OwnedFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use tempfile::TempDir;
+
+use crate::error::Error;
+
+const PREFIX: &str = "hugeinfo-scratch.";
+
+/// A directory that is removed with its contents when dropped.
+pub(crate) struct Scratch {
+    directory: TempDir,
+    _lock: Option<OwnedFd>,
+}
+
+impl Scratch {
+    /// Creates the directory in `TMPDIR`. First removes those of runs that were killed, which are
+    /// not locked.
+    pub(crate) fn create() -> Result<Self, Error> {
+        let parent = std::env::temp_dir();
+        remove_orphans(&parent);
+        let directory = tempfile::Builder::new()
+            .prefix(PREFIX)
+            // PostgreSQL accepts no other permissions.
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent)
+            .map_err(|error| Error::file("create a directory in", &parent, error))?;
+        Ok(Self {
+            _lock: lock(directory.path()),
+            directory,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes it a data directory with only the files that PostgreSQL reads before it allocates
+    /// shared memory.
+    pub(crate) fn imitate(&self, data: &Path) -> Result<(), Error> {
+        self.copy(data, Path::new("PG_VERSION"))?;
+        let global = self.path().join("global");
+        fs::create_dir(&global).map_err(|error| Error::file("create", &global, error))?;
+        self.copy(data, Path::new("global/pg_control"))?;
+        // Included, not copied, because files that it includes are relative to its directory.
+        let auto = data.join("postgresql.auto.conf");
+        let auto = auto
+            .to_string_lossy()
+            .replace('\\', "\\\\")
+            .replace('\'', "\\'");
+        let file = self.path().join("postgresql.auto.conf");
+        fs::write(&file, format!("include_if_exists '{auto}'\n"))
+            .map_err(|error| Error::file("write", &file, error))
+    }
+
+    /// Copies a file that a server might be writing: until two reads in a row are equal. PostgreSQL
+    /// verifies its checksum.
+    fn copy(&self, data: &Path, name: &Path) -> Result<(), Error> {
+        let file = data.join(name);
+        let read = || fs::read(&file).map_err(|error| Error::file("read", &file, error));
+        let mut bytes = read()?;
+        for _ in 0..100 {
+            let again = read()?;
+            if again == bytes {
+                break;
+            }
+            bytes = again;
+        }
+        let copy = self.path().join(name);
+        fs::write(&copy, bytes).map_err(|error| Error::file("write", &copy, error))
+    }
+}
+
+/// `None`: another run holds the lock, or the directory cannot be opened.
+fn lock(directory: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory, flags, Mode::empty()).ok()?;
+    rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(opened)
+}
+
+/// Never fails: a directory that cannot be removed is left for the next run.
+fn remove_orphans(parent: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = |path: &PathBuf| -> io::Result<bool> {
+        let found = fs::symlink_metadata(path)?;
+        Ok(found.is_dir() && found.uid() == own)
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries
+        .filter(|entry| {
+            entry
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PREFIX.as_bytes())
+        })
+        .map(|entry| entry.path())
+        .filter(|path| is_own(path).unwrap_or(false))
+    {
+        if lock(&path).is_some() {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
