@@ -40,7 +40,7 @@ use crate::{
     cached,
     error::Error,
     files::Waiting,
-    others::{self, Scope},
+    others::{Scope, Search},
     postgres::{
         self,
         interrupts::check_for_interrupts,
@@ -67,6 +67,8 @@ pub(crate) fn read(
     let may_be_transparent = facts.backing() == Backing::SmallPages
         && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
 
+    // Meanwhile, this backend reads the processes of this server.
+    let search = OtherServers::start(&root, Scope::Host)?;
     let mut faulted_in = Vec::new();
     let processes = process_figures(&mut |member, memory, buffer| {
         faulted_in.try_push((processes::faulted_in(memory), member.process.pid()))?;
@@ -102,7 +104,7 @@ pub(crate) fn read(
         Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
         Err(_) => Vec::new(),
     };
-    let (other_servers, visibility) = read_other_servers(&root, Scope::Host)?;
+    let (other_servers, visibility) = search.finish(&root)?;
     let waiting = waiting(facts);
     Ok(Environment {
         host,
@@ -146,14 +148,24 @@ pub(crate) fn read(
     })
 }
 
+/// Which processes of this server [`for_status`] reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfProcesses {
+    /// All.
+    All,
+    /// A few, and only if memory is limited.
+    Few,
+}
+
 /// Reads the facts that `hugeinfo_status` needs; the rest counts as missing. The cost does not grow
-/// with the number of processes, unless `scope` is the host. `None`: do not search for other
+/// with the number of processes, unless `scope` is the host or all are read. `None`: do not search for other
 /// servers.
 ///
 /// If pages are idle and servers in other IPC namespaces are not searched, `visibility` records
 /// that there can be more servers.
 pub(crate) fn for_status(
     scope: Option<Scope>,
+    of_processes: OfProcesses,
     is_idle: bool,
     waiting: Waiting,
     has_pending_restart: bool,
@@ -164,14 +176,19 @@ pub(crate) fn for_status(
         Ok(postmaster) => fact(memory::read(&root, postmaster))?,
         Err(absent) => Err(absent.clone()),
     };
-    // A memory limit makes it relevant how much of the segment has been faulted in.
-    let processes = match memory_limits.as_deref() {
-        Ok([_, ..]) => oldest_processes(&root)?,
-        _ => Vec::new(),
+    let search = match scope {
+        None => None,
+        Some(scope) => Some(OtherServers::start(&root, scope)?),
     };
-    let (other_servers, visibility) = match scope {
+    let processes = match (of_processes, memory_limits.as_deref()) {
+        (OfProcesses::All, _) => process_figures(&mut |_, _, _| Ok(()))?,
+        // A memory limit makes it relevant how much of the segment has been faulted in.
+        (OfProcesses::Few, Ok([_, ..])) => oldest_processes(&root)?,
+        (OfProcesses::Few, _) => Vec::new(),
+    };
+    let (other_servers, visibility) = match search {
         None => (Ok(Vec::new()), Visibility::Host),
-        Some(scope) => read_other_servers(&root, scope)?,
+        Some(search) => search.finish(&root)?,
     };
     let visibility = match visibility {
         Visibility::Host if is_idle && scope != Some(Scope::Host) => Visibility::Namespace,
@@ -245,19 +262,32 @@ fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Err
     Ok(NextBoot::read_for(root, kernel, is_etc_kept)?)
 }
 
-/// Reads the other servers of this host, and whether there can be hidden ones.
-fn read_other_servers(
-    root: &Root,
-    scope: Scope,
-) -> Result<(Result<Vec<Instance>, Absent>, Visibility), Error> {
-    let own = postmaster(root)?.ok().map(|process| process.pid());
-    let servers = others::servers(root, own, scope)?;
-    let visibility = visibility::read(root)?;
-    let others = servers.map(|all| {
-        let others = all.into_iter();
-        others.filter(|server| Some(server.pid) != own).collect()
-    });
-    Ok((others, visibility))
+/// A search for the other servers of this host.
+struct OtherServers {
+    own: Option<u32>,
+    search: Search,
+}
+
+impl OtherServers {
+    fn start(root: &Root, scope: Scope) -> Result<Self, Error> {
+        let own = postmaster(root)?.ok().map(|process| process.pid());
+        Ok(Self {
+            own,
+            search: Search::start(root, own, scope)?,
+        })
+    }
+
+    /// Returns the servers, and whether there can be hidden ones.
+    fn finish(self, root: &Root) -> Result<(Result<Vec<Instance>, Absent>, Visibility), Error> {
+        let visibility = visibility::read(root)?;
+        let others = self.search.finish()?.map(|all| {
+            let others = all.into_iter();
+            others
+                .filter(|server| Some(server.pid) != self.own)
+                .collect()
+        });
+        Ok((others, visibility))
+    }
 }
 
 /// The postmaster's directory in `/proc`. Missing if the PID belongs to another process, because

@@ -22,7 +22,7 @@ use hugeinfo::{
 
 use crate::{
     cached,
-    environment::{self, Watcher},
+    environment::{self, OfProcesses, Watcher},
     error::Error,
     files::{self, Waiting},
     others::Scope,
@@ -62,7 +62,7 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     }
     // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
     let has_unused_pages = diagnosis::has_unused_pages(&glance.machine);
-    let mut read = glance.with_environment(has_unused_pages)?;
+    let mut read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
     if diagnosis::depends_on_page_tables(&read)
         && let Some(env) = &mut read.env
     {
@@ -117,7 +117,11 @@ impl Glance {
     }
 
     /// Adds the environment. `searches_host`: also searches for servers in other IPC namespaces.
-    fn with_environment(self, searches_host: bool) -> Result<Machine, Error> {
+    fn with_environment(
+        self,
+        searches_host: bool,
+        of_processes: OfProcesses,
+    ) -> Result<Machine, Error> {
         let scope = match searches_host {
             true => Some(Scope::Host),
             false if is_alone()? => None,
@@ -125,17 +129,19 @@ impl Glance {
         };
         let mut pools = self.machine.facts.pools.iter().flatten();
         let is_idle = pools.any(|pool| pool.free > pool.reserved);
-        let env = environment::for_status(scope, is_idle, self.waiting, self.has_pending_restart)?;
+        let env = environment::for_status(
+            scope,
+            of_processes,
+            is_idle,
+            self.waiting,
+            self.has_pending_restart,
+        )?;
         Ok(machine(self.machine.facts, Some(env)))
     }
 
     /// Adds the facts of the environment that determine the numbers of a pool.
     fn with_pools(self) -> Result<Machine, Error> {
-        let mut read = self.with_environment(true)?;
-        if let Some(env) = &mut read.env {
-            env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
-        }
-        Ok(read)
+        self.with_environment(true, OfProcesses::All)
     }
 }
 

@@ -63,31 +63,54 @@ pub(crate) fn servers(
     own: Option<u32>,
     scope: Scope,
 ) -> Result<Result<Vec<Instance>, Absent>, Error> {
-    // The postmaster can have many children, which need not be examined.
-    let mut children = match own {
-        Some(_) => postgres::processes::pids_in_shared_memory()?,
-        None => HashSet::new(),
-    };
-    children.retain(|pid| Some(*pid) != own);
-    let steps = steps(TIME_LIMIT, |report| match scope {
-        Scope::Host => instances::read(root, own, &children, report),
-        Scope::Segments => instances::read_candidates(root, own, report),
-    });
-    let failed = |errno: i32| Absent {
+    Search::start(root, own, scope)?.finish()
+}
+
+/// A search for servers that runs while this backend does something else.
+pub(crate) struct Search(Result<Running, Absent>);
+
+impl Search {
+    /// Like [`servers`], without waiting for the result.
+    pub(crate) fn start(root: &Root, own: Option<u32>, scope: Scope) -> Result<Self, Error> {
+        // The postmaster can have many children, which need not be examined.
+        let mut children = match own {
+            Some(_) => postgres::processes::pids_in_shared_memory()?,
+            None => HashSet::new(),
+        };
+        children.retain(|pid| Some(*pid) != own);
+        let running = Running::start(TIME_LIMIT, |report| match scope {
+            Scope::Host => instances::read(root, own, &children, report),
+            Scope::Segments => instances::read_candidates(root, own, report),
+        });
+        match running {
+            Ok(running) => Ok(Self(Ok(running))),
+            // The copy could not be started.
+            Err(Error::File { source, .. }) => {
+                let unknown = Errno::IO.raw_os_error();
+                Ok(Self(Err(failed(source.raw_os_error().unwrap_or(unknown)))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<Result<Vec<Instance>, Absent>, Error> {
+        let running = match self.0 {
+            Ok(running) => running,
+            Err(absent) => return Ok(Err(absent)),
+        };
+        let unfinished = || failed(Errno::TIMEDOUT.raw_os_error());
+        Ok(match running.steps() {
+            Ok(steps) => instances::collect(steps).ok_or_else(unfinished),
+            Err(Error::File { .. }) => Err(failed(Errno::IO.raw_os_error())),
+            Err(error) => return Err(error),
+        })
+    }
+}
+
+fn failed(errno: i32) -> Absent {
+    Absent {
         path: OTHERS.into(),
         why: Absence::Failed(errno),
-    };
-    match steps {
-        Ok(steps) => {
-            let unfinished = || failed(Errno::TIMEDOUT.raw_os_error());
-            Ok(instances::collect(steps).ok_or_else(unfinished))
-        }
-        // The copy could not be started.
-        Err(Error::File { source, .. }) => {
-            let unknown = Errno::IO.raw_os_error();
-            Ok(Err(failed(source.raw_os_error().unwrap_or(unknown))))
-        }
-        Err(error) => Err(error),
     }
 }
 
@@ -111,24 +134,45 @@ fn steps<T: Serialize + DeserializeOwned>(
     limit: Duration,
     task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
 ) -> Result<Vec<T>, Error> {
-    let started = start_copy(|out| {
-        // If the reader has stopped, SIGPIPE ends the copy.
-        let mut report = |step: T| {
-            let mut line = serde_json::to_vec(&step).unwrap_or_default();
-            line.push(b'\n');
-            let _ = out.write_all(&line);
-        };
-        task(&mut report).ok()
-    });
-    let started = started.map_err(|error| Error::file("look at", Path::new(OTHERS), error))?;
-    let text = read_until(started, Instant::now() + limit)?;
-    // Time can end within a line.
-    let lines = text.split(|&b| b == b'\n');
-    try_collect(
-        lines
-            .map_while(|line| serde_json::from_slice(line).ok())
-            .map(Ok),
-    )
+    Running::start(limit, task)?.steps()
+}
+
+/// A copy of this backend that reports steps.
+struct Running {
+    started: Started,
+    deadline: Instant,
+}
+
+impl Running {
+    fn start<T: Serialize>(
+        limit: Duration,
+        task: impl FnOnce(&mut dyn FnMut(T)) -> Result<(), ReadError>,
+    ) -> Result<Self, Error> {
+        let started = start_copy(|out| {
+            // If the reader has stopped, SIGPIPE ends the copy.
+            let mut report = |step: T| {
+                let mut line = serde_json::to_vec(&step).unwrap_or_default();
+                line.push(b'\n');
+                let _ = out.write_all(&line);
+            };
+            task(&mut report).ok()
+        });
+        Ok(Self {
+            started: started.map_err(|e| Error::file("look at", Path::new(OTHERS), e))?,
+            deadline: Instant::now() + limit,
+        })
+    }
+
+    fn steps<T: DeserializeOwned>(self) -> Result<Vec<T>, Error> {
+        let text = read_until(self.started, self.deadline)?;
+        // Time can end within a line.
+        let lines = text.split(|&b| b == b'\n');
+        try_collect(
+            lines
+                .map_while(|line| serde_json::from_slice(line).ok())
+                .map(Ok),
+        )
+    }
 }
 
 /// Like [`steps`], but returns no steps if the copy cannot be made.
