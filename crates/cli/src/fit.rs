@@ -3,17 +3,21 @@
 use clap::Args;
 use hugeinfo::{
     model::{forecast::Forecast, machine::Machine},
-    units::{Bytes, PageSize},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 use serde_json::json;
 
-use crate::{Host, error::Error, plan, postgres::Planned, size::Size};
+use crate::{
+    Done, Host,
+    error::Error,
+    plan,
+    postgres::{Planned, normalized},
+    size::Size,
+};
 
-/// Bytes of a block (`BLCKSZ`) of the usual builds. A multiple for larger blocks.
-const BLOCK: u64 = 8192;
-
-/// PostgreSQL's minimum of `shared_buffers` is 16 blocks.
+/// PostgreSQL's minimum and maximum of `shared_buffers`, in blocks.
 const LEAST_BLOCKS: u64 = 16;
+const MOST_BLOCKS: u64 = 1_073_741_823;
 
 /// The options of `fit`.
 #[derive(Args)]
@@ -23,7 +27,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     host: Host,
     #[command(flatten)]
-    room: Room,
+    capacity: Capacity,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -31,48 +35,54 @@ pub(crate) struct Options {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-struct Room {
-    /// This many huge pages.
+struct Capacity {
+    /// The number of huge pages.
     #[arg(long, value_name = "N")]
     pages: Option<u64>,
-    /// These bytes of huge pages, such as 1254Mi.
+    /// The size of the huge pages, such as 1254Mi.
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Size>,
-    /// This share of the RAM.
+    /// The percentage of RAM for huge pages; leave room for everything else.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
     percent_of_ram: Option<u64>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<String, Error> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if let Some(given) = options
         .server
         .settings
         .iter()
-        .find(|setting| setting.to_ascii_lowercase().starts_with("shared_buffers="))
+        .find(|setting| normalized(setting).starts_with("shared_buffers="))
     {
         return Err(Error::new(format!(
             "-c {given}: fit computes shared_buffers"
         )));
     }
     let planned = Planned::prepare(&options.server)?;
-    let machine = plan::machine(&options.host, 0)?;
+    let next = planned.server()?;
+    plan::note_differences(&next);
+    let machine = plan::machine(&options.host, next)?;
     let size = target_size(&machine)?;
-    let room = room(&options.room, &machine, size)?;
+    let capacity = capacity(&options.capacity, &machine, size)?;
+    let block = planned.number("block_size")?;
     let bytes_with = |blocks: u64| {
-        let setting = format!("shared_buffers={}kB", blocks * (BLOCK / 1024));
+        let setting = format!("shared_buffers={}kB", blocks * block / 1024);
         planned.segment_bytes(&[setting])
     };
-    let fits = |blocks: u64| Ok::<_, Error>(Bytes(bytes_with(blocks)?).in_pages(size).0 <= room);
+    let fits =
+        |blocks: u64| Ok::<_, Error>(Bytes(bytes_with(blocks)?).in_pages(size).0 <= capacity);
 
     let least = bytes_with(LEAST_BLOCKS)?;
-    if Bytes(least).in_pages(size).0 > room {
+    if Bytes(least).in_pages(size).0 > capacity {
         let needed = Bytes(least).in_pages(size).0;
         return Err(Error::new(format!(
-            "{room} pages of {size} are too few: the minimum of shared_buffers needs {needed}"
+            "{} are too few: the minimum of shared_buffers needs {needed}",
+            huge_pages(Pages(capacity), size)
         )));
     }
     // The need is monotone: the first number fits, the second one does not.
-    let (mut fitting, mut too_many) = (LEAST_BLOCKS, room * size.0 / BLOCK + 1);
+    let most = (capacity.saturating_mul(size.0) / block).min(MOST_BLOCKS);
+    let (mut fitting, mut too_many) = (LEAST_BLOCKS, most + 1);
     while fitting + 1 < too_many {
         let middle = fitting + (too_many - fitting) / 2;
         if fits(middle)? {
@@ -83,17 +93,17 @@ pub(crate) fn run(options: &Options) -> Result<String, Error> {
     }
     let bytes = bytes_with(fitting)?;
     let needed = Bytes(bytes).in_pages(size);
-    let buffers = fitting * (BLOCK / 1024);
+    let buffers = fitting * block / 1024;
     let unused = needed * size - Bytes(bytes);
-    Ok(match options.json {
+    let text = match options.json {
         true => {
             let json = json!({
                 "schema": 1,
                 "postgresql": planned.version()?,
                 "shared_buffers": format!("{buffers}kB"),
-                "shared_buffers_bytes": fitting * BLOCK,
+                "shared_buffers_bytes": fitting * block,
                 "page_size_bytes": size.0,
-                "available_pages": room,
+                "available_pages": capacity,
                 "required_pages": needed.0,
                 "segment_bytes": bytes,
                 "tail_waste_bytes": unused.0,
@@ -101,10 +111,12 @@ pub(crate) fn run(options: &Options) -> Result<String, Error> {
             format!("{json:#}\n")
         }
         false => format!(
-            "shared_buffers = {buffers}kB\n# {} of {room} pages of {size}; {unused} unused at the end\n",
-            needed.0
+            "shared_buffers = {buffers}kB\n# {} of {}; {unused} unused at the end\n",
+            needed.0,
+            huge_pages(Pages(capacity), size)
         ),
-    })
+    };
+    Ok(text.into())
 }
 
 fn target_size(machine: &Machine) -> Result<PageSize, Error> {
@@ -115,14 +127,14 @@ fn target_size(machine: &Machine) -> Result<PageSize, Error> {
 }
 
 /// The pages that the segment can have.
-fn room(room: &Room, machine: &Machine, size: PageSize) -> Result<u64, Error> {
-    if let Some(pages) = room.pages {
+fn capacity(capacity: &Capacity, machine: &Machine, size: PageSize) -> Result<u64, Error> {
+    if let Some(pages) = capacity.pages {
         return Ok(pages);
     }
-    if let Some(bytes) = room.bytes {
+    if let Some(bytes) = capacity.bytes {
         return Ok(bytes.0 / size.0);
     }
-    let percent = room.percent_of_ram.unwrap_or_default();
+    let percent = capacity.percent_of_ram.unwrap_or_default();
     let ram = machine.ram();
     ram.map(|ram| ram.percent(percent).0 / size.0)
         .ok_or_else(|| Error::with_hint("the RAM of this host is unknown", "Use --host-ram"))

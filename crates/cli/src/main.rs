@@ -1,16 +1,17 @@
 //! `hugeinfo`: the answers of the extension when SQL is not available.
 //!
-//! Exit status: 0 done, 2 PostgreSQL would not start with these settings, 3 wrong usage, missing
-//! rights, or unknown.
+//! Exit status: 0 done, 1 a start would not get huge pages, 2 PostgreSQL would not start, 3 wrong
+//! usage, missing rights, or unknown.
 
 mod error;
 mod fit;
 mod plan;
 mod postgres;
+mod preflight;
 mod scratch;
 mod size;
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
@@ -18,7 +19,7 @@ use crate::size::Size;
 
 /// Huge pages for PostgreSQL, without a connection to a server.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "hugeinfo", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -30,12 +31,14 @@ enum Verb {
     Plan(plan::Options),
     /// Computes the largest shared_buffers that fit into huge pages or memory.
     Fit(fit::Options),
+    /// Shows whether a start would get huge pages now, as this user and in this cgroup.
+    Preflight(preflight::Options),
 }
 
 /// The server whose shared memory is computed.
 #[derive(Args)]
 struct Server {
-    /// A setting as in postgresql.conf, such as shared_buffers=64GB; can be repeated.
+    /// A setting, as in the option -c of postgres, such as shared_buffers=64GB. Can be repeated.
     #[arg(short = 'c', value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Reads the configuration files of this data directory. The server can be running.
@@ -56,9 +59,25 @@ struct Host {
     /// The RAM of the host, such as 256GB. Default: that of this host.
     #[arg(long, value_name = "SIZE")]
     host_ram: Option<Size>,
-    /// The huge page size, such as 1GB. Default: all sizes of this host.
+    /// The huge page size of the host, such as 1GB. Unless it is the default size of the kernel,
+    /// the server needs huge_page_size, too. Default: all sizes of this host.
     #[arg(long, value_name = "SIZE")]
     page_size: Option<Size>,
+}
+
+/// The result of a verb.
+struct Done {
+    text: String,
+    exit_status: u8,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            exit_status: 0,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -76,11 +95,17 @@ fn main() -> ExitCode {
     let done = postgres::end_on_signal().and_then(|()| match arguments.verb {
         Verb::Plan(options) => plan::run(&options),
         Verb::Fit(options) => fit::run(&options),
+        Verb::Preflight(options) => preflight::run(&options),
     });
     match done {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
+        Ok(done) => {
+            let mut out = std::io::stdout();
+            let written = out.write_all(done.text.as_bytes());
+            if let Err(error) = written.and_then(|()| out.flush()) {
+                eprintln!("hugeinfo: could not write the result: {error}");
+                return ExitCode::from(3);
+            }
+            ExitCode::from(done.exit_status)
         }
         Err(error) => {
             eprint!("hugeinfo: {error}");

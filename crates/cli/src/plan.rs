@@ -8,11 +8,11 @@ use hugeinfo::{
     linux::{hugepages, meminfo, pages, root::Root},
     model::{forecast::Forecast, machine::Machine, other_host},
     server::facts::{HugePages, Server, SharedMemoryType},
-    units::{Bytes, PageSize},
+    units::{Bytes, PageSize, huge_pages},
 };
 use serde_json::json;
 
-use crate::{Host, error::Error, postgres::Planned};
+use crate::{Done, Host, error::Error, postgres::Planned};
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,41 +39,59 @@ pub(crate) struct Options {
     format: Format,
 }
 
-pub(crate) fn run(options: &Options) -> Result<String, Error> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let planned = Planned::prepare(&options.server)?;
-    let bytes = planned.segment_bytes(&[])?;
+    let next = planned.server()?;
+    note_differences(&next);
     let result = Planning {
         version: planned.version()?,
-        machine: machine(&options.host, bytes)?,
-        bytes,
+        bytes: next.shared_memory_bytes,
+        machine: machine(&options.host, next)?,
     };
-    Ok(match options.format {
+    let text = match options.format {
         Format::Text => result.text(),
         Format::Json => format!("{:#}\n", result.json()),
         Format::Sysctl => result.sysctl()?,
         Format::Env => result.env()?,
-    })
+    };
+    Ok(text.into())
 }
 
-/// The host with empty pools, on which a server with a segment of this size is to start.
-pub(crate) fn machine(host: &Host, segment_bytes: u64) -> Result<Machine, Error> {
+/// Reports settings with which the server would not request the pages that are printed.
+pub(crate) fn note_differences(next: &Server) {
+    if next.huge_pages == HugePages::Off {
+        eprintln!("NOTICE:  huge_pages = off: figures are for huge_pages = try");
+    }
+    if next.shared_memory_type == SharedMemoryType::Sysv {
+        eprintln!("NOTICE:  shared_memory_type = sysv uses no huge pages: figures are for mmap");
+    }
+}
+
+/// The smallest huge page of any kernel.
+const LEAST_HUGE_PAGE: u64 = 64 << 10;
+
+/// The host with empty pools, on which this server is to start.
+pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     let root = Root::system();
     let here = meminfo::read(&root).ok();
     let base = pages::base_page_bytes();
-    let (default, sizes) = match host.page_size {
-        Some(size) if !size.0.is_power_of_two() || size.0 <= base => {
+    let default = here.as_ref().and_then(|here| here.default_huge_page_bytes);
+    let (next, sizes) = match host.page_size {
+        Some(size) if !size.0.is_power_of_two() || size.0 < LEAST_HUGE_PAGE => {
             return Err(Error::new(
                 "--page-size: a huge page size was expected, such as 2MB or 1GB",
             ));
         }
-        Some(size) => (Some(size.0), vec![size.0]),
-        None => {
-            let sizes = hugepages::page_sizes(&root).unwrap_or_default();
-            (
-                here.as_ref().and_then(|here| here.default_huge_page_bytes),
-                sizes,
-            )
+        // If it is not the default size, the server has to request it.
+        Some(size) => {
+            let huge_page_size_bytes = Some(size.0).filter(|bytes| default != Some(*bytes));
+            let next = Server {
+                huge_page_size_bytes,
+                ..next
+            };
+            (next, vec![size.0])
         }
+        None => (next, hugepages::page_sizes(&root).unwrap_or_default()),
     };
     if sizes.is_empty() {
         return Err(Error::with_hint(
@@ -81,12 +99,6 @@ pub(crate) fn machine(host: &Host, segment_bytes: u64) -> Result<Machine, Error>
             "--page-size names the page size of another host",
         ));
     }
-    let next = Server {
-        huge_pages: HugePages::Try,
-        shared_memory_type: SharedMemoryType::Mmap,
-        huge_page_size_bytes: None,
-        shared_memory_bytes: segment_bytes,
-    };
     let ram = host.host_ram.map(|ram| ram.0);
     let ram = ram.or_else(|| here.and_then(|here| here.total_bytes));
     Ok(other_host::machine(next, base, ram, default, &sizes))
@@ -137,8 +149,9 @@ impl Planning {
             };
             let _ = writeln!(
                 text,
-                "\n{} pages of {size}{default}; {} unused at the end",
-                forecast.required.0, forecast.tail_waste
+                "\n{}{default}; {} unused at the end",
+                huge_pages(forecast.required, size),
+                forecast.tail_waste
             );
             for line in self
                 .how_to_set(&forecast)
@@ -152,6 +165,7 @@ impl Planning {
     }
 
     fn json(&self) -> serde_json::Value {
+        let requested = Forecast::of_target(&self.machine).map(|target| target.pool.page_bytes);
         let rows: Vec<_> = self
             .forecasts()
             .iter()
@@ -159,6 +173,7 @@ impl Planning {
                 json!({
                     "page_size_bytes": forecast.pool.page_bytes,
                     "is_default": forecast.is_default,
+                    "is_requested": requested == Some(forecast.pool.page_bytes),
                     "segment_bytes": self.bytes,
                     "required_pages": forecast.required.0,
                     "tail_waste_bytes": forecast.tail_waste.0,
@@ -171,7 +186,17 @@ impl Planning {
     }
 
     fn sysctl(&self) -> Result<String, Error> {
-        Ok(format!("vm.nr_hugepages = {}\n", self.target()?.required.0))
+        let target = self.target()?;
+        if target.is_default != Some(true) {
+            let size = PageSize(target.pool.page_bytes);
+            return Err(Error::with_hint(
+                format!(
+                    "vm.nr_hugepages sets pages of the default size, and the server requests {size}"
+                ),
+                "Use --format text",
+            ));
+        }
+        Ok(format!("vm.nr_hugepages = {}\n", target.required.0))
     }
 
     fn env(&self) -> Result<String, Error> {

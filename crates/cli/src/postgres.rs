@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read, Seek, SeekFrom},
     os::unix::{
         fs::MetadataExt,
         process::{CommandExt, ExitStatusExt},
@@ -16,24 +16,31 @@ use std::{
 
 use hugeinfo::{
     escape,
-    server::{facts, failed_start::FailedStart},
+    server::{
+        facts::{self, HugePages, SharedMemoryType},
+        failed_start::FailedStart,
+        postmaster_pid,
+    },
 };
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    fs::{Mode, OFlags},
+    process::{Pid, Signal, kill_process_group},
+};
 
 use crate::{Server, error::Error, scratch::Scratch};
 
-/// `initdb` takes a second, `postgres -C` ten milliseconds.
+/// Limit for one program. `initdb` needs about 1 s, `postgres -C` about 10 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Output beyond this length is ignored.
-const LONGEST_OUTPUT: usize = 64 << 10;
+/// Only the end of longer output is read.
+const LONGEST_OUTPUT: u64 = 64 << 10;
 
-static IS_ENDED: AtomicBool = AtomicBool::new(false);
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Lets SIGINT, SIGTERM and SIGHUP end the running program of PostgreSQL, so that the scratch
 /// directory is removed.
 pub(crate) fn end_on_signal() -> Result<(), Error> {
-    let handled = ctrlc::set_handler(|| IS_ENDED.store(true, Ordering::Relaxed));
+    let handled = ctrlc::set_handler(|| IS_INTERRUPTED.store(true, Ordering::Relaxed));
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 
@@ -42,33 +49,36 @@ pub(crate) struct Planned {
     programs: PathBuf,
     scratch: Scratch,
     arguments: Vec<String>,
+    /// The real data directory, if there is one.
+    data: Option<PathBuf>,
 }
 
 impl Planned {
-    /// Prepares the scratch directory. As root, first becomes the owner of the data directory, or
-    /// `postgres` or `nobody` without one: the rest of the run reads only what that user can read.
+    /// Prepares the scratch directory.
     pub(crate) fn prepare(server: &Server) -> Result<Self, Error> {
-        become_owner(server.data.as_deref())?;
-        for setting in &server.settings {
-            if !setting.contains('=') {
-                return Err(Error::with_hint(
-                    format!("-c {}: NAME=VALUE was expected", escape::name(setting)),
-                    "An example is -c shared_buffers=64GB",
-                ));
-            }
-        }
-        let programs = programs(server)?;
-        let scratch = Scratch::create()?;
-        let mut planned = Self {
-            programs,
-            arguments: Vec::new(),
-            scratch,
-        };
         let data = match &server.data {
-            Some(data) => planned.imitate(data)?,
+            Some(data) => {
+                let real = fs::canonicalize(data);
+                Some(real.map_err(|error| Error::file("open", data, error))?)
+            }
+            None => None,
+        };
+        check_user(data.as_deref())?;
+        for setting in &server.settings {
+            check_setting(setting)?;
+        }
+        let mut planned = Self {
+            programs: programs(server, data.as_deref())?,
+            arguments: Vec::new(),
+            scratch: Scratch::create()?,
+            data: None,
+        };
+        let is_chosen = server.pg.is_some() || server.bindir.is_some();
+        let directory = match &data {
+            Some(data) => planned.copy_configuration(data, is_chosen)?,
             None => planned.init()?,
         };
-        planned.arguments.extend(["-D".to_owned(), data]);
+        planned.arguments.extend(["-D".to_owned(), directory]);
         for fixed in [
             // The files can be relative to the data directory. They use no shared memory.
             "ssl=off",
@@ -81,6 +91,10 @@ impl Planned {
         ] {
             planned.set(fixed);
         }
+        if data.is_none() {
+            // initdb might have found that this machine has too few.
+            planned.set("huge_pages=try");
+        }
         for setting in &server.settings {
             planned.set(setting);
         }
@@ -91,18 +105,30 @@ impl Planned {
         self.arguments.extend(["-c".to_owned(), setting.to_owned()]);
     }
 
-    /// Copies what PostgreSQL reads of a data directory, or of a directory with its configuration,
-    /// as on Debian.
-    fn imitate(&mut self, data: &Path) -> Result<String, Error> {
-        let data = fs::canonicalize(data).map_err(|error| Error::file("open", data, error))?;
-        let ask = |setting| {
-            let arguments = ["-D", &utf8(&data)?, "-C", setting].map(str::to_owned);
+    /// Copies the files that PostgreSQL reads from a data directory, or from that of a directory
+    /// with configuration files, as on Debian. Unless the programs were chosen, uses those of the
+    /// version of the data directory.
+    fn copy_configuration(&mut self, data: &Path, is_chosen: bool) -> Result<String, Error> {
+        if !data.join("postgresql.conf").exists() {
+            return Err(Error::with_hint(
+                format!("{} has no postgresql.conf", escape::name(data)),
+                "On Debian, use the directory below /etc/postgresql, such as -D /etc/postgresql/15/main",
+            ));
+        }
+        let query = |setting| {
+            let arguments = ["-D", &utf8(data)?, "-C", setting].map(str::to_owned);
             let output = self.run("postgres", &arguments)?;
             let value = output.value().map(PathBuf::from);
             value.ok_or_else(|| self.refused(&output))
         };
-        let (config, real) = (ask("config_file")?, ask("data_directory")?);
-        self.scratch.imitate(&real)?;
+        let (config, real) = (query("config_file")?, query("data_directory")?);
+        let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
+        check_user(Some(&real))?;
+        if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
+            self.programs = programs;
+        }
+        self.scratch.copy_data(&real)?;
+        self.data = Some(real);
         let scratch = utf8(self.scratch.path())?;
         self.set(&format!("config_file={}", utf8(&config)?));
         self.set(&format!("data_directory={scratch}"));
@@ -112,8 +138,6 @@ impl Planned {
     /// Creates a data directory with the defaults.
     fn init(&self) -> Result<String, Error> {
         let data = utf8(&self.scratch.path().join("data"))?;
-        // Small, because initdb starts servers. It takes the defaults that it writes to the file
-        // from what this machine can run; the command line overrides those.
         let arguments = [
             "-D",
             &data,
@@ -128,13 +152,37 @@ impl Planned {
         ];
         let output = self.run("initdb", &arguments.map(str::to_owned))?;
         if output.status.success() {
-            Ok(data)
-        } else {
-            Err(Error::with_hint(
-                format!("initdb failed: {}", last_line(&output.err)),
-                "With -D, the files of an existing server are used",
-            ))
+            return Ok(data);
         }
+        let is_reason = |line: &&str| {
+            let words = ["error:", "FATAL:", "PANIC:"];
+            words.iter().any(|word| line.contains(word))
+        };
+        let mut lines = output.err.lines();
+        let reason = lines.clone().rfind(is_reason).or_else(|| lines.next_back());
+        Err(Error::with_hint(
+            format!("initdb failed: {}", reason.unwrap_or("no message")),
+            "initdb needs about 40 MB in TMPDIR. With -D, it does not run",
+        ))
+    }
+
+    /// The settings of the next start that affect huge pages, and the size of its segment.
+    pub(crate) fn server(&self) -> Result<facts::Server, Error> {
+        // Printed in kB. 0 is the kernel's default.
+        let huge_page_size_kb = self.number("huge_page_size")?;
+        Ok(facts::Server {
+            huge_pages: match self.value("huge_pages")?.as_str() {
+                "off" => HugePages::Off,
+                "on" => HugePages::On,
+                _ => HugePages::Try,
+            },
+            shared_memory_type: match self.value("shared_memory_type")?.as_str() {
+                "sysv" => SharedMemoryType::Sysv,
+                _ => SharedMemoryType::Mmap,
+            },
+            huge_page_size_bytes: Some(huge_page_size_kb << 10).filter(|bytes| *bytes > 0),
+            shared_memory_bytes: self.segment_bytes(&[])?,
+        })
     }
 
     /// Bytes of the main shared memory segment with these settings in addition: exact up to 8 TiB,
@@ -144,7 +192,7 @@ impl Planned {
         for setting in more {
             arguments.extend(["-c".to_owned(), setting.clone()]);
         }
-        let ask = |more: &[&str], setting: &str| {
+        let query = |more: &[&str], setting: &str| {
             let mut arguments = arguments.clone();
             arguments.extend(more.iter().map(|&word| word.to_owned()));
             arguments.extend(["-C".to_owned(), setting.to_owned()]);
@@ -153,13 +201,38 @@ impl Planned {
             Ok::<_, Error>(number.ok_or_else(|| self.refused(&output)))
         };
         let small_pages = ["-c", "huge_page_size=4kB"];
-        match ask(&small_pages, "shared_memory_size_in_huge_pages")? {
+        match query(&small_pages, "shared_memory_size_in_huge_pages")? {
             Ok(pages) => Ok(facts::bytes_of_small_pages(pages)),
             Err(Error::Refused(refusal)) if refusal.message.contains("huge_page") => {
-                Ok(ask(&[], "shared_memory_size")?? << 20)
+                Ok(query(&[], "shared_memory_size")?? << 20)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The value of a setting that PostgreSQL does not compute.
+    pub(crate) fn value(&self, setting: &str) -> Result<String, Error> {
+        let mut arguments = self.arguments.clone();
+        arguments.extend(["-C".to_owned(), setting.to_owned()]);
+        let output = self.run("postgres", &arguments)?;
+        let value = output.value().map(str::to_owned);
+        value.ok_or_else(|| self.refused(&output))
+    }
+
+    /// Like [`Self::value`], for a number without a unit.
+    pub(crate) fn number(&self, setting: &str) -> Result<u64, Error> {
+        let value = self.value(setting)?;
+        let number = value.parse();
+        number.map_err(|_| Error::new(format!("{setting} = {value}: a number was expected")))
+    }
+
+    /// The PID of the server, if it runs. `None`: it does not run, or cannot be seen.
+    pub(crate) fn running(&self) -> Option<u32> {
+        let data = self.data.as_ref()?;
+        let bytes = read_small(&data.join("postmaster.pid")).ok()?;
+        let pid = postmaster_pid::parse(&bytes)?.pid;
+        let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+        (directory == *data).then_some(pid)
     }
 
     /// The version, such as `15.20`.
@@ -182,18 +255,21 @@ impl Planned {
     fn run(&self, program: &str, arguments: &[String]) -> Result<Output, Error> {
         let path = self.programs.join(program);
         let failed = |error| Error::file("run", &path, error);
-        let file = |name: &str| File::create(self.scratch.path().join(name));
+        let file = |name: &str| {
+            let file = self.scratch.path().join(name);
+            File::create(&file).map_err(|error| Error::file("create", &file, error))
+        };
         let mut command = Command::new(&path);
         command
             .args(arguments)
             .current_dir("/")
             .stdin(Stdio::null())
-            .stdout(file("out").map_err(failed)?)
-            .stderr(file("err").map_err(failed)?)
+            .stdout(file("out")?)
+            .stderr(file("err")?)
             .process_group(0)
             .env("LC_MESSAGES", "C");
-        // The service manager would take the program for the server.
-        for name in ["LANGUAGE", "LC_ALL", "NOTIFY_SOCKET", "PGDATA"] {
+        // With NOTIFY_SOCKET, the service manager would mistake the program for the server.
+        for name in ["LANGUAGE", "LC_ALL", "NOTIFY_SOCKET", "PGDATA", "PG_COLOR"] {
             command.env_remove(name);
         }
         let mut child = command.spawn().map_err(failed)?;
@@ -203,7 +279,7 @@ impl Planned {
                 break status;
             }
             let is_late = Instant::now() > deadline;
-            if is_late || IS_ENDED.load(Ordering::Relaxed) {
+            if is_late || IS_INTERRUPTED.load(Ordering::Relaxed) {
                 if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                     let _ = kill_process_group(group, Signal::KILL);
                 }
@@ -211,14 +287,20 @@ impl Planned {
                 let path = escape::name(&path);
                 return Err(Error::new(match is_late {
                     true => format!("{path} did not end within {} s", TIME_LIMIT.as_secs()),
-                    false => "ended by a signal".to_owned(),
+                    false => "interrupted by a signal".to_owned(),
                 }));
             }
             thread::sleep(Duration::from_millis(1));
         };
         let text = |name: &str| {
-            let mut bytes = fs::read(self.scratch.path().join(name)).map_err(failed)?;
-            bytes.truncate(LONGEST_OUTPUT);
+            let mut file = File::open(self.scratch.path().join(name)).map_err(failed)?;
+            let length = file.metadata().map_err(failed)?.len();
+            // The result and the reason of a failure are at the end.
+            let start = length.saturating_sub(LONGEST_OUTPUT);
+            file.seek(SeekFrom::Start(start)).map_err(failed)?;
+            let mut bytes = Vec::new();
+            let read = file.take(LONGEST_OUTPUT).read_to_end(&mut bytes);
+            read.map_err(failed)?;
             Ok::<_, Error>(escape::lines(String::from_utf8_lossy(&bytes).into_owned()))
         };
         Ok(Output {
@@ -243,8 +325,31 @@ impl Output {
     }
 }
 
-fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or("no message")
+/// Errors: not NAME=VALUE, or a setting that the scratch directory needs.
+fn check_setting(setting: &str) -> Result<(), Error> {
+    let (name, _) = setting.split_once('=').unwrap_or((setting, ""));
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if name.len() == setting.len() || name.is_empty() || !name.chars().all(is_name) {
+        return Err(Error::with_hint(
+            format!("-c {}: NAME=VALUE was expected", escape::name(setting)),
+            "Write no blanks around \"=\" and no quotes around the value, as in -c shared_buffers=64GB",
+        ));
+    }
+    match normalized(name).as_str() {
+        "data_directory" | "config_file" => Err(Error::with_hint(
+            format!(
+                "-c {}: this setting cannot be planned",
+                escape::name(setting)
+            ),
+            "Use -D",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The name of a setting as PostgreSQL compares it.
+pub(crate) fn normalized(name: &str) -> String {
+    name.replace('-', "_").to_ascii_lowercase()
 }
 
 fn utf8(path: &Path) -> Result<String, Error> {
@@ -252,49 +357,42 @@ fn utf8(path: &Path) -> Result<String, Error> {
     text.ok_or_else(|| Error::new(format!("{} is not valid UTF-8", escape::name(path))))
 }
 
-/// As root, runs this program again as the owner of the data directory.
-fn become_owner(data: Option<&Path>) -> Result<(), Error> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let (uid, gid) = match data {
-        Some(data) => {
-            let owner = fs::metadata(data).map_err(|error| Error::file("open", data, error))?;
-            (owner.uid(), owner.gid())
-        }
-        None => user("postgres")
-            .or_else(|| user("nobody"))
-            .unwrap_or((65534, 65534)),
-    };
-    if uid == 0 {
+/// Refuses to run as root, like the programs of PostgreSQL, and on the data directory of another
+/// user, whose configuration can load any library.
+fn check_user(data: Option<&Path>) -> Result<(), Error> {
+    let own = rustix::process::geteuid();
+    if own.is_root() {
         return Err(Error::with_hint(
-            "PostgreSQL cannot run as root, which owns this directory",
-            "Run this as the user of the server",
+            "this cannot run as root, like the programs of PostgreSQL that it runs",
+            "Use the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         ));
     }
-    let this = Path::new("/proc/self/exe");
-    let error = Command::new(this)
-        .args(std::env::args_os().skip(1))
-        .uid(uid)
-        .gid(gid)
-        .exec();
-    Err(Error::file("run", this, error))
+    let Some(data) = data else { return Ok(()) };
+    let found = fs::symlink_metadata(data).map_err(|error| Error::file("open", data, error))?;
+    if found.is_dir() && found.uid() == own.as_raw() {
+        return Ok(());
+    }
+    let data = escape::name(data);
+    Err(Error::with_hint(
+        format!("{data} is not a directory of this user"),
+        "Run this as the user of the server",
+    ))
 }
 
-/// The user ID and the group ID of a user in `/etc/passwd`.
-fn user(name: &str) -> Option<(u32, u32)> {
-    let text = fs::read_to_string("/etc/passwd").ok()?;
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let is_it = fields.next() == Some(name);
-        let mut numbers = fields.skip(1).map(str::parse);
-        let (uid, gid) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        is_it.then_some((uid, gid))
-    })
+/// Reads a small regular file. Opening a FIFO would block, and a device might never end.
+pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(64 << 10).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The directory with the programs.
-fn programs(server: &Server) -> Result<PathBuf, Error> {
+fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(directory) = &server.bindir {
         return has_programs(directory.clone()).ok_or_else(|| {
             let directory = escape::name(directory);
@@ -303,20 +401,32 @@ fn programs(server: &Server) -> Result<PathBuf, Error> {
             ))
         });
     }
-    let of_data = server.data.as_ref().and_then(|data| {
-        let text = fs::read_to_string(data.join("PG_VERSION")).ok()?;
-        text.trim().parse().ok()
-    });
-    let found = match server.pg.or(of_data) {
+    let wanted = server.pg.or_else(|| data.and_then(major_of));
+    if let Some(major) = wanted.filter(|major| *major < OLDEST) {
+        return Err(Error::new(format!(
+            "PostgreSQL {OLDEST} or newer is needed: version {major} does not compute the size of shared memory"
+        )));
+    }
+    let found = match wanted {
         Some(major) => of_major(major),
-        None => (10..100).rev().find_map(of_major).or_else(in_path),
+        None => (OLDEST..100).rev().find_map(of_major).or_else(in_path),
     };
     found.ok_or_else(|| {
+        let version = wanted.map_or(String::new(), |major| format!(" {major}"));
         Error::with_hint(
-            "no programs of PostgreSQL found",
+            format!("no programs of PostgreSQL{version} found"),
             "--bindir names their directory, as in: hugeinfo plan --bindir \"$(pg_config --bindir)\"",
         )
     })
+}
+
+/// The oldest major version with `shared_memory_size`.
+const OLDEST: u32 = 15;
+
+/// The major version of a data directory.
+fn major_of(data: &Path) -> Option<u32> {
+    let bytes = read_small(&data.join("PG_VERSION")).ok()?;
+    str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }
 
 /// Where Debian and the packages of postgresql.org install a version.
@@ -334,10 +444,9 @@ fn in_path() -> Option<PathBuf> {
     std::env::split_paths(&path).find_map(has_programs)
 }
 
+/// The absolute path of the directory, if it has the programs.
 fn has_programs(directory: PathBuf) -> Option<PathBuf> {
-    let exists = |name: &str| -> io::Result<bool> { directory.join(name).try_exists() };
-    let has_all = ["postgres", "initdb"]
-        .into_iter()
-        .all(|name| exists(name).unwrap_or(false));
-    has_all.then_some(directory)
+    let exists = |name: &str| directory.join(name).try_exists().unwrap_or(false);
+    let has_all = ["postgres", "initdb"].into_iter().all(exists);
+    fs::canonicalize(&directory).ok().filter(|_| has_all)
 }

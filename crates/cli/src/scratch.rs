@@ -1,4 +1,5 @@
-//! A private directory for the programs of PostgreSQL, which is removed however the program ends.
+//! A private directory for the programs of PostgreSQL, which is removed at the end, or by a later
+//! run after SIGKILL.
 
 use std::{
     fs, io,
@@ -7,23 +8,29 @@ use std::{
         unix::fs::{MetadataExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use tempfile::TempDir;
 
-use crate::error::Error;
+use hugeinfo::escape;
+
+use crate::{error::Error, postgres::read_small};
 
 const PREFIX: &str = "hugeinfo-scratch.";
+
+/// A younger directory is never removed.
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// A directory that is removed with its contents when dropped.
 pub(crate) struct Scratch {
     directory: TempDir,
-    _lock: Option<OwnedFd>,
+    _lock: OwnedFd,
 }
 
 impl Scratch {
-    /// Creates the directory in `TMPDIR`. First removes those of runs that were killed, which are
+    /// Creates the directory in `TMPDIR`. Removes the directories of killed runs first; they are
     /// not locked.
     pub(crate) fn create() -> Result<Self, Error> {
         let parent = std::env::temp_dir();
@@ -34,9 +41,13 @@ impl Scratch {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent)
             .map_err(|error| Error::file("create a directory in", &parent, error))?;
+        let lock = lock(directory.path()).ok_or_else(|| {
+            let path = escape::name(directory.path());
+            Error::new(format!("could not lock {path}"))
+        })?;
         Ok(Self {
-            _lock: lock(directory.path()),
             directory,
+            _lock: lock,
         })
     }
 
@@ -44,9 +55,8 @@ impl Scratch {
         self.directory.path()
     }
 
-    /// Makes it a data directory with only the files that PostgreSQL reads before it allocates
-    /// shared memory.
-    pub(crate) fn imitate(&self, data: &Path) -> Result<(), Error> {
+    /// Copies the files of a data directory that PostgreSQL reads before it allocates shared memory.
+    pub(crate) fn copy_data(&self, data: &Path) -> Result<(), Error> {
         self.copy(data, Path::new("PG_VERSION"))?;
         let global = self.path().join("global");
         fs::create_dir(&global).map_err(|error| Error::file("create", &global, error))?;
@@ -66,7 +76,7 @@ impl Scratch {
     /// verifies its checksum.
     fn copy(&self, data: &Path, name: &Path) -> Result<(), Error> {
         let file = data.join(name);
-        let read = || fs::read(&file).map_err(|error| Error::file("read", &file, error));
+        let read = || read_small(&file).map_err(|error| Error::file("read", &file, error));
         let mut bytes = read()?;
         for _ in 0..100 {
             let again = read()?;
@@ -93,7 +103,9 @@ fn remove_orphans(parent: &Path) {
     let own = rustix::process::geteuid().as_raw();
     let is_own = |path: &PathBuf| -> io::Result<bool> {
         let found = fs::symlink_metadata(path)?;
-        Ok(found.is_dir() && found.uid() == own)
+        // A run that has just created its directory does not hold the lock yet.
+        let age = found.modified()?.elapsed().unwrap_or_default();
+        Ok(found.is_dir() && found.uid() == own && age > YOUNG)
     };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::restart;
 use crate::{
     advice::check::{Finding, Judgment, Unknown},
     escape,
@@ -49,11 +50,12 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         return Ok(Finding::ok("not_limited", text).with(json!({ "page_size_bytes": size.0 })));
     };
     let allows = capitalized(&allows(&breach, size));
+    let start = restart::name_of_start(machine);
     let finding = if let StartOutcome::HugePages(_) = start::outcome(machine) {
         Finding::warning(
             "cgroup_bomb_at_restart",
             format!(
-                "{allows}, and {} would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.",
+                "{allows}, and {} would be mapped. After {start} the server would crash (SIGBUS, or short reads) when it uses them.",
                 breach.least
             ),
         )
@@ -61,8 +63,9 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         Finding::ok(
             "limited",
             format!(
-                "{allows}, and {} would be mapped. A restart would not get huge pages.",
-                breach.least
+                "{allows}, and {} would be mapped. {} would not get huge pages.",
+                breach.least,
+                capitalized(start),
             ),
         )
     };

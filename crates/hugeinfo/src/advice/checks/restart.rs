@@ -9,19 +9,22 @@ use crate::{
     },
     model::{
         forecast::Forecast,
-        machine::Machine,
+        machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
     },
+    units::capitalized,
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
     let has_them = machine.is_on_huge_pages() == Some(true);
+    let start = name_of_start(machine);
+    let capital = capitalized(start);
     let finding = match start::outcome(machine) {
         StartOutcome::HugePages(_) => {
             let text = if has_them {
                 "A restart would get them again."
             } else {
-                "A restart would get huge pages."
+                &format!("{capital} would get huge pages.")
             };
             Finding::ok("fits", text)
         }
@@ -32,18 +35,18 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         StartOutcome::Unknown(reason) => return Err(Unknown(reason.to_string())),
         StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
             "would_not_start",
-            format!("A restart would fail. {reason} {fit}"),
+            format!("{capital} would fail. {reason} {fit}"),
         ),
         StartOutcome::Fails(reason, None) => Finding::critical(
             "would_not_start",
-            format!("A restart would fail, because huge_pages = on. {reason}"),
+            format!("{capital} would fail, because huge_pages = on. {reason}"),
         ),
         StartOutcome::SmallPages(
             reason,
             fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
         ) => Finding::critical(
             "would_run_out_of_memory",
-            format!("After a restart memory would run out. {reason} {fit}"),
+            format!("After {start} memory would run out. {reason} {fit}"),
         ),
         StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
             Finding::ok("does_not_ask", reason.to_string())
@@ -57,10 +60,18 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         ),
         StartOutcome::SmallPages(reason, _) => Finding::warning(
             "would_not_get",
-            format!("A restart would not get huge pages. {reason}"),
+            format!("{capital} would not get huge pages. {reason}"),
         ),
     };
     Ok(finding.with(evidence(machine)))
+}
+
+/// The next start in findings, with its article.
+pub(super) fn name_of_start(machine: &Machine) -> &'static str {
+    match machine.state {
+        ServerState::Running => "a restart",
+        ServerState::Stopped | ServerState::NotCreated => "a start",
+    }
 }
 
 /// Huge pages that are turned off on purpose stay off. If a pending change
