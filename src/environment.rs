@@ -320,10 +320,9 @@ fn is_segment_aligned(root: &Root) -> Result<Option<bool>, Error> {
 /// in. One of them is the checkpointer, which faults in all modified pages. Only backends fault in
 /// other pages, and the oldest backends fault in most of them.
 fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
-    const MOST: usize = 8;
     let parent = postgres::processes::parent_pid();
     let mut figures = Vec::new();
-    for pid in postgres::processes::lowest_pids(MOST)? {
+    for pid in postgres::processes::lowest_pids()? {
         if let Ok(Some(memory)) = fact(status::read_memory_of_member(root, parent, pid))? {
             figures.push(ProcessFigures {
                 rss_shmem: memory.rss_shmem,

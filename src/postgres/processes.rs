@@ -33,9 +33,9 @@ pub(crate) fn pids_in_shared_memory() -> Result<HashSet<u32>, TryReserveError> {
     Ok(pids)
 }
 
-/// The lowest PIDs of auxiliary processes, one of which is the checkpointer, and of backends and
-/// workers: at most this many of each.
-pub(crate) fn lowest_pids(most: usize) -> Result<Vec<u32>, TryReserveError> {
+/// The lowest PIDs: at most eight of auxiliary processes, one of which is the checkpointer, and at
+/// most four of backends and workers.
+pub(crate) fn lowest_pids() -> Result<Vec<u32>, TryReserveError> {
     // SAFETY: set before the server starts its first process, and never changed.
     let first_auxiliary = usize::try_from(unsafe { pg_sys::MaxBackends }).unwrap_or_default();
     let (mut backends, mut auxiliary) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ pub(crate) fn lowest_pids(most: usize) -> Result<Vec<u32>, TryReserveError> {
         of_kind.try_reserve(1)?;
         of_kind.push(pid);
     }
-    for of_kind in [&mut backends, &mut auxiliary] {
+    for (of_kind, most) in [(&mut backends, 4), (&mut auxiliary, 8)] {
         of_kind.sort_unstable();
         of_kind.truncate(most);
     }
