@@ -9,6 +9,7 @@ use std::{
 use hugeinfo::server::{
     facts::{Server, bytes_of_small_pages},
     recovery::RecoverySettings,
+    scratch_data::FIXED_SETTINGS,
 };
 
 use super::{
@@ -127,26 +128,16 @@ fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Erro
     bytes.map_err(|refusal| planned.refused(refusal, &path))
 }
 
-/// Options that override settings which would refer to the real data directory or hide an error.
 fn fixed_arguments(scratch: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-D".into(), scratch.into()];
-    let mut set = |name: &str, value: OsString| {
+    let mut set = |name: &str, value: &Path| {
         let mut argument = OsString::from(name);
-        argument.push("=");
         argument.push(value);
         arguments.extend(["-c".into(), argument]);
     };
-    set("config_file", places::config_file().into());
-    set("data_directory", scratch.into());
-    // The files can be relative to the data directory. They use no shared memory.
-    set("ssl", "off".into());
-    // The program waits until postmaster.pid is on disk. The file is not needed after a crash, and
-    // on a busy disk the wait took longer than the time limit.
-    set("fsync", "off".into());
-    set("log_destination", "stderr".into());
-    set("log_line_prefix", OsString::new());
-    set("log_min_messages", "error".into());
-    set("log_error_verbosity", "verbose".into());
-    set("lc_messages", "C".into());
+    set("config_file=", &places::config_file());
+    set("data_directory=", scratch);
+    let fixed = FIXED_SETTINGS.iter();
+    arguments.extend(fixed.flat_map(|setting| ["-c".into(), OsString::from(setting)]));
     arguments
 }

@@ -18,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hugeinfo::server::scratch_data::{auto_conf, settled};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use crate::{
@@ -86,13 +87,10 @@ impl Scratch {
             .map_err(|e| Error::scratch("create", &global, e))?;
         self.write(
             "global/pg_control",
-            &settled(&data.join("global/pg_control"))?,
+            &settled(|| read(&data.join("global/pg_control")))?,
         )?;
 
-        // Included, not copied, because files that it includes are relative to its directory.
-        let real = data.join("postgresql.auto.conf").into_os_string();
-        let line = [b"include_if_exists '", &*quoted(real.as_bytes()), b"'\n"].concat();
-        self.write("postgresql.auto.conf", &line)
+        self.write("postgresql.auto.conf", &auto_conf(&data))
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
@@ -160,31 +158,4 @@ fn lock(path: &Path) -> Option<OwnedFd> {
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
     fs::read(path).map_err(|e| Error::scratch("read", path, e))
-}
-
-/// Reads a file that might be written meanwhile, until two reads in a row are equal. PostgreSQL
-/// verifies its checksum.
-fn settled(path: &Path) -> Result<Vec<u8>, Error> {
-    let mut last = read(path)?;
-    for _ in 0..ATTEMPTS {
-        let next = read(path)?;
-        if next == last {
-            break;
-        }
-        last = next;
-    }
-    Ok(last)
-}
-
-/// Formats a string for a configuration file (guc-file.l).
-fn quoted(bytes: &[u8]) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(bytes.len());
-    for &byte in bytes {
-        match byte {
-            b'\'' | b'\\' => quoted.extend([b'\\', byte]),
-            b'\n' => quoted.extend(b"\\n"),
-            _ => quoted.push(byte),
-        }
-    }
-    quoted
 }

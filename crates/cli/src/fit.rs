@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hugeinfo::{
-    model::{forecast::Forecast, machine::Machine},
+    model::machine::Machine,
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 use serde_json::json;
@@ -62,21 +62,19 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let next = planned.server()?;
     plan::note_differences(&next);
     let machine = plan::machine(&options.host, next)?;
-    let size = target_size(&machine)?;
+    let size = PageSize(plan::target(&machine)?.pool.page_bytes);
     let capacity = capacity(&options.capacity, &machine, size)?;
-    let block = planned.number("block_size")?;
+    let block: u64 = planned.value("block_size")?;
     let bytes_with = |blocks: u64| {
         let setting = format!("shared_buffers={}kB", blocks * block / 1024);
         planned.segment_bytes(&[setting])
     };
-    let fits =
-        |blocks: u64| Ok::<_, Error>(Bytes(bytes_with(blocks)?).in_pages(size).0 <= capacity);
+    let pages_with = |blocks: u64| Ok::<_, Error>(Bytes(bytes_with(blocks)?).in_pages(size).0);
 
-    let least = bytes_with(LEAST_BLOCKS)?;
-    if Bytes(least).in_pages(size).0 > capacity {
-        let needed = Bytes(least).in_pages(size).0;
+    let least = pages_with(LEAST_BLOCKS)?;
+    if least > capacity {
         return Err(Error::new(format!(
-            "{} are too few: the minimum of shared_buffers needs {needed}",
+            "{} are too few: the minimum of shared_buffers needs {least}",
             huge_pages(Pages(capacity), size)
         )));
     }
@@ -85,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let (mut fitting, mut too_many) = (LEAST_BLOCKS, most + 1);
     while fitting + 1 < too_many {
         let middle = fitting + (too_many - fitting) / 2;
-        if fits(middle)? {
+        if pages_with(middle)? <= capacity {
             fitting = middle;
         } else {
             too_many = middle;
@@ -117,13 +115,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ),
     };
     Ok(text.into())
-}
-
-fn target_size(machine: &Machine) -> Result<PageSize, Error> {
-    let target = Forecast::of_target(machine);
-    target
-        .map(|target| PageSize(target.pool.page_bytes))
-        .ok_or_else(|| Error::with_hint("the default huge page size is unknown", "Use --page-size"))
 }
 
 /// The pages that the segment can have.

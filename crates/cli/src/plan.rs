@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{Done, Host, error::Error, postgres::Planned};
 
-/// How results are printed.
+/// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     server: crate::Server,
     #[command(flatten)]
     host: Host,
-    /// How the result is printed.
+    /// The form of the output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -104,6 +104,12 @@ pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     Ok(other_host::machine(next, base, ram, default, &sizes))
 }
 
+/// The pool that the settings select.
+pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
+    Forecast::of_target(machine)
+        .ok_or_else(|| Error::with_hint("the default huge page size is unknown", "Use --page-size"))
+}
+
 struct Planning {
     version: String,
     machine: Machine,
@@ -113,13 +119,6 @@ struct Planning {
 impl Planning {
     fn forecasts(&self) -> Vec<Forecast> {
         Forecast::of_each_pool(&self.machine).unwrap_or_default()
-    }
-
-    /// The pool that the settings select.
-    fn target(&self) -> Result<Forecast, Error> {
-        Forecast::of_target(&self.machine).ok_or_else(|| {
-            Error::with_hint("the default huge page size is unknown", "Use --page-size")
-        })
     }
 
     fn how_to_set(&self, forecast: &Forecast) -> Option<String> {
@@ -186,7 +185,7 @@ impl Planning {
     }
 
     fn sysctl(&self) -> Result<String, Error> {
-        let target = self.target()?;
+        let target = target(&self.machine)?;
         if target.is_default != Some(true) {
             let size = PageSize(target.pool.page_bytes);
             return Err(Error::with_hint(
@@ -200,7 +199,7 @@ impl Planning {
     }
 
     fn env(&self) -> Result<String, Error> {
-        let target = self.target()?;
+        let target = target(&self.machine)?;
         Ok(format!(
             "HUGEINFO_SEGMENT_BYTES={}\nHUGEINFO_PAGE_SIZE_BYTES={}\nHUGEINFO_REQUIRED_PAGES={}\n",
             self.bytes, target.pool.page_bytes, target.required.0

@@ -9,6 +9,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    str::FromStr,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
@@ -16,14 +17,16 @@ use std::{
 
 use hugeinfo::{
     escape,
+    linux::root::{WRITTEN, if_regular},
     server::{
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
         postmaster_pid,
+        scratch_data::FIXED_SETTINGS,
     },
 };
 use rustix::{
-    fs::{Mode, OFlags},
+    fs::Mode,
     process::{Pid, Signal, kill_process_group},
 };
 
@@ -79,16 +82,7 @@ impl Planned {
             None => planned.init()?,
         };
         planned.arguments.extend(["-D".to_owned(), directory]);
-        for fixed in [
-            // The files can be relative to the data directory. They use no shared memory.
-            "ssl=off",
-            "fsync=off",
-            "log_destination=stderr",
-            "log_line_prefix=",
-            "log_min_messages=error",
-            "log_error_verbosity=verbose",
-            "lc_messages=C",
-        ] {
+        for fixed in FIXED_SETTINGS {
             planned.set(fixed);
         }
         if data.is_none() {
@@ -115,13 +109,9 @@ impl Planned {
                 "On Debian, use the directory below /etc/postgresql, such as -D /etc/postgresql/15/main",
             ));
         }
-        let query = |setting| {
-            let arguments = ["-D", &utf8(data)?, "-C", setting].map(str::to_owned);
-            let output = self.run("postgres", &arguments)?;
-            let value = output.value().map(PathBuf::from);
-            value.ok_or_else(|| self.refused(&output))
-        };
-        let (config, real) = (query("config_file")?, query("data_directory")?);
+        let arguments = ["-D".to_owned(), utf8(data)?];
+        let config: PathBuf = self.query(&arguments, "config_file")?;
+        let real: PathBuf = self.query(&arguments, "data_directory")?;
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
         check_user(Some(&real))?;
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
@@ -169,14 +159,14 @@ impl Planned {
     /// The settings of the next start that affect huge pages, and the size of its segment.
     pub(crate) fn server(&self) -> Result<facts::Server, Error> {
         // Printed in kB. 0 is the kernel's default.
-        let huge_page_size_kb = self.number("huge_page_size")?;
+        let huge_page_size_kb: u64 = self.value("huge_page_size")?;
         Ok(facts::Server {
-            huge_pages: match self.value("huge_pages")?.as_str() {
+            huge_pages: match self.value::<String>("huge_pages")?.as_str() {
                 "off" => HugePages::Off,
                 "on" => HugePages::On,
                 _ => HugePages::Try,
             },
-            shared_memory_type: match self.value("shared_memory_type")?.as_str() {
+            shared_memory_type: match self.value::<String>("shared_memory_type")?.as_str() {
                 "sysv" => SharedMemoryType::Sysv,
                 _ => SharedMemoryType::Mmap,
             },
@@ -192,38 +182,29 @@ impl Planned {
         for setting in more {
             arguments.extend(["-c".to_owned(), setting.clone()]);
         }
-        let query = |more: &[&str], setting: &str| {
-            let mut arguments = arguments.clone();
-            arguments.extend(more.iter().map(|&word| word.to_owned()));
-            arguments.extend(["-C".to_owned(), setting.to_owned()]);
-            let output = self.run("postgres", &arguments)?;
-            let number = output.value().and_then(|value| value.parse::<u64>().ok());
-            Ok::<_, Error>(number.ok_or_else(|| self.refused(&output)))
-        };
-        let small_pages = ["-c", "huge_page_size=4kB"];
-        match query(&small_pages, "shared_memory_size_in_huge_pages")? {
+        let small_pages = ["-c".to_owned(), "huge_page_size=4kB".to_owned()];
+        let with_small_pages = [&arguments[..], &small_pages].concat();
+        match self.query(&with_small_pages, "shared_memory_size_in_huge_pages") {
             Ok(pages) => Ok(facts::bytes_of_small_pages(pages)),
             Err(Error::Refused(refusal)) if refusal.message.contains("huge_page") => {
-                Ok(query(&[], "shared_memory_size")?? << 20)
+                let megabytes: u64 = self.query(&arguments, "shared_memory_size")?;
+                Ok(megabytes << 20)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The value of a setting that PostgreSQL does not compute.
-    pub(crate) fn value(&self, setting: &str) -> Result<String, Error> {
-        let mut arguments = self.arguments.clone();
-        arguments.extend(["-C".to_owned(), setting.to_owned()]);
-        let output = self.run("postgres", &arguments)?;
-        let value = output.value().map(str::to_owned);
-        value.ok_or_else(|| self.refused(&output))
+    /// The value of a setting that PostgreSQL does not compute, without a unit.
+    pub(crate) fn value<T: FromStr>(&self, setting: &str) -> Result<T, Error> {
+        self.query(&self.arguments, setting)
     }
 
-    /// Like [`Self::value`], for a number without a unit.
-    pub(crate) fn number(&self, setting: &str) -> Result<u64, Error> {
-        let value = self.value(setting)?;
-        let number = value.parse();
-        number.map_err(|_| Error::new(format!("{setting} = {value}: a number was expected")))
+    /// The value of a setting with these arguments.
+    fn query<T: FromStr>(&self, arguments: &[String], setting: &str) -> Result<T, Error> {
+        let arguments = [arguments, &["-C".to_owned(), setting.to_owned()]].concat();
+        let output = self.run("postgres", &arguments)?;
+        let value = output.value().and_then(|value| value.parse().ok());
+        value.ok_or_else(|| self.refused(&output))
     }
 
     /// The PID of the server, if it runs. `None`: it does not run, or cannot be seen.
@@ -381,11 +362,8 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
 
 /// Reads a small regular file. Opening a FIFO would block, and a device might never end.
 pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
+    let opened = rustix::fs::open(path, WRITTEN, Mode::empty())?;
+    let file = if_regular(opened)?.ok_or_else(|| io::Error::other("not a regular file"))?;
     let mut bytes = Vec::new();
     file.take(64 << 10).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -24,9 +24,8 @@ use hugeinfo::{
         machine::{Machine, ServerState},
     },
     server::{
-        connection::Connection,
         environment::{Environment, Files},
-        facts::{Facts, Server, Subject},
+        facts::{Facts, Server, Subject, through},
         host::Host,
         instances, visibility,
     },
@@ -102,10 +101,6 @@ fn machine(next: &Server, state: ServerState) -> Result<Machine, ReadError> {
         ..facts.with_pod_limits(|name| std::env::var_os(name))
     };
     let this = fact(Process::this(&root))?;
-    let memory_limits = match &this {
-        Ok(this) => fact(memory::read(&root, this))?,
-        Err(absent) => Err(absent.clone()),
-    };
     let mut steps = Vec::new();
     let found = instances::read(&root, None, &HashSet::new(), |step| steps.push(step));
     let other_servers = fact(found)?.and_then(|()| {
@@ -113,37 +108,17 @@ fn machine(next: &Server, state: ServerState) -> Result<Machine, ReadError> {
         instances::collect(steps).ok_or_else(unfinished)
     });
     let env = Environment {
-        host: Host::read(&root)?,
         vmstat: fact(vmstat::read(&root))?,
         free_blocks: fact(buddyinfo::read(&root))?,
         next_boot: NextBoot::read(&root)?,
         nodes: fact(node::read(&root, || ()))?,
-        segment_nodes: None,
-        segment_thp_bytes: None,
-        is_segment_aligned: None,
-        processes: Vec::new(),
-        oom_score_adj: Err(Absent::not_looked_at()),
-        locked_memory: Err(Absent::not_looked_at()),
-        has_ipc_lock: None,
-        can_lower_oom_score: None,
-        memory_oom_group: None,
-        cgroup_oom_kills: None,
         is_container: container::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
-        connection: Connection::default(),
-        memory_limits,
-        refused_by_limits: Vec::new(),
+        memory_limits: through(&this, |this| memory::read(&root, this))?,
         other_servers,
         visibility: visibility::read(&root)?,
-        uses_io_uring: false,
-        max_connections: 0,
-        shared_buffers_bytes: 0,
-        settings: std::collections::BTreeMap::new(),
-        has_pending_restart: false,
-        pending_settings: Vec::new(),
-        // A server that does not run executes no SQL.
-        allows_alter_system: false,
         files: Files::NothingPending,
+        ..Environment::unread(Host::read(&root)?)
     };
     let mut machine = Machine::new(facts, Some(env));
     machine.state = state;

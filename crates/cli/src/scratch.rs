@@ -14,7 +14,10 @@ use std::{
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use tempfile::TempDir;
 
-use hugeinfo::escape;
+use hugeinfo::{
+    escape,
+    server::scratch_data::{auto_conf, settled},
+};
 
 use crate::{error::Error, postgres::read_small};
 
@@ -61,32 +64,18 @@ impl Scratch {
         let global = self.path().join("global");
         fs::create_dir(&global).map_err(|error| Error::file("create", &global, error))?;
         self.copy(data, Path::new("global/pg_control"))?;
-        // Included, not copied, because files that it includes are relative to its directory.
-        let auto = data.join("postgresql.auto.conf");
-        let auto = auto
-            .to_string_lossy()
-            .replace('\\', "\\\\")
-            .replace('\'', "\\'");
-        let file = self.path().join("postgresql.auto.conf");
-        fs::write(&file, format!("include_if_exists '{auto}'\n"))
-            .map_err(|error| Error::file("write", &file, error))
+        self.write(Path::new("postgresql.auto.conf"), &auto_conf(data))
     }
 
-    /// Copies a file that a server might be writing: until two reads in a row are equal. PostgreSQL
-    /// verifies its checksum.
     fn copy(&self, data: &Path, name: &Path) -> Result<(), Error> {
         let file = data.join(name);
         let read = || read_small(&file).map_err(|error| Error::file("read", &file, error));
-        let mut bytes = read()?;
-        for _ in 0..100 {
-            let again = read()?;
-            if again == bytes {
-                break;
-            }
-            bytes = again;
-        }
-        let copy = self.path().join(name);
-        fs::write(&copy, bytes).map_err(|error| Error::file("write", &copy, error))
+        self.write(name, &settled(read)?)
+    }
+
+    fn write(&self, name: &Path, bytes: &[u8]) -> Result<(), Error> {
+        let file = self.path().join(name);
+        fs::write(&file, bytes).map_err(|error| Error::file("write", &file, error))
     }
 }
 

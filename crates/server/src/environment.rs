@@ -137,6 +137,42 @@ pub fn typical_backend(processes: &[ProcessFigures]) -> Option<u64> {
 }
 
 impl Environment {
+    /// An environment of which only the host has been read.
+    pub fn unread(host: Host) -> Self {
+        Self {
+            host,
+            vmstat: Err(Absent::not_looked_at()),
+            free_blocks: Err(Absent::not_looked_at()),
+            next_boot: Err(Absent::not_looked_at()),
+            nodes: Err(Absent::not_looked_at()),
+            segment_nodes: None,
+            segment_thp_bytes: None,
+            is_segment_aligned: None,
+            processes: Vec::new(),
+            oom_score_adj: Err(Absent::not_looked_at()),
+            locked_memory: Err(Absent::not_looked_at()),
+            has_ipc_lock: None,
+            can_lower_oom_score: None,
+            memory_oom_group: None,
+            cgroup_oom_kills: None,
+            is_container: None,
+            has_systemd: None,
+            connection: Connection::default(),
+            memory_limits: Err(Absent::not_looked_at()),
+            refused_by_limits: Vec::new(),
+            other_servers: Err(Absent::not_looked_at()),
+            visibility: Visibility::Hidden,
+            uses_io_uring: false,
+            max_connections: 0,
+            shared_buffers_bytes: 0,
+            settings: BTreeMap::new(),
+            has_pending_restart: false,
+            pending_settings: Vec::new(),
+            allows_alter_system: false,
+            files: Files::Unknown("they were not read".to_owned()),
+        }
+    }
+
     /// Whether the configuration has the values that `initdb` writes if each of its trial runs
     /// crashed: `max_connections` = 20 (25 since PostgreSQL 18) and `shared_buffers` = 400kB. They
     /// crash, for example, if a cgroup does not allow the free huge pages of the host.

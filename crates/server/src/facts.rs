@@ -389,7 +389,7 @@ fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
 type Found = (Result<Process, Absent>, Result<Segment, Absent>);
 
 /// Reads facts through an opened directory.
-fn through<T>(
+pub fn through<T>(
     process: &Result<Process, Absent>,
     read: impl FnOnce(&Process) -> Result<T, ReadError>,
 ) -> Result<Result<T, Absent>, ReadError> {

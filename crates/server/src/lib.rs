@@ -18,6 +18,7 @@ pub mod postmaster_arguments;
 pub mod postmaster_pid;
 pub mod recovery;
 pub mod rights;
+pub mod scratch_data;
 pub mod setting;
 pub mod sources;
 pub mod visibility;
