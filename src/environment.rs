@@ -1,7 +1,5 @@
 //! Reads the facts that checks need in addition to those of `hugeinfo_status`.
 
-use std::collections::BTreeMap;
-
 use hugeinfo::{
     advice::shared_thp_may_be_used,
     linux::{
@@ -28,7 +26,7 @@ use hugeinfo::{
     server::{
         connection::Connection,
         environment::{Environment, ProcessFigures},
-        facts::{Backing, Facts},
+        facts::{Backing, Facts, through},
         host::Host,
         instances::Instance,
         rights::Rights,
@@ -76,18 +74,13 @@ pub(crate) fn read(
     })?;
     let mut buffer = Vec::new();
     let postmaster = postmaster(&root)?;
-    let oom_score_adj = match &postmaster {
-        Ok(postmaster) => fact(oom_score::score_adj(postmaster, &mut buffer))?,
-        Err(absent) => Err(absent.clone()),
-    };
-    let locked_memory = match &postmaster {
-        Ok(postmaster) => fact(limits::locked_memory(postmaster, &mut buffer))?,
-        Err(absent) => Err(absent.clone()),
-    };
-    let memory_limits = match &postmaster {
-        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
-        Err(absent) => Err(absent.clone()),
-    };
+    let oom_score_adj = through(&postmaster, |postmaster| {
+        oom_score::score_adj(postmaster, &mut buffer)
+    })?;
+    let locked_memory = through(&postmaster, |postmaster| {
+        limits::locked_memory(postmaster, &mut buffer)
+    })?;
+    let memory_limits = through(&postmaster, |postmaster| memory::read(&root, postmaster))?;
     let rights = match &postmaster {
         Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
         Err(_) => Rights::default(),
@@ -158,8 +151,8 @@ pub(crate) enum OfProcesses {
 }
 
 /// Reads the facts that `hugeinfo_status` needs; the rest counts as missing. The cost does not grow
-/// with the number of processes, unless `scope` is the host or all are read. `None`: do not search for other
-/// servers.
+/// with the number of processes, unless `scope` is the host or all are read. `None`: do not search
+/// for other servers.
 ///
 /// If pages are idle and servers in other IPC namespaces are not searched, `visibility` records
 /// that there can be more servers.
@@ -172,10 +165,7 @@ pub(crate) fn for_status(
 ) -> Result<Environment, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
-    let memory_limits = match &postmaster {
-        Ok(postmaster) => fact(memory::read(&root, postmaster))?,
-        Err(absent) => Err(absent.clone()),
-    };
+    let memory_limits = through(&postmaster, |postmaster| memory::read(&root, postmaster))?;
     let search = match scope {
         None => None,
         Some(scope) => Some(OtherServers::start(&root, scope)?),
@@ -195,36 +185,20 @@ pub(crate) fn for_status(
         visibility => visibility,
     };
     Ok(Environment {
-        host: Host::read_memory(&root)?,
-        vmstat: Err(Absent::not_looked_at()),
-        free_blocks: Err(Absent::not_looked_at()),
-        next_boot: Err(Absent::not_looked_at()),
         nodes: fact(node::read_memory_of_all(&root, check_for_interrupts))?,
-        segment_nodes: None,
-        segment_thp_bytes: None,
-        is_segment_aligned: None,
         processes,
-        oom_score_adj: Err(Absent::not_looked_at()),
-        locked_memory: Err(Absent::not_looked_at()),
-        has_ipc_lock: None,
-        can_lower_oom_score: None,
-        memory_oom_group: None,
-        cgroup_oom_kills: None,
         is_container: cached::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
-        connection: Connection::default(),
         memory_limits,
-        refused_by_limits: Vec::new(),
         other_servers,
         visibility,
-        uses_io_uring: false,
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
-        settings: BTreeMap::new(),
         has_pending_restart,
         pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
         files: waiting.files,
+        ..Environment::unread(Host::read_memory(&root)?)
     })
 }
 

@@ -90,11 +90,8 @@ impl Process {
         expected: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, usize>,
     ) -> Result<T, ReadError> {
-        let bytes = self.read_record(name, buffer)?;
-        if bytes.is_empty() {
-            return Err(self.missing(name));
-        }
-        parse(bytes).map_err(|line| self.malformed(name, line, expected))
+        self.parse_leniently(name, buffer, parse)?
+            .map_err(|line| self.malformed(name, line, expected))
     }
 
     /// Like [`Self::parse`], for parsers that skip what they cannot parse.
