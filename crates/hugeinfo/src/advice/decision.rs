@@ -1,7 +1,7 @@
 //! Decisions for a person, if no command is safe.
 
 use crate::{
-    advice::thresholds::COMMITTED_PERCENT,
+    advice::{render, thresholds::COMMITTED_PERCENT},
     linux::boot::Words,
     model::{
         Blocked,
@@ -273,12 +273,12 @@ pub(crate) fn of_blocked(
         Blocked::CgroupMemory { to_raise } => Decision::RaiseMemoryLimit { by: to_raise },
         Blocked::WouldNotFit(fit) | Blocked::WouldNotStart(_, Some(fit)) => of_fit(machine, fit),
         Blocked::WouldNotStart(reason, None) => would_not_start(machine, &reason),
-        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(reason.to_string()),
+        Blocked::LosesHugePages(reason) => Decision::WouldNotStart(render::reason(&reason)),
         Blocked::OnlyAStartShows(reason) => match reason {
             Reason::Missing(why) => Decision::Text(format!(
                 "find out why some facts are unknown (hugeinfo_sources): {why}"
             )),
-            reason => Decision::OnlyAStartShows(reason.to_string()),
+            reason => Decision::OnlyAStartShows(render::reason(&reason)),
         },
         Blocked::ConfigurationFiles => Decision::CorrectFiles(String::new()),
         Blocked::Fragmented | Blocked::Inapplicable => Decision::Text(
@@ -331,7 +331,7 @@ pub(crate) fn next_start_fits(machine: &Machine) -> bool {
 /// A start with `huge_pages = on` fails. If small pages do not fit either, that decides.
 fn would_not_start(machine: &Machine, reason: &Reason) -> Decision {
     match start::fit_on_small_pages(machine) {
-        Fit::Fits => Decision::WouldNotStart(reason.to_string()),
+        Fit::Fits => Decision::WouldNotStart(render::reason(reason)),
         fit => of_fit(machine, fit),
     }
 }

@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use crate::{
-    advice::check::{Finding, Judgment, Status},
+    advice::{
+        check::{Finding, Judgment, Status},
+        render,
+    },
     model::{
         machine::Machine,
         numa,
@@ -81,7 +84,10 @@ fn on_small_pages(machine: &Machine) -> Finding {
         | StartOutcome::Fails(reason, _)
         | StartOutcome::Unknown(reason) => {
             if reason == Reason::NoHugePages {
-                return Finding::ok("no_huge_pages", format!("On {base}. {reason}"));
+                return Finding::ok(
+                    "no_huge_pages",
+                    format!("On {base}. {}", render::reason(&reason)),
+                );
             }
             let code = match &reason {
                 Reason::NoSuchSize { .. } => "no_such_size",
@@ -89,7 +95,7 @@ fn on_small_pages(machine: &Machine) -> Finding {
             };
             let next = match reason {
                 Reason::Sysv if code == "sysv" => String::new(),
-                reason => reason.to_string(),
+                reason => render::reason(&reason),
             };
             (Status::Warning, code, next)
         }

@@ -7,6 +7,7 @@ use crate::{
     advice::{
         check::{Finding, Judgment, Status, env},
         decision::{self, Decision, Lacks, Lower},
+        render,
     },
     escape,
     model::{
@@ -39,7 +40,10 @@ fn of_pools(machine: &Machine) -> Judgment {
     let finding = if let Some(fit) = start::misfit(machine) {
         Finding::critical(
             "would_run_out_of_memory",
-            format!("After a restart memory would run out. {fit}"),
+            format!(
+                "After a restart memory would run out. {}",
+                render::fit(&fit)
+            ),
         )
     } else if small > Bytes(0) && small + others > left {
         let others = match others {

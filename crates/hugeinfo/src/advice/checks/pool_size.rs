@@ -6,6 +6,7 @@ use crate::{
     advice::{
         check::{Finding, Judgment, Status},
         decision::{self, Decision},
+        render,
         thresholds::{IDLE_OF_NEED_PERCENT, IDLE_OF_RAM_PERCENT},
     },
     model::{
@@ -71,7 +72,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     if let StartOutcome::SmallPages(Reason::NoHugePages, _) = start::outcome(machine) {
         return Ok(Finding::ok(
             "no_huge_pages",
-            Reason::NoHugePages.to_string(),
+            render::reason(&Reason::NoHugePages),
         ));
     }
     machine.facts.pools.as_ref()?;

@@ -6,6 +6,7 @@ use crate::{
     advice::{
         check::{Finding, Judgment, Unknown},
         decision::Decision,
+        render,
     },
     model::{
         forecast::Forecast,
@@ -30,37 +31,57 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         }
         StartOutcome::Unknown(reason @ Reason::Overcommit { .. }) => Finding::warning(
             "only_a_start_shows",
-            format!("Only a start shows whether the server gets huge pages. {reason}"),
+            format!(
+                "Only a start shows whether the server gets huge pages. {}",
+                render::reason(&reason)
+            ),
         ),
-        StartOutcome::Unknown(reason) => return Err(Unknown(reason.to_string())),
+        StartOutcome::Unknown(reason) => return Err(Unknown(render::reason(&reason))),
         StartOutcome::Fails(reason, Some(fit)) => Finding::critical(
             "would_not_start",
-            format!("{capital} would fail. {reason} {fit}"),
+            format!(
+                "{capital} would fail. {} {}",
+                render::reason(&reason),
+                render::fit(&fit)
+            ),
         ),
         StartOutcome::Fails(reason, None) => Finding::critical(
             "would_not_start",
-            format!("{capital} would fail, because huge_pages = on. {reason}"),
+            format!(
+                "{capital} would fail, because huge_pages = on. {}",
+                render::reason(&reason)
+            ),
         ),
         StartOutcome::SmallPages(
             reason,
             fit @ (Fit::BeyondMemory { .. } | Fit::BeyondCgroup { .. }),
         ) => Finding::critical(
             "would_run_out_of_memory",
-            format!("After {start} memory would run out. {reason} {fit}"),
+            format!(
+                "After {start} memory would run out. {} {}",
+                render::reason(&reason),
+                render::fit(&fit)
+            ),
         ),
         StartOutcome::SmallPages(reason @ (Reason::Off | Reason::Sysv), _) if !has_them => {
-            Finding::ok("does_not_ask", reason.to_string())
+            Finding::ok("does_not_ask", render::reason(&reason))
         }
         StartOutcome::SmallPages(reason @ Reason::NoHugePages, _) => {
-            Finding::ok("no_huge_pages", reason.to_string())
+            Finding::ok("no_huge_pages", render::reason(&reason))
         }
         StartOutcome::SmallPages(reason, _) if has_them => Finding::warning(
             "would_lose_at_restart",
-            format!("A restart would lose huge pages. {reason}"),
+            format!(
+                "A restart would lose huge pages. {}",
+                render::reason(&reason)
+            ),
         ),
         StartOutcome::SmallPages(reason, _) => Finding::warning(
             "would_not_get",
-            format!("{capital} would not get huge pages. {reason}"),
+            format!(
+                "{capital} would not get huge pages. {}",
+                render::reason(&reason)
+            ),
         ),
     };
     Ok(finding.with(evidence(machine)))

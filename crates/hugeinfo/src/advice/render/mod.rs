@@ -5,8 +5,8 @@ mod sentences;
 
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
-pub(crate) use sentences::numbers;
 pub use sentences::too_low;
+pub(crate) use sentences::{fit, numbers, reason};
 
 use super::check::Remedy;
 use crate::model::{machine::Machine, step::Step};

@@ -14,63 +14,57 @@ use crate::{
     units::{Bytes, huge_pages},
 };
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Off => write!(f, "The next start uses huge_pages = off."),
-            Self::Sysv => write!(
-                f,
-                "The next start uses shared_memory_type = sysv, which cannot use huge pages."
-            ),
-            Self::NoHugePages => write!(f, "This kernel or processor has no huge pages."),
-            Self::NoSuchSize { asked, known } => {
-                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "huge_page_size asks for {asked} pages; the kernel has {}.",
-                    known.join(", ")
-                )
-            }
-            Self::Limits(limits) => {
-                let limits: Vec<_> = limits.iter().map(limit).collect();
-                write!(f, "{}", limits.join(" "))
-            }
-            Self::PoolShort {
-                size,
-                required,
-                available,
-                other,
-            } => {
-                let verb = if available.0 == 1 { "is" } else { "are" };
-                let needed = huge_pages(*required, *size);
-                write!(f, "Needs {needed}; {available} {verb} available.")?;
-                match other {
-                    Some(other) => write!(f, " There are enough {other} pages."),
-                    None => Ok(()),
-                }
-            }
-            Self::NodesShort {
-                size,
-                required,
-                available,
-                nodes,
-            } => write!(
-                f,
-                "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
-                huge_pages(*required, *size),
-                numbers(nodes)
-            ),
-            Self::Overcommit {
-                size,
-                required,
-                missing,
-            } => write!(
-                f,
-                "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
-                huge_pages(*required, *size)
-            ),
-            Self::Missing(why) => write!(f, "{why}."),
+/// Why the next start gets no huge pages, or might not.
+pub(crate) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Off => "The next start uses huge_pages = off.".to_owned(),
+        Reason::Sysv => {
+            "The next start uses shared_memory_type = sysv, which cannot use huge pages.".to_owned()
         }
+        Reason::NoHugePages => "This kernel or processor has no huge pages.".to_owned(),
+        Reason::NoSuchSize { asked, known } => {
+            let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+            format!(
+                "huge_page_size asks for {asked} pages; the kernel has {}.",
+                known.join(", ")
+            )
+        }
+        Reason::Limits(limits) => {
+            let limits: Vec<_> = limits.iter().map(limit).collect();
+            limits.join(" ")
+        }
+        Reason::PoolShort {
+            size,
+            required,
+            available,
+            other,
+        } => {
+            let verb = if available.0 == 1 { "is" } else { "are" };
+            let needed = huge_pages(*required, *size);
+            let other = other.map_or_else(String::new, |other| {
+                format!(" There are enough {other} pages.")
+            });
+            format!("Needs {needed}; {available} {verb} available.{other}")
+        }
+        Reason::NodesShort {
+            size,
+            required,
+            available,
+            nodes,
+        } => format!(
+            "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
+            huge_pages(*required, *size),
+            numbers(nodes)
+        ),
+        Reason::Overcommit {
+            size,
+            required,
+            missing,
+        } => format!(
+            "Needs {}; the kernel has to allocate {missing} of them during the start (vm.nr_overcommit_hugepages).",
+            huge_pages(*required, *size)
+        ),
+        Reason::Missing(why) => format!("{why}."),
     }
 }
 
@@ -83,40 +77,34 @@ fn limit(limit: &LowLimit) -> String {
     )
 }
 
-impl fmt::Display for Fit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fits => write!(f, "Small pages can hold the segment."),
-            Self::BeyondCommitLimit { segment, room } => write!(
-                f,
-                "On small pages the segment takes {segment}; CommitLimit leaves {room}."
-            ),
-            Self::BeyondMemory {
-                segment,
-                left,
-                others,
-                ..
-            } => {
-                let who = match *others {
-                    Bytes(0) => "the pools",
-                    _ => "the pools and other servers on small pages",
-                };
-                write!(
-                    f,
-                    "On small pages the segment takes {segment}; {who} leave {left} of RAM."
-                )
-            }
-            Self::BeyondCgroup {
-                cgroup,
-                limit,
-                needed,
-                ..
-            } => write!(
-                f,
-                "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
-                escape::name(cgroup)
-            ),
+/// Whether small pages can hold the segment.
+pub(crate) fn fit(fit: &Fit) -> String {
+    match fit {
+        Fit::Fits => "Small pages can hold the segment.".to_owned(),
+        Fit::BeyondCommitLimit { segment, room } => {
+            format!("On small pages the segment takes {segment}; CommitLimit leaves {room}.")
         }
+        Fit::BeyondMemory {
+            segment,
+            left,
+            others,
+            ..
+        } => {
+            let who = match *others {
+                Bytes(0) => "the pools",
+                _ => "the pools and other servers on small pages",
+            };
+            format!("On small pages the segment takes {segment}; {who} leave {left} of RAM.")
+        }
+        Fit::BeyondCgroup {
+            cgroup,
+            limit,
+            needed,
+            ..
+        } => format!(
+            "On small pages, cgroup {} needs {needed}; its memory limit is {limit}.",
+            escape::name(cgroup)
+        ),
     }
 }
 
