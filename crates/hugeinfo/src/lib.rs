@@ -1,11 +1,11 @@
 //! Reads the huge pages and the shared memory of a process on Linux, and derives advice from them.
 //!
-//! Data flows one way, and each module depends only on those before it. [`linux`] reads kernel
-//! files and does not depend on PostgreSQL. [`server`] collects facts about one server and its
-//! machine. [`model`] predicts the effect of a step. [`advice`] finds problems and the commands
-//! that solve them. [`model`] and [`advice`] are pure, so that any machine can be a test fixture.
-//! [`escape`] and [`shell`] write untrusted names into texts and commands. [`units`] has the types
-//! of quantities.
+//! Data flows one way, and each crate depends only on those before it. [`linux`] reads kernel files
+//! and does not depend on PostgreSQL. [`server`] collects facts about one server and its machine.
+//! [`model`] predicts the effect of a step. This crate re-exports them, and its [`advice`] finds
+//! problems and the commands that solve them. [`model`] and [`advice`] are pure, so that any
+//! machine can be a test fixture. [`escape`] and [`shell`] write untrusted names into texts and
+//! commands. [`units`] has the types of quantities.
 //!
 //! ```no_run
 //! use hugeinfo::{
@@ -30,7 +30,7 @@
 #![deny(unsafe_code)]
 
 pub use hugeinfo_linux::{self as linux, escape, shell, units};
+pub use hugeinfo_model as model;
 pub use hugeinfo_server as server;
 
 pub mod advice;
-pub mod model;

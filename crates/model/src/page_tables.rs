@@ -1,11 +1,11 @@
 //! Size of page tables for a segment of shared memory. Each process has an entry for each page that
 //! it has faulted in.
 
-use crate::{
-    linux::pages::pages_required,
-    server::{environment::ProcessFigures, facts::Facts},
+use hugeinfo_linux::{
+    pages::pages_required,
     units::{Bytes, PageSize},
 };
+use hugeinfo_server::{environment::ProcessFigures, facts::Facts};
 
 /// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1 %.
 const ENTRY_BYTES: u64 = 8;
@@ -63,7 +63,7 @@ pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64)
 /// that size.
 ///
 /// ```
-/// use hugeinfo::model::page_tables::bytes_of_one;
+/// use hugeinfo_model::page_tables::bytes_of_one;
 ///
 /// // A segment of 138 GiB, and 80 connections: 21.6 GiB on small pages, 43.1 MiB on huge ones.
 /// assert_eq!(80 * bytes_of_one(138 << 30, 4 << 10), 23_152_558_080);
@@ -101,7 +101,8 @@ fn private_part(all: &[ProcessFigures], base_bytes: u64) -> u64 {
 /// segment, and is proportional to the number of its pages.
 ///
 /// ```
-/// use hugeinfo::{model::page_tables::on_other_pages, server::environment::ProcessFigures};
+/// use hugeinfo_model::page_tables::on_other_pages;
+/// use hugeinfo_server::environment::ProcessFigures;
 ///
 /// const MB: u64 = 1 << 20;
 /// // Three processes with 1 MB of their own have faulted in half of 64 GB of small pages.
@@ -133,7 +134,7 @@ pub fn on_other_pages(
 }
 
 /// Estimates the page tables of the same processes after a move of the segment to other pages.
-pub(super) fn move_to(
+pub(crate) fn move_to(
     processes: &mut [ProcessFigures],
     segment: Bytes,
     from: PageSize,

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::{
+use hugeinfo_linux::{
+    cgroup::{Group, Limits, Version},
+    error::Absent,
+    units::{Bytes, PageSize, Pages},
+};
+
+use crate::{
     machine::Machine,
     step::{Counts, LimitChange},
-};
-use crate::{
-    linux::{
-        cgroup::{Group, Limits, Version},
-        error::Absent,
-    },
-    units::{Bytes, PageSize, Pages},
 };
 
 /// The tightest limits over a path of cgroups, in bytes.
@@ -131,7 +130,7 @@ pub fn breaches(
 }
 
 /// Whether limits keep the server, certainly or possibly, from faulting in this many pages.
-pub(super) fn exceed_fault_limit(machine: &Machine, size: PageSize, pages: Pages) -> bool {
+pub(crate) fn exceed_fault_limit(machine: &Machine, size: PageSize, pages: Pages) -> bool {
     let breaches = breaches(machine, size, pages, Counts::Faults);
     breaches.is_some_and(|breaches| !breaches.is_empty())
 }
@@ -196,7 +195,7 @@ fn levels(
 }
 
 /// Sets a limit. The file of a change names what it counts.
-pub(super) fn set(machine: &mut Machine, change: &LimitChange) {
+pub(crate) fn set(machine: &mut Machine, change: &LimitChange) {
     let groups = machine.facts.hugetlb.iter_mut();
     let groups = groups.flat_map(|all| &mut all.groups);
     let limits = groups
@@ -212,7 +211,7 @@ pub(super) fn set(machine: &mut Machine, change: &LimitChange) {
 }
 
 /// Adds to or subtracts from the use of this size in all cgroups of the server.
-pub(super) fn count(machine: &mut Machine, size: PageSize, change: impl Fn(&mut Limits)) {
+pub(crate) fn count(machine: &mut Machine, size: PageSize, change: impl Fn(&mut Limits)) {
     let groups = machine.facts.hugetlb.iter_mut();
     let groups = groups.flat_map(|all| &mut all.groups);
     let limits = groups.flat_map(|group| &mut group.limits);

@@ -1,12 +1,13 @@
 //! Memory outside of the pools: the rest of RAM, small pages that are not faulted in yet, and
 //! limits.
 
-use super::{machine::Machine, touched::Touched};
-use crate::{
-    linux::cgroup::memory::MemoryLimit,
-    server::{facts::Backing, instances::Instance},
+use hugeinfo_linux::{
+    cgroup::memory::MemoryLimit,
     units::{Bytes, PageSize, Pages},
 };
+use hugeinfo_server::{facts::Backing, instances::Instance};
+
+use crate::{machine::Machine, touched::Touched};
 
 /// The pools leave at least this share of RAM. PostgreSQL's processes need private memory, and
 /// reads that miss shared buffers depend on the file cache.

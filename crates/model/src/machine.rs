@@ -2,21 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use super::{
+use hugeinfo_linux::{
+    boot::NextBoot,
+    error::{Absence, Absent},
+    hugepages::Pool,
+    meminfo::Usage,
+    numa::node::Node,
+    process::segment::Segment,
+    units::{Bytes, PageSize, Pages},
+};
+use hugeinfo_server::{
+    environment::{Environment, Files},
+    facts::{AllowedNodes, Backing, Facts, HugePages, Server, SharedMemoryType},
+};
+
+use crate::{
     allowed_part::{AllowedPart, allowed_parts},
     step::{Pending, ServiceChange},
     touched::Touched,
-};
-use crate::{
-    linux::{
-        boot::NextBoot, error::Absent, hugepages::Pool, meminfo::Usage, numa::node::Node,
-        process::segment::Segment,
-    },
-    server::{
-        environment::{Environment, Files},
-        facts::{AllowedNodes, Backing, Facts, HugePages, Server, SharedMemoryType},
-    },
-    units::{Bytes, PageSize, Pages},
 };
 
 /// Whether the server runs.
@@ -143,7 +146,7 @@ impl Machine {
         self.pools().find(|pool| pool.page_bytes == size.0)
     }
 
-    pub(super) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {
+    pub(crate) fn pool_mut(&mut self, size: PageSize) -> Option<&mut Pool> {
         let mut pools = self.facts.pools.iter_mut().flatten();
         pools.find(|pool| pool.page_bytes == size.0)
     }
@@ -154,7 +157,7 @@ impl Machine {
         self.allowed_parts.iter().find(|part| part.size == size)
     }
 
-    pub(super) fn allowed_part_mut(&mut self, size: PageSize) -> Option<&mut AllowedPart> {
+    pub(crate) fn allowed_part_mut(&mut self, size: PageSize) -> Option<&mut AllowedPart> {
         let mut parts = self.allowed_parts.iter_mut();
         parts.find(|part| part.size == size)
     }
@@ -261,7 +264,6 @@ impl Machine {
 
     /// The NUMA nodes; empty where the kernel knows none. `None`: not read, or unknown.
     pub fn nodes(&self) -> Option<&[Node]> {
-        use crate::linux::error::Absence;
         match &self.env.as_ref()?.nodes {
             Ok(nodes) => Some(nodes),
             Err(absent) if *absent == Absent::not_looked_at() => None,

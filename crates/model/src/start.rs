@@ -2,18 +2,20 @@
 
 use std::path::PathBuf;
 
-use super::{
+use hugeinfo_linux::{
+    error::Absence,
+    hugepages::Pool,
+    units::{Bytes, PageSize, Pages},
+};
+use hugeinfo_server::facts::{AllowedNodes, HugePages, SharedMemoryType};
+
+use crate::{
     demand,
     limits::{self, Breach},
     machine::Machine,
     memory::{self, CgroupMemory, CommitLimit},
     numa,
     step::Counts,
-};
-use crate::{
-    linux::{error::Absence, hugepages::Pool},
-    server::facts::{AllowedNodes, HugePages, SharedMemoryType},
-    units::{Bytes, PageSize, Pages},
 };
 
 /// The outcome of a start.

@@ -1,8 +1,10 @@
 //! A server and its machine, the steps that change them, and the outcome of a start of PostgreSQL.
 //!
-//! This module is pure: it uses only [`Facts`](crate::server::facts::Facts) and
-//! [`Environment`](crate::server::environment::Environment). If an exact answer would need a
+//! This crate is pure: it uses only [`Facts`](hugeinfo_server::facts::Facts) and
+//! [`Environment`](hugeinfo_server::environment::Environment). If an exact answer would need a
 //! simulation of the kernel, the answer is on the safe side or unknown.
+
+#![deny(unsafe_code)]
 
 pub mod allowed_part;
 mod apply;
@@ -19,5 +21,4 @@ pub mod start;
 pub mod step;
 pub mod touched;
 
-pub use apply::Blocked;
-pub(crate) use apply::ready_pages;
+pub use apply::{Blocked, ready_pages};

@@ -1,10 +1,9 @@
 //! A host of which only the RAM and the huge page sizes are known.
 
-use crate::{
-    linux::{error::Absent, hugepages::Pool, meminfo::Meminfo, process::segment::Segment},
-    model::machine::Machine,
-    server::facts::{AllowedNodes, Facts, Server},
-};
+use hugeinfo_linux::{error::Absent, hugepages::Pool, meminfo::Meminfo, process::segment::Segment};
+use hugeinfo_server::facts::{AllowedNodes, Facts, Server};
+
+use crate::machine::Machine;
 
 /// The machine with empty pools of these sizes, on which that server is to start for the first
 /// time. Without a default, the size of a start that names none is unknown.

@@ -1,7 +1,7 @@
 //! The counters of a pool after a write to `nr_hugepages`, a start or a stop
 //! (mm/hugetlb.c `set_max_huge_pages`, `hugetlb_acct_memory`, `free_huge_folio`).
 
-use crate::linux::hugepages::Pool;
+use hugeinfo_linux::hugepages::Pool;
 
 /// Sets the number of persistent pages, as the kernel does if it finds the memory.
 ///

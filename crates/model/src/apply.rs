@@ -1,6 +1,16 @@
 //! The effect of a step on a machine, and the hazards that advice has to avoid.
 
-use super::{
+use hugeinfo_linux::{
+    boot::Edit,
+    process::segment::Segment,
+    units::{Bytes, PageSize, Pages},
+};
+use hugeinfo_server::{
+    environment::{Environment, Files},
+    facts::{Backing, Server},
+};
+
+use crate::{
     demand::{self, Hidden},
     limits,
     machine::{Machine, ServerState},
@@ -10,14 +20,6 @@ use super::{
     start::{self, Fit, Reason, StartOutcome},
     step::{LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step, VmSetting},
     touched::Touched,
-};
-use crate::{
-    linux::{boot::Edit, process::segment::Segment},
-    server::{
-        environment::{Environment, Files},
-        facts::{Backing, Server},
-    },
-    units::{Bytes, PageSize, Pages},
 };
 
 /// Why a step is impossible or hazardous.
@@ -609,7 +611,7 @@ impl Machine {
 }
 
 /// Pages for which free memory has whole blocks. Unknown counts as enough.
-pub(crate) fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
+pub fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
     let blocks = machine.env.as_ref().map(|env| &env.free_blocks);
     match blocks {
         Some(Ok(blocks)) => {

@@ -1,9 +1,7 @@
 //! The part of the segment that has been faulted in.
 
-use crate::{
-    server::{environment::Environment, facts::Facts},
-    units::{Bytes, PageSize, Pages},
-};
+use hugeinfo_linux::units::{Bytes, PageSize, Pages};
+use hugeinfo_server::{environment::Environment, facts::Facts};
 
 /// Bytes of the segment that have been faulted in, as bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,7 +15,7 @@ pub struct Touched {
 impl Touched {
     /// Bounds for the present segment. Each process reports only the pages that it has faulted in
     /// itself.
-    pub(super) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
+    pub(crate) fn of(facts: &Facts, env: Option<&Environment>) -> Self {
         let Ok(segment) = &facts.segment else {
             return Self {
                 least: Bytes(0),

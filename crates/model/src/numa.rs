@@ -1,10 +1,9 @@
 //! NUMA nodes: whether those that a bound server is allowed to use have the pages that it needs.
 
-use super::machine::Machine;
-use crate::{
-    server::facts::AllowedNodes,
-    units::{PageSize, Pages},
-};
+use hugeinfo_linux::units::{PageSize, Pages};
+use hugeinfo_server::facts::AllowedNodes;
+
+use crate::machine::Machine;
 
 /// Pages that a bound server can have from its nodes after a stop, as bounds: `(certain, most)`.
 /// `None`: unknown.

@@ -1,16 +1,18 @@
 //! One row for each pool: its counters, what the server needs of it, and whether a restart would
 //! get it.
 
-use super::{
+use hugeinfo_linux::{
+    error::Absent,
+    hugepages::Pool,
+    units::{Bytes, PageSize, Pages},
+};
+use hugeinfo_server::facts::Server;
+
+use crate::{
     demand::{self, PoolTarget},
     limits::CgroupLimits,
     machine::Machine,
     start::{self, StartOutcome, Supply},
-};
-use crate::{
-    linux::{error::Absent, hugepages::Pool},
-    server::facts::Server,
-    units::{Bytes, PageSize, Pages},
 };
 
 /// One pool seen from this server.

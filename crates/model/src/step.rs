@@ -1,12 +1,13 @@
-//! The steps that an administrator can take, as data. `advice::render` turns them into commands.
+//! The steps that an administrator can take, as data. `hugeinfo::advice::render` turns them into
+//! commands.
 
 use std::path::PathBuf;
 
-use crate::{
-    linux::boot::Edit,
-    server::facts::Server,
+use hugeinfo_linux::{
+    boot::Edit,
     units::{Bytes, PageSize, Pages},
 };
+use hugeinfo_server::facts::Server;
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,18 +3,20 @@
 
 use std::fmt;
 
-use super::{machine::Machine, memory};
-use crate::{
-    linux::{boot::Request, hugepages::Pool},
-    server::{
-        environment::Files,
-        facts::{HugePages, Server, SharedMemoryType},
-        instances::Instance,
-        visibility::Visibility,
-        wish::Wish,
-    },
+use hugeinfo_linux::{
+    boot::Request,
+    hugepages::Pool,
     units::{Bytes, PageSize, Pages},
 };
+use hugeinfo_server::{
+    environment::Files,
+    facts::{HugePages, Server, SharedMemoryType},
+    instances::Instance,
+    visibility::Visibility,
+    wish::Wish,
+};
+
+use crate::{machine::Machine, memory};
 
 /// Pages that a server or other programs need.
 #[derive(Debug, Clone, PartialEq, Eq)]

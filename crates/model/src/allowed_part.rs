@@ -1,10 +1,10 @@
 //! The part of a pool on the nodes that a bound server is allowed to use, taken together.
 
-use crate::{
-    linux::numa::node::Node,
-    server::facts::{AllowedNodes, Facts},
+use hugeinfo_linux::{
+    numa::node::Node,
     units::{Bytes, PageSize, Pages},
 };
+use hugeinfo_server::facts::{AllowedNodes, Facts};
 
 /// A node keeps this share of its memory outside of the pools.
 const MOST_PERCENT: u64 = 95;
@@ -81,7 +81,7 @@ impl AllowedPart {
     }
 
     /// Updates the counts after a write for each of these nodes.
-    pub(super) fn grow(&mut self, by_node: &[(u32, Pages)]) {
+    pub(crate) fn grow(&mut self, by_node: &[(u32, Pages)]) {
         for (number, total, room) in &mut self.nodes {
             let written = by_node.iter().find(|(node, _)| node == number);
             let growth = written.map_or(Pages(0), |(_, pages)| *pages - *total);
@@ -94,7 +94,7 @@ impl AllowedPart {
 
     /// Updates the counts after a write for the whole pool that removes this many pages, possibly
     /// all from these nodes.
-    pub(super) fn shrink(&mut self, pages: Pages) {
+    pub(crate) fn shrink(&mut self, pages: Pages) {
         let removed = pages.min(self.free);
         self.total = self.total - removed;
         self.free = self.free - removed;
@@ -102,7 +102,7 @@ impl AllowedPart {
 
     /// Updates the counts after the server has released this many pages that it had faulted in. The
     /// kernel frees surplus pages.
-    pub(super) fn release(&mut self, pages: Pages) {
+    pub(crate) fn release(&mut self, pages: Pages) {
         self.free = (self.free + pages).min(self.total);
         let gone = self.surplus.min(self.free);
         self.total = self.total - gone;
@@ -112,7 +112,7 @@ impl AllowedPart {
 }
 
 /// The part of each pool on the nodes that the server is allowed to use. Empty: it is not bound.
-pub(super) fn allowed_parts(facts: &Facts) -> Vec<AllowedPart> {
+pub(crate) fn allowed_parts(facts: &Facts) -> Vec<AllowedPart> {
     let AllowedNodes::Only(nodes) = &facts.allowed_nodes else {
         return Vec::new();
     };
