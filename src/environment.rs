@@ -74,13 +74,15 @@ pub(crate) fn read(
     })?;
     let mut buffer = Vec::new();
     let postmaster = postmaster(&root)?;
-    let oom_score_adj = through(&postmaster, |postmaster| {
+    let oom_score_adj = through(postmaster.as_ref(), |postmaster| {
         oom_score::score_adj(postmaster, &mut buffer)
     })?;
-    let locked_memory = through(&postmaster, |postmaster| {
+    let locked_memory = through(postmaster.as_ref(), |postmaster| {
         limits::locked_memory(postmaster, &mut buffer)
     })?;
-    let memory_limits = through(&postmaster, |postmaster| memory::read(&root, postmaster))?;
+    let memory_limits = through(postmaster.as_ref(), |postmaster| {
+        memory::read(&root, postmaster)
+    })?;
     let rights = match &postmaster {
         Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
         Err(_) => Rights::default(),
@@ -165,7 +167,9 @@ pub(crate) fn for_status(
 ) -> Result<Environment, Error> {
     let root = cached::root();
     let postmaster = postmaster(&root)?;
-    let memory_limits = through(&postmaster, |postmaster| memory::read(&root, postmaster))?;
+    let memory_limits = through(postmaster.as_ref(), |postmaster| {
+        memory::read(&root, postmaster)
+    })?;
     let search = match scope {
         None => None,
         Some(scope) => Some(OtherServers::start(&root, scope)?),

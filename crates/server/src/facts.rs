@@ -172,7 +172,7 @@ impl AllowedNodes {
 
     /// Reads the counters of nodes only if the server is restricted to some nodes, because most
     /// servers are not.
-    fn read(root: &Root, process: &Result<Process, Absent>) -> Result<Self, ReadError> {
+    fn read(root: &Root, process: Result<&Process, &Absent>) -> Result<Self, ReadError> {
         let with_memory = match fact(nodes::with_memory(root))? {
             Ok(list) if list.count() < 2 => return Ok(Self::All),
             Ok(list) => list,
@@ -244,13 +244,23 @@ impl Facts {
     ///
     /// Errors: only out of memory. Facts that cannot be read or parsed are absent.
     pub fn read(root: &Root, server: Server, subject: &Subject) -> Result<Self, ReadError> {
+        let (process, segment) = find_segment(root, subject)?;
+        Self::of_process(root, server, process.as_ref(), segment)
+    }
+
+    /// Like [`Self::read`], for a process of the server that was found by other means.
+    pub fn of_process(
+        root: &Root,
+        server: Server,
+        process: Result<&Process, &Absent>,
+        segment: Result<Segment, Absent>,
+    ) -> Result<Self, ReadError> {
         let pools = fact(hugepages::read(root))?;
         let page_sizes: Vec<u64> = match &pools {
             Ok(pools) => pools.iter().map(|pool| pool.page_bytes).collect(),
             // The limits of cgroups are known even if a counter of a pool is not.
             Err(_) => fact(hugepages::page_sizes(root))?.unwrap_or_default(),
         };
-        let (process, segment) = find_segment(root, subject)?;
         Ok(Self {
             server,
             planned: None,
@@ -258,8 +268,8 @@ impl Facts {
             base_page_bytes: pages::base_page_bytes(),
             segment,
             meminfo: fact(meminfo::read(root))?,
-            allowed_nodes: AllowedNodes::read(root, &process)?,
-            hugetlb: through(&process, |process| cgroup::read(root, process, &page_sizes))?,
+            allowed_nodes: AllowedNodes::read(root, process)?,
+            hugetlb: through(process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
         })
     }
@@ -374,7 +384,9 @@ impl Facts {
 fn find_segment(root: &Root, subject: &Subject) -> Result<Found, ReadError> {
     let look = |process: Result<Process, ReadError>| {
         let process = fact(process)?;
-        let segment = through(&process, |process| segment::read(process, subject.address))?;
+        let segment = through(process.as_ref(), |process| {
+            segment::read(process, subject.address)
+        })?;
         Ok::<Found, ReadError>((process, segment))
     };
     if let Some(pid) = subject.postmaster {
@@ -390,7 +402,7 @@ type Found = (Result<Process, Absent>, Result<Segment, Absent>);
 
 /// Reads facts through an opened directory.
 pub fn through<T>(
-    process: &Result<Process, Absent>,
+    process: Result<&Process, &Absent>,
     read: impl FnOnce(&Process) -> Result<T, ReadError>,
 ) -> Result<Result<T, Absent>, ReadError> {
     match process {

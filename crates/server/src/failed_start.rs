@@ -2,9 +2,10 @@
 //! `send_message_to_server_log`, with `log_error_verbosity = verbose` and no prefix).
 
 use hugeinfo_linux::escape;
+use serde::{Deserialize, Serialize};
 
 /// The reason why the program failed, with its own messages if there are any.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedStart {
     /// The last message.
     pub message: String,

@@ -15,6 +15,8 @@ pub struct PostmasterPid {
     /// Line 1: the PID in the server's own PID namespace. It is negative in single-user mode, which
     /// is not a server.
     pub pid: u32,
+    /// Line 3: when the server started, in seconds since 1970.
+    pub start_time: u64,
     /// Line 4: the TCP port, which also names the socket.
     pub port: u16,
     /// Lines 5 and 6, as the value of `psql -h`: the first socket directory or, if there is no
@@ -29,13 +31,15 @@ pub fn parse(bytes: &[u8]) -> Option<PostmasterPid> {
     let mut lines = bytes.split(|&b| b == b'\n');
     let pid = u32::try_from(parse_number(lines.next()?.trim_ascii())?).ok()?;
     let directory = lines.next()?;
-    let port = u16::try_from(parse_number(lines.nth(1)?.trim_ascii())?).ok()?;
+    let start_time = parse_number(lines.next()?.trim_ascii())?;
+    let port = u16::try_from(parse_number(lines.next()?.trim_ascii())?).ok()?;
     // Each line ends in a line feed.
     let socket = lines.next()?;
     let address = lines.next().unwrap_or_default();
     let segment = lines.next().unwrap_or_default();
     Some(PostmasterPid {
         pid,
+        start_time,
         port,
         host: host(directory, socket, address),
         has_shared_memory: !segment.trim_ascii().is_empty(),
@@ -65,6 +69,7 @@ mod tests {
             b"4711\n/srv/pg data\n1795243200\n5433\n/run/postgresql\n*\n  5432001  17\nready   \n";
         let expected = PostmasterPid {
             pid: 4711,
+            start_time: 1_795_243_200,
             port: 5433,
             host: Some("/run/postgresql".into()),
             has_shared_memory: true,
@@ -105,6 +110,7 @@ mod tests {
             "",
             "4711",
             "4711\n/srv\n1795243200\n54",
+            "4711\n/srv\nx\n5432\n",
             "-4711\n/srv\n1795243200\n5432\n",
             "4711\n/srv\n1795243200\n65536\n",
             "4711\n/srv\n1795243200\nx\n",

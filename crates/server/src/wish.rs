@@ -9,7 +9,10 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     io::Read,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
     path::{Path, PathBuf},
 };
 
@@ -50,7 +53,14 @@ impl Wish {
 }
 
 /// The settings that are read.
-const NAMES: [&str; 3] = ["huge_pages", "huge_page_size", "config_file"];
+const NAMES: [&str; 6] = [
+    "huge_pages",
+    "huge_page_size",
+    "config_file",
+    "max_connections",
+    "shared_buffers",
+    "shared_memory_type",
+];
 
 /// The settings that are set, by name.
 pub type Values = BTreeMap<&'static str, String>;
@@ -77,14 +87,28 @@ pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[
     }
 }
 
-/// Reads the sources in the order of their precedence. `None`: a source cannot be read or
-/// understood, and `values` holds only the settings of sources with higher precedence.
+/// The settings that a running server started with. `None`: a file has changed since `start_time`,
+/// in seconds since 1970, or a source cannot be read or understood.
+pub fn unchanged_since(
+    process: &Process,
+    start_time: u64,
+    is_own_user: bool,
+    command_line: &[u8],
+) -> Option<Values> {
+    let mut values = Values::new();
+    let changed = read_sources(process, is_own_user, Some(command_line), &mut values)?;
+    (changed < start_time).then_some(values)
+}
+
+/// Reads the sources in the order of their precedence. Returns when a file was last changed.
+/// `None`: a source cannot be read or understood, and `values` holds only the settings of sources
+/// with higher precedence.
 fn read_sources(
     process: &Process,
     is_own_user: bool,
     command_line: Option<&[u8]>,
     values: &mut Values,
-) -> Option<()> {
+) -> Option<u64> {
     let command_line = match command_line {
         Some(command_line) => command_line.to_vec(),
         None => Files::of(process, is_own_user)?.options()?,
@@ -105,7 +129,7 @@ fn read_sources(
         below.append(values);
         *values = below;
     }
-    Some(())
+    Some(files.changed)
 }
 
 /// The settings on a command line. `None`: an argument could set one and is not understood.
@@ -144,7 +168,7 @@ fn text(bytes: &[u8]) -> Option<String> {
 }
 
 /// Parses `huge_pages` like PostgreSQL (guc_tables.c `huge_pages_options`).
-fn parse_huge_pages(value: &str) -> Option<HugePages> {
+pub fn parse_huge_pages(value: &str) -> Option<HugePages> {
     match value.to_ascii_lowercase().as_str() {
         "try" => Some(HugePages::Try),
         "on" | "true" | "yes" | "1" => Some(HugePages::On),
@@ -155,7 +179,7 @@ fn parse_huge_pages(value: &str) -> Option<HugePages> {
 
 /// `huge_page_size` in bytes, from a whole decimal number and an optional unit. PostgreSQL also
 /// reads fractions, and numbers with other bases.
-fn parse_size(value: &str) -> Option<u64> {
+pub fn parse_size(value: &str) -> Option<u64> {
     let value = value.trim_ascii();
     let end = value.find(|c: char| !c.is_ascii_digit());
     let (digits, unit) = value.split_at(end.unwrap_or(value.len()));
@@ -172,6 +196,17 @@ fn parse_size(value: &str) -> Option<u64> {
         .ok()?
         .checked_mul(unit)
         .filter(|_| !is_octal)
+}
+
+/// `shared_buffers` in bytes, like [`parse_size`]. A number without a unit counts blocks of 8 kB.
+pub fn parse_blocks(value: &str) -> Option<u64> {
+    let has_unit = !value.trim_ascii().bytes().all(|byte| byte.is_ascii_digit());
+    let bytes = parse_size(value)?;
+    if has_unit {
+        Some(bytes)
+    } else {
+        bytes.checked_mul(8)
+    }
 }
 
 /// The name and the value in a line of a configuration file (guc-file.l), if it includes files or
@@ -214,6 +249,8 @@ struct Files {
     is_own_user: bool,
     left_bytes: u64,
     left_files: usize,
+    /// When one of them was last changed, in seconds since 1970.
+    changed: u64,
 }
 
 impl Files {
@@ -224,6 +261,7 @@ impl Files {
             is_own_user,
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
+            changed: 0,
         };
         // The kernel shows the path relative to our own root directory.
         let seen = files.open_directory(&files.data, OFlags::PATH)?;
@@ -252,15 +290,24 @@ impl Files {
         match self.open(path, WRITTEN | follow) {
             Ok(opened) => {
                 let file = if_regular(opened).ok()??;
+                self.note_change(&file);
                 let mut file = file.take(self.left_bytes + 1);
                 file.read_to_end(&mut bytes).ok()?;
             }
-            Err(Errno::NOENT) if is_optional => {}
+            // It might have been removed.
+            Err(Errno::NOENT) if is_optional => self.changed = u64::MAX,
             Err(_) => return None,
         }
         let count = u64::try_from(bytes.len()).ok()?;
         self.left_bytes = self.left_bytes.checked_sub(count)?;
         Some(bytes)
+    }
+
+    /// The change time also shows that an older file was moved here.
+    fn note_change(&mut self, file: &impl AsFd) {
+        let changed = rustix::fs::fstat(file).ok();
+        let changed = changed.and_then(|file| u64::try_from(file.st_ctime).ok());
+        self.changed = self.changed.max(changed.unwrap_or(u64::MAX));
     }
 
     fn options(&mut self) -> Option<Vec<u8>> {
@@ -293,8 +340,9 @@ impl Files {
     }
 
     /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
-    fn listed(&self, directory: &Path) -> Option<Vec<PathBuf>> {
+    fn listed(&mut self, directory: &Path) -> Option<Vec<PathBuf>> {
         let opened = self.open_directory(directory, OFlags::RDONLY)?;
+        self.note_change(&opened);
         let mut files = Vec::new();
         for entry in Dir::new(opened).ok()? {
             let entry = entry.ok()?;
