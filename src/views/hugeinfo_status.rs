@@ -1,11 +1,6 @@
 //! `hugeinfo_status`: the answer for this server, in one row.
 
-use hugeinfo::{
-    advice::{diagnosis, render},
-    linux::pages::pages_required,
-    model::forecast::{self, Forecast},
-    server::facts::Server,
-};
+use hugeinfo::advice::{diagnosis, render, status::StatusRow};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use crate::{
@@ -50,47 +45,25 @@ fn hugeinfo_status() -> Result<
 > {
     let row = || {
         let machine = machine::for_status()?;
-        let facts = &machine.facts;
-        let verdict = diagnosis::verdict(&machine);
-        let segment = facts.segment.as_ref().ok();
-        let segment_pages =
-            segment.and_then(|segment| Some(segment.bytes.div_ceil(segment.page_bytes?)));
-        // Computed as if the server requested huge pages, with the size that is set.
-        let next = Server {
-            huge_page_size_bytes: facts.next_start().huge_page_size_bytes,
-            ..machine.next_start_on_huge_pages()
-        };
-        let asked_for = machine.size_asked_for(&next).map(|size| size.0);
-        let target = Forecast::of_target(&machine);
-        let target = target.as_ref();
-        // The kernel does not have the size, or the pools are unknown: compute from the requested
-        // size.
-        let required = match target {
-            Some(target) => Some(target.required.0),
-            None => asked_for.map(|page_bytes| pages_required(facts.needed_bytes(), page_bytes)),
-        };
-        let needs_remedy = verdict.status.needs_attention();
+        let row = StatusRow::of(&machine);
+        let needs_remedy = matches!(row.status, "warning" | "critical");
         let row = (
-            verdict.status.as_str(),
-            verdict.code,
-            shown(verdict.reason),
-            facts.server.huge_pages.as_str(),
-            facts.server.shared_memory_type.as_str(),
-            machine.is_on_huge_pages(),
-            bigint_or_null(facts.page_bytes()),
-            bigint_or_null(segment.map(|segment| segment.bytes)),
-            bigint_or_null(segment_pages),
-            bigint_or_null(asked_for),
-            bigint_or_null(required),
-            bigint_or_null(target.map(|target| target.pool.total)),
-            bigint_or_null(target.map(|target| target.pool.available())),
-            bigint_or_null(
-                target
-                    .and_then(|target| target.shortfall)
-                    .map(|pages| pages.0),
-            ),
-            forecast::fits(&machine.with_next_start(next)),
-            bigint_or_null(target.and_then(Forecast::recommended).map(|pages| pages.0)),
+            row.status,
+            row.code,
+            shown(row.reason),
+            row.huge_pages,
+            row.shared_memory_type,
+            row.in_use,
+            bigint_or_null(row.page_size_bytes),
+            bigint_or_null(row.segment_bytes),
+            bigint_or_null(row.segment_pages),
+            bigint_or_null(row.huge_page_size_bytes),
+            bigint_or_null(row.required_huge_pages),
+            bigint_or_null(row.pool_total_pages),
+            bigint_or_null(row.pool_available_pages),
+            bigint_or_null(row.shortfall_pages),
+            row.fits_after_restart,
+            bigint_or_null(row.recommended_nr_hugepages),
         );
         machine::keep_for_remedy(needs_remedy.then_some(machine));
         Ok::<_, Error>(row)

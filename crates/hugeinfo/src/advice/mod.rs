@@ -14,6 +14,7 @@ pub mod muted;
 pub mod planned;
 pub mod render;
 pub mod runbook;
+pub mod status;
 pub mod text;
 mod thresholds;
 
