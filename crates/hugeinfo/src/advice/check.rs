@@ -61,6 +61,11 @@ pub enum CheckId {
 }
 
 impl CheckId {
+    /// All checks, the most important first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        super::checks::ALL.into_iter()
+    }
+
     /// The stable name.
     pub fn name(self) -> &'static str {
         match self {

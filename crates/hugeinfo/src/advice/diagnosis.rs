@@ -12,7 +12,7 @@ use super::{
 use crate::{
     model::{
         demand::PoolTarget,
-        machine::Machine,
+        machine::{Machine, ServerState},
         start::{self, Fit, StartOutcome},
         step::Step,
     },
@@ -40,7 +40,8 @@ pub fn findings(machine: &Machine) -> Vec<(CheckId, Finding)> {
     all.collect()
 }
 
-/// All checks, the most important first. Muted checks keep their findings and remedies.
+/// All checks, the most important first. Muted checks keep their findings and remedies. Without
+/// checks of a running server, if it does not run.
 pub fn checks(muted: &Machine) -> Vec<Check> {
     let machine = &Machine {
         muted: BTreeSet::new(),
@@ -49,8 +50,11 @@ pub fn checks(muted: &Machine) -> Vec<Check> {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
     let remedies = Remedies::of(machine, &findings);
     let mut listed = Vec::new();
+    let is_judged =
+        |id: CheckId| machine.state == ServerState::Running || !id.needs_running_server();
     ALL.iter()
         .zip(findings)
+        .filter(|(id, _)| is_judged(**id))
         .map(|(id, finding)| {
             let remedy = if finding.status.needs_attention() {
                 remedies.of_check(machine, *id)
@@ -424,7 +428,10 @@ fn healthy(machine: &Machine, findings: &[(CheckId, &Finding)]) -> (Status, &'st
         let found = findings.iter().find(|(other, _)| *other == id);
         found.map(|(_, finding)| *finding)
     };
-    let huge_pages = of(CheckId::HugePages);
+    let huge_pages = match machine.state {
+        ServerState::Running => of(CheckId::HugePages),
+        ServerState::Stopped | ServerState::NotCreated => of(CheckId::Restart),
+    };
     // Avoids repeating that the server does not request huge pages, or has none.
     let code = huge_pages.map(|finding| finding.code);
     let is_new = |finding: &&Finding| finding.code != "does_not_ask" && Some(finding.code) != code;

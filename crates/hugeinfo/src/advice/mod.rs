@@ -10,6 +10,7 @@ pub mod decision;
 mod desired;
 pub mod diagnosis;
 mod diff;
+pub mod ensure;
 pub mod muted;
 pub mod planned;
 pub mod render;

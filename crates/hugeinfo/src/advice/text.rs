@@ -107,7 +107,7 @@ fn bar(total: Pages, committed: Pages, needed: Pages) -> String {
 
 /// A line with a label. Text that is too long continues below, indented.
 fn labeled(label: &str, text: &str) -> Vec<String> {
-    wrapped(&format!("  {label:<width$}", width = LABEL - 2), text)
+    wrapped(&format!("  {label:<width$} ", width = LABEL - 3), text)
 }
 
 /// A step. Commands are never wrapped: they are there to be copied.

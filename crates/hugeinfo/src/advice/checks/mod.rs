@@ -36,7 +36,10 @@ use super::{
     check::{CheckId, Finding, Judgment},
     decision::Decision,
 };
-use crate::model::{machine::Machine, step::Step};
+use crate::model::{
+    machine::{Machine, ServerState},
+    step::Step,
+};
 
 /// All checks. Where two are equally bad, the earlier one matters more.
 pub(crate) const ALL: [CheckId; 22] = [
@@ -86,6 +89,9 @@ impl CheckId {
 
     /// Judges a machine. What cannot be judged is unknown, with the reason.
     pub(crate) fn judge(self, machine: &Machine) -> Finding {
+        if machine.state != ServerState::Running && self.needs_running_server() {
+            return Finding::ok("not_running", "The server does not run.");
+        }
         let judge: fn(&Machine) -> Judgment = match self {
             Self::CgroupFaultLimit => cgroup_fault_limit::judge,
             Self::HugePages => huge_pages::judge,
@@ -114,6 +120,21 @@ impl CheckId {
             let why = why.0.trim_end_matches('.');
             Finding::unknown(format!("Cannot judge {self}: {why}."))
         })
+    }
+
+    /// Whether it is about the memory or the processes of the running server.
+    pub(crate) fn needs_running_server(self) -> bool {
+        matches!(
+            self,
+            Self::HugePages
+                | Self::NumaSegment
+                | Self::PageTables
+                | Self::Swap
+                | Self::MajorFaults
+                | Self::ThpShared
+                | Self::OomProtection
+                | Self::Memlock
+        )
     }
 
     /// Source of the remedy.

@@ -1,0 +1,75 @@
+//! Pages for the next start of a server that does not run, beside everything else on the host.
+
+use super::{
+    check::{Plan, Remedy},
+    decision::{self, Decision},
+    diagnosis,
+};
+use crate::{
+    model::{
+        forecast::Forecast,
+        machine::Machine,
+        ready_pages,
+        start::{self, Reason, StartOutcome},
+        step::Step,
+    },
+    units::{PageSize, Pages},
+};
+
+/// The steps with which the next start gets the huge pages that it requests. They only add pages.
+/// Empty if it gets them now, or requests none.
+///
+/// Errors: the reason why adding pages does not help, or does harm.
+pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
+    let reason = match start::outcome(machine) {
+        StartOutcome::HugePages(_) | StartOutcome::SmallPages(Reason::Off | Reason::Sysv, _) => {
+            return Ok(Vec::new());
+        }
+        StartOutcome::SmallPages(reason, _)
+        | StartOutcome::Fails(reason, _)
+        | StartOutcome::Unknown(reason) => reason,
+    };
+    let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
+    let size = PageSize(target.pool.page_bytes);
+    let steps = match reason {
+        Reason::PoolShort { .. } => {
+            let missing = target.shortfall.unwrap_or_default();
+            let compact = (missing > ready_pages(machine, size)).then_some(Step::Compact);
+            let grow = Step::SetPool {
+                size,
+                pages: Pages(target.pool.persistent()) + missing,
+                by_node: Vec::new(),
+            };
+            compact.into_iter().chain([grow]).collect()
+        }
+        Reason::NodesShort { .. } => on_allowed_nodes(machine, size),
+        _ => Vec::new(),
+    };
+    let after = machine
+        .apply_all(&steps)
+        .map_err(|blocked| decision::of_blocked(machine, size, target.required, blocked))?;
+    match start::outcome(&after) {
+        StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
+        _ => Err(decision::of_next_start(machine)),
+    }
+}
+
+/// Writes for each of the nodes that the server is allowed to use.
+fn on_allowed_nodes(machine: &Machine, size: PageSize) -> Vec<Step> {
+    match diagnosis::how_to_set(machine, size) {
+        Remedy::Steps(Plan { mut steps, .. }) => {
+            steps.retain(|step| matches!(step, Step::Compact | Step::SetPool { .. }));
+            steps
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn only_grows(machine: &Machine, steps: &[Step]) -> bool {
+    steps.iter().all(|step| match step {
+        Step::SetPool { size, pages, .. } => machine
+            .pool(*size)
+            .is_some_and(|pool| *pages >= Pages(pool.persistent())),
+        _ => true,
+    })
+}
