@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::Path};
 
-use hugeinfo::{escape, server::failed_start::FailedStart};
+use hugeinfo::{escape, linux::error::ReadError, server::failed_start::FailedStart};
 
 /// An error that ends the program.
 #[derive(Debug)]
@@ -32,6 +32,12 @@ impl Error {
             Self::Refused(refusal) if refusal.is_of_configuration => 2,
             Self::Refused(_) | Self::Other(..) => 3,
         }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -2,7 +2,10 @@
 
 use clap::Args;
 use hugeinfo::{
-    model::machine::Machine,
+    model::{
+        limits::CgroupLimits,
+        machine::{Machine, ServerState},
+    },
     units::{Bytes, PageSize, Pages, huge_pages},
 };
 use serde_json::json;
@@ -10,7 +13,7 @@ use serde_json::json;
 use crate::{
     Done, Host,
     error::Error,
-    plan,
+    machine, plan,
     postgres::{Planned, normalized},
     size::Size,
 };
@@ -45,6 +48,9 @@ struct Capacity {
     /// The percentage of RAM for huge pages; leave room for everything else.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
     percent_of_ram: Option<u64>,
+    /// The limit of this pod: that of the cgroups, or of the downward API.
+    #[arg(long)]
+    pod: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
@@ -59,9 +65,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         )));
     }
     let planned = Planned::prepare(&options.server)?;
-    let next = planned.server()?;
+    let next = planned.settings()?.server();
     plan::note_differences(&next);
-    let machine = plan::machine(&options.host, next)?;
+    let machine = match options.capacity.pod {
+        true => machine::stopped(&planned.next_start()?, ServerState::NotCreated)?,
+        false => plan::machine(&options.host, next)?,
+    };
     let size = PageSize(plan::target(&machine)?.pool.page_bytes);
     let capacity = capacity(&options.capacity, &machine, size)?;
     let block: u64 = planned.value("block_size")?;
@@ -124,6 +133,18 @@ fn capacity(capacity: &Capacity, machine: &Machine, size: PageSize) -> Result<u6
     }
     if let Some(bytes) = capacity.bytes {
         return Ok(bytes.0 / size.0);
+    }
+    if capacity.pod {
+        let limits =
+            CgroupLimits::of(machine, size).map_err(|absent| Error::new(absent.to_string()))?;
+        let limits = [limits.fault_limit, limits.reservation_limit];
+        let limit = limits.into_iter().flatten().min();
+        return limit.map(|bytes| bytes / size.0).ok_or_else(|| {
+            Error::with_hint(
+                format!("no visible limit on pages of {size} applies here"),
+                "A container does not see the limit of its pod: set the variables of the downward API (docs/kubernetes.md)",
+            )
+        });
     }
     let percent = capacity.percent_of_ram.unwrap_or_default();
     let ram = machine.ram();

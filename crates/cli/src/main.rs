@@ -3,17 +3,36 @@
 //! Exit status: 0 done, 1 a start would not get huge pages, 2 PostgreSQL would not start, 3 wrong
 //! usage, missing rights, or unknown.
 
+mod check;
+mod command;
+mod ensure;
 mod error;
 mod fit;
+mod machine;
+mod next_start;
 mod plan;
+mod pool;
 mod postgres;
 mod preflight;
+mod probe;
+mod promises;
+mod runbook;
 mod scratch;
 mod size;
+mod status;
+mod target;
+mod why;
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
+
+use hugeinfo::advice::check::Status;
 
 use crate::size::Size;
 
@@ -27,12 +46,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Shows whether the server is on huge pages, and what to do.
+    Status(status::Options),
+    /// Evaluates all checks.
+    Check(check::Options),
+    /// Lists the steps to a healthy server.
+    Runbook(runbook::Options),
     /// Computes how many huge pages a server with these settings needs.
     Plan(plan::Options),
     /// Computes the largest shared_buffers that fit into huge pages or memory.
     Fit(fit::Options),
     /// Shows whether a start would get huge pages now, as this user and in this cgroup.
     Preflight(preflight::Options),
+    /// Gives servers the huge pages of their next start. For root.
+    Ensure(ensure::Options),
+    /// Shows why the server did not start.
+    Why(why::Options),
+    #[command(hide = true)]
+    Touch(probe::Options),
+    #[command(hide = true)]
+    Settings(Server),
 }
 
 /// The server whose shared memory is computed.
@@ -44,6 +77,9 @@ struct Server {
     /// Reads the configuration files of this data directory. The server can be running.
     #[arg(short = 'D', value_name = "DATADIR")]
     data: Option<std::path::PathBuf>,
+    /// A cluster of Debian's packages, such as 17/main.
+    #[arg(long, value_name = "VERSION/NAME", conflicts_with = "data")]
+    cluster: Option<String>,
     /// The major version of PostgreSQL. Default: that of the data directory, or the newest
     /// installed one.
     #[arg(long, value_name = "MAJOR", conflicts_with = "bindir")]
@@ -51,6 +87,29 @@ struct Server {
     /// The directory with the programs of PostgreSQL.
     #[arg(long, value_name = "DIR")]
     bindir: Option<std::path::PathBuf>,
+}
+
+impl Server {
+    /// The directory for the option -D of postgres.
+    fn directory(&self) -> Option<PathBuf> {
+        let cluster = self.cluster.as_ref();
+        let cluster = cluster.map(|name| Path::new("/etc/postgresql").join(name));
+        self.data.clone().or(cluster)
+    }
+
+    /// These options for another run of this program.
+    fn arguments(&self) -> Vec<OsString> {
+        let directory = self.directory().map(PathBuf::into_os_string);
+        let bindir = self.bindir.clone().map(PathBuf::into_os_string);
+        let pg = self.pg.map(|major| major.to_string().into());
+        let options = [("-D", directory), ("--bindir", bindir), ("--pg", pg)];
+        let options = options
+            .into_iter()
+            .filter_map(|(option, value)| Some([option.into(), value?]));
+        let settings = self.settings.iter();
+        let settings = settings.map(|setting| ["-c".into(), setting.into()]);
+        options.chain(settings).flatten().collect()
+    }
 }
 
 /// The host on which the server is to run.
@@ -80,6 +139,16 @@ impl From<String> for Done {
     }
 }
 
+/// The exit status of a plugin for Nagios.
+fn exit_status(status: Status) -> u8 {
+    match status {
+        Status::Ok => 0,
+        Status::Warning => 1,
+        Status::Critical => 2,
+        Status::Unknown => 3,
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -92,10 +161,17 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_help { 0 } else { 3 });
         }
     };
-    let done = postgres::end_on_signal().and_then(|()| match arguments.verb {
+    let done = command::end_on_signal().and_then(|()| match arguments.verb {
+        Verb::Status(options) => status::run(&options),
+        Verb::Check(options) => check::run(&options),
+        Verb::Runbook(options) => runbook::run(&options),
         Verb::Plan(options) => plan::run(&options),
         Verb::Fit(options) => fit::run(&options),
         Verb::Preflight(options) => preflight::run(&options),
+        Verb::Ensure(options) => ensure::run(&options),
+        Verb::Why(options) => why::run(&options),
+        Verb::Touch(options) => probe::touch(&options),
+        Verb::Settings(server) => next_start::run(&server),
     });
     match done {
         Ok(done) => {

@@ -8,11 +8,11 @@ use hugeinfo::{
     linux::{hugepages, meminfo, pages, root::Root},
     model::{forecast::Forecast, machine::Machine, other_host},
     server::facts::{HugePages, Server, SharedMemoryType},
-    units::{Bytes, PageSize, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 use serde_json::json;
 
-use crate::{Done, Host, error::Error, postgres::Planned};
+use crate::{Done, Host, error::Error, next_start::NextStart};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -25,6 +25,10 @@ pub(crate) enum Format {
     Sysctl,
     /// Assignments for a shell.
     Env,
+    /// The resources of a container in Kubernetes.
+    K8s,
+    /// A task for Ansible.
+    Ansible,
 }
 
 /// The options of `plan`.
@@ -40,19 +44,22 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let planned = Planned::prepare(&options.server)?;
-    let next = planned.server()?;
+    let start = NextStart::read(&options.server)?;
+    let next = start.settings()?.server();
     note_differences(&next);
     let result = Planning {
-        version: planned.version()?,
         bytes: next.shared_memory_bytes,
         machine: machine(&options.host, next)?,
+        shared_buffers: start.settings()?.shared_buffers_bytes,
+        version: start.version,
     };
     let text = match options.format {
         Format::Text => result.text(),
         Format::Json => format!("{:#}\n", result.json()),
         Format::Sysctl => result.sysctl()?,
         Format::Env => result.env()?,
+        Format::K8s => result.k8s()?,
+        Format::Ansible => result.ansible()?,
     };
     Ok(text.into())
 }
@@ -114,6 +121,7 @@ struct Planning {
     version: String,
     machine: Machine,
     bytes: u64,
+    shared_buffers: u64,
 }
 
 impl Planning {
@@ -184,7 +192,8 @@ impl Planning {
         json!({ "schema": 1, "postgresql": self.version, "plan": rows })
     }
 
-    fn sysctl(&self) -> Result<String, Error> {
+    /// The number of pages for `vm.nr_hugepages`.
+    fn of_default_size(&self) -> Result<Pages, Error> {
         let target = target(&self.machine)?;
         if target.is_default != Some(true) {
             let size = PageSize(target.pool.page_bytes);
@@ -195,7 +204,46 @@ impl Planning {
                 "Use --format text",
             ));
         }
-        Ok(format!("vm.nr_hugepages = {}\n", target.required.0))
+        Ok(target.required)
+    }
+
+    fn sysctl(&self) -> Result<String, Error> {
+        let pages = self.of_default_size()?;
+        Ok(format!("vm.nr_hugepages = {pages}\n"))
+    }
+
+    /// Requests and limits have to be equal, and Kubernetes requires memory or CPU beside huge
+    /// pages.
+    fn k8s(&self) -> Result<String, Error> {
+        let target = target(&self.machine)?;
+        let size = PageSize(target.pool.page_bytes);
+        let name = match size.0 >> 20 {
+            0 => format!("hugepages-{}Ki", size.0 >> 10),
+            megabytes if megabytes < 1024 => format!("hugepages-{megabytes}Mi"),
+            megabytes => format!("hugepages-{}Gi", megabytes >> 10),
+        };
+        let bytes = target.required * size;
+        let values = format!("{{ memory: 2Gi, {name}: {}Mi }}", bytes.0 >> 20);
+        Ok(format!(
+            "# {} for {} of shared memory, {} more than shared_buffers.\n\
+             # memory: set it for processes and page cache; shared memory is not part of it.\n\
+             resources:\n  requests: {values}\n  limits: {values}\n",
+            huge_pages(target.required, size),
+            Bytes(self.bytes),
+            Bytes(self.bytes) - Bytes(self.shared_buffers),
+        ))
+    }
+
+    fn ansible(&self) -> Result<String, Error> {
+        let pages = self.of_default_size()?;
+        Ok(format!(
+            "- name: Set the pool of huge pages for PostgreSQL\n  \
+               ansible.posix.sysctl:\n    \
+                 name: vm.nr_hugepages\n    \
+                 value: '{pages}'\n    \
+                 sysctl_file: /etc/sysctl.d/60-hugepages.conf\n    \
+                 sysctl_set: true\n"
+        ))
     }
 
     fn env(&self) -> Result<String, Error> {

@@ -1,18 +1,17 @@
 //! Runs the programs of PostgreSQL, never as root.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
+    fs,
+    io::{self, Read},
     os::unix::{
-        fs::MetadataExt,
+        fs::{MetadataExt, symlink},
         process::{CommandExt, ExitStatusExt},
     },
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::Command,
     str::FromStr,
-    sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use hugeinfo::{
@@ -21,31 +20,24 @@ use hugeinfo::{
     server::{
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
-        postmaster_pid,
+        postmaster_arguments, postmaster_pid,
+        recovery::{self, RecoverySettings},
         scratch_data::FIXED_SETTINGS,
+        wish,
     },
 };
-use rustix::{
-    fs::Mode,
-    process::{Pid, Signal, kill_process_group},
-};
+use rustix::fs::Mode;
 
-use crate::{Server, error::Error, scratch::Scratch};
+use crate::{
+    Server,
+    command::{self, Output},
+    error::Error,
+    next_start::{LIMITS, NextStart, Settings, TooLowSetting},
+    scratch::Scratch,
+};
 
 /// Limit for one program. `initdb` needs about 1 s, `postgres -C` about 10 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-
-/// Only the end of longer output is read.
-const LONGEST_OUTPUT: u64 = 64 << 10;
-
-static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Lets SIGINT, SIGTERM and SIGHUP end the running program of PostgreSQL, so that the scratch
-/// directory is removed.
-pub(crate) fn end_on_signal() -> Result<(), Error> {
-    let handled = ctrlc::set_handler(|| IS_INTERRUPTED.store(true, Ordering::Relaxed));
-    handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
-}
 
 /// A server that does not run here, whose settings PostgreSQL computes.
 pub(crate) struct Planned {
@@ -54,15 +46,16 @@ pub(crate) struct Planned {
     arguments: Vec<String>,
     /// The real data directory, if there is one.
     data: Option<PathBuf>,
+    config_file: Option<PathBuf>,
 }
 
 impl Planned {
     /// Prepares the scratch directory.
     pub(crate) fn prepare(server: &Server) -> Result<Self, Error> {
-        let data = match &server.data {
+        let data = match server.directory() {
             Some(data) => {
-                let real = fs::canonicalize(data);
-                Some(real.map_err(|error| Error::file("open", data, error))?)
+                let real = fs::canonicalize(&data);
+                Some(real.map_err(|error| Error::file("open", &data, error))?)
             }
             None => None,
         };
@@ -75,6 +68,7 @@ impl Planned {
             arguments: Vec::new(),
             scratch: Scratch::create()?,
             data: None,
+            config_file: None,
         };
         let is_chosen = server.pg.is_some() || server.bindir.is_some();
         let directory = match &data {
@@ -86,8 +80,14 @@ impl Planned {
             planned.set(fixed);
         }
         if data.is_none() {
-            // initdb might have found that this machine has too few.
-            planned.set("huge_pages=try");
+            // The defaults, whatever initdb found on this machine.
+            for default in [
+                "huge_pages=try",
+                "max_connections=100",
+                "shared_buffers=128MB",
+            ] {
+                planned.set(default);
+            }
         }
         for setting in &server.settings {
             planned.set(setting);
@@ -101,15 +101,17 @@ impl Planned {
 
     /// Copies the files that PostgreSQL reads from a data directory, or from that of a directory
     /// with configuration files, as on Debian. Unless the programs were chosen, uses those of the
-    /// version of the data directory.
+    /// version of the data directory. Uses the command line of the server as it runs, or as it was
+    /// last started.
     fn copy_configuration(&mut self, data: &Path, is_chosen: bool) -> Result<String, Error> {
-        if !data.join("postgresql.conf").exists() {
+        let mut last = command_line(data);
+        if last.is_empty() && !data.join("postgresql.conf").exists() {
             return Err(Error::with_hint(
                 format!("{} has no postgresql.conf", escape::name(data)),
                 "On Debian, use the directory below /etc/postgresql, such as -D /etc/postgresql/15/main",
             ));
         }
-        let arguments = ["-D".to_owned(), utf8(data)?];
+        let arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
         let config: PathBuf = self.query(&arguments, "config_file")?;
         let real: PathBuf = self.query(&arguments, "data_directory")?;
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
@@ -117,18 +119,24 @@ impl Planned {
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
             self.programs = programs;
         }
+        if real != data {
+            last = command_line(&real);
+        }
         self.scratch.copy_data(&real)?;
         self.data = Some(real);
         let scratch = utf8(self.scratch.path())?;
+        self.arguments.extend(last);
         self.set(&format!("config_file={}", utf8(&config)?));
         self.set(&format!("data_directory={scratch}"));
+        self.config_file = Some(config);
         Ok(scratch)
     }
 
-    /// Creates a data directory with the defaults.
+    /// Creates a data directory with the defaults. Without huge pages, because a cgroup might not
+    /// allow any, and initdb would die of SIGBUS.
     fn init(&self) -> Result<String, Error> {
         let data = utf8(&self.scratch.path().join("data"))?;
-        let arguments = [
+        let mut arguments = [
             "-D",
             &data,
             "-U",
@@ -139,8 +147,14 @@ impl Planned {
             "--no-locale",
             "-E",
             "UTF8",
-        ];
-        let output = self.run("initdb", &arguments.map(str::to_owned))?;
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        match self.major()? {
+            16.. => arguments.extend(["-c".to_owned(), "huge_pages=off".to_owned()]),
+            _ => arguments.extend(["-L".to_owned(), self.shared_files()?]),
+        }
+        let output = self.run("initdb", &arguments)?;
         if output.status.success() {
             return Ok(data);
         }
@@ -156,11 +170,87 @@ impl Planned {
         ))
     }
 
-    /// The settings of the next start that affect huge pages, and the size of its segment.
-    pub(crate) fn server(&self) -> Result<facts::Server, Error> {
+    /// Copies the files from which initdb of PostgreSQL 15 creates a data directory, with huge pages
+    /// turned off. Its trial servers ask for them all the same.
+    fn shared_files(&self) -> Result<String, Error> {
+        const SAMPLE: &str = "postgresql.conf.sample";
+        let shown = self.run(
+            "initdb",
+            &["--show".to_owned(), "-D".to_owned(), "/nowhere".to_owned()],
+        )?;
+        let lines = [&shown.out, &shown.err]
+            .into_iter()
+            .flat_map(|text| text.lines());
+        let mut paths = lines.filter_map(|line| line.trim().strip_prefix("share_path="));
+        let real = paths
+            .next()
+            .ok_or_else(|| Error::new("initdb --show printed no share_path"))?;
+        let copy = self.scratch.path().join("share");
+        let fill = || -> io::Result<()> {
+            fs::create_dir(&copy)?;
+            for entry in fs::read_dir(real)? {
+                let entry = entry?;
+                if entry.file_name() != SAMPLE {
+                    symlink(entry.path(), copy.join(entry.file_name()))?;
+                }
+            }
+            let sample = fs::read_to_string(Path::new(real).join(SAMPLE))?;
+            fs::write(copy.join(SAMPLE), sample + "\nhuge_pages = off\n")
+        };
+        fill().map_err(|error| Error::file("copy", Path::new(real), error))?;
+        utf8(&copy)
+    }
+
+    fn major(&self) -> Result<u32, Error> {
+        let version = self.version()?;
+        let digits = version.split(|c: char| !c.is_ascii_digit()).next();
+        let major = digits.and_then(|digits| digits.parse().ok());
+        major.ok_or_else(|| Error::new(format!("unknown version of PostgreSQL: {version}")))
+    }
+
+    /// The next start.
+    pub(crate) fn next_start(&self) -> Result<NextStart, Error> {
+        let settings = match self.settings() {
+            Ok(settings) => Ok(settings),
+            Err(Error::Refused(refusal)) if refusal.is_of_configuration => Err(refusal),
+            Err(error) => return Err(error),
+        };
+        Ok(NextStart {
+            version: self.version()?,
+            data_directory: self.data.clone(),
+            config_file: self.config_file.clone(),
+            settings,
+        })
+    }
+
+    /// The settings of the next start. Errors: PostgreSQL would not start.
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        // Programs that need no shared memory run at the same time.
+        let (bytes, others) = thread::scope(|scope| {
+            let bytes = scope.spawn(|| self.segment_bytes(&[]));
+            let others = self.other_settings();
+            (bytes.join(), others)
+        });
+        let bytes = bytes.map_err(|_| Error::new("postgres -C was not run"))?;
+        Ok(Settings {
+            shared_memory_bytes: bytes?,
+            ..others?
+        })
+    }
+
+    /// The settings without the size of the segment.
+    fn other_settings(&self) -> Result<Settings, Error> {
         // Printed in kB. 0 is the kernel's default.
         let huge_page_size_kb: u64 = self.value("huge_page_size")?;
-        Ok(facts::Server {
+        let block: u64 = self.value("block_size")?;
+        let arguments = format!("postgres\0{}\0", self.arguments.join("\0"));
+        let on_command_line = postmaster_arguments::settings(arguments.as_bytes())
+            .filter_map(|(name, value)| {
+                let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+                Some((text(&name)?, text(value)?))
+            })
+            .collect();
+        Ok(Settings {
             huge_pages: match self.value::<String>("huge_pages")?.as_str() {
                 "off" => HugePages::Off,
                 "on" => HugePages::On,
@@ -171,8 +261,52 @@ impl Planned {
                 _ => SharedMemoryType::Mmap,
             },
             huge_page_size_bytes: Some(huge_page_size_kb << 10).filter(|bytes| *bytes > 0),
-            shared_memory_bytes: self.segment_bytes(&[])?,
+            shared_memory_bytes: 0,
+            max_connections: self.value("max_connections")?,
+            shared_buffers_bytes: self.value::<u64>("shared_buffers")?.saturating_mul(block),
+            on_command_line,
+            too_low: self.too_low()?,
         })
+    }
+
+    /// Settings of a standby that are lower than those of its primary in `pg_control`.
+    fn too_low(&self) -> Result<Vec<TooLowSetting>, Error> {
+        let Some(data) = &self.data else {
+            return Ok(Vec::new());
+        };
+        let signals = ["standby.signal", "recovery.signal"];
+        if !signals.iter().any(|name| data.join(name).exists()) {
+            return Ok(Vec::new());
+        }
+        let control = self.run("pg_controldata", &[utf8(self.scratch.path())?])?;
+        let mut primary = RecoverySettings::new();
+        let mut next = RecoverySettings::new();
+        for name in LIMITS {
+            // PostgreSQL's name in pg_control differs for these two.
+            let shown = match name {
+                "max_prepared_transactions" => "max_prepared_xacts",
+                "max_locks_per_transaction" => "max_locks_per_xact",
+                name => name,
+            };
+            let label = format!("{shown} setting:");
+            let value = control.out.lines().find_map(|line| {
+                let value = line.strip_prefix(&label)?;
+                value.trim().parse().ok()
+            });
+            let missing = || Error::new(format!("pg_controldata did not print \"{label}\""));
+            primary.insert(name, value.ok_or_else(missing)?);
+            next.insert(name, self.value(name)?);
+        }
+        let is_hot = self.value::<String>("hot_standby")? == "on";
+        next.insert("hot_standby", is_hot.into());
+        let found = recovery::too_low(&primary, &next, Some(&primary), self.major()?);
+        let found = found.into_iter().map(|one| TooLowSetting {
+            setting: one.setting.to_owned(),
+            value: one.value,
+            least: one.least,
+            is_certain: one.is_certain,
+        });
+        Ok(found.collect())
     }
 
     /// Bytes of the main shared memory segment with these settings in addition: exact up to 8 TiB,
@@ -203,17 +337,8 @@ impl Planned {
     fn query<T: FromStr>(&self, arguments: &[String], setting: &str) -> Result<T, Error> {
         let arguments = [arguments, &["-C".to_owned(), setting.to_owned()]].concat();
         let output = self.run("postgres", &arguments)?;
-        let value = output.value().and_then(|value| value.parse().ok());
+        let value = value(&output).and_then(|value| value.parse().ok());
         value.ok_or_else(|| self.refused(&output))
-    }
-
-    /// The PID of the server, if it runs. `None`: it does not run, or cannot be seen.
-    pub(crate) fn running(&self) -> Option<u32> {
-        let data = self.data.as_ref()?;
-        let bytes = read_small(&data.join("postmaster.pid")).ok()?;
-        let pid = postmaster_pid::parse(&bytes)?.pid;
-        let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-        (directory == *data).then_some(pid)
     }
 
     /// The version, such as `15.20`.
@@ -234,76 +359,48 @@ impl Planned {
     }
 
     fn run(&self, program: &str, arguments: &[String]) -> Result<Output, Error> {
-        let path = self.programs.join(program);
-        let failed = |error| Error::file("run", &path, error);
-        let file = |name: &str| {
-            let file = self.scratch.path().join(name);
-            File::create(&file).map_err(|error| Error::file("create", &file, error))
-        };
-        let mut command = Command::new(&path);
+        let mut command = Command::new(self.programs.join(program));
         command
             .args(arguments)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(file("out")?)
-            .stderr(file("err")?)
-            .process_group(0)
-            .env("LC_MESSAGES", "C");
+            .env("LC_MESSAGES", "C")
+            .process_group(0);
         // With NOTIFY_SOCKET, the service manager would mistake the program for the server.
         for name in ["LANGUAGE", "LC_ALL", "NOTIFY_SOCKET", "PGDATA", "PG_COLOR"] {
             command.env_remove(name);
         }
-        let mut child = command.spawn().map_err(failed)?;
-        let deadline = Instant::now() + TIME_LIMIT;
-        let status = loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
-                break status;
-            }
-            let is_late = Instant::now() > deadline;
-            if is_late || IS_INTERRUPTED.load(Ordering::Relaxed) {
-                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    let _ = kill_process_group(group, Signal::KILL);
-                }
-                child.wait().map_err(failed)?;
-                let path = escape::name(&path);
-                return Err(Error::new(match is_late {
-                    true => format!("{path} did not end within {} s", TIME_LIMIT.as_secs()),
-                    false => "interrupted by a signal".to_owned(),
-                }));
-            }
-            thread::sleep(Duration::from_millis(1));
-        };
-        let text = |name: &str| {
-            let mut file = File::open(self.scratch.path().join(name)).map_err(failed)?;
-            let length = file.metadata().map_err(failed)?.len();
-            // The result and the reason of a failure are at the end.
-            let start = length.saturating_sub(LONGEST_OUTPUT);
-            file.seek(SeekFrom::Start(start)).map_err(failed)?;
-            let mut bytes = Vec::new();
-            let read = file.take(LONGEST_OUTPUT).read_to_end(&mut bytes);
-            read.map_err(failed)?;
-            Ok::<_, Error>(escape::lines(String::from_utf8_lossy(&bytes).into_owned()))
-        };
-        Ok(Output {
-            status,
-            out: text("out")?,
-            err: text("err")?,
-        })
+        command::run(command, TIME_LIMIT)
     }
 }
 
-struct Output {
-    status: ExitStatus,
-    out: String,
-    err: String,
+/// The value that a program printed. A preloaded library can write anything, but the last line is
+/// from PostgreSQL.
+fn value(output: &Output) -> Option<&str> {
+    let is_done = output.status.success() && output.status.signal().is_none();
+    output.out.lines().last().filter(|_| is_done)
 }
 
-impl Output {
-    /// A preloaded library can write anything. The last line is from PostgreSQL.
-    fn value(&self) -> Option<&str> {
-        let is_done = self.status.success() && self.status.signal().is_none();
-        self.out.lines().last().filter(|_| is_done)
-    }
+/// The PID of the server of a data directory, if it runs. `None`: it does not run, or cannot be
+/// seen.
+pub(crate) fn running(data: &Path) -> Option<u32> {
+    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
+    let pid = postmaster_pid::parse(&bytes)?.pid;
+    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    (directory == data).then_some(pid)
+}
+
+/// The arguments of the server of a data directory, as it runs or as it was last started, without
+/// the program. Empty: unknown.
+fn command_line(data: &Path) -> Vec<String> {
+    let of_running = running(data).and_then(|pid| fs::read(format!("/proc/{pid}/cmdline")).ok());
+    let bytes = of_running.or_else(|| {
+        let file = read_small(&data.join("postmaster.opts")).ok()?;
+        wish::parse_options(&file)
+    });
+    let text = bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .unwrap_or_default();
+    let arguments = text.trim_end_matches('\0').split('\0').skip(1);
+    arguments.map(str::to_owned).collect()
 }
 
 /// Errors: not NAME=VALUE, or a setting that the scratch directory needs.

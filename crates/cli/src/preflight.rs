@@ -1,39 +1,26 @@
 //! `hugeinfo preflight`: whether a start would get huge pages here and now.
 
-use std::{collections::HashSet, fmt::Write};
+use std::fmt::Write;
 
 use clap::Args;
 use hugeinfo::{
     advice::{
-        check::{Check, Status},
+        check::{Check, CheckId, Status},
         diagnosis, render,
     },
-    linux::{
-        boot::NextBoot,
-        buddyinfo,
-        cgroup::memory,
-        container,
-        error::{Absent, ReadError, fact},
-        numa::node,
-        process::{Process, segment::Segment},
-        root::Root,
-        vmstat,
-    },
+    escape,
     model::{
         forecast::Forecast,
         machine::{Machine, ServerState},
     },
-    server::{
-        environment::{Environment, Files},
-        facts::{Facts, Server, Subject, through},
-        host::Host,
-        instances, visibility,
-    },
+    server::facts::{HugePages, Server, SharedMemoryType},
     units::{PageSize, huge_pages},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{Done, error::Error, postgres::Planned};
+use crate::{
+    Done, check, error::Error, machine, next_start::NextStart, postgres, probe, status::with_state,
+};
 
 /// The checks that are about a start.
 const ABOUT_START: [&str; 2] = ["cgroup_fault_limit", "restart"];
@@ -43,91 +30,103 @@ const ABOUT_START: [&str; 2] = ["cgroup_fault_limit", "restart"];
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
+    /// Tries it: maps and touches the pages in a child. They are taken for that time.
+    #[arg(long)]
+    probe: bool,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let planned = Planned::prepare(&options.server)?;
-    if let Some(pid) = planned.running() {
-        return Err(Error::with_hint(
-            format!("the server of this data directory is running (PID {pid})"),
-            "Use hugeinfo_status in SQL, or stop the server first",
-        ));
-    }
-    let next = planned.server()?;
-    let state = match options.server.data {
-        Some(_) => ServerState::Stopped,
+    let next = NextStart::read(&options.server)?;
+    let state = match &next.data_directory {
+        Some(data) => match postgres::running(data) {
+            Some(pid) => {
+                return Err(Error::with_hint(
+                    format!("the server of this data directory is running (PID {pid})"),
+                    "Use hugeinfo status, or stop the server first",
+                ));
+            }
+            None => ServerState::Stopped,
+        },
         None => ServerState::NotCreated,
     };
-    let machine = machine(&next, state).map_err(|error| Error::new(error.to_string()))?;
+    next.settings()?;
+    let machine = machine::stopped(&next, state)?;
     let checks: Vec<Check> = diagnosis::checks(&machine)
         .into_iter()
         .filter(|check| ABOUT_START.contains(&check.name()))
         .collect();
-    let worst = checks.iter().map(|check| check.finding.status).max();
+    let mut status = checks.iter().map(|check| check.finding.status).max();
+    let target = Forecast::of_target(&machine);
+    let probed = match &target {
+        Some(target) if options.probe && machine.facts.asks_for_huge_pages() => {
+            let size = PageSize(target.pool.page_bytes);
+            let bytes = machine.facts.needed_bytes();
+            let (is_good, sentence) = probe::probe(bytes, size)?.sentence(bytes, size);
+            if !is_good {
+                status = status.max(Some(Status::Warning));
+            }
+            Some(sentence)
+        }
+        _ => None,
+    };
+    let initdb = match state {
+        ServerState::NotCreated => of_initdb(&machine, &next.version),
+        ServerState::Stopped | ServerState::Running => None,
+    };
     Ok(Done {
         text: match options.json {
-            true => format!("{:#}\n", to_json(&machine, &checks)),
-            false => to_text(&machine, &checks),
+            true => {
+                let document = json!({
+                    "checks": checks.iter().map(|check| check::row(&machine, check)).collect::<Vec<_>>(),
+                    "remedy": remedy(&machine, &checks),
+                    "probe": probed,
+                    "initdb": initdb,
+                });
+                format!("{:#}\n", with_state(&machine, document))
+            }
+            false => {
+                let mut text = to_text(&machine, target.as_ref(), &checks);
+                for line in probed.iter().chain(&initdb) {
+                    let _ = writeln!(text, "{line}");
+                }
+                escape::lines(text)
+            }
         },
-        exit_status: match worst {
-            Some(Status::Ok) => 0,
-            Some(Status::Warning) => 1,
-            Some(Status::Critical) => 2,
-            Some(Status::Unknown) | None => 3,
-        },
+        exit_status: crate::exit_status(status.unwrap_or(Status::Unknown)),
     })
 }
 
-/// This host, as a server sees it that is started from this process: with the same cgroups, NUMA
-/// nodes and environment.
-fn machine(next: &Server, state: ServerState) -> Result<Machine, ReadError> {
-    let root = Root::system();
-    let nobody = Subject {
-        postmaster: None,
-        address: 0,
-    };
-    let facts = Facts::read(&root, next.clone(), &nobody)?;
-    let facts = Facts {
-        planned: Some(next.clone()),
-        // It has no memory yet.
-        segment: Ok(Segment {
-            bytes: 0,
-            page_bytes: Some(facts.base_page_bytes),
-            mappings: 0,
-        }),
-        ..facts.with_pod_limits(|name| std::env::var_os(name))
-    };
-    let this = fact(Process::this(&root))?;
-    let mut steps = Vec::new();
-    let found = instances::read(&root, None, &HashSet::new(), |step| steps.push(step));
-    let other_servers = fact(found)?.and_then(|()| {
-        let unfinished = Absent::not_looked_at;
-        instances::collect(steps).ok_or_else(unfinished)
+/// What initdb needs here: its trial servers ask for huge pages, and die if a cgroup does not let
+/// them use any. None: it works as it is.
+fn of_initdb(machine: &Machine, version: &str) -> Option<String> {
+    // A trial server with the largest settings that initdb tries (initdb.c `test_config_settings`).
+    const TRIAL_BYTES: u64 = 143 << 20;
+    let trial = machine.with_next_start(Server {
+        huge_pages: HugePages::Try,
+        shared_memory_type: SharedMemoryType::Mmap,
+        huge_page_size_bytes: None,
+        shared_memory_bytes: TRIAL_BYTES,
     });
-    let env = Environment {
-        vmstat: fact(vmstat::read(&root))?,
-        free_blocks: fact(buddyinfo::read(&root))?,
-        next_boot: NextBoot::read(&root)?,
-        nodes: fact(node::read(&root, || ()))?,
-        is_container: container::is_container(&root)?,
-        has_systemd: container::has_systemd(&root)?,
-        memory_limits: through(&this, |this| memory::read(&root, this))?,
-        other_servers,
-        visibility: visibility::read(&root)?,
-        files: Files::NothingPending,
-        ..Environment::unread(Host::read(&root)?)
-    };
-    let mut machine = Machine::new(facts, Some(env));
-    machine.state = state;
-    Ok(machine)
+    let findings = diagnosis::findings(&trial);
+    let limit = findings
+        .into_iter()
+        .find(|(id, _)| *id == CheckId::CgroupFaultLimit);
+    if !limit?.1.status.needs_attention() {
+        return None;
+    }
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    Some(match major {
+        16.. => "initdb would crash here, too: run initdb -c huge_pages=off".to_owned(),
+        _ => "initdb would crash here, too, and leave max_connections = 20 and shared_buffers = 400kB: append huge_pages = off to a copy of postgresql.conf.sample, run initdb -L on the directory of the copy, and set both afterwards".to_owned(),
+    })
 }
 
-fn to_text(machine: &Machine, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, target: Option<&Forecast>, checks: &[Check]) -> String {
     let mut text = String::new();
-    if let Some(target) = Forecast::of_target(machine) {
+    if let Some(target) = target {
         let size = PageSize(target.pool.page_bytes);
         let _ = writeln!(
             text,
@@ -157,20 +156,4 @@ fn remedy(machine: &Machine, checks: &[Check]) -> Option<String> {
         .any(Status::needs_attention)
         .then(|| render::remedy(machine, &diagnosis::remedy(machine)))
         .flatten()
-}
-
-fn to_json(machine: &Machine, checks: &[Check]) -> Value {
-    let rows: Vec<_> = checks
-        .iter()
-        .map(|check| {
-            json!({
-                "name": check.name(),
-                "status": check.finding.status.as_str(),
-                "code": check.finding.code,
-                "finding": check.finding.text,
-                "evidence": check.finding.evidence,
-            })
-        })
-        .collect();
-    json!({ "schema": 1, "checks": rows, "remedy": remedy(machine, checks) })
 }

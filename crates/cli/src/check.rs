@@ -1,0 +1,204 @@
+//! `hugeinfo check`: all checks, also as a plugin for Nagios.
+
+use std::fmt::Write;
+
+use clap::{Args, ValueEnum};
+use hugeinfo::{
+    advice::{
+        check::{Check, CheckId, Remedy, Status},
+        diagnosis, render,
+        status::StatusRow,
+    },
+    escape,
+    model::machine::Machine,
+};
+use serde_json::{Value, json};
+
+use crate::{Done, error::Error, machine, status::with_state, target::Target};
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs, with the names of the columns of `hugeinfo_checks`.
+    Json,
+    /// For Nagios, Icinga and compatible programs.
+    Nagios,
+}
+
+/// The options of `check`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    /// Evaluates only this check. Can be repeated.
+    #[arg(long = "only", value_name = "CHECK", value_parser = parse_check)]
+    only: Vec<CheckId>,
+    /// Evaluates all checks except this one. Can be repeated.
+    #[arg(long = "ignore", value_name = "CHECK", value_parser = parse_check)]
+    ignored: Vec<CheckId>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+fn parse_check(name: &str) -> Result<CheckId, String> {
+    let found = CheckId::all().find(|id| id.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = CheckId::all().map(CheckId::name).collect();
+        format!("the checks are {}", names.join(", "))
+    })
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let read =
+        Target::find(&options.server).and_then(|target| machine::read(&target, &options.server));
+    let machine = match read {
+        Err(error) if options.format == Format::Nagios => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            return Ok(Done {
+                text: format!("HUGEPAGES UNKNOWN - {}\n", printable(first)),
+                exit_status: 3,
+            });
+        }
+        read => read?,
+    };
+    let is_chosen = |check: &Check| {
+        (options.only.is_empty() || options.only.contains(&check.id))
+            && !options.ignored.contains(&check.id)
+    };
+    let mut checks = diagnosis::checks(&machine);
+    checks.retain(is_chosen);
+    let worst = checks.iter().map(|check| check.finding.status).max();
+    Ok(Done {
+        text: match options.format {
+            Format::Text => to_text(&machine, &checks),
+            Format::Json => {
+                let rows: Vec<_> = checks.iter().map(|check| row(&machine, check)).collect();
+                format!("{:#}\n", with_state(&machine, json!({ "checks": rows })))
+            }
+            Format::Nagios => to_nagios(&machine, &checks),
+        },
+        exit_status: crate::exit_status(worst.unwrap_or(Status::Ok)),
+    })
+}
+
+/// A row of `hugeinfo_checks`.
+pub(crate) fn row(machine: &Machine, check: &Check) -> Value {
+    let finding = &check.finding;
+    let steps = match &check.remedy {
+        Remedy::Steps(plan) => Some(render::data(machine, &plan.steps)),
+        Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => None,
+    };
+    json!({
+        "name": check.name(),
+        "status": finding.status.as_str(),
+        "code": finding.code,
+        "finding": finding.text,
+        "remedy": render::remedy(machine, &check.remedy),
+        "evidence": finding.evidence,
+        "steps": steps,
+        "severity": finding.status.severity(),
+        "is_muted": check.is_muted,
+    })
+}
+
+/// A check for people.
+pub(crate) fn to_text(machine: &Machine, checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let Check { finding, .. } = check;
+        let status = finding.status.as_str();
+        let _ = writeln!(text, "{status:<8} {}: {}", check.name(), finding.text);
+        let remedy = render::remedy(machine, &check.remedy);
+        for line in remedy.iter().flat_map(|remedy| remedy.lines()) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    escape::lines(text)
+}
+
+/// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
+/// important one of several, the performance data, and the findings with their remedies.
+fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
+    let count = |status| {
+        let of_status = checks.iter().filter(|check| check.finding.status == status);
+        of_status.count()
+    };
+    let mut bad: Vec<_> = checks
+        .iter()
+        .filter(|check| check.finding.status > Status::Ok)
+        .collect();
+    // Stable: the checks are in the order of importance.
+    bad.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
+    let worst = bad.first().copied().or(checks.first());
+    let (status, first) = match worst {
+        Some(check) => (
+            check.finding.status,
+            format!("{}: {}", check.name(), check.finding.text),
+        ),
+        None => (Status::Ok, "all checks are ignored".to_owned()),
+    };
+    let more = match bad.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let row = StatusRow::of(machine);
+    let flag = |value: Option<bool>| value.map(u64::from);
+    let critical = count(Status::Critical);
+    let warning = count(Status::Warning);
+    let unknown = count(Status::Unknown);
+    let as_u64 = |count: usize| u64::try_from(count).ok();
+    let figures = [
+        ("checks_critical", as_u64(critical), "", "", "0", ""),
+        ("checks_warning", as_u64(warning), "", "0", "", ""),
+        ("checks_unknown", as_u64(unknown), "", "", "", ""),
+        ("in_use", flag(row.in_use), "", "", "", "1"),
+        (
+            "fits_after_restart",
+            flag(row.fits_after_restart),
+            "",
+            "",
+            "",
+            "1",
+        ),
+        ("segment_bytes", row.segment_bytes, "B", "", "", ""),
+        ("required_pages", row.required_huge_pages, "", "", "", ""),
+        ("shortfall_pages", row.shortfall_pages, "", "", "", ""),
+        (
+            "recommended_pages",
+            row.recommended_nr_hugepages,
+            "",
+            "",
+            "",
+            "",
+        ),
+    ];
+    let figures = figures.map(|(label, value, unit, warning, critical, most)| {
+        let value = value.map_or("U".to_owned(), |value| format!("{value}{unit}"));
+        format!("{label}={value};{warning};{critical};0;{most}")
+    });
+    let mut text = format!(
+        "HUGEPAGES {} - {}{more} | {}\n",
+        status.as_str().to_uppercase(),
+        printable(&first),
+        figures.join(" ")
+    );
+    for check in bad {
+        let name = check.name();
+        let status = check.finding.status.as_str().to_uppercase();
+        let _ = writeln!(text, "{status}: {name}: {}", printable(&check.finding.text));
+        let remedy = render::remedy(machine, &check.remedy);
+        for line in remedy.iter().flat_map(|remedy| remedy.lines()) {
+            let _ = writeln!(text, "    {}", printable(line));
+        }
+    }
+    text
+}
+
+/// Performance data begin at the first `|`, so it must not occur in texts.
+fn printable(text: &str) -> String {
+    escape::name(text).replace('|', "¦")
+}

@@ -1,0 +1,103 @@
+//! Runs programs with a time limit.
+
+use std::{
+    io::{self, Read, Seek, SeekFrom},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hugeinfo::escape;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::error::Error;
+
+/// Only the end of longer output is read.
+const LONGEST_OUTPUT: u64 = 64 << 10;
+
+/// Time for a program to clean up after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Lets SIGINT, SIGTERM and SIGHUP end the running program, so that files are removed and pools
+/// are restored.
+pub(crate) fn end_on_signal() -> Result<(), Error> {
+    let handled = ctrlc::set_handler(|| IS_INTERRUPTED.store(true, Ordering::Relaxed));
+    handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
+}
+
+/// Whether a signal has asked this process to end.
+pub(crate) fn is_interrupted() -> bool {
+    IS_INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// What a program wrote, escaped, and how it ended.
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs a program, which has to be the leader of a process group. At the time limit and after a
+/// signal, the group gets SIGTERM, and SIGKILL if the program does not end.
+pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error> {
+    let name = escape::name(command.get_program());
+    let failed = |error: io::Error| Error::new(format!("could not run {name}: {error}"));
+    let (mut out, mut err) = (
+        tempfile::tempfile().map_err(failed)?,
+        tempfile::tempfile().map_err(failed)?,
+    );
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().map_err(failed)?)
+        .stderr(err.try_clone().map_err(failed)?);
+    let mut child = command.spawn().map_err(failed)?;
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        let is_late = Instant::now() > deadline;
+        if is_late || is_interrupted() {
+            end(&mut child).map_err(failed)?;
+            return Err(Error::new(match is_late {
+                true => format!("{name} did not end within {} s", limit.as_secs()),
+                false => "interrupted by a signal".to_owned(),
+            }));
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    let text = |file: &mut std::fs::File| {
+        // The result and the reason of a failure are at the end.
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_OUTPUT)))?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_OUTPUT).read_to_end(&mut bytes)?;
+        Ok(escape::lines(String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    Ok(Output {
+        status,
+        out: text(&mut out).map_err(failed)?,
+        err: text(&mut err).map_err(failed)?,
+    })
+}
+
+fn end(child: &mut Child) -> io::Result<()> {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let signal = |signal| group.map(|group| kill_process_group(group, signal));
+    signal(Signal::TERM);
+    let deadline = Instant::now() + GRACE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    // Also ends what the program left behind.
+    signal(Signal::KILL);
+    child.kill()?;
+    child.wait().map(|_| ())
+}

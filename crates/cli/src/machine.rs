@@ -1,0 +1,556 @@
+//! Reads the server and its machine.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
+
+use hugeinfo::{
+    advice::shared_thp_may_be_used,
+    linux::{
+        boot::{Kernel, NextBoot, is_etc_kept},
+        buddyinfo,
+        cgroup::{
+            self, memory,
+            memory_events::{self, OomKiller},
+        },
+        container,
+        error::{Absence, Absent, ReadError, fact},
+        numa::node,
+        process::{
+            Process, children, limits,
+            maps::{self, Extent},
+            numa_maps, oom_score,
+            segment::{self, Segment},
+            smaps,
+            status::{self, Memory},
+        },
+        root::Root,
+        transparent_hugepage, vmstat,
+    },
+    model::machine::{Machine, ServerState},
+    server::{
+        connection::Connection,
+        environment::{Environment, Files, ProcessFigures},
+        facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
+        host::Host,
+        instances::{self, Instance},
+        postmaster_arguments, postmaster_pid,
+        rights::Rights,
+        setting::{FileLine, Setting, SettingSource},
+        visibility::{self, Visibility},
+        wish::{self, Values},
+    },
+};
+use rustix::process::geteuid;
+
+use crate::{
+    error::Error,
+    next_start::{NextStart, Settings},
+    target::Target,
+};
+
+/// Reads the server and its machine.
+pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
+    let options = target.options(options);
+    let Some(pid) = target.postmaster else {
+        let state = match target.directory {
+            Some(_) => ServerState::Stopped,
+            None => ServerState::NotCreated,
+        };
+        return Ok(stopped(&NextStart::read(&options)?, state)?);
+    };
+    let root = Root::system();
+    Running::open(Process::open(&root, pid)?)?.machine(&root, &options)
+}
+
+/// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
+/// nodes and environment.
+pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
+    let root = Root::system();
+    let (server, files) = match &next.settings {
+        Ok(settings) => (settings.server(), after_stop(settings)),
+        Err(refusal) => (
+            Server {
+                huge_pages: HugePages::Try,
+                shared_memory_type: SharedMemoryType::Mmap,
+                huge_page_size_bytes: None,
+                shared_memory_bytes: 0,
+            },
+            Files::Refused(refusal.clone().into_sentence()),
+        ),
+    };
+    let nobody = Subject {
+        postmaster: None,
+        address: 0,
+    };
+    let facts = Facts::read(&root, server.clone(), &nobody)?;
+    let facts = Facts {
+        planned: Some(server),
+        // It has no memory yet.
+        segment: Ok(Segment {
+            bytes: 0,
+            page_bytes: Some(facts.base_page_bytes),
+            mappings: 0,
+        }),
+        ..facts.with_pod_limits(|name| std::env::var_os(name))
+    };
+    let this = fact(Process::this(&root))?;
+    let (other_servers, visibility) = others(&root, None)?;
+    let settings = next.settings.as_ref().ok();
+    let env = Environment {
+        vmstat: fact(vmstat::read(&root))?,
+        free_blocks: fact(buddyinfo::read(&root))?,
+        next_boot: next_boot(&root, &facts)?,
+        nodes: fact(node::read(&root, || ()))?,
+        is_container: container::is_container(&root)?,
+        has_systemd: container::has_systemd(&root)?,
+        memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
+        other_servers,
+        visibility,
+        max_connections: settings.map_or(0, |settings| settings.max_connections),
+        shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+        settings: settings.map_or_else(BTreeMap::new, |settings| {
+            let server = settings.server();
+            let values = values(
+                &server,
+                settings.max_connections,
+                settings.shared_buffers_bytes,
+            );
+            let file = next.config_file.as_deref();
+            sources(
+                values,
+                |name| settings.on_command_line.contains_key(name),
+                file,
+            )
+        }),
+        // No session can change a setting.
+        allows_alter_system: false,
+        files,
+        ..Environment::unread(Host::read(&root)?)
+    };
+    let mut machine = Machine::new(facts, Some(env));
+    machine.state = state;
+    Ok(machine)
+}
+
+fn after_stop(settings: &Settings) -> Files {
+    match settings.too_low() {
+        too_low if too_low.is_empty() => Files::NothingPending,
+        too_low => Files::TooLow(too_low),
+    }
+}
+
+/// The settings that advice is about, with the place to change them: the command line, if it sets
+/// them, or the file.
+fn sources(
+    values: [(&'static str, String); 5],
+    is_on_command_line: impl Fn(&str) -> bool,
+    file: Option<&Path>,
+) -> BTreeMap<&'static str, Setting> {
+    let file = file.map(|path| FileLine {
+        path: path.to_owned(),
+        line: 0,
+    });
+    let settings = values.map(|(name, value)| {
+        let source = match is_on_command_line(name) {
+            true => SettingSource::CommandLine,
+            false => SettingSource::File(file.clone()),
+        };
+        (name, Setting { value, source })
+    });
+    settings.into()
+}
+
+fn values(
+    server: &Server,
+    max_connections: u64,
+    shared_buffers: u64,
+) -> [(&'static str, String); 5] {
+    let huge_page_size = server.huge_page_size_bytes.unwrap_or_default();
+    [
+        ("huge_pages", server.huge_pages.as_str().to_owned()),
+        ("huge_page_size", format!("{}kB", huge_page_size >> 10)),
+        (
+            "shared_memory_type",
+            server.shared_memory_type.as_str().to_owned(),
+        ),
+        ("max_connections", max_connections.to_string()),
+        ("shared_buffers", format!("{}kB", shared_buffers >> 10)),
+    ]
+}
+
+fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
+    let pools = facts.pools.as_ref().ok();
+    let kernel = Kernel {
+        sizes: pools.map(|pools| pools.iter().map(|pool| pool.page_bytes).collect()),
+        default_bytes: facts.huge_page_of_setting(None),
+    };
+    NextBoot::read_for(root, kernel, is_etc_kept(root)?)
+}
+
+/// The other servers of the host, and whether there can be hidden ones.
+fn others(
+    root: &Root,
+    own: Option<u32>,
+) -> Result<(Result<Vec<Instance>, Absent>, Visibility), ReadError> {
+    let mut steps = Vec::new();
+    let found = instances::read(root, own, &HashSet::new(), |step| steps.push(step));
+    let found = fact(found)?.and_then(|()| {
+        let unfinished = Absent::not_looked_at;
+        instances::collect(steps).ok_or_else(unfinished)
+    });
+    let found = found.map(|all| {
+        let others = all.into_iter();
+        others.filter(|server| Some(server.pid) != own).collect()
+    });
+    Ok((found, visibility::read(root)?))
+}
+
+/// A server that runs.
+struct Running {
+    process: Process,
+    /// An address in the main segment.
+    address: u64,
+    shared_memory_type: SharedMemoryType,
+    segment: Result<Segment, Absent>,
+    command_line: Vec<u8>,
+    start_time: u64,
+}
+
+impl Running {
+    /// Errors: the memory of the process cannot be read.
+    fn open(process: Process) -> Result<Self, Error> {
+        let pid = process.pid();
+        let mut buffer = Vec::new();
+        let found =
+            process.parse_whole("maps", &mut buffer, maps::EXPECTED, instances::main_segment);
+        let (address, shared_memory_type) = match fact(found)? {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                return Err(Error::new(format!(
+                    "the server with PID {pid} has no shared memory yet"
+                )));
+            }
+            Err(absent) if absent.why == Absence::Denied => {
+                return Err(Error::with_hint(
+                    format!("the memory of the server with PID {pid} cannot be read"),
+                    "Run this as the user of the server, or as root",
+                ));
+            }
+            Err(absent) => return Err(Error::new(absent.to_string())),
+        };
+        // Not a kernel file: any error means that there is no such file.
+        let file = process.read_regular("cwd/postmaster.pid").ok();
+        let lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
+        Ok(Self {
+            address,
+            shared_memory_type,
+            segment: fact(segment::read(&process, address))?,
+            command_line: process.raw_command_line(&mut buffer)?.to_vec(),
+            start_time: lock_file.map_or(0, |file| file.start_time),
+            process,
+        })
+    }
+
+    /// The settings in the files, if none has changed since the start. Their sources of higher
+    /// precedence cannot change while the server runs.
+    fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
+        let is_recovering = ["cwd/standby.signal", "cwd/recovery.signal"]
+            .iter()
+            .any(|name| self.process.read_regular(name).is_ok());
+        let uid = status::read_identity(&self.process, &mut Vec::new())?.uid;
+        let is_own_user = uid == Some(geteuid().as_raw());
+        // The settings of a primary can become too high for its standby.
+        Ok(wish::unchanged_since(
+            &self.process,
+            self.start_time,
+            is_own_user,
+            &self.command_line,
+        )
+        .filter(|_| !is_recovering))
+    }
+
+    fn machine(self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
+        let unchanged = match options.settings.as_slice() {
+            [] => self
+                .unchanged_values()?
+                .and_then(|values| self.started_with(&values)),
+            // A start with other settings.
+            _ => None,
+        };
+        let (now, next) = match unchanged {
+            Some(now) => (now, None),
+            None => {
+                let next = NextStart::read(options)?;
+                (self.probable(&next)?, Some(next))
+            }
+        };
+        let (server, segment) = (now.server.clone(), self.segment.clone());
+        let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
+        let facts = facts.with_pod_limits(|name| std::env::var_os(name));
+        let files = match &next {
+            None => Files::NothingPending,
+            Some(next) => match &next.settings {
+                Err(refusal) => Files::Refused(refusal.clone().into_sentence()),
+                Ok(settings) if !settings.too_low.is_empty() => Files::TooLow(settings.too_low()),
+                Ok(settings) if facts.is_as_now(&settings.server()) => Files::NothingPending,
+                Ok(settings) => Files::Planned(settings.server()),
+            },
+        };
+        let env = self.environment(root, &facts, files)?;
+        let is_on_command_line = |name: &str| {
+            let mut settings = postmaster_arguments::settings(&self.command_line);
+            settings.any(|(set, _)| set == name.as_bytes())
+        };
+        let file = next.as_ref().and_then(|next| next.config_file.as_deref());
+        let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
+        let env = Environment {
+            max_connections: now.max_connections,
+            shared_buffers_bytes: now.shared_buffers_bytes,
+            settings: sources(values, is_on_command_line, file),
+            ..env
+        };
+        Ok(Machine::new(facts, Some(env)))
+    }
+
+    /// The settings with which the server runs, from files that have not changed. `None`: a value
+    /// has an unusual form.
+    fn started_with(&self, values: &Values) -> Option<Now> {
+        let value = |name, default| values.get(name).map_or(default, String::as_str);
+        let size = wish::parse_size(value("huge_page_size", "0"))?;
+        Some(Now {
+            server: Server {
+                huge_pages: wish::parse_huge_pages(value("huge_pages", "try"))?,
+                shared_memory_type: self.shared_memory_type,
+                huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
+                shared_memory_bytes: self.stated_bytes()?,
+            },
+            max_connections: value("max_connections", "100").parse().ok()?,
+            shared_buffers_bytes: wish::parse_blocks(value("shared_buffers", "128MB"))?,
+        })
+    }
+
+    /// The settings with which the server probably runs, if its files have changed. Its memory
+    /// excludes some values.
+    fn probable(&self, next: &NextStart) -> Result<Now, Error> {
+        let settings = next.settings.as_ref().ok();
+        let (stated, page) = match &self.segment {
+            Ok(segment) => (self.stated_bytes(), segment.page_bytes),
+            Err(_) => (None, None),
+        };
+        let is_huge = page.is_some_and(|page| page > hugeinfo::linux::pages::base_page_bytes());
+        let huge_pages = match (settings.map(|settings| settings.huge_pages), is_huge) {
+            (Some(HugePages::Off), true) | (Some(HugePages::On), false) | (None, _) => {
+                HugePages::Try
+            }
+            (Some(next), _) => next,
+        };
+        let size = settings.and_then(|settings| settings.huge_page_size_bytes);
+        let missing = || Error::new("the size of the main shared memory segment is unknown");
+        Ok(Now {
+            server: Server {
+                huge_pages,
+                shared_memory_type: self.shared_memory_type,
+                huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
+                shared_memory_bytes: stated.ok_or_else(missing)?,
+            },
+            max_connections: settings.map_or(0, |settings| settings.max_connections),
+            shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
+        })
+    }
+
+    /// The size of the segment in whole MB, as PostgreSQL states it.
+    fn stated_bytes(&self) -> Option<u64> {
+        self.segment
+            .as_ref()
+            .ok()?
+            .bytes
+            .checked_next_multiple_of(1 << 20)
+    }
+
+    fn environment(
+        &self,
+        root: &Root,
+        facts: &Facts,
+        files: Files,
+    ) -> Result<Environment, ReadError> {
+        let mut buffer = Vec::new();
+        let postmaster = &self.process;
+        let host = Host::read(root)?;
+        let nodes = fact(node::read(root, || ()))?;
+        let members = self.members(root)?;
+        let largest = members.iter().max_by_key(|member| member.faulted_in());
+        let largest = largest.map_or(postmaster, |member| &member.process);
+        let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
+        let may_be_transparent = facts.backing() == Backing::SmallPages
+            && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
+        let mappings = match has_several_nodes || may_be_transparent {
+            true => fact(segment::mappings(largest, self.address, &mut buffer))?,
+            false => Err(Absent::not_looked_at()),
+        };
+        let oom_killer =
+            fact(memory_events::oom_killer(root, postmaster))?.unwrap_or(OomKiller::default());
+        let rights = Rights::read(postmaster, &mut buffer)?;
+        let (other_servers, visibility) = others(root, Some(postmaster.pid()))?;
+        let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
+        let object = fact(segment::object(postmaster, self.address))?.ok();
+        let has_pending_restart = files != Files::NothingPending;
+        Ok(Environment {
+            vmstat: fact(vmstat::read(root))?,
+            free_blocks: fact(buddyinfo::read(root))?,
+            next_boot: next_boot(root, facts)?,
+            segment_nodes: match &mappings {
+                Ok(mappings) if has_several_nodes => {
+                    fact(numa_maps::pages_by_node(largest, mappings, || ()))?.ok()
+                }
+                _ => None,
+            },
+            segment_thp_bytes: match &mappings {
+                Ok(mappings) if may_be_transparent => Some(fact(thp_bytes(largest, mappings))?),
+                Err(absent) if may_be_transparent => Some(Err(absent.clone())),
+                _ => None,
+            },
+            nodes,
+            is_segment_aligned: object
+                .zip(pmd_bytes)
+                .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
+            processes: members.iter().map(|member| member.figures).collect(),
+            oom_score_adj: fact(oom_score::score_adj(postmaster, &mut buffer))?,
+            locked_memory: fact(limits::locked_memory(postmaster, &mut buffer))?,
+            has_ipc_lock: rights.has_ipc_lock,
+            can_lower_oom_score: rights.can_lower_oom_score,
+            memory_oom_group: oom_killer.group,
+            cgroup_oom_kills: oom_killer.kills,
+            is_container: container::is_container(root)?,
+            has_systemd: container::has_systemd(root)?,
+            connection: Connection::read(root, postmaster, &mut buffer)?,
+            memory_limits: fact(memory::read(root, postmaster))?,
+            refused_by_limits: match &facts.hugetlb {
+                Ok(hugetlb) => cgroup::refused(root, hugetlb)?,
+                Err(_) => Vec::new(),
+            },
+            other_servers,
+            visibility,
+            uses_io_uring: uses_io_uring(postmaster),
+            has_pending_restart,
+            allows_alter_system: true,
+            files,
+            ..Environment::unread(host)
+        })
+    }
+
+    /// The processes of the server: those that run the same program in the same directory.
+    fn members(&self, root: &Root) -> Result<Vec<Member>, ReadError> {
+        let postmaster = self.process.pid();
+        let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        let identity = |process: &Process| {
+            Ok::<_, ReadError>(
+                fact(process.program())?
+                    .ok()
+                    .zip(fact(process.working_directory())?.ok()),
+            )
+        };
+        let own = identity(&self.process)?;
+        let mut buffer = Vec::new();
+        let mut members = Vec::new();
+        for pid in children::pids(root, postmaster, [], || ())? {
+            let Some((process, stat)) = children::member(root, postmaster, pid, &mut buffer)?
+            else {
+                continue;
+            };
+            if identity(&process)? != own {
+                continue;
+            }
+            let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? else {
+                continue;
+            };
+            let started = stat.start_ticks.checked_div(ticks_per_second);
+            let figures = ProcessFigures {
+                page_tables: memory.page_tables,
+                rss_anon: memory.rss_anon,
+                rss_shmem: memory.rss_shmem,
+                swap: memory.swap,
+                major_faults: stat.major_faults.unwrap_or_default(),
+                age_seconds: uptime
+                    .zip(started)
+                    .map(|(now, then)| now.saturating_sub(then)),
+                oom_score_adj: fact(oom_score::score_adj(&process, &mut buffer))?.ok(),
+                is_postmaster: pid == postmaster,
+                is_client_backend: process
+                    .command_line(&mut buffer)
+                    .is_ok_and(is_title_of_client_backend),
+            };
+            members.push(Member {
+                process,
+                memory,
+                figures,
+            });
+        }
+        Ok(members)
+    }
+}
+
+/// The settings with which a server runs.
+struct Now {
+    server: Server,
+    max_connections: u64,
+    shared_buffers_bytes: u64,
+}
+
+/// A process of the server.
+struct Member {
+    process: Process,
+    memory: Memory,
+    figures: ProcessFigures,
+}
+
+impl Member {
+    fn faulted_in(&self) -> u64 {
+        let on_small_pages = self.memory.rss_shmem.unwrap_or_default();
+        on_small_pages.saturating_add(self.memory.hugetlb.unwrap_or_default())
+    }
+}
+
+/// The title of a client backend has the address of the client: `postgres: alice db [local] idle`
+/// (utils/misc/ps_status.c, postmaster/postmaster.c `BackendInitialize`).
+fn is_title_of_client_backend(title: &[u8]) -> bool {
+    let Some(title) = title.strip_prefix(b"postgres: ") else {
+        return false;
+    };
+    let is_address = |word: &[u8]| {
+        word == b"[local]"
+            || word.ends_with(b")")
+                && word
+                    .iter()
+                    .rposition(|&byte| byte == b'(')
+                    .is_some_and(|open| {
+                        let port = &word[open + 1..word.len() - 1];
+                        open > 0 && !port.is_empty() && port.iter().all(u8::is_ascii_digit)
+                    })
+    };
+    let mut words = title.split(|&byte| byte == b' ');
+    let is_sender = |word: &[u8]| word == b"walsender";
+    !words.clone().any(is_sender) && words.any(is_address)
+}
+
+/// Bytes of these mappings on transparent huge pages.
+fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
+    let mut bytes = 0_u64;
+    for entry in smaps::read(process, || ())? {
+        let entry = entry?;
+        if mappings.contains(&entry.mapping.extent) {
+            bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
+        }
+    }
+    Ok(bytes)
+}
+
+/// Whether the postmaster has the rings that it makes for its backends with `io_method = io_uring`.
+fn uses_io_uring(postmaster: &Process) -> bool {
+    let directory = format!("/proc/{}/fd", postmaster.pid());
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut targets = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets.any(|target| target.as_os_str() == "anon_inode:[io_uring]")
+}

@@ -1,0 +1,167 @@
+//! The settings of the next start, which PostgreSQL computes with the rights of the server's user.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{fs::MetadataExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use hugeinfo::{
+    escape,
+    server::{facts, failed_start::FailedStart, recovery::TooLow},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Done, Server, command, error::Error, postgres::Planned};
+
+/// The next start, as far as it matters for memory. Written by the owner of the data directory, so
+/// nothing in it can be trusted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NextStart {
+    /// The version of PostgreSQL, such as `15.20`.
+    pub(crate) version: String,
+    /// The real data directory. `None`: there is none yet.
+    pub(crate) data_directory: Option<PathBuf>,
+    /// The configuration file. `None`: the default.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Errors: PostgreSQL would not start.
+    pub(crate) settings: Result<Settings, FailedStart>,
+}
+
+/// The settings.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) huge_pages: facts::HugePages,
+    pub(crate) shared_memory_type: facts::SharedMemoryType,
+    pub(crate) huge_page_size_bytes: Option<u64>,
+    pub(crate) shared_memory_bytes: u64,
+    pub(crate) max_connections: u64,
+    pub(crate) shared_buffers_bytes: u64,
+    /// Settings on the command line of the server, by name.
+    pub(crate) on_command_line: BTreeMap<String, String>,
+    /// Settings that are too low for what the start recovers.
+    pub(crate) too_low: Vec<TooLowSetting>,
+}
+
+/// As [`TooLow`], with a name that can be read from JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TooLowSetting {
+    pub(crate) setting: String,
+    pub(crate) value: Option<i32>,
+    pub(crate) least: i32,
+    pub(crate) is_certain: bool,
+}
+
+impl Settings {
+    pub(crate) fn server(&self) -> facts::Server {
+        facts::Server {
+            huge_pages: self.huge_pages,
+            shared_memory_type: self.shared_memory_type,
+            huge_page_size_bytes: self.huge_page_size_bytes.filter(|bytes| *bytes > 0),
+            shared_memory_bytes: self.shared_memory_bytes,
+        }
+    }
+
+    pub(crate) fn too_low(&self) -> Vec<TooLow> {
+        let known = |name: &str| LIMITS.into_iter().find(|known| *known == name);
+        let too_low = self.too_low.iter().filter_map(|one| {
+            Some(TooLow {
+                setting: known(&one.setting)?,
+                value: one.value,
+                least: one.least,
+                is_certain: one.is_certain,
+            })
+        });
+        too_low.collect()
+    }
+}
+
+/// Settings that limit what a standby can recover, in `pg_control`.
+pub(crate) const LIMITS: [&str; 5] = [
+    "max_connections",
+    "max_locks_per_transaction",
+    "max_prepared_transactions",
+    "max_wal_senders",
+    "max_worker_processes",
+];
+
+/// Limit for all programs of PostgreSQL together.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+impl NextStart {
+    /// Computes the next start. As root, with the rights of the owner of the data directory.
+    pub(crate) fn read(server: &Server) -> Result<Self, Error> {
+        if !rustix::process::geteuid().is_root() {
+            return Planned::prepare(server)?.next_start();
+        }
+        let mut command = Command::new("/proc/self/exe");
+        command.arg("settings").args(server.arguments());
+        let output = command::run(command, TIME_LIMIT)?;
+        if !output.status.success() {
+            let text = output.err.trim();
+            let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
+            let (message, hint) = match text.split_once("\nHINT: ") {
+                Some((message, hint)) => (message, Some(hint.to_owned())),
+                None => (text, None),
+            };
+            return Err(Error::Other(message.to_owned(), hint));
+        }
+        serde_json::from_str(output.out.trim())
+            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
+    }
+
+    /// The settings. Errors: PostgreSQL would not start.
+    pub(crate) fn settings(&self) -> Result<&Settings, Error> {
+        self.settings
+            .as_ref()
+            .map_err(|refusal| Error::Refused(refusal.clone()))
+    }
+}
+
+/// `hugeinfo settings`: prints the next start as JSON. Root runs it to compute the next start with
+/// the rights of the owner of the data directory, and never reads the configuration itself.
+pub(crate) fn run(server: &Server) -> Result<Done, Error> {
+    if rustix::process::geteuid().is_root() {
+        return Err(become_owner(server));
+    }
+    let next = Planned::prepare(server)?.next_start()?;
+    let json = serde_json::to_string(&next);
+    json.map(|text| Done::from(text + "\n"))
+        .map_err(|error| Error::new(error.to_string()))
+}
+
+/// Runs this program again as the owner of the data directory, without a terminal to which it
+/// could write. Returns only an error.
+fn become_owner(server: &Server) -> Error {
+    let Some(data) = server.directory() else {
+        return Error::with_hint(
+            "this cannot run as root, like the programs of PostgreSQL that it runs",
+            "Use -D, or the user of the server, as in: runuser -u postgres -- hugeinfo plan",
+        );
+    };
+    let (uid, gid) = match fs::metadata(&data) {
+        Ok(found) => (found.uid(), found.gid()),
+        Err(error) => return Error::file("open", &data, error),
+    };
+    if uid == 0 {
+        let data = escape::name(&data);
+        return Error::new(format!(
+            "{data} belongs to root, and PostgreSQL does not run as root"
+        ));
+    }
+    if let Err(errno) = rustix::process::setsid() {
+        return Error::new(format!("could not leave the terminal: {errno}"));
+    }
+    let error = Command::new("/proc/self/exe")
+        .arg("settings")
+        .args(server.arguments())
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .uid(uid)
+        .gid(gid)
+        .exec();
+    Error::file("run", Path::new("/proc/self/exe"), error)
+}

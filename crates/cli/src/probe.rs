@@ -1,0 +1,87 @@
+//! `hugeinfo preflight --probe`: maps and touches the huge pages of a start, in a child.
+
+use std::{os::unix::process::ExitStatusExt, process::Command, time::Duration};
+
+use clap::Args;
+use hugeinfo::units::{Bytes, PageSize, huge_pages};
+use memmap2::MmapOptions;
+
+use crate::{Done, command, error::Error};
+
+/// A terabyte on 2 MB pages takes a few minutes.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// The options of the child.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[arg(long)]
+    bytes: u64,
+    #[arg(long)]
+    page_bytes: u64,
+}
+
+/// What the kernel gave.
+pub(crate) enum Answer {
+    /// All pages.
+    All,
+    /// It refused the mapping, with this error.
+    Refused(String),
+    /// It killed the child with this signal while it touched the pages.
+    Killed(i32),
+}
+
+/// Lets a child map that many bytes and touch each page. Needs the pages for that time.
+pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("touch");
+    command.args(["--bytes", &bytes.to_string()]);
+    command.args(["--page-bytes", &size.0.to_string()]);
+    let output = command::run(command, TIME_LIMIT)?;
+    Ok(match output.status.signal() {
+        Some(signal) => Answer::Killed(signal),
+        None if output.status.success() => Answer::All,
+        None => Answer::Refused(output.err.trim().replace("hugeinfo: ", "")),
+    })
+}
+
+impl Answer {
+    /// The answer as a sentence, and whether it is good.
+    pub(crate) fn sentence(&self, bytes: u64, size: PageSize) -> (bool, String) {
+        let pages = huge_pages(Bytes(bytes).in_pages(size), size);
+        match self {
+            Self::All => (true, format!("Probe: the kernel gave {pages}.")),
+            Self::Refused(why) => (false, format!("Probe: the kernel refused {pages}: {why}.")),
+            Self::Killed(7) => (
+                false,
+                format!(
+                    "Probe: the kernel promised {pages} and could not provide one (SIGBUS). A server would crash."
+                ),
+            ),
+            Self::Killed(signal) => (
+                false,
+                format!(
+                    "Probe: the process was killed by signal {signal} while it touched {pages}."
+                ),
+            ),
+        }
+    }
+}
+
+/// The child: `hugeinfo touch`.
+pub(crate) fn touch(options: &Options) -> Result<Done, Error> {
+    let failed = |error: std::io::Error| Error::new(error.to_string());
+    let whole =
+        Bytes(options.bytes).in_pages(PageSize(options.page_bytes)) * PageSize(options.page_bytes);
+    let length = usize::try_from(whole.0).map_err(|_| Error::new("too large"))?;
+    let step = usize::try_from(options.page_bytes).map_err(|_| Error::new("too large"))?;
+    let shift = u8::try_from(options.page_bytes.trailing_zeros()).unwrap_or_default();
+    let mut map = MmapOptions::new()
+        .len(length)
+        .huge(Some(shift))
+        .map_anon()
+        .map_err(failed)?;
+    for byte in map.iter_mut().step_by(step) {
+        *byte = 1;
+    }
+    Ok(String::new().into())
+}

@@ -1,0 +1,161 @@
+//! Pages that `ensure` has promised to servers that have not started yet, so that servers which
+//! start at the same time do not count the same free pages.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hugeinfo::{
+    model::machine::Machine,
+    units::{PageSize, Pages},
+};
+use rustix::{
+    fs::{FlockOperation, Mode, OFlags},
+    io::Errno,
+    time::ClockId,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{error::Error, postgres};
+
+const DIRECTORY: &str = "/run/hugeinfo";
+const FILE: &str = "promises.json";
+
+/// A server that has not started by then gets no pages of its own.
+const LIFETIME: Duration = Duration::from_secs(120);
+
+/// A promise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Promise {
+    data_directory: PathBuf,
+    page_size_bytes: u64,
+    pages: u64,
+    /// Seconds since boot.
+    since: u64,
+}
+
+/// The promises, locked against other runs.
+pub(crate) struct Promises {
+    directory: Option<OwnedFd>,
+    all: Vec<Promise>,
+}
+
+impl Promises {
+    /// No promises, and no lock.
+    pub(crate) fn none() -> Self {
+        Self {
+            directory: None,
+            all: Vec::new(),
+        }
+    }
+
+    /// Waits for the lock, and reads the promises that are still open.
+    pub(crate) fn lock(deadline: Instant) -> Result<Self, Error> {
+        let path = Path::new(DIRECTORY);
+        let failed = |what: &str, error: io::Error| Error::file(what, path, error);
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(failed("create", error));
+            }
+            _ => {}
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|errno| failed("open", errno.into()))?;
+        let found = fs::metadata(path).map_err(|error| failed("open", error))?;
+        if found.uid() != 0 || found.mode() & 0o022 != 0 {
+            return Err(Error::new(format!("{DIRECTORY} can be written by others")));
+        }
+        while let Err(errno) =
+            rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive)
+        {
+            if errno != Errno::WOULDBLOCK || Instant::now() > deadline {
+                return Err(Error::with_hint(
+                    format!("could not lock {DIRECTORY}: {errno}"),
+                    "Another run of ensure might still be waiting for memory",
+                ));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let now = seconds_since_boot();
+        let mut all = read(&directory).unwrap_or_default();
+        all.retain(|promise| {
+            let age = now.checked_sub(promise.since);
+            age.is_some_and(|age| age < LIFETIME.as_secs())
+                && postgres::running(&promise.data_directory).is_none()
+        });
+        Ok(Self {
+            directory: Some(directory),
+            all,
+        })
+    }
+
+    /// Counts the pages of other servers as reserved.
+    pub(crate) fn reserve(&self, machine: &mut Machine, own: &Path) {
+        let others = self
+            .all
+            .iter()
+            .filter(|promise| promise.data_directory != own);
+        for promise in others {
+            let pools = machine.facts.pools.iter_mut().flatten();
+            for pool in pools.filter(|pool| pool.page_bytes == promise.page_size_bytes) {
+                pool.reserved = pool.free.min(pool.reserved.saturating_add(promise.pages));
+            }
+        }
+    }
+
+    /// Adds a promise, or replaces that for the same server.
+    pub(crate) fn promise(&mut self, data_directory: PathBuf, size: PageSize, pages: Pages) {
+        self.all
+            .retain(|promise| promise.data_directory != data_directory);
+        self.all.push(Promise {
+            data_directory,
+            page_size_bytes: size.0,
+            pages: pages.0,
+            since: seconds_since_boot(),
+        });
+    }
+
+    /// Writes the promises.
+    pub(crate) fn save(&self) -> Result<(), Error> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let written = serde_json::to_vec(&self.all)
+            .map_err(io::Error::from)
+            .and_then(|json| {
+                // Renamed when whole, because a run can be killed.
+                let new = "promises.new";
+                let file = rustix::fs::openat(directory, new, flags | OFlags::CLOEXEC, mode)?;
+                File::from(file).write_all(&json)?;
+                Ok(rustix::fs::renameat(directory, new, directory, FILE)?)
+            });
+        written.map_err(|error| Error::file("write", &Path::new(DIRECTORY).join(FILE), error))
+    }
+}
+
+fn read(directory: &OwnedFd) -> Option<Vec<Promise>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, FILE, flags, Mode::empty()).ok()?;
+    let mut bytes = Vec::new();
+    File::from(file)
+        .take(1 << 20)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn seconds_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or_default()
+}

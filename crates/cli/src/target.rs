@@ -1,0 +1,174 @@
+//! The server that a verb is about.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+use hugeinfo::{
+    escape,
+    linux::{
+        error::{ReadError, absent_or},
+        process::Process,
+        root::Root,
+    },
+    server::{
+        instances::{self, Instance},
+        postmaster_arguments,
+    },
+};
+
+use crate::{Server, error::Error, postgres};
+
+/// A server, running or not.
+pub(crate) struct Target {
+    /// Where its configuration is: the directory for the option -D of postgres. `None`: there is no
+    /// data directory yet, or it cannot be seen.
+    pub(crate) directory: Option<PathBuf>,
+    /// The postmaster. `None`: the server does not run, or cannot be seen.
+    pub(crate) postmaster: Option<u32>,
+}
+
+impl Target {
+    /// Finds the server that the options name. Without -D, the only server that runs.
+    pub(crate) fn find(server: &Server) -> Result<Self, Error> {
+        let root = Root::system();
+        let running = running(&root)?;
+        let Some(directory) = server.directory() else {
+            return only(&root, running);
+        };
+        let directory =
+            fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
+        let is_it = |instance: &&Instance| places(&root, instance).contains(&directory);
+        let found = running.iter().find(is_it).map(|instance| instance.pid);
+        Ok(Self {
+            postmaster: found.or_else(|| postgres::running(&directory)),
+            directory: Some(directory),
+        })
+    }
+
+    /// All servers that run, and the clusters of Debian's packages that do not.
+    pub(crate) fn all() -> Result<Vec<Self>, Error> {
+        let root = Root::system();
+        let running = running(&root)?;
+        let mut known = Vec::new();
+        let mut targets = Vec::new();
+        for instance in &running {
+            let places = places(&root, instance);
+            targets.push(Self {
+                directory: places.first().cloned(),
+                postmaster: Some(instance.pid),
+            });
+            known.extend(places);
+        }
+        for directory in clusters() {
+            if !known.contains(&directory) {
+                targets.push(Self {
+                    directory: Some(directory),
+                    postmaster: None,
+                });
+            }
+        }
+        Ok(targets)
+    }
+
+    /// The server in a text.
+    pub(crate) fn name(&self) -> String {
+        match (&self.directory, self.postmaster) {
+            (Some(directory), _) => escape::name(directory),
+            (None, Some(pid)) => format!("the server with PID {pid}"),
+            (None, None) => "a new server".to_owned(),
+        }
+    }
+
+    /// The options for this server.
+    pub(crate) fn options(&self, server: &Server) -> Server {
+        Server {
+            settings: server.settings.clone(),
+            data: self.directory.clone(),
+            cluster: None,
+            pg: server.pg,
+            bindir: server.bindir.clone(),
+        }
+    }
+}
+
+/// Servers of this IPC namespace.
+fn running(root: &Root) -> Result<Vec<Instance>, ReadError> {
+    let mut steps = Vec::new();
+    let found = instances::read_candidates(root, None, |step| steps.push(step));
+    // The kernel might have no System V shared memory.
+    let _ = absent_or(found)?;
+    Ok(instances::collect(steps).unwrap_or_default())
+}
+
+/// Directories with the configuration or the data of a server, that for the option -D first.
+fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
+    let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
+    let data = [&instance.data_directory, &instance.directory_argument];
+    let data = data.into_iter().flatten().map(path);
+    let config = config_file(root, instance.pid);
+    let config = config.and_then(|file| file.parent().map(Path::to_owned));
+    let real = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
+    data.chain(config).map(real).collect()
+}
+
+/// `config_file` on the command line of a server.
+fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
+    let process = Process::open(root, pid).ok()?;
+    let mut buffer = Vec::new();
+    let arguments = process.raw_command_line(&mut buffer).ok()?;
+    let mut settings = postmaster_arguments::settings(arguments);
+    let (_, file) = settings.find(|(name, _)| name == b"config_file")?;
+    Some(PathBuf::from(OsString::from_vec(file.to_vec())))
+}
+
+fn only(root: &Root, mut running: Vec<Instance>) -> Result<Target, Error> {
+    match running.pop() {
+        None => Err(Error::with_hint(
+            "no server runs here",
+            "-D or --cluster names a server that is stopped, as in: hugeinfo status -D /var/lib/pgsql/17/data",
+        )),
+        Some(instance) if running.is_empty() => Ok(Target {
+            directory: places(root, &instance).first().cloned(),
+            postmaster: Some(instance.pid),
+        }),
+        Some(last) => {
+            running.push(last);
+            let directories = running.iter().map(|instance| {
+                let places = places(root, instance);
+                let place = places.first().map(escape::name);
+                place.unwrap_or_else(|| format!("a directory of PID {}", instance.pid))
+            });
+            let directories: Vec<_> = directories.collect();
+            Err(Error::with_hint(
+                format!("several servers run here, in {}", directories.join(", ")),
+                "-D or --cluster names one of them, and --all means all",
+            ))
+        }
+    }
+}
+
+/// Whether Debian starts a cluster at boot. Other servers: yes.
+pub(crate) fn starts_at_boot(directory: &Path) -> bool {
+    let file = fs::read_to_string(directory.join("start.conf")).unwrap_or_default();
+    let mut lines = file.lines().map(str::trim);
+    !lines.any(|line| matches!(line, "manual" | "disabled"))
+}
+
+/// Clusters of Debian's packages.
+fn clusters() -> Vec<PathBuf> {
+    let directories = |path: &Path| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut clusters: Vec<_> = directories(Path::new("/etc/postgresql"))
+        .iter()
+        .flat_map(|version| directories(version))
+        .filter(|cluster| cluster.join("postgresql.conf").exists())
+        .collect();
+    clusters.sort();
+    clusters
+}
