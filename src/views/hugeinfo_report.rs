@@ -10,6 +10,7 @@ use hugeinfo::{
 use hugeinfo_report::{
     page,
     subject::{About, Process, Subject},
+    utc_now,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -20,7 +21,6 @@ use crate::{
     postgres::{
         activity::{Activity, activity},
         catalogue::may_plan,
-        clock::utc_now,
         interrupts::check_for_interrupts,
         recovery_settings::is_in_recovery,
         roles::may_read_server_files,

@@ -24,7 +24,10 @@ impl Error {
 
     /// The error for a file or program that cannot be used.
     pub(crate) fn file(what: &str, path: &Path, error: io::Error) -> Self {
-        Self::new(format!("could not {what} {}: {error}", escape::name(path)))
+        let hint = (error.kind() == io::ErrorKind::PermissionDenied)
+            .then(|| "Run this as the user of the server, or as root".to_owned());
+        let path = escape::name(path);
+        Self::Other(format!("could not {what} {path}: {error}"), hint)
     }
 
     pub(crate) fn exit_status(&self) -> u8 {

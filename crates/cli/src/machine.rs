@@ -7,6 +7,7 @@ use std::{
 
 use hugeinfo::{
     advice::shared_thp_may_be_used,
+    escape,
     linux::{
         boot::{Kernel, NextBoot, is_etc_kept},
         buddyinfo,
@@ -49,6 +50,34 @@ use crate::{
     next_start::{NextStart, Settings},
     target::Target,
 };
+
+/// A server that runs, with its processes.
+pub(crate) struct Seen {
+    pub(crate) machine: Machine,
+    pub(crate) members: Vec<Member>,
+    pub(crate) subject: Subject,
+    pub(crate) is_recovering: bool,
+    /// From `PG_VERSION`. Empty: unknown.
+    pub(crate) major_version: String,
+}
+
+/// Reads a server that runs, and its processes, for a report.
+pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
+    let root = Root::system();
+    let running = Running::open(Process::open(&root, pid)?)?;
+    let version = running.process.read_regular("cwd/PG_VERSION").ok();
+    let version = version.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(Seen {
+        members: running.members(&root)?,
+        subject: Subject {
+            postmaster: Some(pid),
+            address: running.address,
+        },
+        is_recovering: running.is_recovering(),
+        major_version: version.map_or(String::new(), |text| escape::name(text.trim())),
+        machine: running.machine(&root, options)?,
+    })
+}
 
 /// Reads the server and its machine.
 pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
@@ -96,6 +125,11 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         ..facts.with_pod_limits(|name| std::env::var_os(name))
     };
     let this = fact(Process::this(&root))?;
+    let mut buffer = Vec::new();
+    let rights = match &this {
+        Ok(this) => Rights::read(this, &mut buffer)?,
+        Err(_) => Rights::default(),
+    };
     let (other_servers, visibility) = others(&root, None)?;
     let settings = next.settings.as_ref().ok();
     let env = Environment {
@@ -106,6 +140,11 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         is_container: container::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
+        locked_memory: through(this.as_ref(), |this| {
+            limits::locked_memory(this, &mut buffer)
+        })?,
+        has_ipc_lock: rights.has_ipc_lock,
+        uses_io_uring: settings.is_some_and(|settings| settings.uses_io_uring),
         other_servers,
         visibility,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
@@ -256,9 +295,6 @@ impl Running {
     /// The settings in the files, if none has changed since the start. Their sources of higher
     /// precedence cannot change while the server runs.
     fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
-        let is_recovering = ["cwd/standby.signal", "cwd/recovery.signal"]
-            .iter()
-            .any(|name| self.process.read_regular(name).is_ok());
         let uid = status::read_identity(&self.process, &mut Vec::new())?.uid;
         let is_own_user = uid == Some(geteuid().as_raw());
         // The settings of a primary can become too high for its standby.
@@ -268,7 +304,13 @@ impl Running {
             is_own_user,
             &self.command_line,
         )
-        .filter(|_| !is_recovering))
+        .filter(|_| !self.is_recovering()))
+    }
+
+    fn is_recovering(&self) -> bool {
+        ["cwd/standby.signal", "cwd/recovery.signal"]
+            .iter()
+            .any(|name| self.process.read_regular(name).is_ok())
     }
 
     fn machine(self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
@@ -500,10 +542,10 @@ struct Now {
 }
 
 /// A process of the server.
-struct Member {
-    process: Process,
-    memory: Memory,
-    figures: ProcessFigures,
+pub(crate) struct Member {
+    pub(crate) process: Process,
+    pub(crate) memory: Memory,
+    pub(crate) figures: ProcessFigures,
 }
 
 impl Member {

@@ -16,6 +16,7 @@ mod postgres;
 mod preflight;
 mod probe;
 mod promises;
+mod report;
 mod runbook;
 mod scratch;
 mod size;
@@ -52,6 +53,8 @@ enum Verb {
     Check(check::Options),
     /// Lists the steps to a healthy server.
     Runbook(runbook::Options),
+    /// Writes a page in HTML about a server that runs.
+    Report(report::Options),
     /// Computes how many huge pages a server with these settings needs.
     Plan(plan::Options),
     /// Computes the largest shared_buffers that fit into huge pages or memory.
@@ -165,6 +168,7 @@ fn main() -> ExitCode {
         Verb::Status(options) => status::run(&options),
         Verb::Check(options) => check::run(&options),
         Verb::Runbook(options) => runbook::run(&options),
+        Verb::Report(options) => report::run(&options),
         Verb::Plan(options) => plan::run(&options),
         Verb::Fit(options) => fit::run(&options),
         Verb::Preflight(options) => preflight::run(&options),

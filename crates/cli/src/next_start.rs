@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) shared_memory_bytes: u64,
     pub(crate) max_connections: u64,
     pub(crate) shared_buffers_bytes: u64,
+    /// `io_method = io_uring` (PostgreSQL 18).
+    pub(crate) uses_io_uring: bool,
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,
     /// Settings that are too low for what the start recovers.
@@ -95,7 +97,7 @@ impl NextStart {
     /// Computes the next start. As root, with the rights of the owner of the data directory.
     pub(crate) fn read(server: &Server) -> Result<Self, Error> {
         if !rustix::process::geteuid().is_root() {
-            return Planned::prepare(server)?.next_start();
+            return Self::compute(server);
         }
         let mut command = Command::new("/proc/self/exe");
         command.arg("settings").args(server.arguments());
@@ -113,6 +115,20 @@ impl NextStart {
             .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
     }
 
+    fn compute(server: &Server) -> Result<Self, Error> {
+        match Planned::prepare(server) {
+            Ok(planned) => planned.next_start(),
+            // The directory and the version are in files that PostgreSQL refuses.
+            Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
+                version: String::new(),
+                data_directory: None,
+                config_file: None,
+                settings: Err(refusal),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The settings. Errors: PostgreSQL would not start.
     pub(crate) fn settings(&self) -> Result<&Settings, Error> {
         self.settings
@@ -127,7 +143,7 @@ pub(crate) fn run(server: &Server) -> Result<Done, Error> {
     if rustix::process::geteuid().is_root() {
         return Err(become_owner(server));
     }
-    let next = Planned::prepare(server)?.next_start()?;
+    let next = NextStart::compute(server)?;
     let json = serde_json::to_string(&next);
     json.map(|text| Done::from(text + "\n"))
         .map_err(|error| Error::new(error.to_string()))

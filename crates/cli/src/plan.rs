@@ -117,6 +117,17 @@ pub(crate) fn target(machine: &Machine) -> Result<Forecast, Error> {
         .ok_or_else(|| Error::with_hint("the default huge page size is unknown", "Use --page-size"))
 }
 
+/// Huge pages as a resource of Kubernetes.
+pub(crate) fn resource(pages: Pages, size: PageSize) -> String {
+    let bytes = pages * size;
+    let unit = match size.0 >> 20 {
+        0 => format!("{}Ki", size.0 >> 10),
+        megabytes if megabytes < 1024 => format!("{megabytes}Mi"),
+        megabytes => format!("{}Gi", megabytes >> 10),
+    };
+    format!("hugepages-{unit}: {}Mi", bytes.megabytes_at_least())
+}
+
 struct Planning {
     version: String,
     machine: Machine,
@@ -217,13 +228,8 @@ impl Planning {
     fn k8s(&self) -> Result<String, Error> {
         let target = target(&self.machine)?;
         let size = PageSize(target.pool.page_bytes);
-        let name = match size.0 >> 20 {
-            0 => format!("hugepages-{}Ki", size.0 >> 10),
-            megabytes if megabytes < 1024 => format!("hugepages-{megabytes}Mi"),
-            megabytes => format!("hugepages-{}Gi", megabytes >> 10),
-        };
-        let bytes = target.required * size;
-        let values = format!("{{ memory: 2Gi, {name}: {}Mi }}", bytes.0 >> 20);
+        let resource = resource(target.required, size);
+        let values = format!("{{ memory: 2Gi, {resource} }}");
         Ok(format!(
             "# {} for {} of shared memory, {} more than shared_buffers.\n\
              # memory: set it for processes and page cache; shared memory is not part of it.\n\

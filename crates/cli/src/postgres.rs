@@ -264,6 +264,7 @@ impl Planned {
             shared_memory_bytes: 0,
             max_connections: self.value("max_connections")?,
             shared_buffers_bytes: self.value::<u64>("shared_buffers")?.saturating_mul(block),
+            uses_io_uring: self.major()? >= 18 && self.value::<String>("io_method")? == "io_uring",
             on_command_line,
             too_low: self.too_low()?,
         })

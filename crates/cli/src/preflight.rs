@@ -19,11 +19,17 @@ use hugeinfo::{
 use serde_json::json;
 
 use crate::{
-    Done, check, error::Error, machine, next_start::NextStart, postgres, probe, status::with_state,
+    Done, check, error::Error, machine, next_start::NextStart, plan, postgres, probe,
+    status::with_state,
 };
 
 /// The checks that are about a start.
-const ABOUT_START: [&str; 2] = ["cgroup_fault_limit", "restart"];
+const ABOUT_START: [CheckId; 4] = [
+    CheckId::CgroupFaultLimit,
+    CheckId::Restart,
+    CheckId::PendingSettings,
+    CheckId::Memlock,
+];
 
 /// The options of `preflight`.
 #[derive(Args)]
@@ -56,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let machine = machine::stopped(&next, state)?;
     let checks: Vec<Check> = diagnosis::checks(&machine)
         .into_iter()
-        .filter(|check| ABOUT_START.contains(&check.name()))
+        .filter(|check| ABOUT_START.contains(&check.id))
         .collect();
     let mut status = checks.iter().map(|check| check.finding.status).max();
     let target = Forecast::of_target(&machine);
@@ -76,6 +82,17 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ServerState::NotCreated => of_initdb(&machine, &next.version),
         ServerState::Stopped | ServerState::Running => None,
     };
+    let is_limited = |check: &Check| {
+        check.id == CheckId::CgroupFaultLimit && check.finding.status.needs_attention()
+    };
+    let is_container = machine.env.as_ref().and_then(|env| env.is_container);
+    let pod = target
+        .filter(|_| is_container == Some(true) || checks.iter().any(is_limited))
+        .map(|target| {
+            let size = PageSize(target.pool.page_bytes);
+            let resource = plan::resource(target.required, size);
+            format!("In Kubernetes, requests and limits need {resource}")
+        });
     Ok(Done {
         text: match options.json {
             true => {
@@ -83,13 +100,14 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                     "checks": checks.iter().map(|check| check::row(&machine, check)).collect::<Vec<_>>(),
                     "remedy": remedy(&machine, &checks),
                     "probe": probed,
+                    "pod": pod,
                     "initdb": initdb,
                 });
                 format!("{:#}\n", with_state(&machine, document))
             }
             false => {
-                let mut text = to_text(&machine, target.as_ref(), &checks);
-                for line in probed.iter().chain(&initdb) {
+                let mut text = to_text(&machine, &checks);
+                for line in probed.iter().chain(&pod).chain(&initdb) {
                     let _ = writeln!(text, "{line}");
                 }
                 escape::lines(text)
@@ -124,9 +142,9 @@ fn of_initdb(machine: &Machine, version: &str) -> Option<String> {
     })
 }
 
-fn to_text(machine: &Machine, target: Option<&Forecast>, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, checks: &[Check]) -> String {
     let mut text = String::new();
-    if let Some(target) = target {
+    if let Some(target) = Forecast::of_target(machine) {
         let size = PageSize(target.pool.page_bytes);
         let _ = writeln!(
             text,

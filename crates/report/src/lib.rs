@@ -24,5 +24,5 @@ pub mod subject;
 mod table;
 mod text;
 
-pub use page::{LONGEST, page};
+pub use page::{LONGEST, page, utc_now};
 pub use redact::without_paths;

@@ -157,3 +157,9 @@ fn identity(context: &Context<'_>) -> Markup {
         }
     }
 }
+
+/// The time in UTC, for [`About::taken_at`](crate::subject::About::taken_at).
+pub fn utc_now() -> String {
+    let now = jiff::Timestamp::now();
+    now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}

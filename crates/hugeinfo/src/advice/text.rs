@@ -7,7 +7,10 @@ use super::{
     runbook::{self, Row},
 };
 use crate::{
-    model::{demand::PoolTarget, machine::Machine},
+    model::{
+        demand::PoolTarget,
+        machine::{Machine, ServerState},
+    },
     units::{PageSize, Pages},
 };
 
@@ -43,9 +46,13 @@ pub fn text(machine: &Machine) -> String {
             lines.extend(labeled("", &target.after.to_string()));
         }
     }
+    let next_start = match machine.state {
+        ServerState::Running => "next restart",
+        ServerState::Stopped | ServerState::NotCreated => "next start",
+    };
     for (label, id) in [
         ("page tables", CheckId::PageTables),
-        ("next restart", CheckId::Restart),
+        (next_start, CheckId::Restart),
         ("next reboot", CheckId::Reboot),
     ] {
         let found = checks.iter().find(|check| check.id == id);

@@ -133,7 +133,6 @@ impl CheckId {
                 | Self::MajorFaults
                 | Self::ThpShared
                 | Self::OomProtection
-                | Self::Memlock
         )
     }
 

@@ -1,0 +1,86 @@
+//! `hugeinfo report`: one page in HTML about a server that runs.
+
+use clap::Args;
+use hugeinfo::{
+    escape,
+    linux::root::Root,
+    server::{
+        footprint::{Footprint, Shared},
+        sources,
+    },
+};
+use hugeinfo_report::{
+    page,
+    subject::{About, Process, Subject},
+    utc_now,
+};
+
+use crate::{
+    Done,
+    error::Error,
+    machine::{self, Member},
+    target::Target,
+};
+
+/// The options of `report`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: crate::Server,
+    /// Leaves out names, paths and addresses.
+    #[arg(long)]
+    redact: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let target = Target::find(&options.server)?;
+    let Some(pid) = target.postmaster else {
+        return Err(Error::with_hint(
+            "the server does not run",
+            "hugeinfo status shows its next start",
+        ));
+    };
+    let seen = machine::read_running(pid, &target.options(&options.server))?;
+    let memories: Vec<_> = seen.members.iter().map(|member| member.memory).collect();
+    let name = rustix::system::uname();
+    let subject = Subject {
+        // Dynamic shared memory of a server can be found only from inside.
+        footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
+        sources: sources::probe(&Root::system(), &seen.subject),
+        about: About {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            server_version: seen.major_version,
+            taken_at: utc_now(),
+            is_in_recovery: seen.is_recovering,
+            host_name: Some(escape::name(&*name.nodename().to_string_lossy())),
+            cluster_name: None,
+            port: None,
+        },
+        may_plan: true,
+        processes: seen.members.iter().map(process).collect(),
+        machine: seen.machine,
+    };
+    Ok(page(subject, options.redact).into())
+}
+
+fn process(member: &Member) -> Process {
+    let mut buffer = Vec::new();
+    let title = member.process.command_line(&mut buffer).ok();
+    let title = title.map(|title| String::from_utf8_lossy(title).into_owned());
+    let title = title
+        .as_deref()
+        .and_then(|title| title.strip_prefix("postgres: "));
+    let kind = match title {
+        _ if member.figures.is_postmaster => Some("postmaster"),
+        _ if member.figures.is_client_backend => Some("client backend"),
+        // The title of others is their type, after the name of the cluster.
+        title => title.map(|title| title.rsplit(": ").next().unwrap_or(title).trim()),
+    };
+    Process {
+        pid: member.process.pid(),
+        backend_type: kind.map(escape::name),
+        memory: member.memory,
+        major_faults: member.figures.major_faults,
+        ..Process::default()
+    }
+}

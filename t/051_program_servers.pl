@@ -1,0 +1,189 @@
+# The program hugeinfo shows without SQL what SQL shows: of a server that runs, of one that is
+# stopped, with files that have changed, as root and as another user.
+use strict;
+use warnings;
+
+use File::Temp ();
+use FindBin;
+use IPC::Run ();
+use JSON::PP ();
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $program = source('target/program/hugeinfo');
+my $bindir = $ENV{PATH} =~ s/:.*//r;
+my $scratch = File::Temp::tempdir(CLEANUP => 1);
+chmod 0755, $scratch;
+
+# Returns the exit status, the output and the errors.
+sub hugeinfo
+{
+	my (@arguments) = @_;
+	my ($out, $error);
+	IPC::Run::run([ $program, @arguments, '--bindir', $bindir ], '<', '/dev/null', '>', \$out, '2>', \$error);
+	return ($? >> 8, $out, $error);
+}
+
+sub decoded { my ($text) = @_; return JSON::PP->new->decode($text) }
+
+# The same, as root.
+sub as_root
+{
+	my ($arguments) = @_;
+	my $file = "$scratch/as_root";
+	type_in("$program $arguments --bindir $bindir >$file 2>$file.err; echo \$? >$file.status");
+	my @result = map { slurp_file($_) } "$file.status", $file, "$file.err";
+	unlink glob "$file*";
+	chomp $result[0];
+	return @result;
+}
+
+my $node = new_server('servers', max_connections => 20);
+my @here = ('-D', $node->data_dir);
+
+# Without figures that change from one moment to the next, and names that only SQL has.
+sub shape
+{
+	my ($text) = @_;
+	return undef unless defined $text;
+	return $text =~ s/ \((?:\w+, )*shared_buffers\)//gr =~ s/\s+/ /gr =~ s/\d[\d.]*/N/gr =~ s/N (?:bytes|[kMGT]B)/SIZE/gr;
+}
+
+sub compare
+{
+	my ($what) = @_;
+	my $sql = decoded($node->safe_psql('postgres', 'SELECT row_to_json(s) FROM hugeinfo_status AS s'));
+	my ($status, $out, $error) = hugeinfo('status', @here, '--format', 'json');
+	my $row = decoded($out);
+	is(delete $row->{schema}, 1, "$what: schema");
+	is(delete $row->{state}, 'running', "$what: state");
+	is_deeply($row, $sql, "$what: status as in SQL");
+	is($status, { ok => 0, warning => 1, critical => 2, unknown => 3 }->{ $sql->{status} }, "$what: exit status");
+
+	my $checks = $node->safe_psql('postgres', 'SELECT json_agg(c) FROM hugeinfo_checks AS c');
+	my %in_sql = map { $_->{name} => $_ } @{ decoded($checks) };
+	my $rows = decoded((hugeinfo('check', @here, '--format', 'json'))[1])->{checks};
+	is(scalar @$rows, scalar keys %in_sql, "$what: number of checks");
+	for my $row (@$rows)
+	{
+		my $sql = $in_sql{ $row->{name} };
+		is_deeply([ @$row{qw(status code)}, shape($row->{finding}), shape($row->{remedy}) ],
+			[ @$sql{qw(status code)}, shape($sql->{finding}), shape($sql->{remedy}) ], "$what: $row->{name}");
+	}
+	my $runbook = $node->safe_psql('postgres', "SELECT coalesce(json_agg(r), '[]') FROM hugeinfo_runbook AS r");
+	is_deeply(decoded((hugeinfo('runbook', @here, '--format', 'json'))[1])->{runbook}, decoded($runbook), "$what: runbook as in SQL");
+	my $text = (hugeinfo('status', @here))[1];
+	is(shape($text), shape($node->safe_psql('postgres', 'SELECT hugeinfo_text()')) . ' ', "$what: text as in SQL");
+}
+
+SKIP:
+{
+	needs_host('pools');
+	my $need = required_pages($node, $kb);
+	pools_of_one_size($kb, 0);
+	$node->restart;
+	compare('on small pages');
+
+	# Settings that are pending a restart: the files have changed since the start.
+	configure($node, shared_buffers => '32MB');
+	compare('larger at the next start');
+	configure($node, huge_pages => 'on');
+	compare('would not start');
+
+	# Only SQL knows whether the running server has the new value already.
+	configure($node, shared_buffers => '16MB', huge_pages => 'off');
+	my $off = decoded((hugeinfo('status', @here, '--format', 'json'))[1]);
+	is("$off->{status}|$off->{code}", $node->safe_psql('postgres', 'SELECT status, code FROM hugeinfo_status'), 'turned off: status as in SQL');
+	configure($node, huge_pages => 'try');
+
+	# As root, the owner of the directory reads the files.
+	my ($status, $out) = as_root("status -D " . $node->data_dir . " --format json");
+	is($status, 1, 'as root: exit status');
+	is_deeply(decoded($out), decoded((hugeinfo('status', @here, '--format', 'json'))[1]), 'as root: the same');
+
+	# In the same second, the files could be newer than the start.
+	sleep 2;
+	pools_of_one_size($kb, $need);
+	$node->restart;
+	compare('on huge pages');
+	is((hugeinfo('status'))[0], (hugeinfo('status', @here))[0], 'without -D: the only server') if asked_by_others($node) == 0;
+
+	# A server on huge pages costs no child process.
+	my $trace = "$scratch/trace";
+	system('strace', '-f', '-e', 'trace=execve', '-o', $trace, $program, 'status', @here, '--format', 'json') if -x '/usr/bin/strace';
+	my @children = slurp_file($trace) =~ /execve\(/g;
+	is(scalar @children, 1, 'healthy: no program of PostgreSQL runs');
+	$node->stop;
+
+	# Stopped: the status is that of the next start.
+	my $row = decoded((hugeinfo('status', @here, '--format', 'json'))[1]);
+	is_deeply([ @$row{qw(state status code in_use required_huge_pages)} ], [ 'stopped', 'ok', 'fits', undef, $need ], 'stopped: it would start on huge pages');
+	pools_of_one_size($kb, $need - 1);
+	($status, $out) = hugeinfo('status', @here, '-c', 'huge_pages=on');
+	is($status, 2, 'stopped, one page short, on: exit status');
+	like($out, qr/^CRITICAL  A start would fail, because huge_pages = on\. Needs $need huge pages/, 'stopped: the finding');
+	unlike($out, qr/restart|ALTER SYSTEM|page tables/i, 'stopped: nothing about a running server');
+	my %names = map { $_->{name} => 1 } @{ decoded((hugeinfo('check', @here, '--format', 'json'))[1])->{checks} };
+	is_deeply([ @names{qw(restart huge_pages swap page_tables)} ], [ 1, undef, undef, undef ], 'stopped: checks that apply');
+	my ($command) = (hugeinfo('runbook', @here))[1] =~ /^    (sysctl .*)$/m;
+	type_in($command);
+	is((hugeinfo('status', @here))[0], 0, 'stopped: after the first command of the runbook');
+	configure($node, huge_pages => 'on');
+	ok((starts($node))[0], 'stopped: it starts');
+	configure($node, huge_pages => 'try');
+
+	# A file that PostgreSQL refuses.
+	append_to_file($node->data_dir . '/postgresql.conf', "max_connections = many\n");
+	like((hugeinfo('status', @here))[1], qr/CRITICAL .*max_connections/s, 'an invalid file: the message, while it runs');
+	$node->stop;
+	like((hugeinfo('status', @here))[1], qr/CRITICAL .*max_connections/s, 'an invalid file: the message, stopped');
+	$node->adjust_conf('postgresql.conf', 'max_connections', '20');
+	$node->start;
+}
+
+# As a plugin for Nagios: the same first line and figures as the plugin that asks in SQL.
+{
+	my $plugin = source('monitoring/check_pg_hugeinfo');
+	my ($by_sql, $error);
+	IPC::Run::run([ $plugin, '-H', $node->host, '-p', $node->port ], '>', \$by_sql, '2>', \$error);
+	my $status = $? >> 8;
+	my @own = hugeinfo('check', @here, '--format', 'nagios');
+	is($own[0], $status, 'nagios: exit status');
+	is(shape($own[1]), shape($by_sql), 'nagios: the output of the plugin');
+	is((hugeinfo('check', @here, '--format', 'nagios', '--only', 'hugetlb_shm_group'))[0], 0, 'nagios: one check');
+	@own = hugeinfo('check', '-D', $scratch, '--format', 'nagios');
+	is($own[0], 3, 'nagios: unknown');
+	like($own[1], qr/^HUGEPAGES UNKNOWN - [^|]+\n\z/, 'nagios: why');
+}
+
+# Another user sees that the rights are missing.
+SKIP:
+{
+	needs_host('other user');
+	my $file = "$scratch/nobody";
+	type_in("setpriv --reuid=65534 --regid=65534 --clear-groups $program status -D " . $node->data_dir . " >$file 2>&1; echo \$? >>$file");
+	like(slurp_file($file), qr/^hugeinfo: .*\nHINT: Run this as the user of the server, or as root\n3\n\z/, 'another user: the hint');
+	unlink $file;
+}
+
+# Invalid input.
+for (
+	[ qr/the checks are cgroup_fault_limit, /, 'check', '--only', 'nothing' ],
+	[ qr/cannot be used with/, 'status', '-D', $scratch, '--all' ],
+	[ qr/could not open .*nothing/, 'status', '-D', "$scratch/nothing" ],
+	[ qr/could not open .*no such cluster/, 'status', '--cluster', '15/no such cluster' ])
+{
+	my ($message, @arguments) = @$_;
+	my ($status, $out, $error) = hugeinfo(@arguments);
+	is($status, 3, "@arguments: exit status");
+	like($error, $message, "@arguments: the message");
+}
+
+done_testing;

@@ -1,0 +1,259 @@
+# hugeinfo ensure gives servers the pages of their next start, adds no page too many, and leaves the
+# pool as it was if that does not help. hugeinfo why explains failed starts.
+use strict;
+use warnings;
+
+use File::Temp ();
+use FindBin;
+use IPC::Run ();
+use JSON::PP ();
+use lib "$FindBin::RealBin/lib";
+use HugeInfo::Tools;
+use HugeInfo::Host;
+use HugeInfo::Kernel;
+use HugeInfo::Processes;
+use HugeInfo::Server;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $kb = default_page_kb();
+my $program = source('target/program/hugeinfo');
+my $bindir = $ENV{PATH} =~ s/:.*//r;
+my $scratch = File::Temp::tempdir(CLEANUP => 1);
+chmod 0755, $scratch;
+
+# Runs it as root. Returns the exit status and the output, with the errors.
+sub as_root
+{
+	my ($arguments) = @_;
+	my $file = "$scratch/out";
+	type_in("$program $arguments --bindir $bindir >$file 2>&1; echo \$? >$file.status");
+	my ($status, $out) = map { slurp_file($_) } "$file.status", $file;
+	unlink $file, "$file.status";
+	return ($status + 0, $out);
+}
+
+sub hugeinfo
+{
+	my (@arguments) = @_;
+	my ($out, $error);
+	IPC::Run::run([ $program, @arguments, '--bindir', $bindir ], '<', '/dev/null', '>', \$out, '2>', \$error);
+	return ($? >> 8, $out, $error);
+}
+
+sub total { return pool($kb)->{total} }
+
+# Promises of earlier runs count for two minutes.
+sub forget { return type_in("rm -rf /run/hugeinfo >$scratch/log") }
+
+SKIP:
+{
+needs_host('ensure');
+my ($one, $two) = map { new_server($_, max_connections => 20) } qw(one two);
+for my $node ($one, $two)
+{
+	$node->stop;
+	configure($node, huge_pages => 'on');
+}
+forget();
+
+pools_of_one_size($kb, 3);
+my ($status, $out) = as_root('ensure --dry-run -D ' . $one->data_dir);
+is($status, 0, 'dry run: exit status');
+my ($need) = $out =~ /nr_hugepages=(\d+)$/m;
+is(total(), 3, 'dry run: changes nothing');
+($status, $out) = as_root('ensure -D ' . $one->data_dir);
+is($status, 0, 'ensure: exit status') or diag($out);
+is(total(), $need, 'ensure: as in the dry run');
+($status, $out) = as_root('ensure -D ' . $one->data_dir);
+is(total(), $need, 'ensure again: nothing is added');
+like($out, qr/: has its $need huge pages/, 'ensure again: says so');
+
+# Two servers that start at the same time need the pages of both, although those of the first one
+# are still free.
+as_root('ensure --for start -D ' . $two->data_dir);
+is(total(), 2 * $need, 'a second server: pages of its own');
+for my $node ($one, $two)
+{
+	my ($started, $log) = starts($node);
+	ok($started, $node->name . ' starts') or diag($log);
+	is(segment($node->{_pid})->{page_bytes}, $kb * 1024, $node->name . ' is on huge pages');
+}
+($status, $out) = as_root('ensure -D ' . $one->data_dir);
+is($status, 0, 'while it runs: exit status');
+like($out, qr/the server runs; nothing was changed/, 'while it runs: says so');
+is(total(), 2 * $need, 'while it runs: the pool');
+$_->stop for $one, $two;
+forget();
+
+# Both at once, from an empty pool.
+{
+	pools_of_one_size($kb, 0);
+	my $command = join ' & ', map { "$program ensure --for start -D " . $_->data_dir . " --bindir $bindir" } $one, $two;
+	type_in("($command & wait) >$scratch/both 2>&1");
+	is(total(), 2 * $need, 'two runs at once') or diag(slurp_file("$scratch/both"));
+	forget();
+}
+
+# More than the host can spare: nothing changes, and only `on` fails.
+{
+	pools_of_one_size($kb, 5);
+	my $too_much = ' -c shared_buffers=' . int(ram_bytes() / 2**20) . 'MB';
+	($status, $out) = as_root('ensure --wait 1s -D ' . $one->data_dir . $too_much);
+	is($status, 2, 'too much, on: exit status') or diag($out);
+	like($out, qr/critical: A start would fail, because huge_pages = on\..* To do: lower shared_buffers/, 'too much, on: says why');
+	is(total(), 5, 'too much: the pool is as it was');
+	is((as_root('ensure --wait 1s -D ' . $one->data_dir . "$too_much -c huge_pages=try"))[0], 0, 'too much, try: exit status');
+	is((as_root('ensure --strict --wait 1s -D ' . $one->data_dir . "$too_much -c huge_pages=try"))[0], 1, 'too much, try, strict: exit status');
+	is((as_root('ensure -D ' . $one->data_dir . ' -c huge_pages=off'))[1] =~ /asks for no huge pages/, 1, 'off: asks for none');
+	is(total(), 5, 'off: the pool is as it was');
+	forget();
+}
+
+# kill -9 at any time: the pool has at least the pages that it had, and the next run succeeds.
+for my $after (0.002, 0.01, 0.03, 0.06, 0.1)
+{
+	pools_of_one_size($kb, 4);
+	type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1 & sleep $after; kill -9 \$!; wait; true");
+	my $left = total();
+	ok($left == 4 || $left == $need, "killed after $after s: the pool has $left pages");
+	is((as_root('ensure -D ' . $one->data_dir))[0], 0, "killed after $after s: the next run");
+	is(total(), $need, "killed after $after s: the pool after the next run");
+	forget();
+}
+my @left = glob '/tmp/hugeinfo-scratch.*';
+is(scalar(grep { (lstat $_)[4] == $< && time - (lstat $_)[9] > 300 } @left), 0, 'no old scratch directories');
+
+# Who must not: an ordinary user, and root on a directory of root or on links.
+($status, undef, my $error) = hugeinfo('ensure', '-D', $one->data_dir);
+is($status, 3, 'an ordinary user: exit status');
+like($error, qr/only root can change the pools/, 'an ordinary user: the message');
+type_in("mkdir -p $scratch/of_root >$scratch/log");
+($status, $out) = as_root("ensure -D $scratch/of_root");
+is($status, 3, 'a directory of root: exit status');
+like($out, qr/belongs to root/, 'a directory of root: the message');
+type_in("rm -rf $scratch/of_root /run/hugeinfo; mkdir -m 777 /run/hugeinfo >$scratch/log");
+($status, $out) = as_root('ensure -D ' . $one->data_dir);
+is($status, 3, 'a lock directory that others can write to: exit status');
+like($out, qr/can be written by others/, 'a lock directory that others can write to: the message');
+type_in("rm -rf /run/hugeinfo; ln -s $scratch /run/hugeinfo >$scratch/log");
+is((as_root('ensure -D ' . $one->data_dir))[0], 3, 'a link in place of the lock directory');
+type_in("rm /run/hugeinfo >$scratch/log");
+
+# The configuration runs as its owner, without a terminal.
+{
+	my $conf = $one->data_dir . '/postgresql.conf';
+	my $saved = slurp_file($conf);
+	append_to_file($conf, "include '$scratch/of_root.conf'\n");
+	type_in("umask 077; echo 'max_connections = 30' >$scratch/of_root.conf");
+	($status, $out) = as_root('ensure --dry-run -D ' . $one->data_dir);
+	isnt($status, 0, 'a file that only root can read: exit status');
+	like($out, qr/of_root\.conf.*Permission denied/s, 'a file that only root can read: refused');
+	unlink "$scratch/of_root.conf";
+	open my $file, '>', $conf or die "$conf: $!\n";
+	print {$file} $saved;
+	close $file;
+}
+
+# why: each kind of failed start, with the message of PostgreSQL and what stops a start now.
+{
+	pools_of_one_size($kb, 0);
+	my @here = ('-D', $one->data_dir);
+	my $why = sub {
+		my (@options) = @_;
+		my ($status, $out, $error) = hugeinfo('why', @here, '--log', $one->logfile, '--format', 'json', @options);
+		return ($status, JSON::PP->new->decode($out || '{}'), $error);
+	};
+	my $fails = sub { my ($started, $log) = starts($one); ok(!$started, 'it does not start'); return $log };
+	$fails->();
+	my ($status, $answer) = $why->();
+	is($status, 2, 'why: too few pages: exit status');
+	is($answer->{code}, 'no_memory_for_segment', 'why: too few pages');
+	like($answer->{message}, qr/could not map anonymous shared memory/, 'why: the message');
+	my ($restart) = grep { $_->{name} eq 'restart' } @{ $answer->{checks} };
+	is($restart->{code}, 'would_not_start', 'why: the check');
+	for my $command (grep { /^sysctl/ } split /\n/, $restart->{remedy}) { type_in($command) }
+	ok((starts($one))[0], 'why: it starts after the remedy');
+	$one->stop;
+	is(($why->())[1]{code}, undef, 'why: the last start succeeded');
+	pools_of_one_size($kb, 0);
+	for (
+		[ 'no_such_size', huge_page_size => '64MB' ],
+		[ 'library', shared_preload_libraries => "'no_such_library'" ],
+		[ 'configuration', max_connections => '-1' ],
+		[ 'configuration', 'no_such_setting' => '1' ])
+	{
+		my ($code, $name, $value) = @$_;
+		my $saved = slurp_file($one->data_dir . '/postgresql.conf');
+		append_to_file($one->data_dir . '/postgresql.conf', "$name = $value\n");
+		$fails->();
+		(my $status, $answer) = $why->();
+		is($answer->{code}, $code, "why: $name = $value");
+		is($status, 2, "why: $name = $value: exit status");
+		like($answer->{message}, qr/FATAL/, "why: $name = $value: the message");
+		open my $file, '>', $one->data_dir . '/postgresql.conf' or die;
+		print {$file} $saved;
+		close $file;
+	}
+	# Messages of starts that are hard to provoke, as PostgreSQL writes them.
+	my $log = "$scratch/log";
+	for (
+		[ bus_error => 'LOG:  server process (PID 7) was terminated by signal 7: Bus error' ],
+		[ killed => 'LOG:  checkpointer process (PID 7) was terminated by signal 9: Killed' ],
+		[ io_uring => 'FATAL:  could not setup io_uring queue: Cannot allocate memory' ],
+		[ system_v_limits => 'FATAL:  could not create shared memory segment: No space left on device' ],
+		[ system_v_limits => 'FATAL:  could not create shared memory segment: Invalid argument' ],
+		[ dev_shm => 'FATAL:  could not resize shared memory segment "/PostgreSQL.7" to 1048576 bytes: No space left on device' ],
+		[ settings_too_low => 'FATAL:  recovery aborted because of insufficient parameter settings' ],
+		[ old_processes => 'FATAL:  pre-existing shared memory block (key 7, ID 7) is still in use' ],
+		[ lock_file => 'FATAL:  lock file "postmaster.pid" already exists' ],
+		[ port => 'FATAL:  could not create any TCP/IP sockets' ],
+		[ version => 'FATAL:  database files are incompatible with server' ],
+		[ permissions => 'FATAL:  data directory "/x" has invalid permissions' ])
+	{
+		my ($code, $line) = @$_;
+		append_to_file($log, "2026-01-02 03:04:05 UTC [7] LOG:  database system is ready to accept connections\n"
+			  . "2026-01-02 03:04:05 UTC [7] $line\n2026-01-02 03:04:05 UTC [7] HINT:  a hint\n"
+			  . "2026-01-02 03:04:06 UTC [8] FATAL:  password authentication failed for user \"x\"\n");
+		my $answer = JSON::PP->new->decode((hugeinfo('why', @here, '--log', $log, '--format', 'json'))[1]);
+		is($answer->{code}, $code, "why: $line");
+		is_deeply($answer->{details}, ['2026-01-02 03:04:05 UTC [7] HINT:  a hint'], "why: $code: the hint");
+		unlink $log;
+	}
+	is((hugeinfo('why', @here, '--log', "$scratch/nothing"))[0], 3, 'why: no log');
+}
+forget();
+
+# preflight --probe takes the pages that it needs, and no others.
+{
+	pools_of_one_size($kb, $need);
+	my @here = ('-D', $one->data_dir);
+	like((hugeinfo('preflight', @here, '--probe'))[1], qr/^Probe: the kernel gave $need huge pages/m, 'probe: enough');
+	is(pool($kb)->{free}, $need, 'probe: the pages are free again');
+	pools_of_one_size($kb, $need - 1);
+	($status, $out) = hugeinfo('preflight', @here, '--probe');
+	like($out, qr/^Probe: the kernel refused $need huge pages .*: Cannot allocate memory/m, 'probe: too few');
+
+	# A pod without a limit of its own on huge pages, on a node with a pool.
+	pools_of_one_size($kb, 200);
+	limit_group('pod', 'fault', $kb, 0);
+	in_group('pod', sub {
+		like((hugeinfo('preflight', @here, '--probe'))[1], qr/could not provide one \(SIGBUS\)\. A server would crash/, 'probe: a limit of 0');
+		($status, $out) = hugeinfo('preflight', '-c', 'huge_pages=off');
+		is($status, 0, 'initdb: PostgreSQL itself would start');
+		like($out, qr/^initdb would crash here, too/m, 'initdb: says what it needs');
+		is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[0], 0, 'plan: works there');
+		is((hugeinfo('fit', '--pod'))[0], 3, 'fit: nothing fits');
+	});
+	my $here = (hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[1];
+	in_group('pod', sub { is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[1], $here, 'plan: the same there') });
+	limit_group('limited', 'fault', $kb, 100 * $kb * 1024);
+	in_group('limited', sub {
+		my $fit = JSON::PP->new->decode((hugeinfo('fit', '--pod', '--json'))[1]);
+		is($fit->{required_pages}, 100, 'fit: the limit of the pod');
+	});
+}
+
+}
+
+done_testing;
