@@ -5,9 +5,11 @@
 
 mod check;
 mod command;
+mod conninfo;
 mod ensure;
 mod error;
 mod fit;
+mod fleet;
 mod machine;
 mod next_start;
 mod plan;
@@ -65,6 +67,8 @@ enum Verb {
     Ensure(ensure::Options),
     /// Shows why the server did not start.
     Why(why::Options),
+    /// Shows hugeinfo_status of many servers, the worst first. Needs psql.
+    Fleet(fleet::Options),
     #[command(hide = true)]
     Touch(probe::Options),
     #[command(hide = true)]
@@ -175,6 +179,7 @@ fn main() -> ExitCode {
         Verb::Ensure(options) => ensure::run(&options),
         Verb::Why(options) => why::run(&options),
         Verb::Touch(options) => probe::touch(&options),
+        Verb::Fleet(options) => fleet::run(&options),
         Verb::Settings(server) => next_start::run(&server),
     });
     match done {

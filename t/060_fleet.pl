@@ -1,5 +1,5 @@
-# fleet/hugeinfo-fleet with real servers in every state: lines and JSON against the status of each
-# server, exit statuses, and the number of programs that run at once.
+# hugeinfo fleet with real servers in every state: lines and JSON against the status of each server,
+# exit statuses, and the number of programs that run at once.
 use strict;
 use warnings;
 
@@ -21,18 +21,18 @@ use Time::HiRes qw(sleep);
 
 my $kb = default_page_kb();
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
-my $script = source('fleet/hugeinfo-fleet');
+my @program = (source('target/program/hugeinfo'), 'fleet');
 local $ENV{PGPASSFILE} = "$dir/pgpass";
 
 sub write_file { my ($name, $text) = @_; append_to_file("$dir/$name", $text); chmod 0600, "$dir/$name"; return "$dir/$name" }
 
-# Runs the script. Returns its output and its exit status.
+# Runs the program. Returns its output and its exit status.
 sub fleet
 {
 	my (@arguments) = @_;
 	my $input = ref $arguments[0] ? ${ shift @arguments } : '';
 	my ($out, $error) = ('', '');
-	IPC::Run::run([ $script, @arguments ], '<', \$input, '>', \$out, '2>', \$error);
+	IPC::Run::run([ @program, @arguments ], '<', \$input, '>', \$out, '2>', \$error);
 	my $exit = $? >> 8;
 	note($out, $error);
 	return ($exit, $out, $error);
@@ -41,7 +41,7 @@ sub fleet
 sub fleet_json
 {
 	my (@arguments) = @_;
-	my ($exit, $out) = fleet(@arguments, '--json');
+	my ($exit, $out) = fleet(@arguments, '--format', 'json');
 	my $answer = JSON::PP->new->utf8->decode($out);
 	$answer->{by_name} = { map { $_->{name} => $_ } @{ $answer->{servers} } };
 	return ($exit, $answer);
@@ -100,6 +100,7 @@ my ($exit, $answer) = fleet_json('--service-file', $services, @patient);
 my $seen = $answer->{by_name};
 is($exit, 2, 'the worst is a server that is down');
 is($answer->{status}, 'critical', 'the JSON has the worst status');
+is($answer->{schema}, 1, 'the JSON has the version of its form');
 is(scalar @{ $answer->{servers} }, 8, 'a line for each server');
 
 sub as_on
@@ -143,13 +144,19 @@ for (
 	my ($expected, $status, @names) = @$_;
 	is((fleet('--service-file', $services, '--services', join ',', @names))[0], $expected, "@names: exit status for $status");
 }
-for ([ 'an unknown option', '--xyzzy' ], [ 'no file', '--service-file', "$dir/none" ], [ 'no jobs', '--jobs', 0 ], [ 'two sources', '--list', $services, '--patroni', $services ],
-	[ 'invalid JSON', '--patroni', $services ], [ 'no servers', '--list', '/dev/null' ])
+for (
+	[ 'an unknown option', qr/unexpected argument '--xyzzy'/, '--xyzzy' ],
+	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--service-file', "$dir/none" ],
+	[ 'no jobs', qr/invalid value '0' for '--jobs/, '--jobs', 0 ],
+	[ 'two sources', qr/'--list <FILE>' cannot be used with '--patroni <FILE>'/, '--list', $services, '--patroni', $services ],
+	[ 'hosts and services', qr/cannot be used with/, 'db1', '--services', 'db2' ],
+	[ 'invalid JSON', qr/\Ahugeinfo: not the output of patronictl/, '--patroni', $services ],
+	[ 'no servers', qr/\Ahugeinfo: no servers$/, '--list', '/dev/null' ])
 {
-	my ($what, @arguments) = @$_;
+	my ($what, $message, @arguments) = @$_;
 	my ($wrong, $out, $error) = fleet(@arguments);
 	is($wrong, 3, "$what: exit status 3");
-	like($error, qr/^hugeinfo-fleet: .*; see --help$/m, "$what: a message");
+	like($error, $message, "$what: a message");
 	is($out, '', "$what: nothing else");
 }
 like((fleet('--help'))[1], qr/--service-file/, '--help');
@@ -170,14 +177,23 @@ like((fleet('--help'))[1], qr/--service-file/, '--help');
 {
 	my @conninfos = (map { 'host=' . $_->host . ' port=' . $_->port } $primary, $bare);
 	my $list = write_file('list', join "\n", '# comment', '', @conninfos, "host=db1 password = 'xy zzy'", 'postgres://u:xyzzy@db2/postgres',
-		'postgres://u:xy/zzy@db3/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy', 'no-such-host.invalid:5433');
+		'postgres://u:xy/zzy@db3/postgres', 'postgres://u%40v:xyzzy@db6/postgres', 'postgres://db4/?pass%77ord=xyzzy', 'host=db5 oauth_client_secret=xyzzy', 'no-such-host.invalid:5433');
 	my (undef, $conninfos) = fleet_json('--list', $list, '--schema', 'Huge Info');
 	is($conninfos->{by_name}{ $conninfos[0] }{in_use} ? 't' : 'f', 'f', 'conninfo: the first has a status');
 	like($conninfos->{by_name}{ $conninfos[1] }{reason}, qr/hugeinfo_status/, '--schema: used as written');
 	my @refused = grep { $_->{reason} =~ /pgpass/ } @{ $conninfos->{servers} };
-	is(scalar @refused, 5, 'passwords in a list are not used');
+	is(scalar @refused, 6, 'passwords in a list are not used');
 	unlike(JSON::PP->new->encode($conninfos), qr/zzy/, 'passwords in a list are not shown');
 	is($conninfos->{by_name}{'no-such-host.invalid:5433'}{status}, 'critical', 'a single name is a host');
+
+	# The same as arguments.
+	my (undef, $hosts) = fleet_json(@conninfos, 'postgres://u:xyzzy@db2/postgres', $primary->host . ':' . $primary->port);
+	my %states = map { $_ => join ' ', map { $_ // '' } @{ $hosts->{by_name}{$_} }{qw(status code)} } keys %{ $hosts->{by_name} };
+	is_deeply(\%states,
+		{ $conninfos[0] => 'warning sysv', $conninfos[1] => 'unknown ', 'host 3' => 'unknown ', $primary->host . ':' . $primary->port => 'warning sysv' },
+		'hosts as arguments');
+	like($hosts->{by_name}{'host 3'}{reason}, qr/pgpass/, 'a password in an argument is not used');
+	unlike(JSON::PP->new->encode($hosts), qr/zzy/, 'a password in an argument is not shown');
 }
 
 # Creates a fake psql that prints the file named like the service, and logs its command line.
@@ -186,14 +202,18 @@ write_file('fake/psql', <<"SH");
 #!/bin/sh
 printf '%s\\n' "\$@" >>$dir/arguments
 for last in "\$@"; do case \$last in service=*) name=\${last#*=\\'} name=\${name%\\'}; esac; done
-[ "\$name" != endless ] || exec yes
+case \$name in
+endless) exec yes ;;
+closed) exec sleep 61707 >&- 2>&- ;;
+held) sleep 61707 & exit ;;
+esac
 exec cat "$dir/answers/\$name"
 SH
 chmod 0755, "$dir/fake/psql";
 
 {
 	local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
-	my @secrets = map { ("host=db $_=xyzzy", "host = db $_ = 'xyzzy'", "postgres://db/?$_=xyzzy") }
+	my @secrets = map { ("host=db $_=xyzzy", "host = db $_ = 'xyzzy'", "postgres://db/?$_=xyzzy", "postgres://db/d%3Fuser=u?$_=xyzzy") }
 	  qw(password sslpassword scram_client_key scram_server_key oauth_client_secret secret_of_a_later_version);
 	my $public = q(host='a b' options='-c a.b=c\\'d' sslkey=/k sslmode=require);
 	my $uri = 'postgres://u@db/d?sslmode=require';
@@ -252,9 +272,9 @@ chmod 0755, "$dir/fake/psql";
 	is(scalar @lines, @names + 1, 'hostile servers: no additional lines');
 	unlike($out, qr/(?!\n)\p{C}/, 'hostile servers: no control characters');
 	is(scalar(grep { length > 1100 } @lines), 0, 'hostile servers: lines have a maximum length');
-	like($out, qr/^OK +small +primary  0.5 kB/m, 'hostile servers: a small page');
+	like($out, qr/^OK +small +primary  512 bytes/m, 'hostile servers: a small page');
 	like($out, qr/^UNKNOWN +endless +psql printed more than/m, 'hostile servers: endless output');
-	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; -- /m, 'hostile servers: the schema is quoted as an SQL identifier');
+	like($out, qr/^UNKNOWN +sql .*ON SCHEMA "a"" TO mallory; --\\033/m, 'hostile servers: the schema is quoted as an SQL identifier');
 	my %odd = (
 		'text size' => 'page_size_bytes', list => 'reason', code => 'code', identifier => 'system_identifier',
 		version => 'version', number => 'in_use', negative => 'shortfall_pages', large => 'segment_bytes');
@@ -270,13 +290,20 @@ chmod 0755, "$dir/fake/psql";
 	is($json->{by_name}{forged}{cluster}, undef, 'hostile servers: no cluster name');
 	is(scalar(split /\n/, $json->{by_name}{long}{remedy}), 100, 'hostile servers: 100 lines of a remedy');
 
+	# Programs that close their output, and that leave it open.
+	my $endings = write_file('endings', "[closed]\n[held]\n");
+	($exit, $out) = fleet('--service-file', $endings, '--timeout', 1);
+	is(scalar(() = $out =~ /^CRITICAL +(?:closed|held) +no answer within 1 s$/mg), 2, 'hostile programs: the time limit');
+	my $sleepers = sub { return grep { process_file(m{(\d+)$}, 'cmdline') eq "sleep\x{0}61707\0" } glob '/proc/[0-9]*' };
+	ok(until_true(sub { !$sleepers->() }), 'hostile programs: all have ended');
+
 	for my $text (
 		'[1]', '[[]]', '[["x"]]', '{}', '[{}]', '[{"Member": null}]', '[{"Member": ["x"]}]',
 		'[{"Member": "x", "Host": {}}]', '[{"Member": "x"}', '[{"Member": "x"}] x')
 	{
 		my ($exit, $out, $error) = fleet(\$text, '--patroni', '-');
 		is($exit, 3, "--patroni, $text: exit status");
-		like($error, qr/\Ahugeinfo-fleet: not the output of patronictl list -f json; see --help\n\z/, "--patroni, $text: the message");
+		like($error, qr/\Ahugeinfo: not the output of patronictl list -f json\n\z/, "--patroni, $text: the message");
 	}
 	my @members = map { { Cluster => $forged, Member => "$_$forged", Host => '', State => $forged } } 1, 2;
 	my $members = JSON::PP->new->ascii->encode(\@members);
@@ -310,12 +337,13 @@ chmod 0755, "$dir/fake/psql";
 	  for qw(down stranger);
 }
 
-sub children { my ($pid) = @_; return eval { split ' ', slurp_file("/proc/$pid/task/$pid/children") } }
+# A thread starts each program.
+sub children { my ($pid) = @_; return map { split ' ', eval { slurp_file($_) } // '' } glob "/proc/$pid/task/*/children" }
 my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12);
 
 {
 	my ($most, $out) = (0, '');
-	my $run = IPC::Run::start([ $script, '--service-file', $many, '--jobs', 4, '--timeout', 1 ], '>', \$out);
+	my $run = IPC::Run::start([ @program, '--service-file', $many, '--jobs', 4, '--timeout', 1 ], '>', \$out);
 	my $pid = $run->{KIDS}[0]{PID};
 	while ($run->pumpable)
 	{
@@ -329,19 +357,31 @@ my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12
 	is(scalar(() = $out =~ /^CRITICAL  silent/mg), 12, '--jobs: each server has a line');
 }
 
-for my $signal ([ INT => 130 ], [ TERM => 143 ])
+for my $name (qw(INT TERM HUP))
 {
-	my ($name, $expected) = @$signal;
-	my $run = IPC::Run::start([ $script, '--service-file', $many, '--jobs', 12, '--timeout', 600 ], '>', \my $out);
+	my $run = IPC::Run::start([ @program, '--service-file', $many, '--jobs', 12, '--timeout', 600 ], '>', \my $out, '2>', \my $error);
 	my $pid = $run->{KIDS}[0]{PID};
 	my @children;
-	# Perl's child becomes psql
+	# each child becomes psql
 	until_true(sub { @children = children($pid); 12 == grep { (eval { slurp_file("/proc/$_/comm") } // '') eq "psql\n" } @children })
 	  or die "psql does not run\n";
 	kill $name, $pid;
 	$run->finish;
-	is($run->result(0), $expected, "SIG$name: exit status");
+	is($run->result(0), 3, "SIG$name: exit status");
+	is($out . $error, "hugeinfo: interrupted by a signal\n", "SIG$name: only a message");
 	is_deeply([ grep { -e "/proc/$_" } @children ], [], "SIG$name: all children have ended");
+}
+
+# A signal also ends the wait for a list.
+{
+	my $run = IPC::Run::start([ @program, '--list', '-' ], '<pipe', \*INPUT, '>', \my $out, '2>', \my $error);
+	my $pid = $run->{KIDS}[0]{PID};
+	until_true(sub { my ($caught) = process_file($pid, 'status') =~ /^SigCgt:\s*\S*(\S{8})$/m; hex($caught // 0) & 1 << 14 }) or die "no handler\n";
+	kill TERM => $pid;
+	$run->finish;
+	is($run->result(0), 3, 'a signal while a list is read: exit status');
+	like($error, qr/interrupted by a signal/, 'a signal while a list is read: the message');
+	close INPUT;
 }
 
 {
@@ -367,7 +407,7 @@ SKIP:
 	(undef, my $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
 	my ($cluster) = @{ $uneven->{clusters} };
 	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON reports it");
-	like((fleet('--service-file', $services, 'primary', 'standby'))[1],
+	like((fleet('--service-file', $services, '--services', 'primary,standby'))[1],
 		qr/^WARNING  cluster \d+ is uneven: standby on huge pages, primary not. A failover loses huge pages.$/m, "$name: a line reports it");
 	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary, $standby;
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
