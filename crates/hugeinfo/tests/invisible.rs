@@ -74,17 +74,6 @@ fn plugin_removes_the_same_characters() {
 }
 
 #[test]
-fn fleet_script_removes_the_same_characters() {
-    let text = source("fleet/hugeinfo-fleet");
-    let list = part(&text, "my $INVISIBLE", "\n\n");
-    let function = part(&text, "sub safe\n", "\n}\n");
-    let script =
-        format!("{list}\n{function}\n}}\nprint map {{ chomp; safe($_) . \"\\n\" }} <STDIN>");
-    let removed = removed_by(Command::new("perl").args(["-CS", "-e", &script]));
-    assert_same_as_escape("hugeinfo-fleet", |c| removed.contains(&c));
-}
-
-#[test]
 fn fdw_view_removes_the_same_characters() {
     let text = source("fleet/postgres_fdw.sql");
     let ranges: Vec<_> = part(&text, r"\u0001", "]'").split('\\').skip(1).collect();
