@@ -6,7 +6,8 @@ use hugeinfo::{
         limits::CgroupLimits,
         machine::{Machine, ServerState},
     },
-    units::{Bytes, PageSize, Pages, huge_pages},
+    server::largest_buffers::fit,
+    units::{PageSize, Pages, huge_pages},
 };
 use serde_json::json;
 
@@ -17,10 +18,6 @@ use crate::{
     postgres::{Planned, normalized},
     size::Size,
 };
-
-/// PostgreSQL's minimum and maximum of `shared_buffers`, in blocks.
-const LEAST_BLOCKS: u64 = 16;
-const MOST_BLOCKS: u64 = 1_073_741_823;
 
 /// The options of `fit`.
 #[derive(Args)]
@@ -74,53 +71,41 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let size = PageSize(plan::target(&machine)?.pool.page_bytes);
     let capacity = capacity(&options.capacity, &machine, size)?;
     let block: u64 = planned.value("block_size")?;
-    let bytes_with = |blocks: u64| {
-        let setting = format!("shared_buffers={}kB", blocks * block / 1024);
-        planned.segment_bytes(&[setting])
-    };
-    let pages_with = |blocks: u64| Ok::<_, Error>(Bytes(bytes_with(blocks)?).in_pages(size).0);
-
-    let least = pages_with(LEAST_BLOCKS)?;
-    if least > capacity {
-        return Err(Error::new(format!(
-            "{} are too few: the minimum of shared_buffers needs {least}",
-            huge_pages(Pages(capacity), size)
-        )));
-    }
-    // The need is monotone: the first number fits, the second one does not.
-    let most = (capacity.saturating_mul(size.0) / block).min(MOST_BLOCKS);
-    let (mut fitting, mut too_many) = (LEAST_BLOCKS, most + 1);
-    while fitting + 1 < too_many {
-        let middle = fitting + (too_many - fitting) / 2;
-        if pages_with(middle)? <= capacity {
-            fitting = middle;
-        } else {
-            too_many = middle;
-        }
-    }
-    let bytes = bytes_with(fitting)?;
-    let needed = Bytes(bytes).in_pages(size);
-    let buffers = fitting * block / 1024;
-    let unused = needed * size - Bytes(bytes);
+    let found = fit(
+        machine.facts.next_start(),
+        Pages(capacity),
+        size,
+        block,
+        |blocks| planned.segment_bytes(&[format!("shared_buffers={}kB", blocks * block / 1024)]),
+    )?;
+    let found = found.map_err(|too_few| {
+        Error::new(format!(
+            "{} are too few: the minimum of shared_buffers needs {}",
+            huge_pages(Pages(capacity), size),
+            too_few.required
+        ))
+    })?;
+    let buffers = found.blocks * block / 1024;
     let text = match options.json {
         true => {
             let json = json!({
                 "schema": 1,
                 "postgresql": planned.version()?,
                 "shared_buffers": format!("{buffers}kB"),
-                "shared_buffers_bytes": fitting * block,
+                "shared_buffers_bytes": found.blocks * block,
                 "page_size_bytes": size.0,
                 "available_pages": capacity,
-                "required_pages": needed.0,
-                "segment_bytes": bytes,
-                "tail_waste_bytes": unused.0,
+                "required_pages": found.required.0,
+                "segment_bytes": found.segment_bytes,
+                "tail_waste_bytes": found.tail_waste.0,
             });
             format!("{json:#}\n")
         }
         false => format!(
-            "shared_buffers = {buffers}kB\n# {} of {}; {unused} unused at the end\n",
-            needed.0,
-            huge_pages(Pages(capacity), size)
+            "shared_buffers = {buffers}kB\n# {} of {}; {} unused at the end\n",
+            found.required,
+            huge_pages(Pages(capacity), size),
+            found.tail_waste
         ),
     };
     Ok(text.into())

@@ -11,6 +11,7 @@ pub mod footprint;
 pub mod holders;
 pub mod host;
 pub mod instances;
+pub mod largest_buffers;
 pub mod mapping_kind;
 pub mod memory_pressure;
 pub mod pod_limits;
