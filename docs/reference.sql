@@ -71,8 +71,8 @@ UNION ALL
 SELECT $$## Functions
 
 A function with the name of a view returns the rows of that view. A NULL pid returns no rows. NULL
-settings raise an error. If a pid is not a process of this server, the functions raise a warning and
-return no row.
+settings and NULL pages raise an error. If a pid is not a process of this server, the functions
+raise a warning and return no row.
 
 | function | meaning |
 |---|---|$$

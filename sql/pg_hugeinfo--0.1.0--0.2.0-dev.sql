@@ -81,7 +81,10 @@ DROP TYPE hugeinfo_plan;
 
 ALTER VIEW hugeinfo_own_mappings RENAME TO hugeinfo_mappings;
 
+CREATE TYPE hugeinfo_fit AS ();
 CREATE TYPE hugeinfo_report AS ();
+COMMENT ON TYPE hugeinfo_fit IS
+'Reserves the name of the function, so that no type can capture calls of it.';
 COMMENT ON TYPE hugeinfo_report IS
 'Reserves the name of the function, so that no type can capture calls of it.';
 
@@ -147,6 +150,57 @@ COMMENT ON COLUMN hugeinfo_fault_rates.minor_faults_per_second IS
 'minor_faults per second.';
 COMMENT ON COLUMN hugeinfo_fault_rates.major_faults_per_second IS
 'major_faults per second.';
+
+CREATE FUNCTION hugeinfo_fit(pages bigint) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_wrapper';
+CREATE FUNCTION hugeinfo_fit(pages bigint, settings jsonb) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_jsonb_wrapper';
+CREATE FUNCTION hugeinfo_fit(pages bigint, settings text) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_text_wrapper';
+CREATE FUNCTION hugeinfo_fit(pages integer) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_integer_wrapper';
+CREATE FUNCTION hugeinfo_fit(pages integer, settings jsonb) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_integer_jsonb_wrapper';
+CREATE FUNCTION hugeinfo_fit(pages integer, settings text) RETURNS TABLE (
+	shared_buffers text, shared_buffers_bytes bigint, page_size_bytes bigint,
+	available_pages bigint, required_pages bigint, segment_bytes bigint, tail_waste_bytes bigint)
+PARALLEL RESTRICTED COST 1000000
+LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_fit_integer_text_wrapper';
+ALTER FUNCTION hugeinfo_fit(integer) ROWS 1;
+ALTER FUNCTION hugeinfo_fit(integer, jsonb) ROWS 1;
+ALTER FUNCTION hugeinfo_fit(integer, text) ROWS 1;
+ALTER FUNCTION hugeinfo_fit(bigint) ROWS 1;
+ALTER FUNCTION hugeinfo_fit(bigint, jsonb) ROWS 1;
+ALTER FUNCTION hugeinfo_fit(bigint, text) ROWS 1;
+REVOKE ALL ON FUNCTION hugeinfo_fit(integer), hugeinfo_fit(integer, jsonb), hugeinfo_fit(integer, text),
+    hugeinfo_fit(bigint), hugeinfo_fit(bigint, jsonb), hugeinfo_fit(bigint, text) FROM PUBLIC;
+COMMENT ON FUNCTION hugeinfo_fit(bigint) IS
+'The largest shared_buffers whose main shared memory segment fits into this many huge pages, in one row, with the configuration files on disk; one block more does not fit.';
+COMMENT ON FUNCTION hugeinfo_fit(bigint, jsonb) IS
+'hugeinfo_fit(bigint) with these settings, as for hugeinfo_plan(jsonb), without shared_buffers; NULL raises an error.';
+COMMENT ON FUNCTION hugeinfo_fit(bigint, text) IS
+'hugeinfo_fit(bigint, jsonb) with the settings as name=value pairs, as in max_connections=500 huge_page_size=1GB, or as JSON.';
+COMMENT ON FUNCTION hugeinfo_fit(integer) IS
+'hugeinfo_fit(bigint) for numbers without a cast.';
+COMMENT ON FUNCTION hugeinfo_fit(integer, jsonb) IS
+'hugeinfo_fit(bigint, jsonb) for numbers without a cast.';
+COMMENT ON FUNCTION hugeinfo_fit(integer, text) IS
+'hugeinfo_fit(bigint, text) for numbers without a cast.';
 
 CREATE FUNCTION hugeinfo_footprint(exact boolean) RETURNS TABLE (
 	in_use boolean, processes bigint, private_bytes bigint, segment_bytes bigint,

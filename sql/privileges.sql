@@ -67,6 +67,12 @@ SELECT count(*) FROM hugeinfo_next_start();
 SELECT count(*) FROM hugeinfo_plan();
 SELECT count(*) FROM hugeinfo_plan('{}');
 SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
+SELECT count(*) FROM hugeinfo_fit(2000);
+SELECT count(*) FROM hugeinfo_fit(2000, '{}');
+SELECT count(*) FROM hugeinfo_fit(2000, '{}'::jsonb);
+SELECT count(*) FROM hugeinfo_fit(2000::bigint);
+SELECT count(*) FROM hugeinfo_fit(2000::bigint, '{}');
+SELECT count(*) FROM hugeinfo_fit(2000::bigint, '{}'::jsonb);
 
 SET ROLE regress_hugeinfo_monitor;
 SELECT count(*) = 1 AS may_read FROM hugeinfo_status;
@@ -117,6 +123,12 @@ SELECT count(*) FROM hugeinfo_runbook('{}'::jsonb);
 SELECT count(*) FROM hugeinfo_plan();
 SELECT count(*) FROM hugeinfo_plan('{}');
 SELECT count(*) FROM hugeinfo_plan('{}'::jsonb);
+SELECT count(*) FROM hugeinfo_fit(2000);
+SELECT count(*) FROM hugeinfo_fit(2000, '{}');
+SELECT count(*) FROM hugeinfo_fit(2000, '{}'::jsonb);
+SELECT count(*) FROM hugeinfo_fit(2000::bigint);
+SELECT count(*) FROM hugeinfo_fit(2000::bigint, '{}');
+SELECT count(*) FROM hugeinfo_fit(2000::bigint, '{}'::jsonb);
 RESET ROLE;
 
 -- The view does not bypass the privileges on the function.

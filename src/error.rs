@@ -7,7 +7,11 @@ use std::{
     time::Duration,
 };
 
-use hugeinfo::{linux::error::ReadError, server::failed_start::FailedStart};
+use hugeinfo::{
+    linux::error::ReadError,
+    server::failed_start::FailedStart,
+    units::{PageSize, Pages},
+};
 
 /// `report.rs` chooses SQLSTATE, detail and hint.
 #[derive(Debug)]
@@ -58,6 +62,19 @@ pub(crate) enum Error {
     AnotherHost(String),
     /// A setting to plan is given twice, in upper and lower case.
     PlannedTwice(String),
+    /// A number of huge pages that is NULL or not above zero.
+    NoPages,
+    /// Even the minimum of `shared_buffers` needs this many pages of that size.
+    TooFewPages { least: Pages, size: PageSize },
+    /// `shared_buffers` among the settings of `hugeinfo_fit`.
+    FittedSetting,
+    /// The kernel does not have the huge page size that the next start requests.
+    PageSize {
+        /// `None`: the default size, which is unknown.
+        asked: Option<PageSize>,
+        /// The sizes that the kernel has.
+        known: Vec<PageSize>,
+    },
     /// A setting of a library that is not loaded.
     UnknownSetting(String),
     /// A plan in single-user mode, or when the postmaster has died.

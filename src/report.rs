@@ -5,6 +5,7 @@ use std::io;
 use hugeinfo::{
     escape,
     linux::error::{Absence, ReadError},
+    units::huge_pages,
 };
 use pgrx::{PgSqlErrorCode, pg_sys::panic::ErrorReport};
 
@@ -122,6 +123,39 @@ impl From<Error> for ErrorReport {
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("setting \"{name}\" is given more than once"),
                 Some("Names of settings are not case-sensitive.".to_owned()),
+            ),
+            Error::NoPages => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "pages must be a number above zero".to_owned(),
+                Some("Example: hugeinfo_fit(512, 'max_connections=500').".to_owned()),
+            ),
+            Error::TooFewPages { least, size } => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("pages must be at least {least}: the minimum of shared_buffers needs {}", huge_pages(least, size)),
+                Some("The minimum depends on the other settings, such as max_connections.".to_owned()),
+            ),
+            Error::FittedSetting => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "setting \"shared_buffers\" cannot be given to hugeinfo_fit, which computes it".to_owned(),
+                Some("To compute the huge pages for a given value, use hugeinfo_plan.".to_owned()),
+            ),
+            Error::PageSize { asked: Some(asked), known } if !known.is_empty() => {
+                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+                (
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!("the next start requests huge pages of {asked}, which the kernel does not support"),
+                    Some(format!("Supported sizes: {}. Change huge_page_size.", known.join(", "))),
+                )
+            }
+            Error::PageSize { asked: None, known } if !known.is_empty() => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "the default huge page size is unknown".to_owned(),
+                Some("Add huge_page_size to the settings.".to_owned()),
+            ),
+            Error::PageSize { .. } => (
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                "the kernel has no huge pages".to_owned(),
+                Some("For another host, add host_huge_page_sizes to the settings.".to_owned()),
             ),
             Error::UnknownSetting(name) => (
                 ERRCODE_UNDEFINED_OBJECT,

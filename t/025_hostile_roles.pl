@@ -8,6 +8,7 @@ no warnings 'portable';
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Host;
+use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
 use HugeInfo::Session;
@@ -54,6 +55,11 @@ my %calls = (
 		'', q('{}'), q('{"shared_buffers": "20MB"}'), q(settings => '{}'), q(settings := '{}'), q('{}'::jsonb), q(jsonb '{}'), q(CAST('{}' AS jsonb)),
 		q(jsonb_build_object('shared_buffers', '20MB')), q(settings => jsonb_build_object('max_connections', 30)), q('{}'::text), q(text '{}'),
 		q(format('{"max_connections": %s}', 30)), q('{}'::jsonb || '{"max_connections": 30}'), q($${"max_connections": 30}$$), q(E'{}'), q(U&'{}') ],
+	hugeinfo_fit => [
+		q(2000, 'host_huge_page_sizes=2MB'), q(pages => 2000, settings => '{"host_huge_page_sizes": "2MB"}'), q(2000, settings => 'host_huge_page_sizes=2MB'),
+		q(2000, jsonb_build_object('host_huge_page_sizes', '2MB')), q(2000, '{"host_huge_page_sizes": "2MB"}'::jsonb), q(2000, format('host_huge_page_sizes=%sMB', 2)),
+		q(2000::bigint, 'host_huge_page_sizes=2MB'), q(2000::bigint, '{"host_huge_page_sizes": "2MB"}'::jsonb),
+		default_page_kb() ? (q(2000), q(pages => 2000), q(2000::bigint), q(1999 + 1), q(2000, '{}')) : () ],
 	hugeinfo_fault_rates => [
 		'', q('1 ms'), q(duration => '1 ms'), q(interval '1 ms'), q('1 ms'::interval), q(make_interval(secs => 0.001)), q('1 ms'::text), '1',
 		'duration => 1', '0.001', 'duration => 0.001', '1e-3', '.001', '+1', '2 / 2', 'ceil(0.5)', q(interval '1 s' / 1000),
@@ -67,6 +73,7 @@ my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)
 my @functions = sort keys %calls;
 my %owned = (
 	hugeinfo_plan => [ '', 'jsonb', 'text' ],
+	hugeinfo_fit => [ map { ($_, "$_, jsonb", "$_, text") } 'integer', 'bigint' ],
 	hugeinfo_fault_rates => [ '', 'interval', 'text', 'smallint', 'integer', 'bigint', 'real', 'double precision', 'numeric' ],
 	hugeinfo_footprint => [ '', 'boolean', 'text' ],
 	hugeinfo_mappings => [ '', 'integer' ],
@@ -145,8 +152,14 @@ sub all_answered_by_us
 			$with_arguments{$function} = [ sort @signatures ];
 			# Only the view uses this function, and refers to it by OID.
 			next if $function eq 'hugeinfo_oom_scores' && $of->{has_view} eq 't' && !@complaints;
-			push @complaints, 'more than one argument' if grep { /,/ } @signatures;
 			push @complaints, 'no type reserves its name: another type could convert a literal' if !$of->{types};
+			if (grep { /,/ } @signatures)
+			{
+				my @complete = map { ($_, "$_, jsonb", "$_, text") } 'integer', 'bigint';
+				push @complaints, 'not a number alone, and with both types of settings' if "@{[ sort @signatures ]}" ne "@{[ sort @complete ]}";
+				$wrong{$function} = \@complaints if @complaints;
+				next;
+			}
 			push @complaints, 'no signature without arguments: a function with a default could replace it' if !$has{''};
 			# PostgreSQL parses unquoted digits, such as a PID, as integer. Quoted numbers are documented
 			# as unsafe.
@@ -188,6 +201,13 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 	}
 	# With the same argument names, for calls by name.
 	overload($mallory, 'public', 'hugeinfo_plan', "settings $_, y text") for qw(varchar json text jsonb);
+	for my $first ('integer', 'bigint')
+	{
+		is_deeply([ grep { overload($mallory, 'public', 'hugeinfo_fit', "pages $first, settings $_") ne '' } grep { !/VARIADIC/ } @types ], [],
+			"$name: hugeinfo_fit($first) with other settings");
+	}
+	is_deeply([ grep { overload($mallory, 'public', 'hugeinfo_fit', "pages $_, settings text") ne '' } qw(smallint numeric real text oid my_integer anyelement) ], [],
+		"$name: hugeinfo_fit with other pages");
 	all_answered_by_us($root, '', $name);
 	all_answered_by_us($root, 'public.', "$name, qualified");
 	# The test detects calls of mallory's functions.
@@ -290,6 +310,7 @@ $mallory->value($_) for 'CREATE DOMAIN my_text AS text', 'CREATE DOMAIN my_jsonb
 			\$\$ BEGIN PERFORM count(*) FROM public.hugeinfo_plan($argument); END \$\$");
 		is(($root->error_of('SELECT public.plans()'))[0], '42501', "$name: mallory's function cannot call it for a superuser");
 	}
+	is(($mallory->error_of("SELECT public.hugeinfo_fit($_)"))[0], '42501', "$name: mallory cannot call hugeinfo_fit($_)") for @{ $calls{hugeinfo_fit} };
 }
 
 # Without mallory's objects: nothing that mallory reads has an address or a path of a mapping.

@@ -8,7 +8,7 @@
 //! This backend opens no file that a user has written, because a pipe would block it forever.
 //! Children read these files, with a time limit.
 //!
-//! * [`next_start`]: the settings of the next start.
+//! * [`next_start`]: the settings of the next start, and the largest `shared_buffers` for it.
 //! * [`changes`]: the changes that lead to a planned configuration.
 //! * [`settings`]: the settings that can be planned.
 //! * [`assignments`]: settings as text.

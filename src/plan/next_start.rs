@@ -2,14 +2,18 @@
 
 use std::{
     ffi::{CStr, OsString},
-    path::Path,
+    path::{Path, PathBuf},
     time::Instant,
 };
 
-use hugeinfo::server::{
-    facts::{Server, bytes_of_small_pages},
-    recovery::RecoverySettings,
-    scratch_data::FIXED_SETTINGS,
+use hugeinfo::{
+    server::{
+        facts::{Server, bytes_of_small_pages},
+        largest_buffers::{Fit, TooFewPages, fit},
+        recovery::RecoverySettings,
+        scratch_data::FIXED_SETTINGS,
+    },
+    units::{PageSize, Pages},
 };
 
 use super::{
@@ -22,10 +26,14 @@ use super::{
 use crate::{
     error::Error,
     postgres::{
-        exit, places,
+        exit,
+        interrupts::check_for_interrupts,
+        places,
         recovery_settings::recovery_settings,
         server::server_with,
-        settings::{LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart},
+        settings::{
+            BLOCK_BYTES, LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart,
+        },
         standing::waits,
     },
 };
@@ -59,18 +67,47 @@ impl NextStart {
 pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
+    Ok(compute(planned)?.1)
+}
+
+/// Computes the largest `shared_buffers` with which the next start maps at most that many huge
+/// pages. `page_size` chooses the size for its settings. Each run of the program has its own time
+/// limit.
+///
+/// Errors: those of [`next_start`] and of `page_size`.
+pub(crate) fn largest_buffers(
+    planned: &Planned,
+    pages: Pages,
+    page_size: impl FnOnce(Server) -> Result<PageSize, Error>,
+) -> Result<(PageSize, Result<Fit, TooFewPages>), Error> {
+    exit::call_at_exit(tidy);
+    let _tidy = Tidy;
+    let (program, next) = compute(planned)?;
+    let size = page_size(next.server.clone())?;
+    let found = fit(&next.server, pages, size, BLOCK_BYTES, |blocks| {
+        check_for_interrupts();
+        let setting = format!("shared_buffers={}kB", blocks * BLOCK_BYTES / 1024);
+        let deadline = Instant::now() + output::TIME_LIMIT;
+        program.segment_bytes(&["-c".into(), setting.into()], deadline)
+    })?;
+    Ok((size, found))
+}
+
+fn compute(planned: &Planned) -> Result<(Program<'_>, NextStart), Error> {
     let deadline = Instant::now() + output::TIME_LIMIT;
     // Both children run at once. PostgreSQL's own error about the files comes first.
     let reader = Reader::start()?;
-    let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
+    let program = Program::prepare(planned)?;
+    let shared_memory_bytes = program.segment_bytes(&[], deadline)?;
     let on_disk = reader.finish(deadline)?;
     let server = server_with(in_effect(planned, &on_disk), shared_memory_bytes)?;
     let recovery_settings = recovery_settings(in_effect(planned, &on_disk))?;
-    Ok(NextStart {
+    let next = NextStart {
         server,
         recovery_settings,
         on_disk,
-    })
+    };
+    Ok((program, next))
 }
 
 /// Like [`next_start`], if the files have just been read.
@@ -78,7 +115,7 @@ pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Resul
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
-    let shared_memory_bytes = shared_memory_bytes(planned, deadline)?;
+    let shared_memory_bytes = Program::prepare(planned)?.segment_bytes(&[], deadline)?;
     server_with(in_effect(planned, on_disk), shared_memory_bytes)
 }
 
@@ -99,33 +136,52 @@ fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> S
     }
 }
 
-/// The size of the main segment: exact up to 8 TiB, rounded up to whole MB above.
-fn shared_memory_bytes(planned: &Planned, deadline: Instant) -> Result<u64, Error> {
-    let command_line = program::running_command_line()?;
-    let scratch = Scratch::create()?;
-    let path = scratch.path().to_owned();
-    let mut arguments = command_line;
-    arguments.extend(fixed_arguments(&path));
-    HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
-    arguments.extend(planned.arguments());
+/// PostgreSQL's program with the planned settings, in a scratch directory.
+struct Program<'a> {
+    planned: &'a Planned,
+    arguments: Vec<OsString>,
+    scratch: PathBuf,
+}
 
-    let page = ["-c".into(), "huge_page_size=4kB".into()];
-    let pages = program::ask(
-        arguments.iter().chain(&page),
-        "shared_memory_size_in_huge_pages",
-        &path,
-        deadline,
-    )?;
-    let bytes = match pages {
-        Ok(pages) => Ok(bytes_of_small_pages(pages)),
-        // 2^31 pages are 8 TiB, the maximum of the setting.
-        Err(refusal) if refusal.message.contains("huge_page") => {
-            let megabytes = program::ask(arguments.iter(), "shared_memory_size", &path, deadline)?;
-            megabytes.map(|megabytes| megabytes << 20)
-        }
-        Err(refusal) => Err(refusal),
-    };
-    bytes.map_err(|refusal| planned.refused(refusal, &path))
+impl<'a> Program<'a> {
+    fn prepare(planned: &'a Planned) -> Result<Self, Error> {
+        let command_line = program::running_command_line()?;
+        let scratch = Scratch::create()?;
+        let path = scratch.path().to_owned();
+        let mut arguments = command_line;
+        arguments.extend(fixed_arguments(&path));
+        HELD.with(|held| held.borrow_mut().scratch = Some(scratch));
+        arguments.extend(planned.arguments());
+        Ok(Self {
+            planned,
+            arguments,
+            scratch: path,
+        })
+    }
+
+    /// The size of the main segment, with these arguments in addition: exact up to 8 TiB, rounded
+    /// up to whole MB above.
+    fn segment_bytes(&self, more: &[OsString], deadline: Instant) -> Result<u64, Error> {
+        let path = &self.scratch;
+        let arguments = self.arguments.iter().chain(more);
+        let page = ["-c".into(), "huge_page_size=4kB".into()];
+        let pages = program::ask(
+            arguments.clone().chain(&page),
+            "shared_memory_size_in_huge_pages",
+            path,
+            deadline,
+        )?;
+        let bytes = match pages {
+            Ok(pages) => Ok(bytes_of_small_pages(pages)),
+            // 2^31 pages are 8 TiB, the maximum of the setting.
+            Err(refusal) if refusal.message.contains("huge_page") => {
+                let megabytes = program::ask(arguments, "shared_memory_size", path, deadline)?;
+                megabytes.map(|megabytes| megabytes << 20)
+            }
+            Err(refusal) => Err(refusal),
+        };
+        bytes.map_err(|refusal| self.planned.refused(refusal, path))
+    }
 }
 
 fn fixed_arguments(scratch: &Path) -> Vec<OsString> {

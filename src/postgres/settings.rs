@@ -82,11 +82,14 @@ pub(crate) fn max_connections() -> u64 {
     u64::try_from(connections).unwrap_or_default()
 }
 
+/// Bytes of a buffer.
+pub(crate) const BLOCK_BYTES: u64 = pg_sys::BLCKSZ as u64;
+
 /// `shared_buffers`.
 pub(crate) fn shared_buffers_bytes() -> u64 {
     // SAFETY: set before the server starts its first process.
     let blocks = unsafe { pg_sys::NBuffers };
-    u64::try_from(blocks).unwrap_or_default() * u64::from(pg_sys::BLCKSZ)
+    u64::try_from(blocks).unwrap_or_default() * BLOCK_BYTES
 }
 
 /// True if I/O uses io_uring, whose rings can need locked memory.

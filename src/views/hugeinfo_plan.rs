@@ -1,22 +1,17 @@
 //! `hugeinfo_plan(settings)`: the needs of the next start with changed settings, or with the files
 //! on disk.
 
-use hugeinfo::{
-    model::{machine::Machine, other_host},
-    server::facts::Server,
-    units::Bytes,
-};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
-    planned::{forecasts, is_requested, percent_of_ram},
+    planned::{forecasts, is_requested, not_as_planned, on_another_host, percent_of_ram},
     pool::{pool_overloads, pool_row},
 };
 use crate::{
     error::Error,
     machine,
     numbers::bigint,
-    plan::{host::Host, next_start::next_start, settings::Planned},
+    plan::{next_start::next_start, settings::Planned},
     postgres::{jsonb::Jsonb, text::Text},
 };
 
@@ -73,59 +68,6 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
         ))
     });
     rows.collect()
-}
-
-/// Uses the page sizes and the default size of this kernel unless the host specifies its own.
-fn on_another_host(next: Server, host: &Host) -> Result<Machine, Error> {
-    let here = machine::facts()?;
-    let (default, sizes) = match &host.page_sizes_bytes {
-        Some(sizes) => (sizes.first().copied(), sizes.clone()),
-        None => {
-            let meminfo = here.meminfo.as_ref().ok();
-            let default = meminfo.and_then(|meminfo| meminfo.default_huge_page_bytes);
-            let all = here.pools.iter().flatten().map(|pool| pool.page_bytes);
-            (default, default.into_iter().chain(all).collect())
-        }
-    };
-    Ok(other_host::machine(
-        next,
-        here.base_page_bytes,
-        host.ram_bytes,
-        default,
-        &sizes,
-    ))
-}
-
-/// The reasons why a start with exactly these settings would differ from the row.
-fn not_as_planned(machine: &Machine) -> Vec<String> {
-    let next = machine.facts.next_start();
-    let aim = machine.next_start_on_huge_pages();
-    if machine.facts.pools.as_ref().is_ok_and(Vec::is_empty) {
-        return vec!["the kernel has no huge pages".to_owned()];
-    }
-    let mut reasons = Vec::new();
-    if next.shared_memory_type != aim.shared_memory_type {
-        reasons
-            .push("shared_memory_type = sysv uses no huge pages: figures are for mmap".to_owned());
-    }
-    if next.huge_pages != aim.huge_pages {
-        reasons.push("huge_pages = off: figures are for huge_pages = try".to_owned());
-    }
-    let marked = machine.size_asked_for(&aim);
-    if let Some(asked_for) = next.huge_page_size_bytes.map(Bytes)
-        && aim.huge_page_size_bytes.is_none()
-    {
-        let instead = marked.as_ref().map_or_else(String::new, |default| {
-            format!(": is_requested marks its default size, {default}")
-        });
-        reasons.push(format!(
-            "huge_page_size requests huge pages of {asked_for}, which the kernel does not support{instead}"
-        ));
-    }
-    if marked.is_none() {
-        reasons.push("the default huge page size is unknown: is_requested is NULL".to_owned());
-    }
-    reasons
 }
 
 extension_sql_file!(

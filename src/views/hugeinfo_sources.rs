@@ -164,6 +164,7 @@ const COMMAND_LINES: &[&str] = &[
     "hugeinfo_fault_rates",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_fit",
     "hugeinfo_checks",
 ];
 const CGROUPS: &[&str] = &[
@@ -195,6 +196,7 @@ const MEMINFO: &[&str] = &[
     "hugeinfo_page_tables",
     "hugeinfo_instances",
     "hugeinfo_plan",
+    "hugeinfo_fit",
     "hugeinfo_checks",
 ];
 const POOLS: &[&str] = &[
@@ -202,6 +204,7 @@ const POOLS: &[&str] = &[
     "hugeinfo_pools",
     "hugeinfo_page_tables",
     "hugeinfo_plan",
+    "hugeinfo_fit",
     "hugeinfo_holders",
     "hugeinfo_checks",
 ];

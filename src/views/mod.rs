@@ -3,6 +3,7 @@
 mod hugeinfo_backends;
 mod hugeinfo_checks;
 mod hugeinfo_fault_rates;
+mod hugeinfo_fit;
 mod hugeinfo_footprint;
 mod hugeinfo_holders;
 mod hugeinfo_host;

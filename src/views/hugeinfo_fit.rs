@@ -1,0 +1,127 @@
+//! `hugeinfo_fit(pages, settings)`: the largest `shared_buffers` for a number of huge pages.
+
+use hugeinfo::{
+    model::machine::Machine,
+    server::largest_buffers::Fit,
+    units::{PageSize, Pages},
+};
+use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
+
+use super::{
+    overloads::overloads,
+    planned::{not_as_planned, on_another_host},
+};
+use crate::{
+    error::Error,
+    machine,
+    numbers::bigint,
+    plan::{next_start::largest_buffers, settings::Planned},
+    postgres::{jsonb::Jsonb, settings::BLOCK_BYTES, text::Text},
+};
+
+overloads! {
+    "hugeinfo_fit", (
+        name!(shared_buffers, String),
+        name!(shared_buffers_bytes, i64),
+        name!(page_size_bytes, i64),
+        name!(available_pages, i64),
+        name!(required_pages, i64),
+        name!(segment_bytes, i64),
+        name!(tail_waste_bytes, i64),
+    );
+    /// With the files on disk.
+    fn hugeinfo_fit(pages: Option<i64>) {
+        row(pages, Some(Jsonb::Object(Vec::new())))
+    }
+    fn hugeinfo_fit_jsonb(pages: Option<i64>, settings: Option<Jsonb>) {
+        row(pages, settings)
+    }
+    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
+    fn hugeinfo_fit_text(pages: Option<i64>, settings: Option<Text>) {
+        row(pages, settings.map(|text| text.settings()).transpose()?)
+    }
+    /// For digits without a cast, like the functions below.
+    fn hugeinfo_fit_integer(pages: Option<i32>) {
+        row(pages.map(i64::from), Some(Jsonb::Object(Vec::new())))
+    }
+    fn hugeinfo_fit_integer_jsonb(pages: Option<i32>, settings: Option<Jsonb>) {
+        row(pages.map(i64::from), settings)
+    }
+    fn hugeinfo_fit_integer_text(pages: Option<i32>, settings: Option<Text>) {
+        let settings = settings.map(|text| text.settings()).transpose()?;
+        row(pages.map(i64::from), settings)
+    }
+}
+
+/// Returns one row.
+///
+/// Errors: 22023 if `pages` is NULL or not above zero, or too small for the minimum of
+/// `shared_buffers`, if the settings include `shared_buffers`, or if the kernel does not have the
+/// page size that they request; else as for `hugeinfo_plan`.
+fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
+    let pages = pages.and_then(|pages| u64::try_from(pages).ok());
+    let pages = Pages(pages.filter(|pages| *pages > 0).ok_or(Error::NoPages)?);
+    let (planned, host) = Planned::checked_for_host(settings)?;
+    if planned.value(c"shared_buffers").is_some() {
+        return Err(Error::FittedSetting);
+    }
+    let (size, found) = largest_buffers(&planned, pages, |next| {
+        let machine = match host {
+            None => {
+                let mut facts = machine::facts()?;
+                facts.planned = Some(next);
+                Machine::new(facts, None)
+            }
+            Some(host) => on_another_host(next, &host)?,
+        };
+        let size = page_size(&machine)?;
+        for why in not_as_planned(&machine) {
+            notice!("{why}");
+        }
+        Ok(size)
+    })?;
+    let Fit {
+        blocks,
+        segment_bytes,
+        required,
+        tail_waste,
+    } = found.map_err(|too_few| Error::TooFewPages {
+        least: too_few.required,
+        size,
+    })?;
+    let bytes = blocks * BLOCK_BYTES;
+    Ok([(
+        format!("{}kB", bytes / 1024),
+        bigint(bytes)?,
+        bigint(size.0)?,
+        bigint(pages.0)?,
+        bigint(required.0)?,
+        bigint(segment_bytes)?,
+        bigint(tail_waste.0)?,
+    )])
+}
+
+/// The size of the huge pages that the next start requests, or would with `huge_pages = try`.
+fn page_size(machine: &Machine) -> Result<PageSize, Error> {
+    let asked = machine.size_asked_for(&machine.next_start());
+    let known = machine
+        .pools()
+        .map(|pool| PageSize(pool.page_bytes))
+        .collect();
+    match asked {
+        Some(size) if machine.pool(size).is_some() || machine.facts.pools.is_err() => Ok(size),
+        _ => Err(Error::PageSize { asked, known }),
+    }
+}
+
+extension_sql_file!(
+    "hugeinfo_fit.sql",
+    requires = [
+        hugeinfo_fit,
+        hugeinfo_fit_jsonb,
+        hugeinfo_fit_text,
+        hugeinfo_fit_integer,
+        hugeinfo_fit_integer_jsonb,
+        hugeinfo_fit_integer_text
+    ]
+);
