@@ -9,10 +9,11 @@ use pgrx::extension_sql_file;
 /// arguments, because an exact match always wins. Otherwise a role that can create functions in the
 /// extension's schema could create a better match, which a superuser might then run. Therefore
 /// there is a function for text, which quoted literals match first, and one for each numeric type.
+/// `hugeinfo_fit` has only the numeric types of digits and of columns with pages.
 /// `t/025_hostile_roles.pl` tries to replace them.
 ///
-/// The type of an argument is used as written, because `pg_extern` has to see the `Option` that
-/// makes a function accept NULL.
+/// The type of an argument, and further arguments, are used as written, because `pg_extern` has to
+/// see the `Option` that makes a function accept NULL.
 macro_rules! overloads {
     ($name:literal, $columns:tt;
      $($(#[$doc:meta])* fn $function:ident($($argument:ident: $($type:tt)+)?) $rows:block)+) => {
