@@ -14,7 +14,9 @@ use clap::Args;
 use hugeinfo::{
     advice::{
         check::{CheckId, Status},
-        diagnosis, render,
+        diagnosis,
+        failure::{self, Failure},
+        render,
     },
     escape,
     linux::root::{WRITTEN, if_regular},
@@ -48,144 +50,6 @@ pub(crate) struct Options {
     format: Format,
 }
 
-/// A message of PostgreSQL after which it does not start, or ends.
-struct Cause {
-    /// Words of the message, all of them in one line.
-    words: &'static [&'static str],
-    code: &'static str,
-    text: &'static str,
-    /// The checks that have the figures and the remedy.
-    checks: &'static [CheckId],
-}
-
-/// The first that matches counts.
-const CAUSES: [Cause; 18] = [
-    Cause {
-        words: &[
-            "could not map anonymous shared memory",
-            "Cannot allocate memory",
-        ],
-        code: "no_memory_for_segment",
-        text: "The kernel had too few huge pages, or not enough memory, for shared memory.",
-        checks: &[CheckId::Restart, CheckId::Overcommit, CheckId::MemoryLeft],
-    },
-    Cause {
-        words: &["could not map anonymous shared memory"],
-        code: "no_such_size",
-        text: "The kernel refused the size of the huge pages.",
-        checks: &[CheckId::HugePageSize, CheckId::Restart],
-    },
-    Cause {
-        words: &["terminated by signal 7"],
-        code: "bus_error",
-        text: "The kernel had promised huge pages, and could not provide one (SIGBUS).",
-        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
-    },
-    Cause {
-        words: &["Bus error"],
-        code: "bus_error",
-        text: "The kernel had promised huge pages, and could not provide one (SIGBUS).",
-        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
-    },
-    Cause {
-        words: &["terminated by signal 9"],
-        code: "killed",
-        text: "A process of the server was killed, by the OOM killer or by a person.",
-        checks: &[CheckId::MemoryLeft, CheckId::Restart],
-    },
-    Cause {
-        words: &["could not setup io_uring queue"],
-        code: "io_uring",
-        text: "The kernel refused a ring of io_uring: locked memory is limited, or io_uring is off.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create shared memory segment", "No space left"],
-        code: "system_v_limits",
-        text: "System V shared memory is limited (kernel.shmmni, kernel.shmall).",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create shared memory segment"],
-        code: "system_v_limits",
-        text: "The kernel refused a System V segment (kernel.shmmax, kernel.shmall).",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not resize shared memory segment"],
-        code: "dev_shm",
-        text: "/dev/shm is too small for dynamic shared memory. In a container, raise its size.",
-        checks: &[],
-    },
-    Cause {
-        words: &["insufficient parameter settings"],
-        code: "settings_too_low",
-        text: "A setting is lower than on the primary.",
-        checks: &[CheckId::PendingSettings],
-    },
-    Cause {
-        words: &["pre-existing shared memory block", "is still in use"],
-        code: "old_processes",
-        text: "Processes of the last run still use its shared memory and its huge pages.",
-        checks: &[],
-    },
-    Cause {
-        words: &["lock file", "already exists"],
-        code: "lock_file",
-        text: "Another server uses this directory or port, or its lock file is left over.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not bind", "Address already in use"],
-        code: "port",
-        text: "Another program listens on this port.",
-        checks: &[],
-    },
-    Cause {
-        words: &["could not create any TCP/IP sockets"],
-        code: "port",
-        text: "The server cannot listen on any of its addresses.",
-        checks: &[],
-    },
-    Cause {
-        words: &["contains errors"],
-        code: "configuration",
-        text: "A configuration file has an error.",
-        checks: &[CheckId::PendingSettings],
-    },
-    Cause {
-        words: &["could not access file", "No such file"],
-        code: "library",
-        text: "A library of shared_preload_libraries is missing.",
-        checks: &[CheckId::PendingSettings],
-    },
-    Cause {
-        words: &["incompatible with server"],
-        code: "version",
-        text: "The data directory belongs to another version of PostgreSQL.",
-        checks: &[],
-    },
-    Cause {
-        words: &["data directory", "permissions"],
-        code: "permissions",
-        text: "The data directory has the wrong permissions.",
-        checks: &[],
-    },
-];
-
-/// Messages about one connection, which do not end the server.
-const ABOUT_CONNECTIONS: [&str; 9] = [
-    "the database system is",
-    "authentication failed",
-    "terminating connection",
-    "terminating background worker",
-    "pg_hba.conf",
-    "too many clients",
-    "does not exist",
-    "remaining connection slots",
-    "canceling",
-];
-
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let target = Target::find(&options.server)?;
     if let Some(pid) = target.postmaster {
@@ -197,10 +61,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let next = NextStart::read(&target.options(&options.server))?;
     let machine = machine::stopped(&next, ServerState::Stopped)?;
     let (source, log) = log(options, &target, next.data_directory.as_deref())?;
-    let last = last_failure(&log);
-    let cause = last
-        .as_ref()
-        .and_then(|(line, _)| CAUSES.iter().find(|cause| cause.matches(line)));
+    let last = failure::last(&log);
+    let cause = last.as_ref().and_then(|last| last.cause);
     let named = cause.map_or(&[][..], |cause| cause.checks);
     // What would stop a start now, even if the log has another reason.
     let always = [
@@ -224,13 +86,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                 "code": cause.map(|cause| cause.code),
                 "cause": cause.map(|cause| cause.text),
                 "log": source,
-                "message": last.as_ref().map(|(line, _)| line),
-                "details": last.as_ref().map(|(_, details)| details),
+                "message": last.as_ref().map(|last| &last.message),
+                "details": last.as_ref().map(|last| &last.details),
                 "checks": rows,
             });
             format!("{:#}\n", with_state(&machine, document))
         }
-        Format::Text => to_text(&machine, &source, last.as_ref(), cause, &checks),
+        Format::Text => to_text(&machine, &source, last.as_ref(), &checks),
     };
     Ok(Done {
         text,
@@ -244,17 +106,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-impl Cause {
-    fn matches(&self, line: &str) -> bool {
-        self.words.iter().all(|words| line.contains(words))
-    }
-}
-
 fn to_text(
     machine: &Machine,
     source: &str,
-    last: Option<&(String, Vec<String>)>,
-    cause: Option<&Cause>,
+    last: Option<&Failure>,
     checks: &[hugeinfo::advice::check::Check],
 ) -> String {
     let mut text = String::new();
@@ -262,12 +117,12 @@ fn to_text(
         None => {
             let _ = writeln!(text, "The log has no failed start ({source}).");
         }
-        Some((line, details)) => {
-            if let Some(cause) = cause {
+        Some(last) => {
+            if let Some(cause) = last.cause {
                 let _ = writeln!(text, "{}", cause.text);
             }
             let _ = writeln!(text, "The last failure in {source}:");
-            for line in std::iter::once(line).chain(details) {
+            for line in std::iter::once(&last.message).chain(&last.details) {
                 let _ = writeln!(text, "    {line}");
             }
         }
@@ -297,29 +152,6 @@ fn to_text(
         }
     }
     escape::lines(text)
-}
-
-/// The last message after which the server did not start, or ended, and its details. None after a
-/// start that succeeded.
-fn last_failure(log: &str) -> Option<(String, Vec<String>)> {
-    let lines: Vec<_> = log.lines().collect();
-    let is_failure = |line: &&str| {
-        let is_fatal = line.contains("FATAL:") || line.contains("PANIC:");
-        let is_of_connection = ABOUT_CONNECTIONS.iter().any(|words| line.contains(words));
-        CAUSES.iter().any(|cause| cause.matches(line)) || is_fatal && !is_of_connection
-    };
-    let is_ready = |line: &&str| line.contains("ready to accept");
-    let at = lines
-        .iter()
-        .rposition(|line| is_failure(line) || is_ready(line))?;
-    if is_ready(&lines[at]) {
-        return None;
-    }
-    let is_detail =
-        |line: &&&str| line.starts_with('\t') || line.contains("HINT:") || line.contains("DETAIL:");
-    let details = lines[at + 1..].iter().take_while(is_detail).take(6);
-    let shown = |line: &str| escape::shortened(&escape::name(line.trim()), 600);
-    Some((shown(lines[at]), details.map(|line| shown(line)).collect()))
 }
 
 /// The end of the log, and its name.

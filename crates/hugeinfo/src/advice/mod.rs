@@ -11,6 +11,7 @@ mod desired;
 pub mod diagnosis;
 mod diff;
 pub mod ensure;
+pub mod failure;
 pub mod muted;
 pub mod planned;
 pub mod render;

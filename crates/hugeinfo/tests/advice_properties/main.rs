@@ -80,6 +80,7 @@ properties! {
         server_that_would_not_start_gets_help,
         everything_can_be_rendered,
         boot_lines_leave_memory,
+        ensured_starts_get_huge_pages,
     ]
     healthy_machine => [
         healthy_machines_get_no_advice,

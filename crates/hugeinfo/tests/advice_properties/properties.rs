@@ -7,7 +7,7 @@ use hugeinfo::{
         check::{CheckId, Finding, Remedy, Status},
         decision::{Decision, Lower},
         diagnosis::{self, checks, findings, how_to_set, verdict},
-        render, runbook,
+        ensure, render, runbook,
     },
     linux::error::Absent,
     model::{
@@ -119,6 +119,59 @@ pub fn no_step_does_harm(_: &Spec, machine: &Machine) -> TestCaseResult {
     for (name, machine, steps) in all_steps(machine) {
         let blocked = machine.apply_all(&steps).err();
         prop_assert!(blocked.is_none(), "{name}: {blocked:?} by {steps:#?}");
+    }
+    Ok(())
+}
+
+/// Pages that are added before a start are enough, not one too many, and taken from nobody.
+pub fn ensured_starts_get_huge_pages(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let Ok(stopped) = machine.apply(&Step::Stop) else {
+        return Ok(());
+    };
+    let Ok(steps) = ensure::steps(&stopped) else {
+        return Ok(());
+    };
+    let outcome = |steps: &[Step]| {
+        let after = stopped.apply_all(steps);
+        after.map(|after| (start::outcome(&after), memory::left(&after)))
+    };
+    let (after, left) = outcome(&steps)
+        .map_err(|blocked| TestCaseError::fail(format!("{blocked:?} by {steps:?}")))?;
+    let asks = stopped.facts.asks_for_huge_pages();
+    prop_assert!(
+        !asks || matches!(after, StartOutcome::HugePages(_)),
+        "{after:?}"
+    );
+    for (index, step) in steps.iter().enumerate() {
+        let Step::SetPool {
+            size,
+            pages,
+            by_node,
+        } = step
+        else {
+            prop_assert_eq!(step, &Step::Compact);
+            continue;
+        };
+        let before = stopped.pool(*size).map_or(0, |pool| pool.persistent());
+        prop_assert!(*pages > Pages(before), "{steps:?} from {before}");
+        if by_node.is_empty() {
+            let mut fewer = steps.clone();
+            fewer[index] = Step::SetPool {
+                size: *size,
+                pages: *pages - Pages(1),
+                by_node: Vec::new(),
+            };
+            if let Ok((outcome, _)) = outcome(&fewer) {
+                let is_enough = matches!(outcome, StartOutcome::HugePages(_));
+                prop_assert!(!is_enough, "a page less is enough: {steps:?}");
+            }
+        }
+    }
+    if let Some((left, ram)) = left
+        .zip(memory::host_ram(&stopped))
+        .filter(|_| !steps.is_empty())
+    {
+        prop_assert!(left >= ram.percent(LEFT_PERCENT), "leaves {left} of {ram}");
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use hugeinfo::{
+    advice::failure,
     escape,
     linux::{
         boot::{Kernel, NextBoot},
@@ -57,6 +58,7 @@ pub const READERS: &[(&str, Reader)] = &[
     ("postgresql_conf", postgresql_conf),
     ("postmaster_pid", postmaster_pid),
     ("pressure", pressure),
+    ("server_log", server_log),
     ("smaps", smaps),
     ("stat", stat),
     ("status", status),
@@ -67,6 +69,16 @@ pub const READERS: &[(&str, Reader)] = &[
     ("transparent_hugepage", transparent_hugepage),
     ("vmstat", vmstat),
 ];
+
+/// The log of a server.
+fn server_log(bytes: &[u8]) {
+    let log = String::from_utf8_lossy(bytes);
+    if let Some(failure) = failure::last(&log) {
+        for line in failure.details.iter().chain([&failure.message]) {
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+}
 
 /// `/proc/buddyinfo`.
 fn buddyinfo(bytes: &[u8]) {
