@@ -103,7 +103,7 @@ SKIP:
 {
 	needs_host('preflight');
 	my $stopped = sub { return hugeinfo('preflight', '-D', $node->data_dir, @_) };
-	like(($stopped->())[2], qr/is running \(PID $node->{_pid}\)\nHINT: Use hugeinfo_status/, 'preflight: of a running server');
+	like(($stopped->())[2], qr/is running \(PID $node->{_pid}\)\nHINT: Use hugeinfo status/, 'preflight: of a running server');
 	my $need = required_pages($node, $kb);
 	$node->stop;
 	pools_of_one_size($kb, $need - 1);
@@ -225,14 +225,26 @@ until_true(sub { !grep { process_file(m{(\d+)$}, 'cmdline') =~ /\Q$scratch\E/ } 
 is((hugeinfo('plan'))[0], 0, 'a later run');
 is_deeply([ glob "$scratch/*" ], [], 'nothing is left behind');
 
-# Never as root, whose rights a library in the configuration of another user would get.
+# As root, PostgreSQL and the libraries in the configuration run as the owner of the directory.
 SKIP:
 {
 	needs_host('root');
 	my $file = "$scratch/as_root";
-	type_in("$program plan --bindir $bindir -D " . $node->data_dir . " >$file 2>&1; echo \$? >>$file");
-	like(slurp_file($file), qr/^hugeinfo: this cannot run as root.*\nHINT: .*\n3\n\z/, 'as root: refused');
-	unlink $file;
+	my $data = $node->data_dir;
+	type_in("$program plan --bindir $bindir >$file 2>&1; echo \$? >>$file");
+	like(slurp_file($file), qr/^hugeinfo: this cannot run as root.*\nHINT: .*\n3\n\z/, 'as root: refused without a data directory');
+	type_in("$program plan --bindir $bindir -D $data >$file 2>&1");
+	is(slurp_file($file), (hugeinfo('plan', '-D', $data))[1], 'as root: the same');
+	my $noisy = "$scratch/noisy";
+	mkdir $noisy;
+	symlink "$bindir/initdb", "$noisy/initdb";
+	append_to_file("$noisy/postgres", "#!/bin/sh\nid -u >>$scratch/ids\n(: >/dev/tty) 2>/dev/null && echo terminal >>$scratch/ids\nexec $bindir/postgres \"\$@\"\n");
+	chmod 0755, "$noisy/postgres";
+	type_in("$program plan --bindir $noisy -D $data >$file 2>&1");
+	my %ids = map { $_ => 1 } split /\n/, slurp_file("$scratch/ids");
+	is_deeply([ keys %ids ], [$<], 'as root: PostgreSQL runs as the owner');
+	unlink $file, "$scratch/ids", glob "$noisy/*";
+	rmdir $noisy;
 }
 
 done_testing;

@@ -111,7 +111,10 @@ impl Planned {
                 "On Debian, use the directory below /etc/postgresql, such as -D /etc/postgresql/15/main",
             ));
         }
-        let arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
+        let mut arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
+        for fixed in FIXED_SETTINGS {
+            arguments.extend(["-c".to_owned(), fixed.to_owned()]);
+        }
         let config: PathBuf = self.query(&arguments, "config_file")?;
         let real: PathBuf = self.query(&arguments, "data_directory")?;
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
@@ -345,7 +348,7 @@ impl Planned {
     /// The version, such as `15.20`.
     pub(crate) fn version(&self) -> Result<String, Error> {
         let output = self.run("postgres", &["--version".to_owned()])?;
-        let words = output.out.split_ascii_whitespace();
+        let words = value(&output).unwrap_or_default().split_ascii_whitespace();
         Ok(words.skip(2).take(1).collect())
     }
 
