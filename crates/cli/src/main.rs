@@ -5,12 +5,14 @@
 
 mod check;
 mod command;
+mod completion;
 mod conninfo;
 mod ensure;
 mod error;
 mod fit;
 mod fleet;
 mod machine;
+mod man;
 mod next_start;
 mod plan;
 mod pool;
@@ -69,6 +71,11 @@ enum Verb {
     Why(why::Options),
     /// Shows hugeinfo_status of many servers, the worst first. Needs psql.
     Fleet(fleet::Options),
+    /// Prints a script that completes the options of this program in a shell.
+    Completion(completion::Options),
+    /// Creates the manual pages.
+    #[command(hide = true)]
+    Man(man::Options),
     #[command(hide = true)]
     Touch(probe::Options),
     #[command(hide = true)]
@@ -100,6 +107,11 @@ impl Server {
     /// The directory for the option -D of postgres.
     fn directory(&self) -> Option<PathBuf> {
         let cluster = self.cluster.as_ref();
+        // systemd writes the name of an instance with a slash for each dash: 17/my/db.
+        let cluster = cluster.map(|name| match name.split_once('/') {
+            Some((version, name)) => format!("{version}/{}", name.replace('/', "-")),
+            None => name.clone(),
+        });
         let cluster = cluster.map(|name| Path::new("/etc/postgresql").join(name));
         self.data.clone().or(cluster)
     }
@@ -181,6 +193,8 @@ fn main() -> ExitCode {
         Verb::Touch(options) => probe::touch(&options),
         Verb::Fleet(options) => fleet::run(&options),
         Verb::Settings(server) => next_start::run(&server),
+        Verb::Completion(options) => Ok(completion::run(&options)),
+        Verb::Man(options) => man::run(&options),
     });
     match done {
         Ok(done) => {
