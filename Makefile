@@ -27,7 +27,8 @@ REFUSED := $(if $(PG_CONFIG),$(if $(PG_MAJOR),,$(if $(PG_VERSION),pg_hugeinfo ne
 .PHONY: all build check demo test test-all bench experiment fuzz monitoring packages program setup
 all: build
 
-setup demo fuzz:
+# The program needs no PostgreSQL to build.
+setup demo fuzz program:
 	@tools/$@
 
 test:
@@ -45,11 +46,6 @@ bench:
 monitoring:
 	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring
 	@tools/cargo run --quiet --package hugeinfo-monitoring target/monitoring cnpg_
-
-# The program hugeinfo, which needs no PostgreSQL to build.
-program:
-	@tools/cargo build --quiet --release --package hugeinfo-cli
-	@mkdir -p target/program && cp target/release/hugeinfo target/program/
 
 packages:
 	@packaging/build

@@ -68,6 +68,24 @@ choose_toolchain() { # RUSTUP'S TOOLCHAINS…
     return 1
 }
 
+# The target of the program in packages. Its libraries have licenses like those of the crates;
+# that of glibc is the LGPL.
+musl=$(uname -m)-unknown-linux-musl
+
+has_musl() {
+    [ -d "$(rustc --print target-libdir --target "$musl")" ]
+}
+
+# Only rustup's toolchains can have it.
+install_musl() {
+    local sysroot
+    sysroot=$(rustc --print sysroot)
+    say "setup: rustup target add $musl"
+    RUSTUP_HOME=${sysroot%/toolchains/*} PATH=$PATH:$rust_home/cargo/bin \
+        rustup target add --toolchain "${sysroot##*/}" "$musl" || true
+    has_musl || die "setup: packages need a Rust of rustup with the target $musl. In use: $rust_choice"
+}
+
 pgrx_will_do() {
     [ "$(cargo pgrx --version 2>/dev/null)" = "cargo-pgrx $required_pgrx" ]
 }
