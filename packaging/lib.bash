@@ -9,11 +9,11 @@ package_version=${version/-/\~} revision=${REVISION:-1}
 packages=$(realpath -m "${PACKAGES:-target/packages}")
 # Names of the packages. The directory can contain packages of other versions.
 declare -A names=(
-    [deb]="*pg-hugeinfo*_$package_version-*.deb"
-    [rpm]="pg_hugeinfo*-$package_version-*.rpm"
-    [oci]="pg_hugeinfo-$version-pg*.oci.tar"
+    [deb]="*hugeinfo*_$package_version-*.deb"
+    [rpm]="*hugeinfo*-$package_version-*.rpm"
+    [oci]="*hugeinfo-$version-*.oci.tar"
     [pgxn]="pg_hugeinfo-$version.zip"
-    [sbom]="pg_hugeinfo-$version.cdx.json"
+    [sbom]="*hugeinfo-$version.cdx.json"
 )
 work=${WORK:-$PWD/target/packages/build}
 source=$work/pg_hugeinfo-$version

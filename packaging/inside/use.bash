@@ -16,6 +16,13 @@ use_packages() { # VERSION
     # Any finding about the machine is valid. 3 would mean that the check failed.
     $plugin || (($? < 3))
 
+    [ "$(hugeinfo --version)" = "hugeinfo $version" ]
+    as_postgres hugeinfo plan --host-ram 64GB --page-size 2MB | grep '^[0-9]* huge pages of 2 MB'
+    compgen -G '/usr/share/man/man1/hugeinfo-fleet.1*'
+    compgen -G '/usr/share/man/man1/hugeinfo-plan.1*'
+    bash -c '. /usr/share/bash-completion/completions/hugeinfo && complete -p hugeinfo'
+    [ -z "$(find /etc -name '*hugeinfo*')" ]
+
     install_newer
     is_newer
     # The session keeps the library that it has loaded.
