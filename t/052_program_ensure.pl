@@ -196,7 +196,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		close $file;
 	}
 	# Messages of starts that are hard to provoke, as PostgreSQL writes them.
-	my $log = "$scratch/log";
+	my $log = "$scratch/server.log";
 	for (
 		[ bus_error => 'LOG:  server process (PID 7) was terminated by signal 7: Bus error' ],
 		[ killed => 'LOG:  checkpointer process (PID 7) was terminated by signal 9: Killed' ],

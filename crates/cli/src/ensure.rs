@@ -22,7 +22,7 @@ use crate::{
     Done,
     error::Error,
     machine,
-    next_start::NextStart,
+    next_start::{Detail, NextStart},
     pool,
     promises::Promises,
     target::{Target, starts_at_boot},
@@ -127,7 +127,7 @@ fn one(
     if target.postmaster.is_some() {
         return Ok(("the server runs; nothing was changed".to_owned(), 0));
     }
-    let next = NextStart::read(&target.options(&options.server))?;
+    let next = NextStart::read(&target.options(&options.server), Detail::Pages)?;
     let settings = next.settings()?;
     let own = next.data_directory.clone().unwrap_or_default();
     let read = || -> Result<Machine, Error> {

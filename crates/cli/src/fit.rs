@@ -14,7 +14,9 @@ use serde_json::json;
 use crate::{
     Done, Host,
     error::Error,
-    machine, plan,
+    machine,
+    next_start::Detail,
+    plan,
     postgres::{Planned, normalized},
     size::Size,
 };
@@ -62,10 +64,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         )));
     }
     let planned = Planned::prepare(&options.server)?;
-    let next = planned.settings()?.server();
+    let next = planned.settings(Detail::All)?.server();
     plan::note_differences(&next);
     let machine = match options.capacity.pod {
-        true => machine::stopped(&planned.next_start()?, ServerState::NotCreated)?,
+        true => machine::stopped(&planned.next_start(Detail::All)?, ServerState::NotCreated)?,
         false => plan::machine(&options.host, next)?,
     };
     let size = PageSize(plan::target(&machine)?.pool.page_bytes);

@@ -47,7 +47,7 @@ use rustix::process::geteuid;
 
 use crate::{
     error::Error,
-    next_start::{NextStart, Settings},
+    next_start::{Detail, NextStart, Settings},
     target::Target,
 };
 
@@ -87,7 +87,7 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
             Some(_) => ServerState::Stopped,
             None => ServerState::NotCreated,
         };
-        return Ok(stopped(&NextStart::read(&options)?, state)?);
+        return Ok(stopped(&NextStart::read(&options, Detail::All)?, state)?);
     };
     let root = Root::system();
     Running::open(Process::open(&root, pid)?)?.machine(&root, &options)
@@ -324,7 +324,7 @@ impl Running {
         let (now, next) = match unchanged {
             Some(now) => (now, None),
             None => {
-                let next = NextStart::read(options)?;
+                let next = NextStart::read(options, Detail::All)?;
                 (self.probable(&next)?, Some(next))
             }
         };

@@ -41,6 +41,12 @@ use hugeinfo::advice::check::Status;
 
 use crate::size::Size;
 
+/// The allocator of musl maps and unmaps memory again and again, which took a third of the time of
+/// `hugeinfo status`.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 /// Huge pages for PostgreSQL, without a connection to a server.
 #[derive(Parser)]
 #[command(name = "hugeinfo", version, max_term_width = 100)]
@@ -79,7 +85,7 @@ enum Verb {
     #[command(hide = true)]
     Touch(probe::Options),
     #[command(hide = true)]
-    Settings(Server),
+    Settings(next_start::Options),
 }
 
 /// The server whose shared memory is computed.
@@ -192,7 +198,7 @@ fn main() -> ExitCode {
         Verb::Why(options) => why::run(&options),
         Verb::Touch(options) => probe::touch(&options),
         Verb::Fleet(options) => fleet::run(&options),
-        Verb::Settings(server) => next_start::run(&server),
+        Verb::Settings(options) => next_start::run(&options),
         Verb::Completion(options) => Ok(completion::run(&options)),
         Verb::Man(options) => man::run(&options),
     });

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs,
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
@@ -9,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use clap::Args;
 use hugeinfo::{
     escape,
     server::{facts, failed_start::FailedStart, recovery::TooLow},
@@ -17,11 +19,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Done, Server, command, error::Error, postgres::Planned};
 
+/// How much of the next start is computed. PostgreSQL's program runs once for each setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What determines its huge pages.
+    Pages,
+    /// Everything.
+    All,
+}
+
+/// The options of `hugeinfo settings`.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    server: Server,
+    #[arg(long)]
+    only_pages: bool,
+}
+
 /// The next start, as far as it matters for memory. Written by the owner of the data directory, so
 /// nothing in it can be trusted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NextStart {
-    /// The version of PostgreSQL, such as `15.20`.
+    /// The version of PostgreSQL, such as `15.20`. Empty: not computed.
     pub(crate) version: String,
     /// The real data directory. `None`: there is none yet.
     pub(crate) data_directory: Option<PathBuf>,
@@ -95,12 +115,12 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 impl NextStart {
     /// Computes the next start. As root, with the rights of the owner of the data directory.
-    pub(crate) fn read(server: &Server) -> Result<Self, Error> {
+    pub(crate) fn read(server: &Server, detail: Detail) -> Result<Self, Error> {
         if !rustix::process::geteuid().is_root() {
-            return Self::compute(server);
+            return Self::compute(server, detail);
         }
         let mut command = Command::new("/proc/self/exe");
-        command.arg("settings").args(server.arguments());
+        command.args(arguments(server, detail));
         let output = command::run(command, TIME_LIMIT)?;
         if !output.status.success() {
             let text = output.err.trim();
@@ -115,9 +135,9 @@ impl NextStart {
             .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
     }
 
-    fn compute(server: &Server) -> Result<Self, Error> {
+    fn compute(server: &Server, detail: Detail) -> Result<Self, Error> {
         match Planned::prepare(server) {
-            Ok(planned) => planned.next_start(),
+            Ok(planned) => planned.next_start(detail),
             // The directory and the version are in files that PostgreSQL refuses.
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
                 version: String::new(),
@@ -139,19 +159,32 @@ impl NextStart {
 
 /// `hugeinfo settings`: prints the next start as JSON. Root runs it to compute the next start with
 /// the rights of the owner of the data directory, and never reads the configuration itself.
-pub(crate) fn run(server: &Server) -> Result<Done, Error> {
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let detail = match options.only_pages {
+        true => Detail::Pages,
+        false => Detail::All,
+    };
     if rustix::process::geteuid().is_root() {
-        return Err(become_owner(server));
+        return Err(become_owner(&options.server, detail));
     }
-    let next = NextStart::compute(server)?;
+    let next = NextStart::compute(&options.server, detail)?;
     let json = serde_json::to_string(&next);
     json.map(|text| Done::from(text + "\n"))
         .map_err(|error| Error::new(error.to_string()))
 }
 
+fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
+    let mut arguments = vec!["settings".into()];
+    arguments.extend(server.arguments());
+    if detail == Detail::Pages {
+        arguments.push("--only-pages".into());
+    }
+    arguments
+}
+
 /// Runs this program again as the owner of the data directory, without a terminal to which it
 /// could write. Returns only an error.
-fn become_owner(server: &Server) -> Error {
+fn become_owner(server: &Server, detail: Detail) -> Error {
     let Some(data) = server.directory() else {
         return Error::with_hint(
             "this cannot run as root, like the programs of PostgreSQL that it runs",
@@ -172,8 +205,7 @@ fn become_owner(server: &Server) -> Error {
         return Error::new(format!("could not leave the terminal: {errno}"));
     }
     let error = Command::new("/proc/self/exe")
-        .arg("settings")
-        .args(server.arguments())
+        .args(arguments(server, detail))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .uid(uid)

@@ -12,7 +12,11 @@ use hugeinfo::{
 };
 use serde_json::json;
 
-use crate::{Done, Host, error::Error, next_start::NextStart};
+use crate::{
+    Done, Host,
+    error::Error,
+    next_start::{Detail, NextStart},
+};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,7 +48,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let start = NextStart::read(&options.server)?;
+    let start = NextStart::read(&options.server, Detail::All)?;
     let next = start.settings()?.server();
     note_differences(&next);
     let result = Planning {

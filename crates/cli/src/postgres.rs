@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     str::FromStr,
-    thread,
+    thread::{self, ScopedJoinHandle},
     time::Duration,
 };
 
@@ -32,7 +32,7 @@ use crate::{
     Server,
     command::{self, Output},
     error::Error,
-    next_start::{LIMITS, NextStart, Settings, TooLowSetting},
+    next_start::{Detail, LIMITS, NextStart, Settings, TooLowSetting},
     scratch::Scratch,
 };
 
@@ -115,8 +115,8 @@ impl Planned {
         for fixed in FIXED_SETTINGS {
             arguments.extend(["-c".to_owned(), fixed.to_owned()]);
         }
-        let config: PathBuf = self.query(&arguments, "config_file")?;
-        let real: PathBuf = self.query(&arguments, "data_directory")?;
+        let [config, real] = self.values(&arguments, ["config_file", "data_directory"])?;
+        let (config, real) = (PathBuf::from(config), PathBuf::from(real));
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
         check_user(Some(&real))?;
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
@@ -212,14 +212,17 @@ impl Planned {
     }
 
     /// The next start.
-    pub(crate) fn next_start(&self) -> Result<NextStart, Error> {
-        let settings = match self.settings() {
+    pub(crate) fn next_start(&self, detail: Detail) -> Result<NextStart, Error> {
+        let settings = match self.settings(detail) {
             Ok(settings) => Ok(settings),
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Err(refusal),
             Err(error) => return Err(error),
         };
         Ok(NextStart {
-            version: self.version()?,
+            version: match detail {
+                Detail::Pages => String::new(),
+                Detail::All => self.version()?,
+            },
             data_directory: self.data.clone(),
             config_file: self.config_file.clone(),
             settings,
@@ -227,25 +230,16 @@ impl Planned {
     }
 
     /// The settings of the next start. Errors: PostgreSQL would not start.
-    pub(crate) fn settings(&self) -> Result<Settings, Error> {
-        // Programs that need no shared memory run at the same time.
-        let (bytes, others) = thread::scope(|scope| {
+    pub(crate) fn settings(&self, detail: Detail) -> Result<Settings, Error> {
+        let names = ["huge_pages", "huge_page_size", "shared_memory_type"];
+        let (bytes, values) = thread::scope(|scope| {
             let bytes = scope.spawn(|| self.segment_bytes(&[]));
-            let others = self.other_settings();
-            (bytes.join(), others)
+            let values = self.values(&self.arguments, names);
+            (joined(bytes), values)
         });
-        let bytes = bytes.map_err(|_| Error::new("postgres -C was not run"))?;
-        Ok(Settings {
-            shared_memory_bytes: bytes?,
-            ..others?
-        })
-    }
-
-    /// The settings without the size of the segment.
-    fn other_settings(&self) -> Result<Settings, Error> {
+        let [huge_pages, huge_page_size_kb, shared_memory_type] = values?;
         // Printed in kB. 0 is the kernel's default.
-        let huge_page_size_kb: u64 = self.value("huge_page_size")?;
-        let block: u64 = self.value("block_size")?;
+        let huge_page_size_kb: u64 = number("huge_page_size", &huge_page_size_kb)?;
         let arguments = format!("postgres\0{}\0", self.arguments.join("\0"));
         let on_command_line = postmaster_arguments::settings(arguments.as_bytes())
             .filter_map(|(name, value)| {
@@ -253,23 +247,35 @@ impl Planned {
                 Some((text(&name)?, text(value)?))
             })
             .collect();
-        Ok(Settings {
-            huge_pages: match self.value::<String>("huge_pages")?.as_str() {
+        let settings = Settings {
+            huge_pages: match huge_pages.as_str() {
                 "off" => HugePages::Off,
                 "on" => HugePages::On,
                 _ => HugePages::Try,
             },
-            shared_memory_type: match self.value::<String>("shared_memory_type")?.as_str() {
+            shared_memory_type: match shared_memory_type.as_str() {
                 "sysv" => SharedMemoryType::Sysv,
                 _ => SharedMemoryType::Mmap,
             },
             huge_page_size_bytes: Some(huge_page_size_kb << 10).filter(|bytes| *bytes > 0),
-            shared_memory_bytes: 0,
-            max_connections: self.value("max_connections")?,
-            shared_buffers_bytes: self.value::<u64>("shared_buffers")?.saturating_mul(block),
-            uses_io_uring: self.major()? >= 18 && self.value::<String>("io_method")? == "io_uring",
+            shared_memory_bytes: bytes?,
+            max_connections: 0,
+            shared_buffers_bytes: 0,
+            uses_io_uring: false,
             on_command_line,
             too_low: self.too_low()?,
+        };
+        if detail == Detail::Pages {
+            return Ok(settings);
+        }
+        let names = ["max_connections", "shared_buffers", "block_size"];
+        let [connections, buffers, block] = self.values(&self.arguments, names)?;
+        let block: u64 = number("block_size", &block)?;
+        Ok(Settings {
+            max_connections: number("max_connections", &connections)?,
+            shared_buffers_bytes: number("shared_buffers", &buffers)?.saturating_mul(block),
+            uses_io_uring: self.major()? >= 18 && self.value::<String>("io_method")? == "io_uring",
+            ..settings
         })
     }
 
@@ -337,6 +343,23 @@ impl Planned {
         self.query(&self.arguments, setting)
     }
 
+    /// The values of settings with these arguments, computed at the same time.
+    fn values<const N: usize>(
+        &self,
+        arguments: &[String],
+        names: [&str; N],
+    ) -> Result<[String; N], Error> {
+        let values = thread::scope(|scope| {
+            let run = |name| scope.spawn(move || self.query::<String>(arguments, name));
+            names.map(run).map(joined)
+        });
+        let mut all = [const { String::new() }; N];
+        for (place, value) in all.iter_mut().zip(values) {
+            *place = value?;
+        }
+        Ok(all)
+    }
+
     /// The value of a setting with these arguments.
     fn query<T: FromStr>(&self, arguments: &[String], setting: &str) -> Result<T, Error> {
         let arguments = [arguments, &["-C".to_owned(), setting.to_owned()]].concat();
@@ -374,6 +397,17 @@ impl Planned {
         }
         command::run(command, TIME_LIMIT)
     }
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
+    let panicked = |_| Err(Error::new("a thread panicked"));
+    thread.join().unwrap_or_else(panicked)
+}
+
+fn number(name: &str, value: &str) -> Result<u64, Error> {
+    value
+        .parse()
+        .map_err(|_| Error::new(format!("{name}: a number was expected: {value}")))
 }
 
 /// The value that a program printed. A preloaded library can write anything, but the last line is

@@ -19,7 +19,11 @@ use hugeinfo::{
 use serde_json::json;
 
 use crate::{
-    Done, check, error::Error, machine, next_start::NextStart, plan, postgres, probe,
+    Done, check,
+    error::Error,
+    machine,
+    next_start::{Detail, NextStart},
+    plan, postgres, probe,
     status::with_state,
 };
 
@@ -45,7 +49,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let next = NextStart::read(&options.server)?;
+    let next = NextStart::read(&options.server, Detail::All)?;
     let state = match &next.data_directory {
         Some(data) => match postgres::running(data) {
             Some(pid) => {

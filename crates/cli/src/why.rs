@@ -29,7 +29,7 @@ use crate::{
     Done, check, command,
     error::Error,
     machine,
-    next_start::NextStart,
+    next_start::{Detail, NextStart},
     status::{Format, with_state},
     target::Target,
 };
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             "hugeinfo status shows how it runs",
         ));
     }
-    let next = NextStart::read(&target.options(&options.server))?;
+    let next = NextStart::read(&target.options(&options.server), Detail::All)?;
     let machine = machine::stopped(&next, ServerState::Stopped)?;
     let (source, log) = log(options, &target, next.data_directory.as_deref())?;
     let last = failure::last(&log);

@@ -201,7 +201,11 @@ impl Search<'_> {
         let directory = absent_or(process.link("cwd"))?;
         let is_own = self.own == Some(pid);
         let mut lock_file = None;
-        if directory.is_ok() {
+        if let Ok(directory) = &directory {
+            // Most daemons. A server works in its data directory.
+            if directory == b"/" && !is_own {
+                return Ok(None);
+            }
             // Not a kernel file: any error means that there is no such file.
             let file = process.read_regular("cwd/postmaster.pid").ok();
             lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
