@@ -3,7 +3,8 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs,
+    fs::{self, Metadata},
+    io,
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
@@ -13,6 +14,7 @@ use std::{
 use clap::Args;
 use hugeinfo::{
     escape,
+    linux::{passwd, root::Root},
     server::{facts, failed_start::FailedStart, recovery::TooLow},
 };
 use serde::{Deserialize, Serialize};
@@ -182,6 +184,43 @@ fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
     arguments
 }
 
+/// The path of a directory without links, and its owner. Only root and the owner can replace the
+/// directory: another user could exchange it between two look-ups of its path, and PostgreSQL would
+/// read files of this user with the rights of the owner.
+fn fixed(data: &Path) -> Result<(PathBuf, Metadata), Error> {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o022;
+    let failed = |error| Error::file("open", data, error);
+    let real = fs::canonicalize(data).map_err(failed)?;
+    let owner = fs::symlink_metadata(&real).map_err(failed)?;
+    if owner.uid() == 0 {
+        let data = escape::name(data);
+        return Err(Error::new(format!(
+            "{data} belongs to root, and PostgreSQL does not run as root"
+        )));
+    }
+    let is_safe = |directory: &Path| -> io::Result<bool> {
+        let found = fs::symlink_metadata(directory)?;
+        let can_be_changed = found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0;
+        Ok(found.is_dir() && [0, owner.uid()].contains(&found.uid()) && !can_be_changed)
+    };
+    // From the root, because the others can be exchanged until their parents are known to be safe.
+    let all: Vec<_> = real.ancestors().collect();
+    for directory in all.into_iter().rev() {
+        if !is_safe(directory).map_err(failed)? {
+            return Err(Error::with_hint(
+                format!(
+                    "{} can be changed by other users than root and the owner of {}",
+                    escape::name(directory),
+                    escape::name(&real)
+                ),
+                "Correct its owner and its permissions, or run this as the user of the server",
+            ));
+        }
+    }
+    Ok((real, owner))
+}
+
 /// Runs this program again as the owner of the data directory, without a terminal to which it
 /// could write. Returns only an error.
 fn become_owner(server: &Server, detail: Detail) -> Error {
@@ -191,16 +230,24 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
             "Use -D, or the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         );
     };
-    let (uid, gid) = match fs::metadata(&data) {
-        Ok(found) => (found.uid(), found.gid()),
-        Err(error) => return Error::file("open", &data, error),
+    let (data, owner) = match fixed(&data) {
+        Ok(found) => found,
+        Err(error) => return error,
     };
-    if uid == 0 {
-        let data = escape::name(&data);
-        return Error::new(format!(
-            "{data} belongs to root, and PostgreSQL does not run as root"
-        ));
-    }
+    let uid = owner.uid();
+    // The group of a directory can be that of its parent. A user without an entry, as in a
+    // container, has no other group.
+    let gid = passwd::read(&Root::system())
+        .ok()
+        .and_then(|users| users.group(uid))
+        .unwrap_or(owner.gid());
+    let server = Server {
+        data: Some(data),
+        cluster: None,
+        settings: server.settings.clone(),
+        pg: server.pg,
+        bindir: server.bindir.clone(),
+    };
     if let Err(errno) = rustix::process::setsid() {
         return Error::new(format!("could not leave the terminal: {errno}"));
     }
@@ -212,4 +259,34 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
         .gid(gid)
         .exec();
     Error::file("run", Path::new("/proc/self/exe"), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn directories_that_others_can_replace_are_refused() {
+        let parent = tempfile::tempdir().expect("a directory");
+        let (shared, link) = (parent.path().join("shared"), parent.path().join("link"));
+        let data = shared.join("data");
+        fs::create_dir_all(&data).expect("created");
+        symlink(&shared, &link).expect("a link");
+        if rustix::process::geteuid().is_root() {
+            chown(&data, Some(65534), None).expect("not a directory of root");
+        }
+        for (mode, expected) in [
+            (0o755, true),
+            (0o777, false),
+            (0o775, false),
+            (0o1777, true),
+        ] {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(&shared, permissions).expect("permissions");
+            let found = fixed(&link.join("data")).ok().map(|(path, _)| path);
+            assert_eq!(found, expected.then(|| data.clone()), "{mode:o}");
+        }
+    }
 }

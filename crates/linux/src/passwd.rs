@@ -1,4 +1,4 @@
-//! `/etc/passwd`: names of users (passwd(5)). This is not a kernel source. Users of a directory
+//! `/etc/passwd`: names and groups of users (passwd(5)). This is not a kernel source. Users of a directory
 //! service are missing.
 
 use std::collections::TryReserveError;
@@ -10,17 +10,23 @@ use crate::{
     text::{lines, parse_number},
 };
 
-/// User IDs and names, in the order of the file.
+/// User IDs, group IDs and names, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Users {
-    users: Vec<(u32, String)>,
+    users: Vec<(u32, Option<u32>, String)>,
 }
 
 impl Users {
     /// The name of a user. If several users have this ID, the first one, like getpwuid(3).
     pub fn name(&self, uid: u32) -> Option<&str> {
-        let found = self.users.iter().find(|(number, _)| *number == uid);
-        found.map(|(_, name)| name.as_str())
+        let found = self.users.iter().find(|(number, ..)| *number == uid);
+        found.map(|(.., name)| name.as_str())
+    }
+
+    /// The primary group of a user.
+    pub fn group(&self, uid: u32) -> Option<u32> {
+        let found = self.users.iter().find(|(number, ..)| *number == uid);
+        found.and_then(|(_, group, _)| *group)
     }
 }
 
@@ -37,8 +43,10 @@ pub fn parse(bytes: &[u8]) -> Result<Users, TryReserveError> {
     let user = |(_, line): (usize, &[u8])| {
         let mut fields = line.split(|&b| b == b':');
         let name = str::from_utf8(fields.next()?).ok()?;
-        let uid = u32::try_from(parse_number(fields.nth(1)?)?).ok()?;
-        Some((uid, name.to_owned())).filter(|(_, name)| !name.is_empty())
+        let id = |field| u32::try_from(parse_number(field)?).ok();
+        let uid = id(fields.nth(1)?)?;
+        let group = fields.next().and_then(id);
+        Some((uid, group, name.to_owned())).filter(|(.., name)| !name.is_empty())
     };
     let users = try_collect(lines(bytes).filter_map(user).map(Ok::<_, TryReserveError>))?;
     Ok(Users { users })
@@ -55,6 +63,9 @@ mod tests {
         assert_eq!(users.name(105), Some("postgres"));
         assert_eq!(users.name(7), None);
         assert_eq!(users.name(8), None);
+        assert_eq!(users.group(105), Some(113));
+        assert_eq!(users.group(0), Some(0));
+        assert_eq!(users.group(7), None);
         assert_eq!(users.name(1), None);
     }
 }
