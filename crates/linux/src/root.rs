@@ -4,7 +4,10 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     io::{self, Read},
-    os::{fd::OwnedFd, unix::fs::MetadataExt},
+    os::{
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::MetadataExt,
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -200,17 +203,21 @@ impl Root {
     }
 }
 
-/// Flags for opening a file of a user, without blocking if it is a pipe.
-pub const WRITTEN: OFlags = OFlags::RDONLY
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY);
+/// Flags for opening a file of a user. Opening a device can have an effect, such as starting a
+/// watchdog, and opening a pipe can block: this only looks it up.
+pub const WRITTEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// The file that was opened with [`WRITTEN`], if it is regular and thus does not block.
-pub fn if_regular(opened: OwnedFd) -> io::Result<Option<File>> {
-    let file = File::from(opened);
-    let is_regular = file.metadata()?.is_file();
-    Ok(is_regular.then_some(file))
+/// Opens the file that was looked up with [`WRITTEN`], if it is regular and thus does not block.
+pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
+    let found = File::from(found);
+    if !found.metadata()?.is_file() {
+        return Ok(None);
+    }
+    // Does not wait for the owner of a lease.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let opened = rustix::fs::open(link, flags, Mode::empty())?;
+    Ok(Some(File::from(opened)))
 }
 
 /// Appends the contents of a file. Errors: it has more than `limit` bytes, out of memory, or it
@@ -260,5 +267,27 @@ pub(crate) fn read_record(
                 limit: LARGEST,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn files_that_are_not_regular_are_not_opened() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = Root::at(directory.path());
+        fs::write(root.path("file"), "text").expect("written");
+        assert_eq!(root.read_written("file").expect("read"), b"text");
+        // Opening a socket is an error.
+        let _socket = UnixListener::bind(root.path("socket")).expect("a socket");
+        let error = root.read_written("socket").expect_err("not a file");
+        assert_eq!(
+            error.to_string(),
+            ReadError::missing(root.path("socket")).to_string()
+        );
     }
 }
