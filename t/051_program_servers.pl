@@ -120,6 +120,40 @@ SKIP:
 	system('strace', '-f', '-e', 'trace=execve', '-o', $trace, $program, 'status', @here, '--format', 'json') if -x '/usr/bin/strace';
 	my @children = slurp_file($trace) =~ /execve\(/g;
 	is(scalar @children, 1, 'healthy: no program of PostgreSQL runs');
+
+	# A link to a file that is older than the start, and a clock that was set back since.
+	my $data = $node->data_dir;
+	for my $name (qw(small large))
+	{
+		mkdir "$data/$name";
+		append_to_file("$data/$name/one.conf", $name eq 'large' ? "shared_buffers = 32MB\n" : '');
+	}
+	symlink 'small', "$data/now";
+	append_to_file("$data/postgresql.conf", "include 'now/one.conf'\n");
+	sleep 2;
+	$node->restart;
+	unlink "$data/now";
+	symlink 'large', "$data/now";
+	is(decoded((hugeinfo('status', @here, '--format', 'json'))[1])->{code}, 'would_lose_at_restart', 'a link that has changed');
+	unlink "$data/now";
+	symlink 'small', "$data/now";
+	my $lock = slurp_file("$data/postmaster.pid");
+	open my $file, '>', "$data/postmaster.pid" or die;
+	print {$file} $lock =~ s/\A(.*\n.*\n)(\d+)/$1 . ($2 + 3600)/er;
+	close $file;
+	$node->adjust_conf('postgresql.conf', 'include', undef);
+	configure($node, shared_buffers => '32MB');
+	compare('after the clock was set back');
+	configure($node, shared_buffers => '16MB');
+
+	# A report of root has no text of a file that only root can read.
+	append_to_file("$scratch/secret", "root:secret\n");
+	rename "$data/PG_VERSION", "$scratch/PG_VERSION";
+	symlink "$scratch/secret", "$data/PG_VERSION";
+	my ($exit, $page) = as_root("report -D $data");
+	unlike($page, qr/root:secret/, 'report: PG_VERSION is a link');
+	unlink "$data/PG_VERSION";
+	rename "$scratch/PG_VERSION", "$data/PG_VERSION";
 	$node->stop;
 
 	# Stopped: the status is that of the next start.

@@ -23,7 +23,7 @@ use hugeinfo::{
             maps::{self, Extent},
             numa_maps, oom_score,
             segment::{self, Segment},
-            smaps,
+            smaps, stat,
             status::{self, Memory},
         },
         root::Root,
@@ -43,7 +43,7 @@ use hugeinfo::{
         wish::{self, Values},
     },
 };
-use rustix::process::geteuid;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
     error::Error,
@@ -295,16 +295,12 @@ impl Running {
     /// The settings in the files, if none has changed since the start. Their sources of higher
     /// precedence cannot change while the server runs.
     fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
-        let uid = status::read_identity(&self.process, &mut Vec::new())?.uid;
-        let is_own_user = uid == Some(geteuid().as_raw());
+        let start_time = self.start_time.min(start_by_clock(&self.process)?);
         // The settings of a primary can become too high for its standby.
-        Ok(wish::unchanged_since(
-            &self.process,
-            self.start_time,
-            is_own_user,
-            &self.command_line,
+        Ok(
+            wish::unchanged_since(&self.process, start_time, &self.command_line)
+                .filter(|_| !self.is_recovering()),
         )
-        .filter(|_| !self.is_recovering()))
     }
 
     fn is_recovering(&self) -> bool {
@@ -532,6 +528,18 @@ impl Running {
         }
         Ok(members)
     }
+}
+
+/// When a process started, in seconds since 1970 by the clock as it is set now. The clock could have
+/// been set back since.
+fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
+    let ticks = stat::read(process, &mut Vec::new())?.start_ticks;
+    let since_boot = ticks
+        .checked_div(rustix::param::clock_ticks_per_second())
+        .unwrap_or_default();
+    let seconds = |clock| u64::try_from(clock_gettime(clock).tv_sec).unwrap_or_default();
+    let boot = seconds(ClockId::Realtime).saturating_sub(seconds(ClockId::Boottime));
+    Ok(boot.saturating_add(since_boot))
 }
 
 /// The settings with which a server runs.

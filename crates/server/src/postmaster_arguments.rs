@@ -43,13 +43,26 @@ pub fn directory_argument(command_line: &[u8]) -> Option<&[u8]> {
     directory.filter(|path| path.starts_with(b"/"))
 }
 
-/// The settings on the command line, in order: `-c name=value`, `-cname=value`, `--name=value`.
-/// Names are in lower case, with `_` for `-` (guc.c `ParseLongOption`).
+/// The settings on the command line, in order: `-c name=value`, `-cname=value`, `--name=value`,
+/// and `-B` and `-N`, which have a value of their own. Names are in lower case, with `_` for `-`
+/// (guc.c `ParseLongOption`).
 pub fn settings(command_line: &[u8]) -> impl Iterator<Item = (Vec<u8>, &[u8])> {
     let mut arguments = arguments(command_line).skip(1);
     std::iter::from_fn(move || {
         loop {
             let argument = arguments.next()?;
+            let short: Option<&[u8]> = match argument {
+                [b'-', b'B', ..] => Some(b"shared_buffers"),
+                [b'-', b'N', ..] => Some(b"max_connections"),
+                _ => None,
+            };
+            if let Some(name) = short {
+                let value = match &argument[2..] {
+                    [] => arguments.next()?,
+                    value => value,
+                };
+                return Some((name.to_vec(), value));
+            }
             let setting = if argument == b"-c" {
                 arguments.next()?
             } else if let Some(setting) = argument.strip_prefix(b"-c") {
@@ -119,9 +132,16 @@ mod tests {
 
     #[test]
     fn settings_on_the_command_line() {
-        let command_line = b"postgres\0-D\0-c\0-c\0A=b=c\0-cx.y=\0-p\0--z=1\0--log-x=2\0-c\0q\0-c";
+        let command_line =
+            b"postgres\0-D\0-c\0-c\0A=b=c\0-cx.y=\0-p\0--z=1\0--log-x=2\0-N\x007\0-B9\0-c\0q\0-c";
         let all: Vec<_> = settings(command_line).collect();
-        let expected: [(&[u8], &[u8]); 3] = [(b"a", b"b=c"), (b"x.y", b""), (b"log_x", b"2")];
+        let expected: [(&[u8], &[u8]); 5] = [
+            (b"a", b"b=c"),
+            (b"x.y", b""),
+            (b"log_x", b"2"),
+            (b"max_connections", b"7"),
+            (b"shared_buffers", b"9"),
+        ];
         assert_eq!(all.len(), expected.len());
         for ((name, value), expected) in all.iter().zip(expected) {
             assert_eq!((name.as_slice(), *value), expected);

@@ -75,7 +75,11 @@ const MOST_FILES: usize = 64;
 /// a file that is a symbolic link is not read. `command_line` is `None` if it cannot be read.
 pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[u8]>) -> Wish {
     let mut values = Values::new();
-    if read_sources(process, is_own_user, command_line, &mut values).is_some() {
+    let links = match is_own_user {
+        true => Links::Followed,
+        false => Links::OnlyToDirectories,
+    };
+    if read_sources(process, links, command_line, &mut values).is_some() {
         for (name, default) in [("huge_pages", "try"), ("huge_page_size", "0")] {
             values.entry(name).or_insert_with(|| default.to_owned());
         }
@@ -88,15 +92,11 @@ pub(crate) fn read(process: &Process, is_own_user: bool, command_line: Option<&[
 }
 
 /// The settings that a running server started with. `None`: a file has changed since `start_time`,
-/// in seconds since 1970, or a source cannot be read or understood.
-pub fn unchanged_since(
-    process: &Process,
-    start_time: u64,
-    is_own_user: bool,
-    command_line: &[u8],
-) -> Option<Values> {
+/// in seconds since 1970, or a source cannot be read or understood. A path with a symbolic link is
+/// not read, because the link could be newer than the file.
+pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) -> Option<Values> {
     let mut values = Values::new();
-    let changed = read_sources(process, is_own_user, Some(command_line), &mut values)?;
+    let changed = read_sources(process, Links::Refused, Some(command_line), &mut values)?;
     (changed < start_time).then_some(values)
 }
 
@@ -105,16 +105,16 @@ pub fn unchanged_since(
 /// with higher precedence.
 fn read_sources(
     process: &Process,
-    is_own_user: bool,
+    links: Links,
     command_line: Option<&[u8]>,
     values: &mut Values,
 ) -> Option<u64> {
     let command_line = match command_line {
         Some(command_line) => command_line.to_vec(),
-        None => Files::of(process, is_own_user)?.options()?,
+        None => Files::of(process, links)?.options()?,
     };
     *values = of_command_line(&command_line)?;
-    let mut files = Files::of(process, is_own_user)?;
+    let mut files = Files::of(process, links)?;
     let auto = files.data.join("postgresql.auto.conf");
     let main = match values.get("config_file") {
         Some(file) => PathBuf::from(file),
@@ -141,6 +141,9 @@ pub fn of_command_line(command_line: &[u8]) -> Option<Values> {
         })
         .collect();
     let mentions = arguments(command_line).skip(1).filter(|argument| {
+        if argument.starts_with(b"-B") || argument.starts_with(b"-N") {
+            return true;
+        }
         let argument = String::from_utf8_lossy(argument).to_ascii_lowercase();
         let argument = argument.replace('-', "_");
         NAMES.iter().any(|name| argument.contains(name))
@@ -240,13 +243,21 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     Some((name, value))
 }
 
+/// The symbolic links in paths that are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    Followed,
+    OnlyToDirectories,
+    Refused,
+}
+
 /// The files of a server, in its own root directory.
 struct Files {
     /// The root directory of the server, which differs from ours in a container.
     root: OwnedFd,
     /// The path of its data directory below this root.
     data: PathBuf,
-    is_own_user: bool,
+    links: Links,
     left_bytes: u64,
     left_files: usize,
     /// When one of them was last changed, in seconds since 1970.
@@ -254,11 +265,11 @@ struct Files {
 }
 
 impl Files {
-    fn of(process: &Process, is_own_user: bool) -> Option<Self> {
+    fn of(process: &Process, links: Links) -> Option<Self> {
         let files = Self {
             root: process.open_directory("root").ok()?,
             data: path(&process.link("cwd").ok()?).to_owned(),
-            is_own_user,
+            links,
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
             changed: 0,
@@ -270,7 +281,11 @@ impl Files {
     }
 
     fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        let links = match self.links {
+            Links::Followed | Links::OnlyToDirectories => ResolveFlags::NO_MAGICLINKS,
+            Links::Refused => ResolveFlags::NO_SYMLINKS,
+        };
+        let resolve = ResolveFlags::IN_ROOT | links;
         rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve)
     }
 
@@ -282,9 +297,9 @@ impl Files {
     /// Reads a file. Returns no bytes if the file is optional and does not exist.
     fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
         self.left_files = self.left_files.checked_sub(1)?;
-        let follow = match self.is_own_user {
-            true => OFlags::empty(),
-            false => OFlags::NOFOLLOW,
+        let follow = match self.links {
+            Links::Followed => OFlags::empty(),
+            Links::OnlyToDirectories | Links::Refused => OFlags::NOFOLLOW,
         };
         let mut bytes = Vec::new();
         match self.open(path, WRITTEN | follow) {
@@ -376,6 +391,10 @@ mod tests {
             (
                 "-c huge_page_size=2MB --config-file=/a --huge-pages=on",
                 Some("config_file=/a huge_page_size=2MB huge_pages=on"),
+            ),
+            (
+                "-N 500 -B9000 -c huge_pages=on",
+                Some("huge_pages=on max_connections=500 shared_buffers=9000"),
             ),
             ("-c huge_pages", None),
             ("-Fc huge_pages=off", None),
