@@ -7,7 +7,6 @@ use std::{
 
 use hugeinfo::{
     advice::shared_thp_may_be_used,
-    escape,
     linux::{
         boot::{Kernel, NextBoot, is_etc_kept},
         buddyinfo,
@@ -27,6 +26,7 @@ use hugeinfo::{
             status::{self, Memory},
         },
         root::Root,
+        text::parse_number,
         transparent_hugepage, vmstat,
     },
     model::machine::{Machine, ServerState},
@@ -65,8 +65,9 @@ pub(crate) struct Seen {
 pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
     let root = Root::system();
     let running = Running::open(Process::open(&root, pid)?)?;
+    // A number, because the file could be a link to any other.
     let version = running.process.read_regular("cwd/PG_VERSION").ok();
-    let version = version.and_then(|bytes| String::from_utf8(bytes).ok());
+    let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
     Ok(Seen {
         members: running.members(&root)?,
         subject: Subject {
@@ -74,7 +75,7 @@ pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Er
             address: running.address,
         },
         is_recovering: running.is_recovering(),
-        major_version: version.map_or(String::new(), |text| escape::name(text.trim())),
+        major_version: version.map_or(String::new(), |number| number.to_string()),
         machine: running.machine(&root, options)?,
     })
 }
