@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs,
-    os::unix::ffi::OsStringExt,
+    os::unix::{ffi::OsStringExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -112,7 +112,12 @@ fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     let config = config_file(root, instance.pid);
     let config = config.and_then(|file| file.parent().map(Path::to_owned));
     let real = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
-    data.chain(config).map(real).collect()
+    // Anyone can name the directory of another server on a command line, or work in it.
+    let is_own = |path: &PathBuf| {
+        let owner = fs::metadata(path).ok().map(|found| found.uid());
+        owner.is_none_or(|owner| owner == 0 || instance.owner_uid == Some(owner))
+    };
+    data.chain(config).map(real).filter(is_own).collect()
 }
 
 /// `config_file` on the command line of a server.
