@@ -158,9 +158,16 @@ fn only(root: &Root, mut running: Vec<Instance>) -> Result<Target, Error> {
 
 /// Whether Debian starts a cluster at boot. Other servers: yes.
 pub(crate) fn starts_at_boot(directory: &Path) -> bool {
-    let file = fs::read_to_string(directory.join("start.conf")).unwrap_or_default();
-    let mut lines = file.lines().map(str::trim);
-    !lines.any(|line| matches!(line, "manual" | "disabled"))
+    // A file of the owner of the cluster, which might be a FIFO.
+    let file = postgres::read_small(&directory.join("start.conf")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&file);
+    // As Debian's PgCommon.pm: the first word.
+    let mut words = text.lines().map(|line| {
+        let end = line.find('#').unwrap_or(line.len());
+        line[..end].trim()
+    });
+    let mode = words.find(|word| !word.is_empty());
+    !matches!(mode, Some("manual" | "disabled"))
 }
 
 /// Clusters of Debian's packages.
@@ -176,4 +183,31 @@ fn clusters() -> Vec<PathBuf> {
         .collect();
     clusters.sort();
     clusters
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn clusters_that_start_at_boot() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("start.conf");
+        for (text, expected) in [
+            ("auto\n", true),
+            ("# manual\n\nauto\nmanual\n", true),
+            ("# auto, manual or disabled\n manual # by hand\n", false),
+            ("disabled", false),
+            ("", true),
+        ] {
+            fs::write(&file, text).expect("written");
+            assert_eq!(starts_at_boot(directory.path()), expected, "{text:?}");
+        }
+        // Reading it would never end.
+        fs::remove_file(&file).expect("removed");
+        mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
+        assert!(starts_at_boot(directory.path()));
+    }
 }
