@@ -173,12 +173,19 @@ fn one(
             false => (format!("needs\n    {}", commands.join("\n    ")), 0),
         });
     }
-    let is_whole = pool::take(&steps, deadline, progress)?;
-    let after = read()?;
-    if !is_whole || !matches!(start::outcome(&after), StartOutcome::HugePages(_)) {
+    let mut is_whole = false;
+    let is_enough = || {
+        is_whole = true;
+        let after = start::outcome(&read()?);
+        Ok(matches!(after, StartOutcome::HugePages(_)))
+    };
+    if !pool::take(&steps, deadline, progress, is_enough)? {
         let wait = options.wait.as_secs();
-        let why = format!("The kernel did not find the memory within {wait} s.");
-        return short(&after, if is_whole { "" } else { &why });
+        let why = match is_whole {
+            true => "Another program took the pages.".to_owned(),
+            false => format!("The kernel did not find the memory within {wait} s."),
+        };
+        return short(&read()?, &why);
     }
     promises.promise(own, size, pages);
     let added = steps.iter().find_map(|step| match step {
