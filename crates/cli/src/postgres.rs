@@ -20,7 +20,8 @@ use hugeinfo::{
     server::{
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
-        postmaster_arguments, postmaster_pid,
+        postmaster_arguments,
+        postmaster_pid::{self, PostmasterPid},
         recovery::{self, RecoverySettings},
         scratch_data::FIXED_SETTINGS,
         wish,
@@ -420,10 +421,21 @@ fn value(output: &Output) -> Option<&str> {
 /// The PID of the server of a data directory, if it runs. `None`: it does not run, or cannot be
 /// seen.
 pub(crate) fn running(data: &Path) -> Option<u32> {
+    lock_file(data).map(|file| file.pid)
+}
+
+/// Whether the server of a data directory runs and has its pages. It writes its lock file before it
+/// loads libraries and allocates shared memory.
+pub(crate) fn has_shared_memory(data: &Path) -> bool {
+    lock_file(data).is_some_and(|file| file.has_shared_memory)
+}
+
+/// The lock file of the server of a data directory, if it runs.
+fn lock_file(data: &Path) -> Option<PostmasterPid> {
     let bytes = read_small(&data.join("postmaster.pid")).ok()?;
-    let pid = postmaster_pid::parse(&bytes)?.pid;
-    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    (directory == data).then_some(pid)
+    let file = postmaster_pid::parse(&bytes)?;
+    let directory = fs::read_link(format!("/proc/{}/cwd", file.pid)).ok()?;
+    (directory == data).then_some(file)
 }
 
 /// The arguments of the server of a data directory, as it runs or as it was last started, without

@@ -90,7 +90,7 @@ impl Promises {
         all.retain(|promise| {
             let age = now.checked_sub(promise.since);
             age.is_some_and(|age| age < LIFETIME.as_secs())
-                && postgres::running(&promise.data_directory).is_none()
+                && !postgres::has_shared_memory(&promise.data_directory)
         });
         Ok(Self {
             directory: Some(directory),
