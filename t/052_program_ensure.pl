@@ -86,6 +86,57 @@ is(total(), 2 * $need, 'while it runs: the pool');
 $_->stop for $one, $two;
 forget();
 
+# A server that is starting: it has written its lock file, and has no shared memory yet.
+{
+	pools_of_one_size($kb, 0);
+	as_root('ensure --for start -D ' . $one->data_dir);
+	my $file = $one->data_dir . '/postmaster.pid';
+	my $pid = fork // die "fork: $!\n";
+	if (!$pid)
+	{
+		chdir $one->data_dir;
+		append_to_file($file, join("\n", $$, $one->data_dir, time, $one->port, '', '') . "\n");
+		exec 'sleep', '60';
+	}
+	until (-s $file) { select undef, undef, undef, 0.01 }
+	as_root('ensure --for start -D ' . $two->data_dir);
+	is(total(), 2 * $need, 'a server that is starting: its pages are still promised');
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+	unlink $file;
+	forget();
+}
+
+# ExecStartPre of a unit: an unknown state does not keep the server from starting.
+{
+	pools_of_one_size($kb, 0);
+	type_in("mkdir -m 700 /run/hugeinfo >$scratch/log");
+	my $ensure = "$program ensure --wait 0 -D " . $one->data_dir . " --bindir $bindir";
+	for (['--for start', 0], ['--for start --strict', 3], ['', 3])
+	{
+		my ($options, $expected) = @$_;
+		type_in("flock /run/hugeinfo $ensure $options >$scratch/locked 2>&1; echo \$? >>$scratch/locked");
+		like(slurp_file("$scratch/locked"), qr/could not lock.*^$expected\n\z/ms, "another run ($options): exit status");
+		unlink "$scratch/locked";
+	}
+	forget();
+}
+
+# A process of another user that claims to be the server.
+{
+	pools_of_one_size($kb, 0);
+	my $fake = q{use IPC::SysV; $id = shmget(0, 4096, 0600); $at = IPC::SysV::shmat($id, undef, 0); shmctl($id, 0, 0);}
+	  . q{open F, ">", "postmaster.pid"; print F join("\n", $$, "/x", time, 5432, "", "*", " 1 1", "ready"), "\n"; close F; sleep 60};
+	type_in("mkdir -m 777 $scratch/fake >$scratch/log");
+	append_to_file("$scratch/fake.pl", $fake);
+	type_in("cd $scratch/fake; setpriv --reuid=65534 --regid=65534 --clear-groups perl $scratch/fake.pl -D " . $one->data_dir
+		  . " >/dev/null 2>&1 & echo \$! >$scratch/fake.pid; until test -s $scratch/fake/postmaster.pid; do sleep 0.01; done");
+	($status, $out) = as_root('ensure -D ' . $one->data_dir);
+	is(total(), $need, 'a process of another user with this -D: it is not the server') or diag($out);
+	type_in("kill -9 \$(cat $scratch/fake.pid); rm -rf $scratch/fake >$scratch/log");
+	forget();
+}
+
 # Both at once, from an empty pool.
 {
 	pools_of_one_size($kb, 0);

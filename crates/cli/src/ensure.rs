@@ -67,10 +67,10 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         "min" => 60,
         _ => return Err("a time was expected, such as 60s or 2min".to_owned()),
     };
-    let number: u64 = digits
+    let number: u32 = digits
         .parse()
         .map_err(|_| "a time was expected, such as 60s")?;
-    Ok(Duration::from_secs(number.saturating_mul(seconds)))
+    Ok(Duration::from_secs(u64::from(number) * seconds))
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
@@ -80,6 +80,17 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             "--dry-run prints the commands",
         ));
     }
+    match all(options) {
+        // The server might start all the same.
+        Err(error) if options.moment == Some(Moment::Start) && !options.strict => {
+            let text = format!("warning: {error}");
+            Ok(Done::from(escape::lines(text)))
+        }
+        done => done,
+    }
+}
+
+fn all(options: &Options) -> Result<Done, Error> {
     let deadline = Instant::now() + options.wait;
     let mut promises = match options.dry_run {
         true => Promises::none(),
@@ -210,5 +221,26 @@ fn progress(size: hugeinfo::units::PageSize, pages: u64, wanted: u64) {
             "\r{pages} of {of}{}",
             if pages < wanted { "" } else { "\n" }
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_to_wait() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("90s", Some(90)),
+            ("2min", Some(120)),
+            ("", None),
+            ("1h", None),
+            ("18446744073709551615", None),
+        ] {
+            let found = parse_time(text).ok();
+            assert_eq!(found, expected.map(Duration::from_secs), "{text:?}");
+            assert!(found.is_none_or(|found| Instant::now().checked_add(found).is_some()));
+        }
     }
 }
