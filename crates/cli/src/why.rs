@@ -182,7 +182,7 @@ fn log(options: &Options, target: &Target, data: Option<&Path>) -> Result<(Strin
         .find_map(|file| Some((file, end_of(file, owner).ok()?)));
     match found {
         Some((file, text)) => Ok((escape::name(file), text)),
-        None => journal(),
+        None => journal(owner),
     }
 }
 
@@ -211,10 +211,12 @@ fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn journal() -> Result<(String, String), Error> {
+/// Messages of the servers of a user. Any user can write to the journal.
+fn journal(owner: Option<u32>) -> Result<(String, String), Error> {
     let hint = "--log names the log of the server";
     let mut command = Command::new("journalctl");
     command.args(["--no-pager", "-o", "cat", "-n", "500", "_COMM=postgres"]);
+    command.args(owner.map(|uid| format!("_UID={uid}")));
     let output = command::run(command, Duration::from_secs(10))
         .map_err(|_| Error::with_hint("no log of the server was found", hint))?;
     match output.status.success() && !output.out.trim().is_empty() {

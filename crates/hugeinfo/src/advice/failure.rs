@@ -149,7 +149,7 @@ const CAUSES: [Cause; 18] = [
 ];
 
 /// Messages about one connection, which do not end the server.
-const ABOUT_CONNECTIONS: [&str; 9] = [
+const ABOUT_CONNECTIONS: [&str; 13] = [
     "the database system is",
     "authentication failed",
     "terminating connection",
@@ -159,6 +159,37 @@ const ABOUT_CONNECTIONS: [&str; 9] = [
     "does not exist",
     "remaining connection slots",
     "canceling",
+    "permission denied for database",
+    "not permitted to log in",
+    "not currently accepting connections",
+    "unsupported frontend protocol",
+];
+
+/// Words before the text of a message, and of the lines that belong to it (elog.c
+/// `error_severity`, `send_message_to_server_log`).
+const LABELS: [&str; 14] = [
+    "FATAL:",
+    "PANIC:",
+    "LOG:",
+    "ERROR:",
+    "WARNING:",
+    "NOTICE:",
+    "INFO:",
+    "DEBUG",
+    "DETAIL:",
+    "HINT:",
+    "QUERY:",
+    "CONTEXT:",
+    "LOCATION:",
+    "STATEMENT:",
+];
+
+/// Messages at level LOG that have a statement of a user, or do not end the server.
+const ABOUT_OTHERS: [&str; 4] = [
+    "LOG:  statement: ",
+    "LOG:  execute ",
+    "LOG:  duration: ",
+    "unaffected changes were applied",
 ];
 
 impl Cause {
@@ -167,21 +198,39 @@ impl Cause {
     }
 }
 
+/// The first label in a line.
+fn label(line: &str) -> Option<&'static str> {
+    let found = LABELS
+        .into_iter()
+        .filter_map(|label| Some((line.find(label)?, label)));
+    found.min().map(|(_, label)| label)
+}
+
 /// The last failure in a log of PostgreSQL, with any `log_line_prefix`. `None`: there is none, or
-/// the server has started since.
+/// the server has started or was stopped since.
 pub fn last(log: &str) -> Option<Failure> {
     let lines: Vec<_> = log.lines().collect();
     let cause = |line: &str| CAUSES.iter().find(|cause| cause.matches(line));
-    let is_failure = |line: &str| {
-        let is_fatal = line.contains("FATAL:") || line.contains("PANIC:");
-        let is_of_connection = ABOUT_CONNECTIONS.iter().any(|words| line.contains(words));
-        cause(line).is_some() || is_fatal && !is_of_connection
+    let has_any = |line: &str, all: &[&str]| all.iter().any(|words| line.contains(words));
+    let is_failure = |line: &str| match label(line) {
+        Some("FATAL:" | "PANIC:") => cause(line).is_some() || !has_any(line, &ABOUT_CONNECTIONS),
+        Some("LOG:") => cause(line).is_some() && !has_any(line, &ABOUT_OTHERS),
+        // About one statement, with a text that can be from any user.
+        Some(_) => false,
+        // From systemd or a shell.
+        None => cause(line).is_some(),
     };
-    let is_ready = |line: &str| line.contains("ready to accept");
+    let is_healthy = |line: &str| {
+        let is_stop = line.contains("received ") && line.contains(" shutdown request");
+        label(line) == Some("LOG:")
+            && !has_any(line, &ABOUT_OTHERS)
+            && (line.contains("ready to accept") || is_stop)
+    };
+    // PostgreSQL writes a tab after each line feed in a message.
     let at = lines
         .iter()
-        .rposition(|line| is_failure(line) || is_ready(line))?;
-    if is_ready(lines[at]) {
+        .rposition(|line| !line.starts_with('\t') && (is_failure(line) || is_healthy(line)))?;
+    if is_healthy(lines[at]) {
         return None;
     }
     let is_detail =
@@ -193,4 +242,83 @@ pub fn last(log: &str) -> Option<Failure> {
         details: details.take(MOST_DETAILS).map(|line| shown(line)).collect(),
         cause: cause(lines[at]),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_from_messages_of_sessions() {
+        const READY: &str = "LOG:  database system is ready to accept connections";
+        const SHUTDOWN: &str = "LOG:  received fast shutdown request";
+        const RESIZE: &str =
+            "could not resize shared memory segment \"/x\" to 1 bytes: No space left on device";
+        const MAP: &str = "could not map anonymous shared memory: Cannot allocate memory";
+        for (lines, expected) in [
+            (vec![READY, &format!("FATAL:  {RESIZE}")], true),
+            (vec![READY, &format!("ERROR:  {RESIZE}")], false),
+            (
+                vec![READY, &format!("STATEMENT:  SELECT 'FATAL:  {MAP}'")],
+                false,
+            ),
+            (
+                vec![
+                    READY,
+                    "ERROR:  a",
+                    "STATEMENT:  SELECT '",
+                    &format!("\tFATAL:  {MAP}"),
+                ],
+                false,
+            ),
+            (
+                vec![
+                    &format!("FATAL:  {MAP}"),
+                    "STATEMENT:  database system is ready to accept",
+                ],
+                true,
+            ),
+            (
+                vec![
+                    "FATAL:  data directory \"/x\" has wrong ownership",
+                    SHUTDOWN,
+                ],
+                false,
+            ),
+            (
+                vec![READY, "FATAL:  role \"x\" is not permitted to log in"],
+                false,
+            ),
+            (
+                vec!["FATAL:  configuration file \"/x\" contains errors"],
+                true,
+            ),
+            (
+                vec![
+                    READY,
+                    "LOG:  configuration file \"/x\" contains errors; unaffected changes were applied",
+                ],
+                false,
+            ),
+            (
+                vec![READY, "LOG:  statement: SELECT 'terminated by signal 9'"],
+                false,
+            ),
+            (vec!["Bus error (core dumped)"], true),
+            (
+                vec!["LOG:  server process (PID 1) was terminated by signal 9: Killed"],
+                true,
+            ),
+        ] {
+            let lines: Vec<_> = lines
+                .iter()
+                .map(|line| match line.starts_with('\t') {
+                    true => (*line).to_owned(),
+                    false => format!("2026-01-02 03:04:05 UTC [7] {line}"),
+                })
+                .collect();
+            let found = last(&lines.join("\n"));
+            assert_eq!(found.is_some(), expected, "{lines:?}");
+        }
+    }
 }
