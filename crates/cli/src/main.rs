@@ -37,7 +37,7 @@ use std::{
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
-use hugeinfo::advice::check::Status;
+use hugeinfo::{advice::check::Status, escape};
 
 use crate::size::Size;
 
@@ -213,7 +213,8 @@ fn main() -> ExitCode {
             ExitCode::from(done.exit_status)
         }
         Err(error) => {
-            eprint!("hugeinfo: {error}");
+            // Parts of it can be from the owner of a data directory.
+            eprint!("hugeinfo: {}", escape::lines(error.to_string()));
             ExitCode::from(error.exit_status())
         }
     }
