@@ -122,7 +122,7 @@ impl NextStart {
             return Self::compute(server, detail);
         }
         let mut command = Command::new("/proc/self/exe");
-        command.args(arguments(server, detail));
+        command.args(arguments(&server, detail));
         let output = command::run(command, TIME_LIMIT)?;
         if !output.status.success() {
             let text = output.err.trim();
@@ -252,7 +252,7 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
         return Error::new(format!("could not leave the terminal: {errno}"));
     }
     let error = Command::new("/proc/self/exe")
-        .args(arguments(server, detail))
+        .args(arguments(&server, detail))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .uid(uid)
