@@ -23,10 +23,15 @@ use crate::{
     error::Error,
     machine,
     next_start::{Detail, NextStart},
-    pool,
+    pool, postgres,
     promises::Promises,
     target::{Target, starts_at_boot},
 };
+
+/// Longest time to wait for other runs, in addition to the time for memory.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+const RUNS: &str = "the server runs; nothing was changed";
 
 /// When the servers start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,51 +79,67 @@ fn parse_time(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    match ensure(options) {
+        Err(error) if options.is_lenient() => Ok(Done {
+            text: escape::lines(format!("{}\n", warning(&error))),
+            exit_status: 0,
+        }),
+        done => done,
+    }
+}
+
+impl Options {
+    /// Whether a server starts although something is unknown.
+    fn is_lenient(&self) -> bool {
+        self.moment == Some(Moment::Start) && !self.strict
+    }
+}
+
+fn warning(error: &Error) -> String {
+    format!("warning: {}", error.to_string().trim_end())
+}
+
+fn ensure(options: &Options) -> Result<Done, Error> {
     if !options.dry_run && !rustix::process::geteuid().is_root() {
         return Err(Error::with_hint(
             "only root can change the pools of the kernel",
             "--dry-run prints the commands",
         ));
     }
-    match all(options) {
-        // The server might start all the same.
-        Err(error) if options.moment == Some(Moment::Start) && !options.strict => {
-            let text = format!("warning: {error}");
-            Ok(Done::from(escape::lines(text)))
-        }
-        done => done,
-    }
-}
-
-fn all(options: &Options) -> Result<Done, Error> {
-    let deadline = Instant::now() + options.wait;
+    // PostgreSQL computes the next starts before the lock, so that other runs need not wait for it.
+    let mut servers: Vec<_> = targets(options)?
+        .into_iter()
+        .map(|target| {
+            let next = match target.postmaster {
+                Some(_) => None,
+                None => Some(NextStart::read(
+                    &target.options(&options.server),
+                    Detail::Pages,
+                )),
+            };
+            (target, next)
+        })
+        .collect();
+    // If memory is short, only these would not start.
+    servers.sort_by_key(|(_, next)| !next.as_ref().is_some_and(needs_huge_pages));
     let mut promises = match options.dry_run {
         true => Promises::none(),
-        false => Promises::lock(deadline)?,
+        false => Promises::lock(Instant::now() + options.wait + LOCK_WAIT)?,
     };
-    let targets = match options.all {
-        true => Target::all()?,
-        false => vec![Target::find(&options.server)?],
-    };
+    let deadline = Instant::now() + options.wait;
     let mut lines = Vec::new();
     let mut exit_status = 0;
-    for target in &targets {
-        if options.moment == Some(Moment::Boot)
-            && options.all
-            && !target.directory.as_deref().is_none_or(starts_at_boot)
-        {
-            continue;
-        }
-        let name = target.name();
-        let (text, status) = match one(target, options, deadline, &mut promises) {
+    for (target, next) in servers {
+        let result = match next {
+            Some(next) => next.and_then(|next| one(&next, options, deadline, &mut promises)),
+            None => Ok((RUNS.to_owned(), 0)),
+        };
+        let (text, status) = match result {
             Ok(done) => done,
-            // The server might start all the same.
-            Err(error) if options.moment == Some(Moment::Start) && !options.strict => {
-                (format!("warning: {}", error.to_string().trim_end()), 0)
-            }
+            Err(error) if options.is_lenient() => (warning(&error), 0),
             Err(error) => (error.to_string().trim_end().to_owned(), error.exit_status()),
         };
-        lines.push(format!("{name}: {text}\n"));
+        lines.push(format!("{}: {text}\n", target.name()));
         exit_status = exit_status.max(status);
     }
     promises.save()?;
@@ -128,21 +149,37 @@ fn all(options: &Options) -> Result<Done, Error> {
     })
 }
 
+fn targets(options: &Options) -> Result<Vec<Target>, Error> {
+    if !options.all {
+        return Ok(vec![Target::find(&options.server)?]);
+    }
+    let mut targets = Target::all()?;
+    if options.moment == Some(Moment::Boot) {
+        targets.retain(|target| target.directory.as_deref().is_none_or(starts_at_boot));
+    }
+    Ok(targets)
+}
+
+fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
+    let settings = next.as_ref().ok().and_then(|next| next.settings().ok());
+    settings.is_some_and(|settings| settings.huge_pages == HugePages::On)
+}
+
 /// Returns the result for one server, and the exit status.
 fn one(
-    target: &Target,
+    next: &NextStart,
     options: &Options,
     deadline: Instant,
     promises: &mut Promises,
 ) -> Result<(String, u8), Error> {
-    if target.postmaster.is_some() {
-        return Ok(("the server runs; nothing was changed".to_owned(), 0));
-    }
-    let next = NextStart::read(&target.options(&options.server), Detail::Pages)?;
     let settings = next.settings()?;
     let own = next.data_directory.clone().unwrap_or_default();
+    // It might have started while this run waited for the lock.
+    if postgres::running(&own).is_some() {
+        return Ok((RUNS.to_owned(), 0));
+    }
     let read = || -> Result<Machine, Error> {
-        let mut machine = machine::stopped(&next, ServerState::Stopped)?;
+        let mut machine = machine::stopped(next, ServerState::Stopped)?;
         promises.reserve(&mut machine, &own);
         Ok(machine)
     };
@@ -160,9 +197,14 @@ fn one(
         let restart = diagnosis::findings(machine);
         let restart = restart.into_iter().find(|(id, _)| *id == CheckId::Restart);
         let finding = restart.map_or(String::new(), |(_, finding)| finding.text);
-        let would_fail = matches!(start::outcome(machine), StartOutcome::Fails(..));
+        let would_fail = |machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
+        // The free pages that others were promised might be enough.
+        let is_certain = match options.is_lenient() {
+            true => would_fail(&machine::stopped(next, ServerState::Stopped)?),
+            false => would_fail(machine),
+        };
         let (mark, status) = match settings.huge_pages {
-            HugePages::On if would_fail => ("critical", 2),
+            HugePages::On if is_certain => ("critical", 2),
             _ => ("warning", u8::from(options.strict)),
         };
         Ok((

@@ -24,7 +24,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{error::Error, postgres};
+use crate::{command::is_interrupted, error::Error, postgres};
 
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "promises.json";
@@ -77,6 +77,9 @@ impl Promises {
         while let Err(errno) =
             rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive)
         {
+            if is_interrupted() {
+                return Err(Error::new("interrupted by a signal"));
+            }
             if errno != Errno::WOULDBLOCK || Instant::now() > deadline {
                 return Err(Error::with_hint(
                     format!("could not lock {DIRECTORY}: {errno}"),
