@@ -83,6 +83,34 @@ for my $node ($one, $two)
 is($status, 0, 'while it runs: exit status');
 like($out, qr/the server runs; nothing was changed/, 'while it runs: says so');
 is(total(), 2 * $need, 'while it runs: the pool');
+
+# Before restarts, only what the servers do not hold yet is added, also for both at once.
+{
+	forget();
+	for my $node ($one, $two)
+	{
+		($status, $out) = as_root('ensure --for restart -c shared_buffers=48MB -D ' . $node->data_dir);
+		is($status, 0, 'before a restart: exit status');
+		like($out, qr/: gets after the restart its \d+ huge pages of .*; \d+ were added to the pool/, 'before a restart: says so');
+	}
+	my $before = total();
+	my $sum = 0;
+	for my $node ($one, $two)
+	{
+		restarts($node, shared_buffers => '48MB');
+		is(segment($node->{_pid})->{page_bytes}, $kb * 1024, 'after the restart: ' . $node->name . ' is on huge pages');
+		$sum += required_pages($node, $kb);
+	}
+	is($before, $sum, 'before a restart: no more pages than both need');
+	($status, $out) = as_root('ensure --for restart -D ' . $one->data_dir);
+	like($out, qr/: gets after the restart its \d+ huge pages of \d+ .B$/m, 'a restart without changes: adds nothing');
+	is(total(), $sum, 'a restart without changes: the pool');
+	($status, $out) = as_root('ensure --for restart --wait 1s -D ' . $one->data_dir . ' -c shared_buffers=' . int(ram_bytes() / 2**20) . 'MB');
+	is($status, 2, 'a restart with too much: exit status');
+	like($out, qr/critical: A restart would fail/, 'a restart with too much: says why');
+	is(total(), $sum, 'a restart with too much: the pool');
+	configure($_, shared_buffers => '16MB') for $one, $two;
+}
 $_->stop for $one, $two;
 forget();
 

@@ -40,6 +40,9 @@ pub(crate) enum Moment {
     Boot,
     /// Now: from ExecStartPre of the unit. Fails only if the start would certainly fail.
     Start,
+    /// Soon, after a stop of the server that still runs: from before_stop of Patroni. Its pages are
+    /// free then.
+    Restart,
 }
 
 /// The options of `ensure`.
@@ -111,8 +114,8 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         .into_iter()
         .map(|target| {
             let next = match target.postmaster {
-                Some(_) => None,
-                None => Some(NextStart::read(
+                Some(_) if options.moment != Some(Moment::Restart) => None,
+                _ => Some(NextStart::read(
                     &target.options(&options.server),
                     Detail::Pages,
                 )),
@@ -131,7 +134,9 @@ fn ensure(options: &Options) -> Result<Done, Error> {
     let mut exit_status = 0;
     for (target, next) in servers {
         let result = match next {
-            Some(next) => next.and_then(|next| one(&next, options, deadline, &mut promises)),
+            Some(next) => {
+                next.and_then(|next| one(&target, &next, options, deadline, &mut promises))
+            }
             None => Ok((RUNS.to_owned(), 0)),
         };
         let (text, status) = match result {
@@ -167,6 +172,7 @@ fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
 
 /// Returns the result for one server, and the exit status.
 fn one(
+    target: &Target,
     next: &NextStart,
     options: &Options,
     deadline: Instant,
@@ -175,11 +181,14 @@ fn one(
     let settings = next.settings()?;
     let own = next.data_directory.clone().unwrap_or_default();
     // It might have started while this run waited for the lock.
-    if postgres::running(&own).is_some() {
+    if target.postmaster.is_none() && postgres::running(&own).is_some() {
         return Ok((RUNS.to_owned(), 0));
     }
     let read = || -> Result<Machine, Error> {
-        let mut machine = machine::stopped(next, ServerState::Stopped)?;
+        let mut machine = match target.postmaster {
+            Some(pid) => machine::before_restart(pid, next)?,
+            None => machine::stopped(next, ServerState::Stopped)?,
+        };
         promises.reserve(&mut machine, &own);
         Ok(machine)
     };
@@ -193,6 +202,10 @@ fn one(
         ));
     };
     let pages = machine.pages_mapped(&server, size);
+    let gets = match target.postmaster {
+        Some(_) => "gets after the restart its",
+        None => "has its",
+    };
     let short = |machine: &Machine, why: &str| {
         let restart = diagnosis::findings(machine);
         let restart = restart.into_iter().find(|(id, _)| *id == CheckId::Restart);
@@ -222,7 +235,7 @@ fn one(
             .filter_map(|step| render::command(&machine, step));
         let commands: Vec<_> = commands.collect();
         return Ok(match commands.is_empty() {
-            true => (format!("has its {}", huge_pages(pages, size)), 0),
+            true => (format!("{gets} {}", huge_pages(pages, size)), 0),
             false => (format!("needs\n    {}", commands.join("\n    ")), 0),
         });
     }
@@ -240,7 +253,8 @@ fn one(
         };
         return short(&read()?, &why);
     }
-    promises.promise(own, size, pages);
+    let held = machine.pages_held(size).unwrap_or_default();
+    promises.promise(own, size, pages, target.postmaster.map(|pid| (pid, held)));
     let added = steps.iter().find_map(|step| match step {
         Step::SetPool { size, pages, .. } => {
             let before = machine.pool(*size).map_or(0, |pool| pool.persistent());
@@ -252,7 +266,7 @@ fn one(
         Some(added) => format!("; {added} were added to the pool"),
         None => String::new(),
     };
-    Ok((format!("has its {}{added}", huge_pages(pages, size)), 0))
+    Ok((format!("{gets} {}{added}", huge_pages(pages, size)), 0))
 }
 
 /// Shows progress on a terminal.

@@ -94,6 +94,14 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
     Running::open(Process::open(&root, pid)?)?.machine(&root, &options)
 }
 
+/// A server that runs, with a known next start.
+pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Error> {
+    let root = Root::system();
+    let running = Running::open(Process::open(&root, pid)?)?;
+    let now = running.probable(next)?;
+    running.with(&root, &now, Some(next))
+}
+
 /// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
 /// nodes and environment.
 pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
@@ -318,17 +326,21 @@ impl Running {
             // A start with other settings.
             _ => None,
         };
-        let (now, next) = match unchanged {
-            Some(now) => (now, None),
+        match unchanged {
+            Some(now) => self.with(root, &now, None),
             None => {
                 let next = NextStart::read(options, Detail::All)?;
-                (self.probable(&next)?, Some(next))
+                self.with(root, &self.probable(&next)?, Some(&next))
             }
-        };
+        }
+    }
+
+    /// `next`: `None` if the settings have not changed.
+    fn with(&self, root: &Root, now: &Now, next: Option<&NextStart>) -> Result<Machine, Error> {
         let (server, segment) = (now.server.clone(), self.segment.clone());
         let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
         let facts = facts.with_pod_limits(|name| std::env::var_os(name));
-        let files = match &next {
+        let files = match next {
             None => Files::NothingPending,
             Some(next) => match &next.settings {
                 Err(refusal) => Files::Refused(refusal.clone().into_sentence()),
@@ -342,7 +354,7 @@ impl Running {
             let mut settings = postmaster_arguments::settings(&self.command_line);
             settings.any(|(set, _)| set == name.as_bytes())
         };
-        let file = next.as_ref().and_then(|next| next.config_file.as_deref());
+        let file = next.and_then(|next| next.config_file.as_deref());
         let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
         let env = Environment {
             max_connections: now.max_connections,

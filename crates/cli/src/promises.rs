@@ -38,8 +38,22 @@ struct Promise {
     data_directory: PathBuf,
     page_size_bytes: u64,
     pages: u64,
+    /// The postmaster that is to be restarted, and the pages that it holds until then.
+    to_restart: Option<(u32, u64)>,
     /// Seconds since boot.
     since: u64,
+}
+
+impl Promise {
+    /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
+    fn open_pages(&self) -> Option<u64> {
+        match (postgres::running(&self.data_directory), self.to_restart) {
+            (None, _) => Some(self.pages),
+            (Some(pid), Some((old, held))) if pid == old => Some(self.pages.saturating_sub(held)),
+            (Some(_), _) if postgres::has_shared_memory(&self.data_directory) => None,
+            (Some(_), _) => Some(self.pages),
+        }
+    }
 }
 
 /// The promises, locked against other runs.
@@ -92,8 +106,7 @@ impl Promises {
         let mut all = read(&directory).unwrap_or_default();
         all.retain(|promise| {
             let age = now.checked_sub(promise.since);
-            age.is_some_and(|age| age < LIFETIME.as_secs())
-                && !postgres::has_shared_memory(&promise.data_directory)
+            age.is_some_and(|age| age < LIFETIME.as_secs()) && promise.open_pages().is_some()
         });
         Ok(Self {
             directory: Some(directory),
@@ -108,21 +121,29 @@ impl Promises {
             .iter()
             .filter(|promise| promise.data_directory != own);
         for promise in others {
+            let pages = promise.open_pages().unwrap_or_default();
             let pools = machine.facts.pools.iter_mut().flatten();
             for pool in pools.filter(|pool| pool.page_bytes == promise.page_size_bytes) {
-                pool.reserved = pool.free.min(pool.reserved.saturating_add(promise.pages));
+                pool.reserved = pool.free.min(pool.reserved.saturating_add(pages));
             }
         }
     }
 
     /// Adds a promise, or replaces that for the same server.
-    pub(crate) fn promise(&mut self, data_directory: PathBuf, size: PageSize, pages: Pages) {
+    pub(crate) fn promise(
+        &mut self,
+        data_directory: PathBuf,
+        size: PageSize,
+        pages: Pages,
+        to_restart: Option<(u32, Pages)>,
+    ) {
         self.all
             .retain(|promise| promise.data_directory != data_directory);
         self.all.push(Promise {
             data_directory,
             page_size_bytes: size.0,
             pages: pages.0,
+            to_restart: to_restart.map(|(pid, held)| (pid, held.0)),
             since: seconds_since_boot(),
         });
     }
