@@ -24,6 +24,10 @@ check_tools() {
         want ansible-core command -v ansible-playbook
         want ansible-lint command -v ansible-lint
         ;;
+    patroni)
+        want python3-pip /usr/bin/python3 -m pip --version
+        want sudo command -v sudo
+        ;;
     report)
         want_node
         want_browser
@@ -74,6 +78,11 @@ unpack_tools() {
         python_packages python monitoring/tests/python
         go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
             custom,inputs.postgresql_extensible,outputs.file,serializers.json
+        ;;
+    patroni)
+        ! may_install || need_lists
+        unpack_packages etcd-server
+        python_packages patroni t/patroni
         ;;
     report) npm_tools report t/report ;;
     workflow) go_tool actionlint 1.7.12 github.com/rhysd/actionlint/cmd/actionlint '' ;;

@@ -51,7 +51,7 @@ INIT { @SIG{qw(INT TERM)} = qw(DEFAULT DEFAULT) }
 our @ISA = qw(Exporter);
 our @EXPORT = qw(set_pool set_overcommit make_group limit_group limit_memory in_group freeze thaw needs_host cannot pools_of_one_size
   set_thp set_strict_overcommit set_boot_pages add_swap mount_hugetlbfs page_out set_oom_score_adj type_in
-  start_hidden);
+  start_hidden start_with_mounts);
 
 my $ROOT = __FILE__ =~ s{/lib/HugeInfo/Host\.pm$}{/..}r;
 my $LOCK = '/run/pg_hugeinfo/lock';
@@ -290,9 +290,17 @@ sub set_oom_score_adj { my ($pid, $value) = @_; return _host('set', "/proc/$pid/
 sub start_hidden
 {
 	my ($data, $log) = @_;
+	return start_with_mounts($log, 'mount -t proc -o hidepid=2 proc /proc', qw(postgres -D), $data);
+}
+
+# Starts a command as this test's user, in a mount namespace that root has prepared with shell
+# commands. The log is in the directory where the command runs. Returns the PID.
+sub start_with_mounts
+{
+	my ($log, $prepare, @command) = @_;
 	my ($uid, $gid) = (getpwnam HugeInfo::User::name())[ 2, 3 ];
-	return _host('start', $log, qw(unshare --mount --propagation private sh -c), 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', 'sh',
-		'setpriv', "--reuid=$uid", "--regid=$gid", qw(--init-groups --inh-caps=-all postgres -D), $data);
+	return _host('start', $log, qw(unshare --mount --propagation private sh -c), "$prepare && exec \"\$@\"", 'sh',
+		'setpriv', "--reuid=$uid", "--regid=$gid", qw(--init-groups --inh-caps=-all), @command);
 }
 
 # Runs a line of a remedy as root. The changes are undone at the end.
