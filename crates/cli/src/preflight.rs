@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use hugeinfo::{
     advice::{
-        check::{Check, CheckId, Status},
+        check::{Check, CheckId, Finding, Status},
         diagnosis, render,
     },
     escape,
@@ -14,7 +14,7 @@ use hugeinfo::{
         machine::{Machine, ServerState},
     },
     server::facts::{HugePages, Server, SharedMemoryType},
-    units::{PageSize, huge_pages},
+    units::{PageSize, Pages, huge_pages},
 };
 use serde_json::json;
 
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         _ => None,
     };
     let initdb = match state {
-        ServerState::NotCreated => of_initdb(&machine, &next.version),
+        ServerState::NotCreated => of_initdb(&machine, &next.version, options.probe)?,
         ServerState::Stopped | ServerState::Running => None,
     };
     let is_limited = |check: &Check| {
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 
 /// What initdb needs here: its trial servers ask for huge pages, and die if a cgroup does not let
 /// them use any. None: it works as it is.
-fn of_initdb(machine: &Machine, version: &str) -> Option<String> {
+fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<String>, Error> {
     // A trial server with the largest settings that initdb tries (initdb.c `test_config_settings`).
     const TRIAL_BYTES: u64 = 143 << 20;
     let trial = machine.with_next_start(Server {
@@ -133,12 +133,27 @@ fn of_initdb(machine: &Machine, version: &str) -> Option<String> {
         shared_memory_bytes: TRIAL_BYTES,
     });
     let findings = diagnosis::findings(&trial);
-    let limit = findings
-        .into_iter()
-        .find(|(id, _)| *id == CheckId::CgroupFaultLimit);
-    if !limit?.1.status.needs_attention() {
-        return None;
-    }
+    let is_limited = |(id, finding): &(CheckId, Finding)| {
+        *id == CheckId::CgroupFaultLimit && finding.status.needs_attention()
+    };
+    let crashes = findings.iter().any(is_limited) || tries && crashes(&trial)?;
+    Ok(of_crash(version).filter(|_| crashes))
+}
+
+/// Whether a server crashes that gets as many pages as it needs, or as the pool has: initdb also
+/// tries smaller servers. A container cannot see the limits above its own cgroup.
+fn crashes(trial: &Machine) -> Result<bool, Error> {
+    let next = trial.next_start();
+    let Some(pool) = trial.size_to_map(&next).and_then(|size| trial.pool(size)) else {
+        return Ok(false);
+    };
+    let size = PageSize(pool.page_bytes);
+    let pages = trial.pages_mapped(&next, size).min(Pages(pool.available()));
+    let bytes = (pages * size).0;
+    Ok(bytes > 0 && matches!(probe::probe(bytes, size)?, probe::Answer::Killed(_)))
+}
+
+fn of_crash(version: &str) -> Option<String> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
     Some(match major {
         16.. => "initdb would crash here, too: run initdb -c huge_pages=off".to_owned(),
