@@ -224,8 +224,17 @@ type_in("rm -rf /run/hugeinfo; ln -s $scratch /run/hugeinfo >$scratch/log");
 is((as_root('ensure -D ' . $one->data_dir))[0], 3, 'a link in place of the lock directory');
 type_in("rm /run/hugeinfo >$scratch/log");
 
-# The configuration runs as its owner, without a terminal.
+# The configuration runs as its owner, without a terminal and without files that root has opened.
 {
+	mkdir "$scratch/bin";
+	for my $name (qw(postgres initdb))
+	{
+		append_to_file("$scratch/bin/$name", "#!/bin/sh\necho ran; cat <&9\n");
+		chmod 0755, "$scratch/bin/$name";
+	}
+	type_in("echo secret >$scratch/of_root; chmod 600 $scratch/of_root;"
+		  . " $program status -D " . $one->data_dir . " --bindir $scratch/bin 9<$scratch/of_root >$scratch/leak 2>&1; rm -f $scratch/of_root");
+	unlike(slurp_file("$scratch/leak"), qr/secret/, 'a file that root has opened');
 	my $conf = $one->data_dir . '/postgresql.conf';
 	my $saved = slurp_file($conf);
 	append_to_file($conf, "include '$scratch/of_root.conf'\n");

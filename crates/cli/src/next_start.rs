@@ -5,7 +5,10 @@ use std::{
     ffi::OsString,
     fs::{self, Metadata},
     io,
-    os::unix::{fs::MetadataExt, process::CommandExt},
+    os::{
+        fd::BorrowedFd,
+        unix::{fs::MetadataExt, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -17,6 +20,7 @@ use hugeinfo::{
     linux::{passwd, root::Root},
     server::{facts, failed_start::FailedStart, recovery::TooLow},
 };
+use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
 use crate::{Done, Server, command, error::Error, postgres::Planned};
@@ -221,6 +225,23 @@ fn fixed(data: &Path) -> Result<(PathBuf, Metadata), Error> {
     Ok((real, owner))
 }
 
+/// Files that root has opened before this program, such as a log, must not reach the owner.
+fn close_at_exec() -> io::Result<()> {
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        if number > 2 {
+            // SAFETY: the descriptor is only used in the next line, and this process has no other
+            // thread that closes files.
+            let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+            fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs this program again as the owner of the data directory, without a terminal to which it
 /// could write. Returns only an error.
 fn become_owner(server: &Server, detail: Detail) -> Error {
@@ -250,6 +271,9 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
     };
     if let Err(errno) = rustix::process::setsid() {
         return Error::new(format!("could not leave the terminal: {errno}"));
+    }
+    if let Err(error) = close_at_exec() {
+        return Error::file("read", Path::new("/proc/self/fd"), error);
     }
     let error = Command::new("/proc/self/exe")
         .args(arguments(&server, detail))
