@@ -126,7 +126,7 @@ impl NextStart {
             return Self::compute(server, detail);
         }
         let mut command = Command::new("/proc/self/exe");
-        command.args(arguments(&server, detail));
+        command.args(arguments(server, detail));
         let output = command::run(command, TIME_LIMIT)?;
         if !output.status.success() {
             let text = output.err.trim();
