@@ -2,6 +2,7 @@
 
 use std::{
     io::IsTerminal,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -185,12 +186,18 @@ fn one(
         return Ok((RUNS.to_owned(), 0));
     }
     let read = || -> Result<Machine, Error> {
-        let mut machine = match target.postmaster {
-            Some(pid) => machine::before_restart(pid, next)?,
-            None => machine::stopped(next, ServerState::Stopped)?,
-        };
-        promises.reserve(&mut machine, &own);
-        Ok(machine)
+        loop {
+            let open = promises.count_open();
+            let mut machine = match target.postmaster {
+                Some(pid) => machine::before_restart(pid, next)?,
+                None => machine::stopped(next, ServerState::Stopped)?,
+            };
+            promises.reserve(&mut machine, &own);
+            // Pages count as promised or as mapped, never as both or as neither.
+            if promises.count_open() == open {
+                return Ok(machine);
+            }
+        }
     };
     let machine = read()?;
     let server = machine.next_start();
@@ -210,14 +217,18 @@ fn one(
         let restart = diagnosis::findings(machine);
         let restart = restart.into_iter().find(|(id, _)| *id == CheckId::Restart);
         let finding = restart.map_or(String::new(), |(_, finding)| finding.text);
-        let would_fail = |machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
-        // The free pages that others were promised might be enough.
-        let is_certain = match options.is_lenient() {
-            true => would_fail(&machine::stopped(next, ServerState::Stopped)?),
-            false => would_fail(machine),
-        };
+        let would_fail =
+            |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
+        if options.is_lenient()
+            && would_fail(machine)
+            && !would_fail(&machine::stopped(next, ServerState::Stopped)?)
+        {
+            let needs = huge_pages(pages, size);
+            let text = format!("warning: needs {needs} that are for servers which start now, too");
+            return Ok((text, 0));
+        }
         let (mark, status) = match settings.huge_pages {
-            HugePages::On if is_certain => ("critical", 2),
+            HugePages::On if would_fail(machine) => ("critical", 2),
             _ => ("warning", u8::from(options.strict)),
         };
         Ok((
@@ -246,6 +257,11 @@ fn one(
         Ok(matches!(after, StartOutcome::HugePages(_)))
     };
     if !pool::take(&steps, deadline, progress, is_enough)? {
+        // Another server has mapped pages since the first look.
+        if is_whole && Instant::now() < deadline {
+            thread::sleep(pool::PAUSE);
+            return one(target, next, options, deadline, promises);
+        }
         let wait = options.wait.as_secs();
         let why = match is_whole {
             true => "Another program took the pages.".to_owned(),

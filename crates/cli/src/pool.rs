@@ -17,7 +17,7 @@ use hugeinfo::{
 use crate::{command::is_interrupted, error::Error};
 
 /// Pause before the next attempt, while other processes release memory.
-const PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Bytes of one write, so that a signal is noticed, and progress is shown.
 const CHUNK_BYTES: u64 = 1 << 30;

@@ -114,6 +114,15 @@ impl Promises {
         })
     }
 
+    /// The number of promises to servers that have not mapped their pages yet.
+    pub(crate) fn count_open(&self) -> usize {
+        let open = self
+            .all
+            .iter()
+            .filter(|promise| promise.open_pages().is_some());
+        open.count()
+    }
+
     /// Counts the pages of other servers as reserved.
     pub(crate) fn reserve(&self, machine: &mut Machine, own: &Path) {
         let others = self
