@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
+    time::Duration,
 };
 
 use hugeinfo::{
@@ -548,11 +549,12 @@ impl Running {
 fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
     let ticks = stat::read(process, &mut Vec::new())?.start_ticks;
     let since_boot = ticks
-        .checked_div(rustix::param::clock_ticks_per_second())
-        .unwrap_or_default();
-    let seconds = |clock| u64::try_from(clock_gettime(clock).tv_sec).unwrap_or_default();
-    let boot = seconds(ClockId::Realtime).saturating_sub(seconds(ClockId::Boottime));
-    Ok(boot.saturating_add(since_boot))
+        .saturating_mul(1000)
+        .checked_div(rustix::param::clock_ticks_per_second());
+    let since_boot = Duration::from_millis(since_boot.unwrap_or_default());
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let boot = read(ClockId::Realtime).saturating_sub(read(ClockId::Boottime));
+    Ok(boot.saturating_add(since_boot).as_secs())
 }
 
 /// The settings with which a server runs.
