@@ -3,7 +3,7 @@
 use hugeinfo::{
     advice::shared_thp_may_be_used,
     linux::{
-        boot::{Kernel, NextBoot},
+        boot::NextBoot,
         buddyinfo,
         cgroup::{
             self, memory,
@@ -12,7 +12,6 @@ use hugeinfo::{
         container,
         error::{Absence, Absent, fact},
         growth::TryPush,
-        hugepages::Pool,
         numa::node,
         process::{
             Process, limits,
@@ -69,7 +68,7 @@ pub(crate) fn read(
     let search = OtherServers::start(&root, Scope::Host)?;
     let mut faulted_in = Vec::new();
     let processes = process_figures(&mut |member, memory, buffer| {
-        faulted_in.try_push((processes::faulted_in(memory), member.process.pid()))?;
+        faulted_in.try_push((memory.shared_faulted_in(), member.process.pid()))?;
         watcher(member, memory, buffer)
     })?;
     let mut buffer = Vec::new();
@@ -231,13 +230,8 @@ pub(crate) fn for_remedy(facts: &Facts, env: Environment) -> Result<Environment,
 
 /// Reads the boot configuration.
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Error> {
-    let sizes = |pools: &Vec<Pool>| pools.iter().map(|pool| pool.page_bytes).collect();
-    let kernel = Kernel {
-        sizes: facts.pools.as_ref().ok().map(sizes),
-        default_bytes: facts.huge_page_of_setting(None),
-    };
     let is_etc_kept = cached::is_etc_kept(root)?;
-    Ok(NextBoot::read_for(root, kernel, is_etc_kept)?)
+    Ok(NextBoot::read_for(root, facts.kernel(), is_etc_kept)?)
 }
 
 /// A search for the other servers of this host.
@@ -314,7 +308,6 @@ fn oldest_processes(root: &Root) -> Result<Vec<ProcessFigures>, Error> {
 pub(crate) fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFigures>, Error> {
     // Not /proc/uptime, which lxcfs replaces with the age of the container.
     let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
-    let ticks_per_second = rustix::param::clock_ticks_per_second();
     let types = postgres::processes::backend_types()?;
     processes::all(|member, buffer| {
         let process = &member.process;
@@ -323,19 +316,11 @@ pub(crate) fn process_figures(watcher: &mut Watcher<'_>) -> Result<Vec<ProcessFi
         };
         watcher(&member, &memory, buffer)?;
         let process = &member.process;
-        let started = member.stat.start_ticks.checked_div(ticks_per_second);
         Ok::<_, Error>(Some(ProcessFigures {
-            page_tables: memory.page_tables,
-            rss_anon: memory.rss_anon,
-            rss_shmem: memory.rss_shmem,
-            swap: memory.swap,
-            major_faults: member.stat.major_faults.unwrap_or_default(),
-            age_seconds: uptime
-                .zip(started)
-                .map(|(now, then)| now.saturating_sub(then)),
             oom_score_adj: fact(oom_score::score_adj(process, buffer))?.ok(),
             is_postmaster: process.pid() == postgres::processes::parent_pid(),
             is_client_backend: postgres::processes::is_client_backend(&types, process.pid()),
+            ..ProcessFigures::of(&memory, &member.stat, uptime)
         }))
     })
 }

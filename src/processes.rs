@@ -14,7 +14,7 @@ use hugeinfo::{
             maps::Extent,
             numa_maps, segment, smaps,
             stat::{self, Stat},
-            status::{self, Memory},
+            status,
         },
         root::Root,
     },
@@ -178,18 +178,11 @@ pub(crate) fn all<T>(
 /// Bytes of shared memory and huge pages that a process of this server has faulted in, and its PID.
 pub(crate) type FaultedIn = (u64, u32);
 
-/// Bytes of shared memory and huge pages that a process has faulted in, from `RssShmem` and
-/// `HugetlbPages`, which are cheap to read.
-pub(crate) fn faulted_in(memory: &Memory) -> u64 {
-    let on_small_pages = memory.rss_shmem.unwrap_or_default();
-    on_small_pages.saturating_add(memory.hugetlb.unwrap_or_default())
-}
-
 /// Reads how much each process of this server has faulted in.
 pub(crate) fn faulted_in_by_each() -> Result<Vec<FaultedIn>, Error> {
     all(|member, buffer| {
         let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
-        Ok::<_, Error>(memory.map(|memory| (faulted_in(&memory), member.process.pid())))
+        Ok::<_, Error>(memory.map(|memory| (memory.shared_faulted_in(), member.process.pid())))
     })
 }
 
@@ -284,7 +277,7 @@ pub(crate) fn segment_thp_bytes(candidates: &[FaultedIn]) -> Result<Result<u64, 
         let mut is_asked = false;
         that_touched_most(&root, address, candidates, |process, mappings| {
             is_asked = true;
-            report(fact(thp_bytes(process, mappings))?.ok());
+            report(fact(smaps::thp_bytes(process, mappings))?.ok());
             Ok(true)
         })?;
         if !is_asked {
@@ -301,18 +294,6 @@ pub(crate) fn segment_thp_bytes(candidates: &[FaultedIn]) -> Result<Result<u64, 
         path: "/proc/PID/smaps of this server".into(),
         why,
     }))
-}
-
-/// Bytes of these mappings on transparent huge pages.
-fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
-    let mut bytes = 0_u64;
-    for entry in smaps::read(process, || ())? {
-        let entry = entry?;
-        if mappings.contains(&entry.mapping.extent) {
-            bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
-        }
-    }
-    Ok(bytes)
 }
 
 /// The process with this PID. Raises a warning if it does not belong to this server, like

@@ -9,7 +9,7 @@ use std::{
 use hugeinfo::{
     advice::shared_thp_may_be_used,
     linux::{
-        boot::{Kernel, NextBoot, is_etc_kept},
+        boot::{NextBoot, is_etc_kept},
         buddyinfo,
         cgroup::{
             self, memory,
@@ -19,9 +19,7 @@ use hugeinfo::{
         error::{Absence, Absent, ReadError, fact},
         numa::node,
         process::{
-            Process, children, limits,
-            maps::{self, Extent},
-            numa_maps, oom_score,
+            Process, children, limits, maps, numa_maps, oom_score,
             segment::{self, Segment},
             smaps, stat,
             status::{self, Memory},
@@ -48,7 +46,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
     error::Error,
-    next_start::{Detail, NextStart, Settings},
+    next_start::{Detail, NextStart},
     target::Target,
 };
 
@@ -65,19 +63,19 @@ pub(crate) struct Seen {
 /// Reads a server that runs, and its processes, for a report.
 pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
     let root = Root::system();
-    let running = Running::open(Process::open(&root, pid)?)?;
+    let running = Running::open(&root, pid)?;
     // A number, because the file could be a link to any other.
     let version = running.process.read_regular("cwd/PG_VERSION").ok();
     let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
     Ok(Seen {
-        members: running.members(&root)?,
+        machine: running.machine(&root, options)?,
         subject: Subject {
             postmaster: Some(pid),
             address: running.address,
         },
         is_recovering: running.is_recovering(),
         major_version: version.map_or(String::new(), |number| number.to_string()),
-        machine: running.machine(&root, options)?,
+        members: running.members,
     })
 }
 
@@ -92,13 +90,13 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
         return Ok(stopped(&NextStart::read(&options, Detail::All)?, state)?);
     };
     let root = Root::system();
-    Running::open(Process::open(&root, pid)?)?.machine(&root, &options)
+    Running::open(&root, pid)?.machine(&root, &options)
 }
 
 /// A server that runs, with a known next start.
 pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Error> {
     let root = Root::system();
-    let running = Running::open(Process::open(&root, pid)?)?;
+    let running = Running::open(&root, pid)?;
     let now = running.probable(next)?;
     running.with(&root, &now, Some(next))
 }
@@ -107,17 +105,14 @@ pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Erro
 /// nodes and environment.
 pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
     let root = Root::system();
-    let (server, files) = match &next.settings {
-        Ok(settings) => (settings.server(), after_stop(settings)),
-        Err(refusal) => (
-            Server {
-                huge_pages: HugePages::Try,
-                shared_memory_type: SharedMemoryType::Mmap,
-                huge_page_size_bytes: None,
-                shared_memory_bytes: 0,
-            },
-            Files::Refused(refusal.clone().into_sentence()),
-        ),
+    let server = match &next.settings {
+        Ok(settings) => settings.server(),
+        Err(_) => Server {
+            huge_pages: HugePages::Try,
+            shared_memory_type: SharedMemoryType::Mmap,
+            huge_page_size_bytes: None,
+            shared_memory_bytes: 0,
+        },
     };
     let nobody = Subject {
         postmaster: None,
@@ -175,7 +170,7 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         }),
         // No session can change a setting.
         allows_alter_system: false,
-        files,
+        files: prevents_start(next).unwrap_or(Files::NothingPending),
         ..Environment::unread(Host::read(&root)?)
     };
     let mut machine = Machine::new(facts, Some(env));
@@ -183,10 +178,12 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
     Ok(machine)
 }
 
-fn after_stop(settings: &Settings) -> Files {
-    match settings.too_low() {
-        too_low if too_low.is_empty() => Files::NothingPending,
-        too_low => Files::TooLow(too_low),
+/// Files with which the server would not start, or might not. `None`: it would.
+fn prevents_start(next: &NextStart) -> Option<Files> {
+    match &next.settings {
+        Err(refusal) => Some(Files::Refused(refusal.clone().into_sentence())),
+        Ok(settings) if settings.too_low.is_empty() => None,
+        Ok(settings) => Some(Files::TooLow(settings.too_low())),
     }
 }
 
@@ -230,12 +227,7 @@ fn values(
 }
 
 fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, ReadError> {
-    let pools = facts.pools.as_ref().ok();
-    let kernel = Kernel {
-        sizes: pools.map(|pools| pools.iter().map(|pool| pool.page_bytes).collect()),
-        default_bytes: facts.huge_page_of_setting(None),
-    };
-    NextBoot::read_for(root, kernel, is_etc_kept(root)?)
+    NextBoot::read_for(root, facts.kernel(), is_etc_kept(root)?)
 }
 
 /// The other servers of the host, and whether there can be hidden ones.
@@ -265,12 +257,13 @@ struct Running {
     segment: Result<Segment, Absent>,
     command_line: Vec<u8>,
     start_time: u64,
+    members: Vec<Member>,
 }
 
 impl Running {
     /// Errors: the memory of the process cannot be read.
-    fn open(process: Process) -> Result<Self, Error> {
-        let pid = process.pid();
+    fn open(root: &Root, pid: u32) -> Result<Self, Error> {
+        let process = Process::open(root, pid)?;
         let mut buffer = Vec::new();
         let found =
             process.parse_whole("maps", &mut buffer, maps::EXPECTED, instances::main_segment);
@@ -298,6 +291,7 @@ impl Running {
             segment: fact(segment::read(&process, address))?,
             command_line: process.raw_command_line(&mut buffer)?.to_vec(),
             start_time: lock_file.map_or(0, |file| file.start_time),
+            members: members(root, &process)?,
             process,
         })
     }
@@ -319,7 +313,7 @@ impl Running {
             .any(|name| self.process.read_regular(name).is_ok())
     }
 
-    fn machine(self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
+    fn machine(&self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
         let unchanged = match options.settings.as_slice() {
             [] => self
                 .unchanged_values()?
@@ -343,11 +337,11 @@ impl Running {
         let facts = facts.with_pod_limits(|name| std::env::var_os(name));
         let files = match next {
             None => Files::NothingPending,
-            Some(next) => match &next.settings {
-                Err(refusal) => Files::Refused(refusal.clone().into_sentence()),
-                Ok(settings) if !settings.too_low.is_empty() => Files::TooLow(settings.too_low()),
-                Ok(settings) if facts.is_as_now(&settings.server()) => Files::NothingPending,
-                Ok(settings) => Files::Planned(settings.server()),
+            Some(next) => match (prevents_start(next), &next.settings) {
+                (None, Ok(settings)) if !facts.is_as_now(&settings.server()) => {
+                    Files::Planned(settings.server())
+                }
+                (files, _) => files.unwrap_or(Files::NothingPending),
             },
         };
         let env = self.environment(root, &facts, files)?;
@@ -431,8 +425,10 @@ impl Running {
         let postmaster = &self.process;
         let host = Host::read(root)?;
         let nodes = fact(node::read(root, || ()))?;
-        let members = self.members(root)?;
-        let largest = members.iter().max_by_key(|member| member.faulted_in());
+        let largest = self
+            .members
+            .iter()
+            .max_by_key(|member| member.memory.shared_faulted_in());
         let largest = largest.map_or(postmaster, |member| &member.process);
         let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
         let may_be_transparent = facts.backing() == Backing::SmallPages
@@ -459,7 +455,9 @@ impl Running {
                 _ => None,
             },
             segment_thp_bytes: match &mappings {
-                Ok(mappings) if may_be_transparent => Some(fact(thp_bytes(largest, mappings))?),
+                Ok(mappings) if may_be_transparent => {
+                    Some(fact(smaps::thp_bytes(largest, mappings))?)
+                }
                 Err(absent) if may_be_transparent => Some(Err(absent.clone())),
                 _ => None,
             },
@@ -467,7 +465,7 @@ impl Running {
             is_segment_aligned: object
                 .zip(pmd_bytes)
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
-            processes: members.iter().map(|member| member.figures).collect(),
+            processes: self.members.iter().map(|member| member.figures).collect(),
             oom_score_adj: fact(oom_score::score_adj(postmaster, &mut buffer))?,
             locked_memory: fact(limits::locked_memory(postmaster, &mut buffer))?,
             has_ipc_lock: rights.has_ipc_lock,
@@ -491,57 +489,47 @@ impl Running {
             ..Environment::unread(host)
         })
     }
+}
 
-    /// The processes of the server: those that run the same program in the same directory.
-    fn members(&self, root: &Root) -> Result<Vec<Member>, ReadError> {
-        let postmaster = self.process.pid();
-        let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
-        let ticks_per_second = rustix::param::clock_ticks_per_second();
-        let identity = |process: &Process| {
-            Ok::<_, ReadError>(
-                fact(process.program())?
-                    .ok()
-                    .zip(fact(process.working_directory())?.ok()),
-            )
+/// The processes of the server: those that run the same program in the same directory.
+fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
+    let postmaster = server.pid();
+    let uptime = u64::try_from(rustix::system::sysinfo().uptime).ok();
+    let identity = |process: &Process| {
+        Ok::<_, ReadError>(
+            fact(process.program())?
+                .ok()
+                .zip(fact(process.working_directory())?.ok()),
+        )
+    };
+    let own = identity(server)?;
+    let mut buffer = Vec::new();
+    let mut members = Vec::new();
+    for pid in children::pids(root, postmaster, [], || ())? {
+        let Some((process, stat)) = children::member(root, postmaster, pid, &mut buffer)? else {
+            continue;
         };
-        let own = identity(&self.process)?;
-        let mut buffer = Vec::new();
-        let mut members = Vec::new();
-        for pid in children::pids(root, postmaster, [], || ())? {
-            let Some((process, stat)) = children::member(root, postmaster, pid, &mut buffer)?
-            else {
-                continue;
-            };
-            if identity(&process)? != own {
-                continue;
-            }
-            let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? else {
-                continue;
-            };
-            let started = stat.start_ticks.checked_div(ticks_per_second);
-            let figures = ProcessFigures {
-                page_tables: memory.page_tables,
-                rss_anon: memory.rss_anon,
-                rss_shmem: memory.rss_shmem,
-                swap: memory.swap,
-                major_faults: stat.major_faults.unwrap_or_default(),
-                age_seconds: uptime
-                    .zip(started)
-                    .map(|(now, then)| now.saturating_sub(then)),
-                oom_score_adj: fact(oom_score::score_adj(&process, &mut buffer))?.ok(),
-                is_postmaster: pid == postmaster,
-                is_client_backend: process
-                    .command_line(&mut buffer)
-                    .is_ok_and(is_title_of_client_backend),
-            };
-            members.push(Member {
-                process,
-                memory,
-                figures,
-            });
+        if identity(&process)? != own {
+            continue;
         }
-        Ok(members)
+        let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? else {
+            continue;
+        };
+        let figures = ProcessFigures {
+            oom_score_adj: fact(oom_score::score_adj(&process, &mut buffer))?.ok(),
+            is_postmaster: pid == postmaster,
+            is_client_backend: process
+                .command_line(&mut buffer)
+                .is_ok_and(is_title_of_client_backend),
+            ..ProcessFigures::of(&memory, &stat, uptime)
+        };
+        members.push(Member {
+            process,
+            memory,
+            figures,
+        });
     }
+    Ok(members)
 }
 
 /// When a process started, in seconds since 1970 by the clock as it is set now. The clock could have
@@ -571,13 +559,6 @@ pub(crate) struct Member {
     pub(crate) figures: ProcessFigures,
 }
 
-impl Member {
-    fn faulted_in(&self) -> u64 {
-        let on_small_pages = self.memory.rss_shmem.unwrap_or_default();
-        on_small_pages.saturating_add(self.memory.hugetlb.unwrap_or_default())
-    }
-}
-
 /// The title of a client backend has the address of the client: `postgres: alice db [local] idle`
 /// (utils/misc/ps_status.c, postmaster/postmaster.c `BackendInitialize`).
 fn is_title_of_client_backend(title: &[u8]) -> bool {
@@ -598,18 +579,6 @@ fn is_title_of_client_backend(title: &[u8]) -> bool {
     let mut words = title.split(|&byte| byte == b' ');
     let is_sender = |word: &[u8]| word == b"walsender";
     !words.clone().any(is_sender) && words.any(is_address)
-}
-
-/// Bytes of these mappings on transparent huge pages.
-fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
-    let mut bytes = 0_u64;
-    for entry in smaps::read(process, || ())? {
-        let entry = entry?;
-        if mappings.contains(&entry.mapping.extent) {
-            bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
-        }
-    }
-    Ok(bytes)
 }
 
 /// Whether the postmaster has the rings that it makes for its backends with `io_method = io_uring`.

@@ -139,9 +139,7 @@ fn counters(steps: &[Step]) -> Result<Vec<Counter>, Error> {
             counters.push(Counter::open(&hugepages::directory(size.0), *size, *pages)?);
         }
         for (node, pages) in by_node {
-            let kilobytes = size.0 >> 10;
-            let node = nodes::directory(*node);
-            let directory = format!("{node}/hugepages/hugepages-{kilobytes}kB");
+            let directory = nodes::pool_directory(*node, size.0);
             counters.push(Counter::open(&directory, *size, *pages)?);
         }
     }

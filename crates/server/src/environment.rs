@@ -9,6 +9,7 @@ use hugeinfo_linux::{
     cgroup::{Refused, memory::MemoryLimit},
     error::Absent,
     numa::node::Node,
+    process::{stat::Stat, status::Memory},
     vmstat::Vmstat,
 };
 
@@ -122,6 +123,25 @@ pub struct ProcessFigures {
     pub is_postmaster: bool,
     /// Whether this is a client backend. Read only together with `page_tables`.
     pub is_client_backend: bool,
+}
+
+impl ProcessFigures {
+    /// The figures in these two files. `uptime` is the age of the system in seconds.
+    pub fn of(memory: &Memory, stat: &Stat, uptime: Option<u64>) -> Self {
+        let ticks_per_second = rustix::param::clock_ticks_per_second();
+        let started = stat.start_ticks.checked_div(ticks_per_second);
+        Self {
+            page_tables: memory.page_tables,
+            rss_anon: memory.rss_anon,
+            rss_shmem: memory.rss_shmem,
+            swap: memory.swap,
+            major_faults: stat.major_faults.unwrap_or_default(),
+            age_seconds: uptime
+                .zip(started)
+                .map(|(now, then)| now.saturating_sub(then)),
+            ..Self::default()
+        }
+    }
 }
 
 /// Page tables of a typical client backend: the median of all client backends, in bytes. `None`: no

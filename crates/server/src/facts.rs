@@ -1,6 +1,7 @@
 //! The facts about one server and its machine on which all advice is based.
 
 use hugeinfo_linux::{
+    boot::Kernel,
     cgroup::{self, Hugetlb},
     error::{Absence, Absent, ReadError, fact},
     hugepages::{self, Pool},
@@ -272,6 +273,15 @@ impl Facts {
             hugetlb: through(process, |process| cgroup::read(root, process, &page_sizes))?,
             pools,
         })
+    }
+
+    /// What the reader of the boot configuration has to know about the kernel.
+    pub fn kernel(&self) -> Kernel {
+        let sizes = |pools: &Vec<Pool>| pools.iter().map(|pool| pool.page_bytes).collect();
+        Kernel {
+            sizes: self.pools.as_ref().ok().map(sizes),
+            default_bytes: self.huge_page_of_setting(None),
+        }
     }
 
     /// Size of the pages that back the segment, huge or not.

@@ -40,6 +40,12 @@ pub fn directory(node: u32) -> String {
     format!("{DIRECTORY}/node{node}")
 }
 
+/// The directory of a node's part of the pool with this page size.
+pub fn pool_directory(node: u32, page_bytes: u64) -> String {
+    let directory = directory(node);
+    format!("{directory}/hugepages/hugepages-{}kB", page_bytes >> 10)
+}
+
 /// Parses the number in the name of a node's directory. `None`: not a node.
 pub fn parse_name(name: &str) -> Option<u32> {
     u32::try_from(parse_number(name.strip_prefix("node")?.as_bytes())?).ok()

@@ -13,7 +13,7 @@ use crate::{
     error::{ParseError, ReadError, absent_or},
     process::{
         Process,
-        maps::{self, Mapping},
+        maps::{self, Extent, Mapping},
     },
     text::{LineReader, parse_kilobytes, split_once, words},
 };
@@ -148,6 +148,18 @@ impl<P: FnMut()> Iterator for OfProcess<P> {
         let entry = self.entries.next()?;
         Some(entry.map_err(|error| error.in_file(self.path.clone())))
     }
+}
+
+/// Bytes of these mappings of shared memory on transparent huge pages.
+pub fn thp_bytes(process: &Process, mappings: &[Extent]) -> Result<u64, ReadError> {
+    let mut bytes = 0_u64;
+    for entry in read(process, || ())? {
+        let entry = entry?;
+        if mappings.contains(&entry.mapping.extent) {
+            bytes = bytes.saturating_add(entry.figures.shmem_pmd_mapped.unwrap_or_default());
+        }
+    }
+    Ok(bytes)
 }
 
 /// The sum over all mappings, from `smaps_rollup` (Linux 4.14), or else added up from `smaps`.

@@ -36,6 +36,15 @@ pub struct Memory {
     pub hugetlb: Option<u64>,
 }
 
+impl Memory {
+    /// Shared memory and huge pages that the process has faulted in, in bytes. Unknown values count
+    /// as 0.
+    pub fn shared_faulted_in(&self) -> u64 {
+        let on_small_pages = self.rss_shmem.unwrap_or_default();
+        on_small_pages.saturating_add(self.hugetlb.unwrap_or_default())
+    }
+}
+
 /// Reads the memory of a process. Errors: absent if it has ended.
 pub fn read_memory(process: &Process, buffer: &mut Vec<u8>) -> Result<Memory, ReadError> {
     process.parse_leniently(NAME, buffer, parse_memory)

@@ -94,11 +94,8 @@ pub fn command(machine: &Machine, step: &Step) -> Option<String> {
         }),
         Step::SetPool { size, by_node, .. } => {
             let lines = by_node.iter().map(|(node, pages)| {
-                format!(
-                    "echo {pages} > {}/hugepages/hugepages-{}kB/nr_hugepages",
-                    nodes::directory(*node),
-                    size.0 >> 10
-                )
+                let directory = nodes::pool_directory(*node, size.0);
+                format!("echo {pages} > {directory}/nr_hugepages")
             });
             Some(lines.collect::<Vec<_>>().join("\n"))
         }
