@@ -76,8 +76,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         text: match options.format {
             Format::Text => to_text(&machine, &checks),
             Format::Json => {
-                let rows: Vec<_> = checks.iter().map(|check| row(&machine, check)).collect();
-                format!("{:#}\n", with_state(&machine, json!({ "checks": rows })))
+                let document = json!({ "checks": rows(&machine, &checks) });
+                format!("{:#}\n", with_state(&machine, document))
             }
             Format::Nagios => to_nagios(&machine, &checks),
         },
@@ -85,8 +85,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// A row of `hugeinfo_checks`.
-pub(crate) fn row(machine: &Machine, check: &Check) -> Value {
+/// The rows of `hugeinfo_checks`.
+pub(crate) fn rows(machine: &Machine, checks: &[Check]) -> Vec<Value> {
+    checks.iter().map(|check| row(machine, check)).collect()
+}
+
+fn row(machine: &Machine, check: &Check) -> Value {
     let finding = &check.finding;
     let steps = match &check.remedy {
         Remedy::Steps(plan) => Some(render::data(machine, &plan.steps)),
@@ -105,19 +109,21 @@ pub(crate) fn row(machine: &Machine, check: &Check) -> Value {
     })
 }
 
-/// A check for people.
-pub(crate) fn to_text(machine: &Machine, checks: &[Check]) -> String {
+fn to_text(machine: &Machine, checks: &[Check]) -> String {
     let mut text = String::new();
     for check in checks {
         let Check { finding, .. } = check;
         let status = finding.status.as_str();
         let _ = writeln!(text, "{status:<8} {}: {}", check.name(), finding.text);
-        let remedy = render::remedy(machine, &check.remedy);
-        for line in remedy.iter().flat_map(|remedy| remedy.lines()) {
-            let _ = writeln!(text, "    {line}");
-        }
+        text += &indented(render::remedy(machine, &check.remedy));
     }
     escape::lines(text)
+}
+
+/// The lines of a remedy, if there is one, below its finding.
+pub(crate) fn indented(remedy: Option<String>) -> String {
+    let lines = remedy.iter().flat_map(|remedy| remedy.lines());
+    lines.map(|line| format!("    {line}\n")).collect()
 }
 
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
@@ -191,8 +197,8 @@ fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
         let status = check.finding.status.as_str().to_uppercase();
         let _ = writeln!(text, "{status}: {name}: {}", printable(&check.finding.text));
         let remedy = render::remedy(machine, &check.remedy);
-        for line in remedy.iter().flat_map(|remedy| remedy.lines()) {
-            let _ = writeln!(text, "    {}", printable(line));
+        for line in indented(remedy).lines() {
+            let _ = writeln!(text, "{}", printable(line));
         }
     }
     text

@@ -33,7 +33,7 @@ pub(crate) fn is_interrupted() -> bool {
     IS_INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// What a program wrote, escaped, and how it ended.
+/// The escaped output of a program, and its status.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
     pub(crate) out: String,

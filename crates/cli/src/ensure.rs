@@ -214,9 +214,7 @@ fn one(
         None => "has its",
     };
     let short = |machine: &Machine, why: &str| {
-        let restart = diagnosis::findings(machine);
-        let restart = restart.into_iter().find(|(id, _)| *id == CheckId::Restart);
-        let finding = restart.map_or(String::new(), |(_, finding)| finding.text);
+        let finding = diagnosis::finding(machine, CheckId::Restart).text;
         let would_fail =
             |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
         if options.is_lenient()

@@ -122,6 +122,17 @@ impl Server {
         self.data.clone().or(cluster)
     }
 
+    /// These options, with another directory.
+    fn at(&self, directory: Option<PathBuf>) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            data: directory,
+            cluster: None,
+            pg: self.pg,
+            bindir: self.bindir.clone(),
+        }
+    }
+
     /// These options for another run of this program.
     fn arguments(&self) -> Vec<OsString> {
         let directory = self.directory().map(PathBuf::into_os_string);

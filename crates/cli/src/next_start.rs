@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Done, Server, command, error::Error, postgres::Planned};
 
-/// How much of the next start is computed. PostgreSQL's program runs once for each setting.
+/// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// What determines its huge pages.
+    /// The settings that determine its huge pages.
     Pages,
     /// Everything.
     All,
@@ -164,7 +164,7 @@ impl NextStart {
 }
 
 /// `hugeinfo settings`: prints the next start as JSON. Root runs it to compute the next start with
-/// the rights of the owner of the data directory, and never reads the configuration itself.
+/// the rights of the owner of the data directory.
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let detail = match options.only_pages {
         true => Detail::Pages,
@@ -262,13 +262,6 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
         .ok()
         .and_then(|users| users.group(uid))
         .unwrap_or(owner.gid());
-    let server = Server {
-        data: Some(data),
-        cluster: None,
-        settings: server.settings.clone(),
-        pg: server.pg,
-        bindir: server.bindir.clone(),
-    };
     if let Err(errno) = rustix::process::setsid() {
         return Error::new(format!("could not leave the terminal: {errno}"));
     }
@@ -276,7 +269,7 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
         return Error::file("read", Path::new("/proc/self/fd"), error);
     }
     let error = Command::new("/proc/self/exe")
-        .args(arguments(&server, detail))
+        .args(arguments(&server.at(Some(data)), detail))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .uid(uid)

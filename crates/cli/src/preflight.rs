@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use hugeinfo::{
     advice::{
-        check::{Check, CheckId, Finding, Status},
+        check::{Check, CheckId, Status},
         diagnosis, render,
     },
     escape,
@@ -101,7 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         text: match options.json {
             true => {
                 let document = json!({
-                    "checks": checks.iter().map(|check| check::row(&machine, check)).collect::<Vec<_>>(),
+                    "checks": check::rows(&machine, &checks),
                     "remedy": remedy(&machine, &checks),
                     "probe": probed,
                     "pod": pod,
@@ -132,11 +132,8 @@ fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<Str
         huge_page_size_bytes: None,
         shared_memory_bytes: TRIAL_BYTES,
     });
-    let findings = diagnosis::findings(&trial);
-    let is_limited = |(id, finding): &(CheckId, Finding)| {
-        *id == CheckId::CgroupFaultLimit && finding.status.needs_attention()
-    };
-    let crashes = findings.iter().any(is_limited) || tries && crashes(&trial)?;
+    let limit = diagnosis::finding(&trial, CheckId::CgroupFaultLimit);
+    let crashes = limit.status.needs_attention() || tries && crashes(&trial)?;
     Ok(of_crash(version).filter(|_| crashes))
 }
 
@@ -180,10 +177,7 @@ fn to_text(machine: &Machine, checks: &[Check]) -> String {
             check.finding.text
         );
     }
-    for line in remedy(machine, checks).iter().flat_map(|text| text.lines()) {
-        let _ = writeln!(text, "    {line}");
-    }
-    text
+    text + &check::indented(remedy(machine, checks))
 }
 
 /// The remedy, if a check needs attention.

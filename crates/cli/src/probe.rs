@@ -20,7 +20,7 @@ pub(crate) struct Options {
     page_bytes: u64,
 }
 
-/// What the kernel gave.
+/// The answer of the kernel.
 pub(crate) enum Answer {
     /// All pages.
     All,

@@ -85,13 +85,7 @@ impl Target {
 
     /// The options for this server.
     pub(crate) fn options(&self, server: &Server) -> Server {
-        Server {
-            settings: server.settings.clone(),
-            data: self.directory.clone(),
-            cluster: None,
-            pg: server.pg,
-            bindir: server.bindir.clone(),
-        }
+        server.at(self.directory.clone())
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use clap::Args;
 use hugeinfo::{
     advice::{
-        check::{CheckId, Status},
+        check::{Check, CheckId, Status},
         diagnosis,
         failure::{self, Failure},
         render,
@@ -78,17 +78,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let worst = checks.iter().map(|check| check.finding.status).max();
     let text = match options.format {
         Format::Json => {
-            let rows: Vec<_> = checks
-                .iter()
-                .map(|check| check::row(&machine, check))
-                .collect();
             let document = json!({
                 "code": cause.map(|cause| cause.code),
                 "cause": cause.map(|cause| cause.text),
                 "log": source,
                 "message": last.as_ref().map(|last| &last.message),
                 "details": last.as_ref().map(|last| &last.details),
-                "checks": rows,
+                "checks": check::rows(&machine, &checks),
             });
             format!("{:#}\n", with_state(&machine, document))
         }
@@ -106,12 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-fn to_text(
-    machine: &Machine,
-    source: &str,
-    last: Option<&Failure>,
-    checks: &[hugeinfo::advice::check::Check],
-) -> String {
+fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Check]) -> String {
     let mut text = String::new();
     match last {
         None => {
@@ -129,11 +120,8 @@ fn to_text(
     }
     match checks {
         [] => {
-            let restart = diagnosis::findings(machine);
-            let restart = restart.into_iter().find(|(id, _)| *id == CheckId::Restart);
-            if let Some((_, finding)) = restart {
-                let _ = writeln!(text, "Now: {}", finding.text);
-            }
+            let restart = diagnosis::finding(machine, CheckId::Restart);
+            let _ = writeln!(text, "Now: {}", restart.text);
         }
         checks => {
             let _ = writeln!(text, "Now:");
@@ -144,10 +132,7 @@ fn to_text(
                     check.finding.status.as_str(),
                     check.finding.text
                 );
-                let remedy = render::remedy(machine, &check.remedy);
-                for line in remedy.iter().flat_map(|remedy| remedy.lines()) {
-                    let _ = writeln!(text, "    {line}");
-                }
+                text += &check::indented(render::remedy(machine, &check.remedy));
             }
         }
     }

@@ -40,6 +40,11 @@ pub fn findings(machine: &Machine) -> Vec<(CheckId, Finding)> {
     all.collect()
 }
 
+/// The finding of one check.
+pub fn finding(machine: &Machine, id: CheckId) -> Finding {
+    id.judge(machine)
+}
+
 /// All checks, the most important first. Muted checks keep their findings and remedies. Without
 /// checks of a running server, if it does not run.
 pub fn checks(muted: &Machine) -> Vec<Check> {
