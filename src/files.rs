@@ -36,12 +36,17 @@ impl From<Files> for Waiting {
 ///
 /// Errors: as for [`next_start`]. Only roles that can plan see contents of the files.
 pub(crate) fn planned() -> Result<NextStart, Error> {
-    next_start(&Planned::default()).map_err(|error| match error {
+    next_start(&Planned::default()).map_err(readable_by_caller)
+}
+
+/// Removes contents of the files from an error, for a role that cannot plan.
+pub(crate) fn readable_by_caller(error: Error) -> Error {
+    match error {
         Error::Refused { refusal, .. } if !may_plan() => Error::RefusedForOthers {
             is_of_configuration: refusal.is_of_configuration,
         },
         error => error,
-    })
+    }
 }
 
 /// Computes the effect of the files on the next start, in a child process.

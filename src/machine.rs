@@ -16,7 +16,7 @@ use hugeinfo::{
     model::machine::Machine,
     server::{
         environment::{Environment, Files},
-        facts::{Facts, Server},
+        facts::Facts,
     },
 };
 
@@ -26,6 +26,10 @@ use crate::{
     error::Error,
     files::{self, Waiting},
     others::Scope,
+    plan::{
+        next_start::{NextStart, next_start_while},
+        settings::Planned,
+    },
     postgres::{
         catalogue::may_plan, clock, muted_checks::muted_checks, processes::parent_pid,
         reload::something_may_wait, roles, server,
@@ -77,16 +81,18 @@ pub(crate) fn for_pools() -> Result<Machine, Error> {
     with_boot(Glance::read()?.with_pools()?)
 }
 
-/// Like [`for_pools`], for a planned start.
-pub(crate) fn planning(next: Server) -> Result<Machine, Error> {
-    let glance = Glance {
-        waiting: Files::NothingPending.into(),
-        has_pending_restart: something_may_wait(),
-        machine: machine(facts()?, None),
-    };
-    let mut read = glance.with_pools()?;
-    read.facts.planned = Some(next);
-    with_boot(read)
+/// Like [`for_pools`], with the next start for these settings. Both are read at the same time.
+pub(crate) fn planning(planned: &Planned) -> Result<(Machine, NextStart), Error> {
+    let (next, mut read) = next_start_while(planned, || {
+        let glance = Glance {
+            waiting: Files::NothingPending.into(),
+            has_pending_restart: something_may_wait(),
+            machine: machine(facts()?, None),
+        };
+        glance.with_pools()
+    })?;
+    read.facts.planned = Some(next.server.clone());
+    Ok((with_boot(read)?, next))
 }
 
 /// The facts about the server itself, and the settings that are pending a restart.

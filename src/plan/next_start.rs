@@ -19,7 +19,8 @@ use hugeinfo::{
 use super::{
     held::{HELD, Tidy, tidy},
     on_disk::{OnDisk, Reader},
-    output, program,
+    output,
+    program::{self, Run},
     scratch::Scratch,
     settings::{self, Planned},
 };
@@ -65,9 +66,20 @@ impl NextStart {
 
 /// Errors: PostgreSQL's own error if it would not start.
 pub(crate) fn next_start(planned: &Planned) -> Result<NextStart, Error> {
+    Ok(next_start_while(planned, || Ok(()))?.0)
+}
+
+/// Like [`next_start`], and calls `meanwhile` while the children run.
+///
+/// Errors: PostgreSQL's own error comes before that of `meanwhile`.
+pub(crate) fn next_start_while<T>(
+    planned: &Planned,
+    meanwhile: impl FnOnce() -> Result<T, Error>,
+) -> Result<(NextStart, T), Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
-    Ok(compute(planned)?.1)
+    let (_, next, result) = compute(planned, meanwhile)?;
+    Ok((next, result))
 }
 
 /// Computes the largest `shared_buffers` with which the next start maps at most that many huge
@@ -82,7 +94,7 @@ pub(crate) fn largest_buffers(
 ) -> Result<(PageSize, Result<Fit, TooFewPages>), Error> {
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
-    let (program, next) = compute(planned)?;
+    let (program, next, ()) = compute(planned, || Ok(()))?;
     let size = page_size(next.server.clone())?;
     let found = fit(&next.server, pages, size, BLOCK_BYTES, |blocks| {
         check_for_interrupts();
@@ -93,12 +105,17 @@ pub(crate) fn largest_buffers(
     Ok((size, found))
 }
 
-fn compute(planned: &Planned) -> Result<(Program<'_>, NextStart), Error> {
+fn compute<T>(
+    planned: &Planned,
+    meanwhile: impl FnOnce() -> Result<T, Error>,
+) -> Result<(Program<'_>, NextStart, T), Error> {
     let deadline = Instant::now() + output::TIME_LIMIT;
     // Both children run at once. PostgreSQL's own error about the files comes first.
     let reader = Reader::start()?;
     let program = Program::prepare(planned)?;
-    let shared_memory_bytes = program.segment_bytes(&[], deadline)?;
+    let run = program.start(&[])?;
+    let result = meanwhile();
+    let shared_memory_bytes = program.finish(run, &[], deadline)?;
     let on_disk = reader.finish(deadline)?;
     let server = server_with(in_effect(planned, &on_disk), shared_memory_bytes)?;
     let recovery_settings = recovery_settings(in_effect(planned, &on_disk))?;
@@ -107,7 +124,7 @@ fn compute(planned: &Planned) -> Result<(Program<'_>, NextStart), Error> {
         recovery_settings,
         on_disk,
     };
-    Ok((program, next))
+    Ok((program, next, result?))
 }
 
 /// Like [`next_start`], if the files have just been read.
@@ -162,21 +179,25 @@ impl<'a> Program<'a> {
     /// The size of the main segment, with these arguments in addition: exact up to 8 TiB, rounded
     /// up to whole MB above.
     fn segment_bytes(&self, more: &[OsString], deadline: Instant) -> Result<u64, Error> {
-        let path = &self.scratch;
-        let arguments = self.arguments.iter().chain(more);
+        self.finish(self.start(more)?, more, deadline)
+    }
+
+    /// Starts the run that computes the size.
+    fn start(&self, more: &[OsString]) -> Result<Run, Error> {
         let page = ["-c".into(), "huge_page_size=4kB".into()];
-        let pages = program::ask(
-            arguments.clone().chain(&page),
-            "shared_memory_size_in_huge_pages",
-            path,
-            deadline,
-        )?;
-        let bytes = match pages {
+        let arguments = self.arguments.iter().chain(more).chain(&page);
+        Run::start(arguments, "shared_memory_size_in_huge_pages")
+    }
+
+    fn finish(&self, run: Run, more: &[OsString], deadline: Instant) -> Result<u64, Error> {
+        let path = &self.scratch;
+        let bytes = match run.value(path, deadline)? {
             Ok(pages) => Ok(bytes_of_small_pages(pages)),
             // 2^31 pages are 8 TiB, the maximum of the setting.
             Err(refusal) if refusal.message.contains("huge_page") => {
-                let megabytes = program::ask(arguments, "shared_memory_size", path, deadline)?;
-                megabytes.map(|megabytes| megabytes << 20)
+                let arguments = self.arguments.iter().chain(more);
+                let run = Run::start(arguments, "shared_memory_size")?;
+                run.value(path, deadline)?.map(|megabytes| megabytes << 20)
             }
             Err(refusal) => Err(refusal),
         };

@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     io,
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::Path,
+    path::{Path, PathBuf},
     time::Instant,
 };
 
@@ -51,45 +51,59 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     Ok(arguments)
 }
 
-/// Runs the program with these arguments in this scratch directory, and returns the value of a
-/// setting that PostgreSQL computes.
-pub(crate) fn ask<'a>(
-    arguments: impl Iterator<Item = &'a OsString>,
-    setting: &str,
-    scratch: &Path,
-    deadline: Instant,
-) -> Result<Result<u64, FailedStart>, Error> {
-    let path = places::program();
-    let failed = |error: io::Error| Error::file("run", &path, error);
-    // The first three change messages before the settings are read. The last one would make the
-    // service manager take the program for the server.
-    const LEFT_OUT: [&str; 4] = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "NOTIFY_SOCKET"];
-    let environment = std::env::vars_os()
-        .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out))
-        .chain([("LC_MESSAGES".into(), "C".into())]);
-    let question = [OsString::from("-C"), setting.into()];
-    let arguments = arguments.cloned().chain(question);
-    let program = Program::new(path.clone(), arguments, environment).map_err(failed)?;
-    let output = Running::new(program.start().map_err(failed)?, Place::Program)
-        .and_then(|running| running.wait(deadline))
-        .map_err(|e| e.of(&path))?;
+/// A run that prints the value of a setting that PostgreSQL computes.
+pub(crate) struct Run {
+    path: PathBuf,
+    running: Running,
+}
 
-    if let (End::Exited(NOT_RUN), Ok(errno)) = (output.end, output.err.as_slice().try_into()) {
-        return Err(failed(io::Error::from_raw_os_error(i32::from_ne_bytes(
-            errno,
-        ))));
+impl Run {
+    pub(crate) fn start<'a>(
+        arguments: impl Iterator<Item = &'a OsString>,
+        setting: &str,
+    ) -> Result<Self, Error> {
+        let path = places::program();
+        let failed = |error: io::Error| Error::file("run", &path, error);
+        // The first three change messages before the settings are read. The last one would make
+        // the service manager take the program for the server.
+        const LEFT_OUT: [&str; 4] = ["LANGUAGE", "LC_ALL", "LC_MESSAGES", "NOTIFY_SOCKET"];
+        let environment = std::env::vars_os()
+            .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| name == left_out))
+            .chain([("LC_MESSAGES".into(), "C".into())]);
+        let question = [OsString::from("-C"), setting.into()];
+        let arguments = arguments.cloned().chain(question);
+        let program = Program::new(path.clone(), arguments, environment).map_err(failed)?;
+        let started = program.start().map_err(failed)?;
+        let running = Running::new(started, Place::Program).map_err(|e| e.of(&path))?;
+        Ok(Self { path, running })
     }
-    // A preloaded library can write anything. The last line is from PostgreSQL.
-    let readable = |bytes| escape::lines(OsStr::from_bytes(bytes));
-    let text = readable(&output.out);
-    if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end) {
-        return Ok(Ok(value));
+
+    /// The value, or why PostgreSQL would not start with the data directory `scratch`.
+    pub(crate) fn value(
+        self,
+        scratch: &Path,
+        deadline: Instant,
+    ) -> Result<Result<u64, FailedStart>, Error> {
+        let Self { path, running } = self;
+        let output = running.wait(deadline).map_err(|e| e.of(&path))?;
+
+        if let (End::Exited(NOT_RUN), Ok(errno)) = (output.end, output.err.as_slice().try_into()) {
+            let error = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+            return Err(Error::file("run", &path, error));
+        }
+        // A preloaded library can write anything. The last line is from PostgreSQL.
+        let readable = |bytes| escape::lines(OsStr::from_bytes(bytes));
+        let text = readable(&output.out);
+        if let (Some(Ok(value)), End::Exited(0)) = (text.lines().last().map(str::parse), output.end)
+        {
+            return Ok(Ok(value));
+        }
+        Ok(Err(FailedStart::parse(
+            &readable(&output.err),
+            &path.file_name().map(escape::name).unwrap_or_default(),
+            &output.end.to_string(),
+            matches!(output.end, End::Exited(1 | 2)),
+            &escape::name(scratch),
+        )))
     }
-    Ok(Err(FailedStart::parse(
-        &readable(&output.err),
-        &path.file_name().map(escape::name).unwrap_or_default(),
-        &output.end.to_string(),
-        matches!(output.end, End::Exited(1 | 2)),
-        &escape::name(scratch),
-    )))
 }

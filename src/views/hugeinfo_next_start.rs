@@ -6,7 +6,7 @@ use super::{
     planned::{forecasts, is_requested, percent_of_ram},
     pool::{pool_overloads, pool_row},
 };
-use crate::{error::Error, files, machine, numbers::bigint};
+use crate::{error::Error, files, machine, numbers::bigint, plan::settings::Planned};
 
 pool_overloads! {
     "hugeinfo_next_start",
@@ -30,10 +30,10 @@ pool_overloads! {
 /// Errors: as for `hugeinfo_plan()`. Roles that cannot plan see that PostgreSQL would not start,
 /// but not why.
 fn rows() -> Result<Vec<Row>, Error> {
-    let next = files::planned()?;
+    let planned = machine::planning(&Planned::default());
+    let (machine, next) = planned.map_err(files::readable_by_caller)?;
     let waiting = next.pending_settings();
     let (huge_pages, kind) = (next.server.huge_pages, next.server.shared_memory_type);
-    let machine = machine::planning(next.server)?;
     let segment = bigint(machine.facts.needed_bytes())?;
     let percent = percent_of_ram(&machine);
     let forecasts = forecasts(&machine);

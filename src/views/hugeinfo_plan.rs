@@ -45,11 +45,10 @@ pool_overloads! {
 /// 53100 and others if there is no room for a scratch directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
-    let next = next_start(&planned)?.server;
     let is_here = host.is_none();
     let machine = match host {
-        None => machine::planning(next)?,
-        Some(host) => on_another_host(next, &host)?,
+        None => machine::planning(&planned)?.0,
+        Some(host) => on_another_host(next_start(&planned)?.server, &host)?,
     };
     for why in not_as_planned(&machine) {
         notice!("{why}");
