@@ -7,7 +7,7 @@ use hugeinfo_linux::{
     growth::TryPush,
     passwd::{self, Users},
     process::{
-        Process, children,
+        FileId, Process, children,
         maps::{self, Mapping},
         segment::{self, Segment},
         stat, status,
@@ -153,9 +153,10 @@ fn read_each(
 ) -> Result<(), ReadError> {
     pids.sort_unstable();
     pids.dedup();
-    let search = Search {
+    let mut search = Search {
         root,
         own,
+        directories: Vec::new(),
         creators: absent_or(candidates(root))?.unwrap_or_default(),
         users: absent_or(passwd::read(root))?.unwrap_or_default(),
     };
@@ -165,6 +166,7 @@ fn read_each(
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
         if let Ok(Some(instance)) = absent_or(search.server(&process, &mut buffer))? {
+            search.directories.extend(process.working_directory());
             report(Progress::Found(instance.clone()));
             servers.try_push((process, instance))?;
         }
@@ -185,6 +187,9 @@ fn read_each(
 struct Search<'r> {
     root: &'r Root,
     own: Option<u32>,
+    /// Data directories of the servers found so far. Their other processes, which can be thousands,
+    /// are not servers.
+    directories: Vec<FileId>,
     creators: Vec<u32>,
     users: Users,
 }
@@ -204,6 +209,10 @@ impl Search<'_> {
         if let Ok(directory) = &directory {
             // Most daemons. A server works in its data directory.
             if directory == b"/" && !is_own {
+                return Ok(None);
+            }
+            let at = absent_or(process.working_directory())?;
+            if !is_own && at.is_ok_and(|at| self.directories.contains(&at)) {
                 return Ok(None);
             }
             // Not a kernel file: any error means that there is no such file.
