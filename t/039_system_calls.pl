@@ -1,7 +1,7 @@
 # Counts the system calls of hugeinfo_status, which, unlike its time, do not depend on the load of
-# the machine. Their number does not grow with backends, mounts and memory in use, or with other
-# servers while this one is healthy. A session retains no memory or files, and notices changed
-# mounts.
+# the machine. Their number does not grow with backends, other processes, mounts and memory in use,
+# or with other servers while this one is healthy. A session retains no memory or files, and notices
+# changed mounts.
 use strict;
 use warnings;
 
@@ -21,6 +21,7 @@ use Test::More;
 
 my $kb = default_page_kb();
 my $BACKENDS = 100;
+my $PROCESSES = 500;
 my $scratch = File::Temp::tempdir(CLEANUP => 1);
 
 # Counts the system calls of a query in the session's backend, and in processes that it starts. The
@@ -79,6 +80,20 @@ sub with_backends
 	return;
 }
 
+# Starts processes that have nothing to do with PostgreSQL, runs the code, and ends them.
+sub with_processes
+{
+	my ($code) = @_;
+	my $started = '';
+	my $script = "trap 'kill \$(jobs -p)' TERM; for i in \$(seq $PROCESSES); do sleep 1000 & done; echo started; wait";
+	my $run = IPC::Run::start([ 'bash', '-c', $script ], '<', '/dev/null', '>', \$started);
+	ok(until_true(sub { $run->pump_nb; $started =~ /started/ }), "$PROCESSES processes are started");
+	$code->();
+	$run->signal('TERM');
+	$run->finish;
+	return;
+}
+
 # Mounts an empty file system over the directory, in the server's mount namespace.
 sub cover
 {
@@ -113,6 +128,7 @@ SKIP:
 			$few = count($session, $STATUS);
 			cmp_ok($few, '<=', $most, "$name: at most $most system calls");
 			with_backends($node, sub { is_flat(count($session, $STATUS), $few, "$name, $BACKENDS backends") });
+			with_processes(sub { is_flat(count($session, $STATUS), $few, "$name, $PROCESSES other processes") });
 			$session->query('CREATE TABLE IF NOT EXISTS filler AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 10000) AS n');
 			is_flat(count($session, $STATUS), $few, "$name, more memory in use");
 			retains_nothing($session, $name);
