@@ -5,6 +5,16 @@ version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
 # shellcheck disable=SC2034 # the builders use it
 package_version=${version/-/\~} revision=${REVISION:-1}
 
+# From packaging/OWNER of the commit. Unset values are empty.
+owned() { git show HEAD:packaging/OWNER | sed -n "s/^$1 *= *//p"; }
+# shellcheck disable=SC2034 # the builders use it
+repository=$(owned repository)
+owner=$(owned name) address=$(owned address)
+[ -z "$owner" ] || [ -n "$address" ] || die "packaging/OWNER: there is a name, but no address"
+[ -n "$owner" ] || [ -z "$address" ] || die "packaging/OWNER: there is an address, but no name"
+# shellcheck disable=SC2034
+maintainer=${owner:+$owner <$address>}
+
 # shellcheck disable=SC2034 # the builders use it
 packages=$(realpath -m "${PACKAGES:-target/packages}")
 # Names of the packages. The directory can contain packages of other versions.
