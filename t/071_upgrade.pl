@@ -85,6 +85,32 @@ sub functions
 		WHERE l.lanname = 'c' AND p.proname LIKE 'hugeinfo%'});
 }
 
+# Returns the names that queries of users contain: relations, functions, and their columns and
+# arguments.
+sub names
+{
+	my ($database) = @_;
+	return split /\n/, $node->safe_psql($database, q{
+		SELECT relname FROM pg_class WHERE relkind = 'v' AND relname LIKE 'hugeinfo%'
+		UNION SELECT c.relname || '.' || a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+			WHERE relkind = 'v' AND relname LIKE 'hugeinfo%'
+		UNION SELECT oid::regprocedure::text FROM pg_proc WHERE proname LIKE 'hugeinfo%'
+		UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE proname LIKE 'hugeinfo%'
+		ORDER BY 1});
+}
+
+# Returns the names in the first column of the first table of each page about an upgrade.
+sub listed
+{
+	my %listed;
+	for my $page (glob source('docs/upgrade-*.md'))
+	{
+		my ($rows) = slurp_file($page) =~ /^\|[-|]+\|\n((?:\|.*\n)+)/m or die "$page has no table\n";
+		/^\|(.*?)\|/ && map { $listed{$_} = 1 } $1 =~ /`([^`]+)`/g for split /\n/, $rows;
+	}
+	return %listed;
+}
+
 # The same version as in the tests of the other files.
 my $fresh = catalogue('postgres');
 cmp_ok(scalar(@$fresh), '>', 500, 'catalog entries of a new extension');
@@ -110,6 +136,11 @@ for my $version (@released)
 		GRANT SELECT (name, status) ON hugeinfo_checks TO "columns $version";
 		GRANT SELECT ON hugeinfo_instances TO PUBLIC;
 		REVOKE SELECT ON hugeinfo_checks FROM pg_monitor));
+	my %new = map { $_ => 1 } names('postgres');
+	my %listed = listed();
+	# A row for a view includes its columns.
+	is_deeply([ grep { !$new{$_} && !$listed{$_} && !$listed{s/\..*//r} } names($database) ], [], "$name: the page about the upgrade lists each name that is gone");
+	is_deeply([ grep { $new{$_} } sort keys %listed ], [], "$name: the page lists no name that still exists");
 	my $before = catalogue($database);
 	my $grants = grants($database);
 	# A package installs the library before ALTER EXTENSION.
