@@ -54,9 +54,11 @@ sub compare_with_sql
 	my $answer = run_plugin(@monitor, @options);
 	my @checks = $sql->rows("SELECT name, status, severity, finding, remedy FROM hugeinfo_checks WHERE NOT is_muted AND $condition");
 	# sort is stable, so the most important of several equally bad checks is first
-	my ($worst) = sort { $b->{severity} <=> $a->{severity} } @checks;
+	my ($worst, @others) = sort { $b->{severity} <=> $a->{severity} } @checks;
+	my @names = map { $_->{name} } grep { $_->{severity} > 0 } @others;
+	my $more = @names ? ' (and ' . @names . ' more: ' . join(', ', @names) . ')' : '';
 	my %exits = (ok => 0, unknown => 3, warning => 1, critical => 2);
-	answers($answer, $exits{ $worst->{status} }, qr/$worst->{name}: \Q$worst->{finding}\E/, $name);
+	answers($answer, $exits{ $worst->{status} }, qr/\Q$worst->{name}: $worst->{finding}$more\E$/, $name);
 	for my $check (grep { $_->{severity} > 0 } @checks)
 	{
 		my $remedy = join '', map { "    $_\n" } split /\n/, $check->{remedy} // '';
@@ -139,8 +141,17 @@ SKIP:
 	compare_with_sql($name, 'true');
 	answers(run_plugin(@monitor, '-c', 'huge_pages,restart'), 0, qr/huge_pages: On \d+ huge pages/, $name);
 
-	$name = 'a restart would fail';
+	$name = 'a restart would lose them';
+	restarts($node, huge_pages => 'try');
+	connect_anew();
 	# pages in use are not removed, but they cease to exist at a restart
+	set_pool($kb, 0);
+	answers(compare_with_sql($name, 'true'), 1, qr/restart: A restart would lose huge pages\. /, $name);
+
+	$name = 'a restart would fail';
+	set_pool($kb, required_pages($node, $kb));
+	restarts($node, huge_pages => 'on');
+	connect_anew();
 	set_pool($kb, 0);
 	answers(compare_with_sql($name, 'true'), 2, qr/restart: A restart would fail/, $name);
 }

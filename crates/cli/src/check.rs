@@ -127,7 +127,8 @@ pub(crate) fn indented(remedy: Option<String>) -> String {
 }
 
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
-/// important one of several, the performance data, and the findings with their remedies.
+/// important one of several, the names of the other checks, the performance data, and the findings
+/// with their remedies.
 fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
     let count = |status| {
         let of_status = checks.iter().filter(|check| check.finding.status == status);
@@ -147,9 +148,10 @@ fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
         ),
         None => (Status::Ok, "all checks are ignored".to_owned()),
     };
-    let more = match bad.len() {
-        0 | 1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
+    let others: Vec<_> = bad.iter().skip(1).map(|check| check.name()).collect();
+    let more = match others.as_slice() {
+        [] => String::new(),
+        names => format!(" (and {} more: {})", names.len(), names.join(", ")),
     };
     let row = StatusRow::of(machine);
     let flag = |value: Option<bool>| value.map(u64::from);

@@ -35,8 +35,11 @@ pub struct Alert {
     expr: String,
     r#for: String,
     pub severity: String,
-    /// Section of the runbook, or empty.
+    /// Name of the check, or empty: the section of the runbook.
     pub check: String,
+    /// The query that prints what to type. By default, it prints the remedy of `check`.
+    #[serde(default)]
+    pub remedy: String,
     pub summary: String,
     pub description: String,
     pub zabbix: Vec<Trigger>,
@@ -57,12 +60,22 @@ pub struct Trigger {
 }
 
 impl Rules {
-    /// Reads the rules, and replaces `pg_hugeinfo` in the names of metrics with `prefix`.
-    pub fn read(prefix: &str) -> Result<Self, Box<dyn Error>> {
-        let text = include_str!("../../../monitoring/alerts.toml");
-        Ok(toml::from_str(
-            &text.replace("pg_hugeinfo_", &format!("{prefix}_")),
-        )?)
+    /// Reads the rules, replaces `pg_hugeinfo` in the names of metrics with `prefix`, and adds the
+    /// queries for remedies.
+    pub fn read(list: &List, prefix: &str) -> Result<Self, Box<dyn Error>> {
+        let text = include_str!("../../../monitoring/alerts.toml")
+            .replace("pg_hugeinfo_", &format!("{prefix}_"))
+            .replace("hugeinfo.hugeinfo_", &format!("{}.hugeinfo_", list.schema));
+        let mut rules: Self = toml::from_str(&text)?;
+        for alert in &mut rules.alerts {
+            if alert.remedy.is_empty() && !alert.check.is_empty() {
+                alert.remedy = format!(
+                    "SELECT remedy FROM {}.hugeinfo_checks WHERE name = '{}'",
+                    list.schema, alert.check
+                );
+            }
+        }
+        Ok(rules)
     }
 }
 
@@ -73,7 +86,7 @@ pub fn make(
     suffix: &str,
     template: &str,
 ) -> Result<String, Box<dyn Error>> {
-    let rules = Rules::read(&format!("{exporter}{}", list.prefix))?;
+    let rules = Rules::read(list, &format!("{exporter}{}", list.prefix))?;
     let groups = template::render(
         include_str!("../templates/rules/groups.yml"),
         context! {
@@ -88,4 +101,20 @@ pub fn make(
         template,
         context! { exporter, suffix, groups },
     )?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    #[test]
+    fn alerts_are_in_order_of_severity() {
+        let list = List::read().unwrap();
+        let rules = Rules::read(&list, &list.prefix).unwrap();
+        let order = ["critical", "warning", "info"];
+        let place = |alert: &Alert| order.iter().position(|name| *name == alert.severity);
+        assert!(rules.alerts.iter().all(|alert| place(alert).is_some()));
+        assert!(rules.alerts.is_sorted_by_key(place));
+    }
 }

@@ -26,7 +26,7 @@ struct Trigger {
 }
 
 pub fn make(list: &List) -> Result<String, Box<dyn Error>> {
-    let rules = Rules::read(&list.prefix)?;
+    let rules = Rules::read(list, &list.prefix)?;
     let triggers: Vec<_> = rules
         .alerts
         .iter()
@@ -56,10 +56,13 @@ fn triggers(alert: &Alert, prefix: &str, runbook: &str) -> Vec<Trigger> {
                 .replace("{{ $labels.name }}", check)
                 .replace("{{ $value | humanize }}", "{ITEM.LASTVALUE1}")
         };
-        let section = match check {
-            "" => String::new(),
-            check => format!("\n{runbook}#{check}"),
-        };
+        let mut description = text(&alert.description);
+        if !alert.remedy.is_empty() {
+            description += &format!("\nRemedy: {}", text(&alert.remedy));
+        }
+        if !check.is_empty() {
+            description += &format!("\n{runbook}#{check}");
+        }
         Trigger {
             alert: alert.name.clone(),
             name: text(&alert.summary),
@@ -69,7 +72,7 @@ fn triggers(alert: &Alert, prefix: &str, runbook: &str) -> Vec<Trigger> {
                 .trim()
                 .replace('\n', " "),
             priority,
-            description: text(&alert.description) + &section,
+            description,
             each: each.clone(),
         }
     };
