@@ -1,5 +1,7 @@
 # Prometheus scrapes servers with real problems: alerts fire for the affected servers and no others,
-# and end with the remedy. Every panel of the dashboards has data.
+# and end with the remedy. Every panel of the dashboards has data, and is drawn by the libraries of
+# Grafana's frontend. With HUGEINFO_DASHBOARD_PICTURES=DIRECTORY, which must be writable for this
+# test's user, the pictures are kept.
 use strict;
 use warnings;
 
@@ -86,12 +88,14 @@ SKIP:
 
 	# pages in use are not removed, but they cease to exist at a restart
 	set_pool($kb, 0);
-	$fires->({ PostgresHugePagesFellBack => ['small'], PostgresHugetlbCgroupBomb => ['bomb'], PostgresHugePagesLostAtRestart => [qw(bomb lost stuck)], PostgresWillNotStart => ['stuck'],
+	$fires->({ PostgresHugePagesFellBack => ['small'], PostgresHugetlbCgroupBomb => ['bomb'], PostgresHugePagesLostAtRestart => [qw(bomb lost)], PostgresWillNotStart => ['stuck'],
 			PostgresHugePagesNoData => [] }, 'the pool is removed');
 	{
 		my ($alert) = grep { $_->{labels}{alertname} eq 'PostgresWillNotStart' } @{ JSON::PP->new->decode($prometheus->get('/api/v1/alerts')->{content})->{data}{alerts} };
 		like($alert->{annotations}{description}, qr/before the check restart is ok\. A restart would fail/, 'the alert has the finding');
 		is($alert->{annotations}{runbook_url}, 'docs/checks.md#restart', 'the alert has the page');
+		is($alert->{labels}{code}, 'would_not_start', 'the alert has the code');
+		like($alert->{annotations}{remedy}, qr/^sysctl -w vm\.nr_hugepages=\d+$/m, 'the alert has the remedy');
 	}
 
 	# series of justwatch, renamed by Prometheus, are the same as those of postgres_exporter
@@ -130,6 +134,48 @@ SKIP:
 					[], "$board, $panel->{title}: has the labels of its columns");
 			}
 		}
+	}
+
+	# as people see them
+	SKIP:
+	{
+		my $name = 'dashboards in a browser';
+		needs_tools($name, qw(chromium node));
+		my $tools = source('target/tools/grafana');
+		cannot("$name: $tools/node_modules is missing: see tools/setup") unless -d "$tools/node_modules";
+		local $ENV{HOME} = PostgreSQL::Test::Utils::tempdir();
+		local $ENV{TMPDIR} = $ENV{HOME};
+		my $json = JSON::PP->new->utf8->canonical;
+		my @dashboards = map {
+			my ($board, @instances) = @$_;
+			$json->encode({ name => $board, file => source("target/monitoring/grafana/$board.json"), url => 'http://' . $prometheus->address,
+					scrapeSeconds => 2, from => 'now-2m', variables => { job => ['pg'], @instances ? (instance => \@instances) : () } });
+		} [ server => 'bomb', 'lost' ], ['fleet'];
+		my ($out, $error);
+		IPC::Run::run([ tool('node'), source('monitoring/tests/grafana/look.mjs'), $tools, tool('chromium'),
+				$ENV{HUGEINFO_DASHBOARD_PICTURES} // PostgreSQL::Test::Utils::tempdir(), @dashboards ], '>', \$out, '2>', \$error)
+		  or die "look.mjs failed: $error\n";
+		my $seen = $json->decode($out);
+		for my $board (qw(server fleet))
+		{
+			my $page = $seen->{$board};
+			is_deeply($page->{errors}, [], "$name, $board: no errors");
+			is_deeply([ map { "$_->{title}: @{$_->{errors}}" } grep { @{ $_->{errors} } || $_->{state} ne 'Done' } @{ $page->{panels} } ], [], "$name, $board: each panel gets its data");
+			is_deeply([ map { $_->{title} } grep { !grep { defined $_->{last} } @{ $_->{fields} } } @{ $page->{panels} } ], [], "$name, $board: each panel shows data");
+			is_deeply([ grep { /\{\{|\$/ } map { map { $_->{name} } @{ $_->{fields} } } @{ $page->{panels} } ], [], "$name, $board: legends have labels");
+			is_deeply($page->{variables}, { datasource => ['tested'], job => [qw(justwatch pg)], instance => [qw(bomb lost small stuck)] }, "$name, $board: variables have values");
+		}
+		my %shows;
+		for my $board (qw(server fleet))
+		{
+			for my $panel (@{ $seen->{$board}{panels} }) { $shows{$board}{ $panel->{title} }{ $_->{name} } = $_->{last} for @{ $panel->{fields} } }
+		}
+		is_deeply($shows{server}{Status}, { bomb => 'critical', lost => 'warning' }, "$name: states have words");
+		is_deeply($shows{server}{'On huge pages'}, { bomb => 'yes', lost => 'yes' }, "$name: flags have words");
+		is_deeply($shows{server}{'Kept after a restart'}, { bomb => 'no', lost => 'no' }, "$name: the restart");
+		like($shows{server}{'Main segment'}{lost}, qr/^\d+ MiB$/, "$name: sizes have units");
+		is_deeply([ sort keys %{ $shows{server}{'Needs attention now'} } ], [qw(check code server status)], "$name: columns have titles");
+		is_deeply($shows{fleet}{'Lost at a restart'}, { '{}' => 3 }, "$name: the fleet");
 	}
 
 	# a server that runs without huge pages on purpose

@@ -12,6 +12,7 @@ check_tools() {
         # modules.
         want python3-pip /usr/bin/python3 -m pip --version
         want_node
+        want_browser
         want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
         want php-cli command -v php
         want php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
@@ -40,8 +41,8 @@ want_node() {
     want npm command -v npm
 }
 
-# Ubuntu has only a snap of it, which cannot access our directories. Without a browser, the test
-# that examines pages of the report is skipped.
+# Ubuntu has only a snap of it, which cannot access our directories. Without a browser, the tests
+# that look at reports and dashboards are skipped.
 want_browser() {
     command -v chromium >/dev/null || ! may_install || need_lists
     ! offered chromium || want chromium command -v chromium

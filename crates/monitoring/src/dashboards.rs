@@ -50,8 +50,10 @@ struct Panel {
     values: Option<String>,
     #[serde(default)]
     stack: bool,
+    /// Numbers from this one are orange, and lower ones green.
+    warn_from: Option<u32>,
     /// For a table: labels to show, with the titles of their columns.
-    columns: Option<BTreeMap<String, String>>,
+    columns: Option<Vec<(String, String)>>,
     targets: Vec<Target>,
 }
 
@@ -194,6 +196,18 @@ impl Panel {
             }
             None => json!([]),
         };
+        let mut thresholds = vec![json!({ "color": "green", "value": null })];
+        thresholds.extend(
+            self.warn_from
+                .map(|number| json!({ "color": "orange", "value": number })),
+        );
+        let color = if self.r#type == "timeseries" {
+            json!({ "mode": "palette-classic" })
+        } else if self.values.is_some() || self.warn_from.is_some() {
+            json!({ "mode": "thresholds" })
+        } else {
+            json!({ "mode": "fixed", "fixedColor": "text" })
+        };
         let (options, custom) = self.looks();
         let mut made = json!({
             "type": self.r#type, "title": self.title, "description": self.description,
@@ -201,20 +215,19 @@ impl Panel {
             "fieldConfig": {
                 "defaults": {
                     "unit": self.unit, "min": 0, "mappings": mappings, "custom": custom,
-                    "color": { "mode": match (self.r#type.as_str(), &self.values) {
-                        ("timeseries", _) => "palette-classic",
-                        (_, Some(_)) => "thresholds",
-                        _ => "fixed",
-                    } },
-                    "thresholds": { "mode": "absolute", "steps": [{ "color": "green", "value": null }] },
+                    "color": color,
+                    "thresholds": { "mode": "absolute", "steps": thresholds },
                 },
                 "overrides": lines,
             },
         });
         if let Some(columns) = &self.columns {
+            let names: Vec<_> = columns.iter().map(|(name, _)| name).collect();
+            let titles: BTreeMap<_, _> = columns.iter().cloned().collect();
+            let places: BTreeMap<_, _> = names.iter().zip(0..).collect();
             made["transformations"] = json!([
-                { "id": "filterFieldsByName", "options": { "include": { "names": columns.keys().collect::<Vec<_>>() } } },
-                { "id": "organize", "options": { "renameByName": columns } },
+                { "id": "filterFieldsByName", "options": { "include": { "names": names } } },
+                { "id": "organize", "options": { "indexByName": places, "renameByName": titles } },
             ]);
         }
         Ok(made)
