@@ -149,7 +149,7 @@ SKIP:
 		my @dashboards = map {
 			my ($board, @instances) = @$_;
 			$json->encode({ name => $board, file => source("target/monitoring/grafana/$board.json"), url => 'http://' . $prometheus->address,
-					scrapeSeconds => 2, from => 'now-2m', variables => { job => ['pg'], @instances ? (instance => \@instances) : () } });
+					scrapeSeconds => 2, from => 'now-40s', variables => { job => ['pg'], @instances ? (instance => \@instances) : () } });
 		} [ server => 'bomb', 'lost' ], ['fleet'];
 		my ($out, $error);
 		IPC::Run::run([ tool('node'), source('monitoring/tests/grafana/look.mjs'), $tools, tool('chromium'),

@@ -50,6 +50,8 @@ struct Panel {
     values: Option<String>,
     #[serde(default)]
     stack: bool,
+    /// The axis goes up to this number at least.
+    soft_max: Option<f64>,
     /// Numbers from this one are orange, and lower ones green.
     warn_from: Option<u32>,
     /// For a table: labels to show, with the titles of their columns.
@@ -221,6 +223,9 @@ impl Panel {
                 "overrides": lines,
             },
         });
+        if let Some(number) = self.soft_max {
+            made["fieldConfig"]["defaults"]["custom"]["axisSoftMax"] = json!(number);
+        }
         if let Some(columns) = &self.columns {
             let names: Vec<_> = columns.iter().map(|(name, _)| name).collect();
             let titles: BTreeMap<_, _> = columns.iter().cloned().collect();

@@ -43,8 +43,8 @@ try {
     const errors = [];
     page.on('pageerror', (error) => errors.push(error.stack));
     page.on('console', async (message) => {
-      // The packages do not have the font.
-      if (message.type() === 'error' && !message.location().url?.includes('/fonts/')) {
+      // The packages do not have the font and some icons.
+      if (message.type() === 'error' && !message.location().url?.includes('/public/')) {
         const texts = message.args().map((argument) => argument.evaluate((value) => value?.stack ?? String(value)));
         errors.push((await Promise.all(texts)).join(' ') || `${message.text()} ${message.location().url}`);
       }

@@ -189,7 +189,7 @@ const property = (id, process, defaultValue) => ({
 const own = {
   timeseries: {
     drawStyle: 'line', lineWidth: 1, lineInterpolation: 'linear', lineStyle: { fill: 'solid' }, showPoints: 'auto', pointSize: 5, spanNulls: false,
-    fillOpacity: 0, gradientMode: 'none', stacking: { mode: 'none', group: 'A' }, axisPlacement: 'auto', axisLabel: '', axisColorMode: 'text',
+    fillOpacity: 0, gradientMode: 'none', stacking: { mode: 'none', group: 'A' }, axisPlacement: 'auto', axisLabel: '', axisColorMode: 'text', axisSoftMax: undefined,
     scaleDistribution: { type: 'linear' }, thresholdsStyle: { mode: 'off' }, hideFrom: { tooltip: false, viz: false, legend: false },
   },
   'state-timeline': { fillOpacity: 70, lineWidth: 0 },
