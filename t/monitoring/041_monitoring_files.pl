@@ -27,6 +27,14 @@ my $tests = slurp_file(source('monitoring/tests/alerts.yml'));
 my %rules = map { $_ => slurp_file(source("target/monitoring/prometheus/$_.yml")) } qw(rules rules-cnpg);
 my @alerts = $rules{rules} =~ /- alert: (\w+)/g;
 cmp_ok(scalar @alerts, '>', 10, 'there are alerts');
+{
+	my %times = ('at once' => '0s', map { ("$_ min" => "${_}m", "$_ h" => "${_}h") } 1 .. 60);
+	my @documented = map { my ($name, $for, $severity) = /^\| `(Postgres\w+)` \|.*\| ([^|]+) \| (\w+) \|$/; $name ? "$name $times{$for} $severity" : () }
+	  split /\n/, slurp_file(source('docs/monitoring.md'));
+	my @generated;
+	push @generated, "$1 $2 $3" while $rules{rules} =~ /- alert: (\w+)\n.*?for: (\w+)\n.*?severity: (\w+)/sg;
+	is_deeply(\@documented, \@generated, 'the page has all alerts, in the same order');
+}
 SKIP:
 {
 	needs_tools('rules', 'promtool');
