@@ -189,6 +189,21 @@ forget();
 	forget();
 }
 
+# Memory that another server has yet to fault in. It stops while ensure tries.
+{
+	pools_of_one_size($kb, 0);
+	configure($two, huge_pages => 'off', shared_buffers => int(ram_bytes() / 2**20 * 0.96) . 'MB');
+	$two->start;
+	type_in("(timeout 120 $program ensure --wait 90s -D " . $one->data_dir . " --bindir $bindir; echo \$?) >$scratch/waits 2>&1 &");
+	sleep 2;
+	$two->stop;
+	until (-e "$scratch/waits" && slurp_file("$scratch/waits") =~ /^\d+\n\z/m) { select undef, undef, undef, 0.05 }
+	like(slurp_file("$scratch/waits"), qr/$need were added to the pool\n0\n\z/, 'memory that is released meanwhile: used');
+	is(total(), $need, 'memory that is released meanwhile: the pool');
+	configure($two, huge_pages => 'on', shared_buffers => '16MB');
+	forget();
+}
+
 # kill -9 at any time: the pool has at least the pages that it had, and the next run succeeds.
 for my $after (0.002, 0.01, 0.03, 0.06, 0.1)
 {

@@ -2,29 +2,31 @@
 
 use std::{
     io::IsTerminal,
+    path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
 use clap::{Args, ValueEnum};
 use hugeinfo::{
-    advice::{check::CheckId, diagnosis, ensure, render},
+    advice::{check::CheckId, decision::Decision, diagnosis, ensure, render},
     escape,
     model::{
         machine::{Machine, ServerState},
         start::{self, StartOutcome},
-        step::Step,
     },
     server::facts::HugePages,
-    units::{Pages, huge_pages},
+    units::{Bytes, PageSize, Pages, huge_pages},
 };
 
 use crate::{
     Done,
+    command::is_interrupted,
     error::Error,
     machine,
     next_start::{Detail, NextStart},
-    pool, postgres,
+    pool::{self, Attempt, Growth},
+    postgres,
     promises::Promises,
     target::{Target, starts_at_boot},
 };
@@ -131,22 +133,41 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         false => Promises::lock(Instant::now() + options.wait + LOCK_WAIT)?,
     };
     let deadline = Instant::now() + options.wait;
+    let needs = |(target, next): &(Target, Option<Result<NextStart, Error>>)| {
+        let next = next.as_ref().filter(|_| target.postmaster.is_none());
+        let settings = next.and_then(|next| next.as_ref().ok()?.settings().ok());
+        Bytes(settings.map_or(0, |settings| settings.shared_memory_bytes))
+    };
+    let mut later: Bytes = servers.iter().map(needs).sum();
     let mut lines = Vec::new();
     let mut exit_status = 0;
-    for (target, next) in servers {
+    for server in servers {
+        let own = needs(&server);
+        later = later - own;
+        let (target, next) = server;
         let result = match next {
-            Some(next) => {
-                next.and_then(|next| one(&target, &next, options, deadline, &mut promises))
-            }
-            None => Ok((RUNS.to_owned(), 0)),
+            None => Ok(Outcome::new(RUNS, 0)),
+            Some(next) => next.and_then(|next| {
+                let case = Case {
+                    target: &target,
+                    next: &next,
+                    options,
+                    deadline,
+                    later,
+                };
+                case.run(&mut promises)
+            }),
         };
-        let (text, status) = match result {
+        let done = match result {
             Ok(done) => done,
-            Err(error) if options.is_lenient() => (warning(&error), 0),
-            Err(error) => (error.to_string().trim_end().to_owned(), error.exit_status()),
+            Err(error) if options.is_lenient() => Outcome::new(warning(&error), 0),
+            Err(error) => Outcome::new(error.to_string().trim_end(), error.exit_status()),
         };
-        lines.push(format!("{}: {text}\n", target.name()));
-        exit_status = exit_status.max(status);
+        if !done.has_pages {
+            later = later + own;
+        }
+        lines.push(format!("{}: {}\n", target.name(), done.text));
+        exit_status = exit_status.max(done.exit_status);
     }
     promises.save()?;
     Ok(Done {
@@ -171,116 +192,181 @@ fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
     settings.is_some_and(|settings| settings.huge_pages == HugePages::On)
 }
 
-/// Returns the result for one server, and the exit status.
-fn one(
-    target: &Target,
-    next: &NextStart,
-    options: &Options,
+/// One of the servers.
+struct Case<'a> {
+    target: &'a Target,
+    next: &'a NextStart,
+    options: &'a Options,
     deadline: Instant,
-    promises: &mut Promises,
-) -> Result<(String, u8), Error> {
-    let settings = next.settings()?;
-    let own = next.data_directory.clone().unwrap_or_default();
-    // It might have started while this run waited for the lock.
-    if target.postmaster.is_none() && postgres::running(&own).is_some() {
-        return Ok((RUNS.to_owned(), 0));
+    /// Shared memory of the other servers that start later, perhaps on small pages.
+    later: Bytes,
+}
+
+/// The result for one server.
+struct Outcome {
+    text: String,
+    exit_status: u8,
+    /// The pages of its next start are promised.
+    has_pages: bool,
+}
+
+impl Outcome {
+    fn new(text: impl Into<String>, exit_status: u8) -> Self {
+        Self {
+            text: text.into(),
+            exit_status,
+            has_pages: false,
+        }
     }
-    let read = || -> Result<Machine, Error> {
+}
+
+impl Case<'_> {
+    fn run(&self, promises: &mut Promises) -> Result<Outcome, Error> {
+        self.next.settings()?;
+        // It might have started while this run waited for the lock.
+        if self.target.postmaster.is_none() && postgres::running(&self.data()).is_some() {
+            return Ok(Outcome::new(RUNS, 0));
+        }
+        let machine = self.read(promises)?;
+        let server = machine.next_start();
+        let Some(size) = machine.size_to_map(&server) else {
+            let huge_pages = server.huge_pages.as_str();
+            let text = format!("asks for no huge pages (huge_pages = {huge_pages})");
+            return Ok(Outcome::new(text, 0));
+        };
+        let pages = machine.pages_mapped(&server, size);
+        let gets = match self.target.postmaster {
+            Some(_) => "gets after the restart its",
+            None => "has its",
+        };
+        if self.options.dry_run {
+            let steps = match ensure::steps(&machine) {
+                Ok(steps) => steps,
+                Err(decision) => return self.short(&machine, size, &to_do(&decision)),
+            };
+            let commands = steps
+                .iter()
+                .filter_map(|step| render::command(&machine, step));
+            let commands: Vec<_> = commands.collect();
+            let text = match commands.is_empty() {
+                true => format!("{gets} {}", huge_pages(pages, size)),
+                false => format!("needs\n    {}", commands.join("\n    ")),
+            };
+            return Ok(Outcome::new(text, 0));
+        }
+        let mut growth = Growth::default();
+        match self.grow(&mut growth, promises) {
+            Ok(None) => {
+                let held = machine.pages_held(size).unwrap_or_default();
+                let to_restart = self.target.postmaster.map(|pid| (pid, held));
+                promises.promise(self.data(), size, pages, to_restart);
+                let added = match growth.added() {
+                    Pages(0) => String::new(),
+                    added => format!("; {added} were added to the pool"),
+                };
+                Ok(Outcome {
+                    text: format!("{gets} {}{added}", huge_pages(pages, size)),
+                    exit_status: 0,
+                    has_pages: true,
+                })
+            }
+            failed => {
+                growth.restore()?;
+                self.short(&self.read(promises)?, size, &failed?.unwrap_or_default())
+            }
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.next.data_directory.clone().unwrap_or_default()
+    }
+
+    fn read(&self, promises: &Promises) -> Result<Machine, Error> {
         loop {
             let open = promises.count_open();
-            let mut machine = match target.postmaster {
-                Some(pid) => machine::before_restart(pid, next)?,
-                None => machine::stopped(next, ServerState::Stopped)?,
+            let mut machine = match self.target.postmaster {
+                Some(pid) => machine::before_restart(pid, self.next)?,
+                None => machine::stopped(self.next, ServerState::Stopped)?,
             };
-            promises.reserve(&mut machine, &own);
+            promises.reserve(&mut machine, &self.data());
             // Pages count as promised or as mapped, never as both or as neither.
             if promises.count_open() == open {
+                ensure::count_later(&mut machine, self.later);
                 return Ok(machine);
             }
         }
-    };
-    let machine = read()?;
-    let server = machine.next_start();
-    let Some(size) = machine.size_to_map(&server) else {
-        let huge_pages = server.huge_pages.as_str();
-        return Ok((
-            format!("asks for no huge pages (huge_pages = {huge_pages})"),
-            0,
-        ));
-    };
-    let pages = machine.pages_mapped(&server, size);
-    let gets = match target.postmaster {
-        Some(_) => "gets after the restart its",
-        None => "has its",
-    };
-    let short = |machine: &Machine, why: &str| {
-        let finding = diagnosis::finding(machine, CheckId::Restart).text;
+    }
+
+    /// Adds the pages that the next start lacks. Plans each attempt with the machine as it is then,
+    /// because other programs take memory and pages meanwhile. Returns why the pages are missing.
+    fn grow(&self, growth: &mut Growth, promises: &Promises) -> Result<Option<String>, Error> {
+        // Pages after the last attempt, since which memory was compacted.
+        let mut compacted_at = None;
+        loop {
+            if is_interrupted() {
+                return Err(Error::new("interrupted by a signal"));
+            }
+            let is_late = Instant::now() >= self.deadline;
+            let why = match ensure::steps(&self.read(promises)?) {
+                Ok(steps) => match growth.attempt(&steps, progress)? {
+                    Attempt::Whole => {
+                        let after = start::outcome(&self.read(promises)?);
+                        if matches!(after, StartOutcome::HugePages(_)) {
+                            return Ok(None);
+                        }
+                        growth.restore()?;
+                        "Another program took the pages.".to_owned()
+                    }
+                    Attempt::Short(pages) if compacted_at.is_none_or(|before| pages > before) => {
+                        pool::compact()?;
+                        compacted_at = Some(pages);
+                        continue;
+                    }
+                    Attempt::Short(_) => {
+                        let wait = self.options.wait.as_secs();
+                        format!("The kernel did not find the memory within {wait} s.")
+                    }
+                },
+                // Other programs might release memory. The memory of one that is ending is unknown.
+                Err(decision @ (Decision::FreeMemory { .. } | Decision::CheckMemory { .. })) => {
+                    growth.restore()?;
+                    compacted_at = None;
+                    to_do(&decision)
+                }
+                Err(decision) => return Ok(Some(to_do(&decision))),
+            };
+            if is_late {
+                return Ok(Some(why));
+            }
+            thread::sleep(pool::PAUSE);
+        }
+    }
+
+    /// The result for a server whose pages are missing.
+    fn short(&self, machine: &Machine, size: PageSize, why: &str) -> Result<Outcome, Error> {
         let would_fail =
             |machine: &Machine| matches!(start::outcome(machine), StartOutcome::Fails(..));
-        if options.is_lenient()
+        if self.options.is_lenient()
             && would_fail(machine)
-            && !would_fail(&machine::stopped(next, ServerState::Stopped)?)
+            && !would_fail(&machine::stopped(self.next, ServerState::Stopped)?)
         {
+            let pages = machine.pages_mapped(&machine.next_start(), size);
             let needs = huge_pages(pages, size);
             let text = format!("warning: needs {needs} that are for servers which start now, too");
-            return Ok((text, 0));
+            return Ok(Outcome::new(text, 0));
         }
-        let (mark, status) = match settings.huge_pages {
+        let (mark, status) = match machine.next_start().huge_pages {
             HugePages::On if would_fail(machine) => ("critical", 2),
-            _ => ("warning", u8::from(options.strict)),
+            _ => ("warning", u8::from(self.options.strict)),
         };
-        Ok((
-            format!("{mark}: {finding} {why}").trim_end().to_owned(),
-            status,
-        ))
-    };
-    let steps = match ensure::steps(&machine) {
-        Ok(steps) => steps,
-        Err(decision) => return short(&machine, &format!("To do: {decision}")),
-    };
-    if options.dry_run {
-        let commands = steps
-            .iter()
-            .filter_map(|step| render::command(&machine, step));
-        let commands: Vec<_> = commands.collect();
-        return Ok(match commands.is_empty() {
-            true => (format!("{gets} {}", huge_pages(pages, size)), 0),
-            false => (format!("needs\n    {}", commands.join("\n    ")), 0),
-        });
+        let finding = diagnosis::finding(machine, CheckId::Restart).text;
+        let text = format!("{mark}: {finding} {why}").trim_end().to_owned();
+        Ok(Outcome::new(text, status))
     }
-    let mut is_whole = false;
-    let is_enough = || {
-        is_whole = true;
-        let after = start::outcome(&read()?);
-        Ok(matches!(after, StartOutcome::HugePages(_)))
-    };
-    if !pool::take(&steps, deadline, progress, is_enough)? {
-        // Another server has mapped pages since the first look.
-        if is_whole && Instant::now() < deadline {
-            thread::sleep(pool::PAUSE);
-            return one(target, next, options, deadline, promises);
-        }
-        let wait = options.wait.as_secs();
-        let why = match is_whole {
-            true => "Another program took the pages.".to_owned(),
-            false => format!("The kernel did not find the memory within {wait} s."),
-        };
-        return short(&read()?, &why);
-    }
-    let held = machine.pages_held(size).unwrap_or_default();
-    promises.promise(own, size, pages, target.postmaster.map(|pid| (pid, held)));
-    let added = steps.iter().find_map(|step| match step {
-        Step::SetPool { size, pages, .. } => {
-            let before = machine.pool(*size).map_or(0, |pool| pool.persistent());
-            Some(*pages - Pages(before))
-        }
-        _ => None,
-    });
-    let added = match added {
-        Some(added) => format!("; {added} were added to the pool"),
-        None => String::new(),
-    };
-    Ok((format!("{gets} {}{added}", huge_pages(pages, size)), 0))
+}
+
+fn to_do(decision: &Decision) -> String {
+    format!("To do: {decision}")
 }
 
 /// Shows progress on a terminal.

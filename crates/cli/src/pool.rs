@@ -3,9 +3,8 @@
 use std::{
     cell::Cell,
     fs, io,
-    path::PathBuf,
-    thread,
-    time::{Duration, Instant},
+    path::{Path, PathBuf},
+    time::Duration,
 };
 
 use hugeinfo::{
@@ -26,7 +25,6 @@ const CHUNK_BYTES: u64 = 1 << 30;
 struct Counter {
     directory: PathBuf,
     size: PageSize,
-    wanted: u64,
     before: u64,
     /// After the last write of this run.
     reached: Cell<u64>,
@@ -35,11 +33,10 @@ struct Counter {
 }
 
 impl Counter {
-    fn open(directory: &str, size: PageSize, wanted: Pages) -> Result<Self, Error> {
+    fn open(directory: &str, size: PageSize) -> Result<Self, Error> {
         let mut counter = Self {
             directory: PathBuf::from(directory),
             size,
-            wanted: wanted.0,
             before: 0,
             reached: Cell::new(0),
             is_changed_by_others: Cell::new(false),
@@ -69,14 +66,14 @@ impl Counter {
     }
 
     /// Adds pages until the kernel allocates no more of them. Returns the number of pages.
-    fn grow(&self) -> Result<u64, Error> {
+    fn grow(&self, wanted: u64) -> Result<u64, Error> {
         let chunk = (CHUNK_BYTES / self.size.0).max(1);
         let mut pages = self.persistent()?;
         if pages != self.reached.get() {
             self.is_changed_by_others.set(true);
         }
-        while pages < self.wanted && !is_interrupted() {
-            let next = self.wanted.min(pages + chunk);
+        while pages < wanted && !is_interrupted() {
+            let next = wanted.min(pages + chunk);
             self.write(next)?;
             let now = self.persistent()?;
             self.reached.set(now);
@@ -93,87 +90,108 @@ impl Counter {
         let pages = self.persistent()?;
         let is_own = pages == self.reached.get() && !self.is_changed_by_others.get();
         // Never below the pages that were there.
-        match is_own && pages > self.before {
-            true => self.write(self.before),
-            false => Ok(()),
+        if is_own && pages > self.before {
+            self.write(self.before)?;
+            self.reached.set(self.before);
         }
+        Ok(())
+    }
+
+    fn added(&self) -> Pages {
+        Pages(self.reached.get()) - Pages(self.before)
     }
 }
 
-/// Takes the steps, and tries until `deadline` where memory is short or fragmented. If a pool does
-/// not reach its size, or if that is not enough, restores all of them. Returns whether it was
-/// enough.
-///
-/// Errors: a file cannot be read or written, or a signal. The pools are restored then, too.
-pub(crate) fn take(
-    steps: &[Step],
-    deadline: Instant,
-    progress: impl Fn(PageSize, u64, u64),
-    is_enough: impl FnOnce() -> Result<bool, Error>,
-) -> Result<bool, Error> {
-    let counters = counters(steps)?;
-    let grown = match grow(&counters, deadline, progress) {
-        Ok(true) => is_enough(),
-        other => other,
-    };
-    if !matches!(grown, Ok(true)) {
-        for counter in counters.iter().rev() {
-            counter.restore()?;
-        }
-    }
-    grown
+/// The pools that this run grows.
+#[derive(Default)]
+pub(crate) struct Growth {
+    counters: Vec<Counter>,
 }
 
-fn counters(steps: &[Step]) -> Result<Vec<Counter>, Error> {
-    let mut counters = Vec::new();
-    for step in steps {
-        let Step::SetPool {
-            size,
-            pages,
-            by_node,
-        } = step
-        else {
-            continue;
-        };
-        if by_node.is_empty() {
-            counters.push(Counter::open(&hugepages::directory(size.0), *size, *pages)?);
-        }
-        for (node, pages) in by_node {
-            let directory = nodes::pool_directory(*node, size.0);
-            counters.push(Counter::open(&directory, *size, *pages)?);
-        }
-    }
-    Ok(counters)
+/// The result of one attempt to grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// All pools have their size.
+    Whole,
+    /// The kernel allocated fewer pages. The pools have this many.
+    Short(u64),
 }
 
-fn grow(
-    counters: &[Counter],
-    deadline: Instant,
-    progress: impl Fn(PageSize, u64, u64),
-) -> Result<bool, Error> {
-    for counter in counters {
-        loop {
-            let pages = counter.grow()?;
-            progress(counter.size, pages, counter.wanted);
-            if pages >= counter.wanted {
-                break;
-            }
+impl Growth {
+    /// Adds pages once, as far as the kernel allocates them.
+    ///
+    /// Errors: a file cannot be read or written, or a signal.
+    pub(crate) fn attempt(
+        &mut self,
+        steps: &[Step],
+        progress: impl Fn(PageSize, u64, u64),
+    ) -> Result<Attempt, Error> {
+        let mut is_whole = true;
+        let mut all = 0;
+        for (directory, size, wanted) in wanted(steps) {
+            let counter = self.counter(&directory, size)?;
+            let pages = counter.grow(wanted.0)?;
+            progress(size, pages, wanted.0);
             if is_interrupted() {
                 return Err(Error::new("interrupted by a signal"));
             }
-            compact()?;
-            if counter.grow()? <= pages {
-                if Instant::now() >= deadline {
-                    return Ok(false);
-                }
-                thread::sleep(PAUSE);
-            }
+            is_whole &= pages >= wanted.0;
+            all += pages;
         }
+        Ok(match is_whole {
+            true => Attempt::Whole,
+            false => Attempt::Short(all),
+        })
     }
-    Ok(true)
+
+    fn counter(&mut self, directory: &str, size: PageSize) -> Result<&Counter, Error> {
+        let mut known = self.counters.iter();
+        let index = match known.position(|counter| counter.directory == Path::new(directory)) {
+            Some(index) => index,
+            None => {
+                self.counters.push(Counter::open(directory, size)?);
+                self.counters.len() - 1
+            }
+        };
+        Ok(&self.counters[index])
+    }
+
+    /// Removes the pages that were added.
+    pub(crate) fn restore(&self) -> Result<(), Error> {
+        let mut counters = self.counters.iter().rev();
+        counters.try_for_each(Counter::restore)
+    }
+
+    /// Pages that were added.
+    pub(crate) fn added(&self) -> Pages {
+        let added = self.counters.iter().map(Counter::added);
+        added.sum()
+    }
 }
 
-fn compact() -> Result<(), Error> {
+/// The directories of the pools, or of their parts on NUMA nodes, and their pages.
+fn wanted(steps: &[Step]) -> Vec<(String, PageSize, Pages)> {
+    let pools = steps.iter().filter_map(|step| match step {
+        Step::SetPool {
+            size,
+            pages,
+            by_node,
+        } => Some((*size, *pages, by_node)),
+        _ => None,
+    });
+    pools
+        .flat_map(|(size, pages, by_node)| match by_node.as_slice() {
+            [] => vec![(hugepages::directory(size.0), size, pages)],
+            nodes => nodes
+                .iter()
+                .map(|(node, pages)| (nodes::pool_directory(*node, size.0), size, *pages))
+                .collect(),
+        })
+        .collect()
+}
+
+/// Compacts memory, so that the kernel finds more huge pages.
+pub(crate) fn compact() -> Result<(), Error> {
     let path = PathBuf::from("/proc/sys/vm/compact_memory");
     match fs::write(&path, "1\n") {
         // A kernel without CONFIG_COMPACTION.
@@ -200,31 +218,33 @@ mod tests {
         fs::write(file, format!("{total}\n")).expect("written");
     }
 
-    fn counter(directory: &tempfile::TempDir, wanted: u64) -> Counter {
+    fn counter(directory: &tempfile::TempDir) -> Counter {
         let path = directory.path().to_str().expect("text");
-        Counter::open(path, PageSize(2 << 20), Pages(wanted)).expect("a pool")
+        Counter::open(path, PageSize(2 << 20)).expect("a pool")
     }
 
     #[test]
     fn added_pages_are_removed() {
         let directory = pool(10, 0);
-        let counter = counter(&directory, 900);
-        assert_eq!(counter.grow().ok(), Some(900));
+        let counter = counter(&directory);
+        assert_eq!(counter.grow(900).ok(), Some(900));
+        assert_eq!(counter.added(), Pages(890));
         counter.restore().expect("restored");
         assert_eq!(counter.persistent().ok(), Some(10));
+        assert_eq!(counter.added(), Pages(0));
     }
 
     #[test]
     fn the_number_of_another_program_stays() {
         let directory = pool(10, 0);
-        let counter = counter(&directory, 20);
-        counter.grow().expect("grown");
+        let counter = counter(&directory);
+        counter.grow(20).expect("grown");
         set(&directory, 30);
         counter.restore().expect("restored");
         assert_eq!(counter.persistent().ok(), Some(30));
         // Also if this run has written since.
         set(&directory, 15);
-        counter.grow().expect("grown");
+        counter.grow(20).expect("grown");
         counter.restore().expect("restored");
         assert_eq!(counter.persistent().ok(), Some(20));
     }
@@ -232,9 +252,9 @@ mod tests {
     #[test]
     fn surplus_pages_are_no_growth() {
         let directory = pool(30, 25);
-        let counter = counter(&directory, 20);
+        let counter = counter(&directory);
         assert_eq!(counter.persistent().ok(), Some(5));
-        counter.grow().expect("grown");
+        counter.grow(20).expect("grown");
         assert_eq!(counter.read("nr_hugepages").ok(), Some(20));
     }
 }

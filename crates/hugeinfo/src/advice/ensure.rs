@@ -4,16 +4,20 @@ use super::{
     check::{Plan, Remedy},
     decision::{self, Decision},
     diagnosis,
+    thresholds::ENSURE_LEAVES_BYTES,
 };
 use crate::{
+    linux::process::segment::Segment,
     model::{
+        Blocked,
         forecast::Forecast,
         machine::Machine,
-        ready_pages,
+        memory, ready_pages,
         start::{self, Reason, StartOutcome},
         step::Step,
     },
-    units::{PageSize, Pages},
+    server::{facts::HugePages, instances::Instance, wish::Wish},
+    units::{Bytes, PageSize, Pages},
 };
 
 /// The steps with which the next start gets the huge pages that it requests. They only add pages.
@@ -45,13 +49,45 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
         Reason::NodesShort { .. } => on_allowed_nodes(machine, size),
         _ => Vec::new(),
     };
-    let after = machine
-        .apply_all(&steps)
-        .map_err(|blocked| decision::of_blocked(machine, size, target.required, blocked))?;
+    let blocked = |blocked| decision::of_blocked(machine, size, target.required, blocked);
+    let after = machine.apply_all(&steps).map_err(blocked)?;
+    let missing = missing_for_system(&after);
+    if missing > Bytes(0) && memory::in_pools(&after) > memory::in_pools(machine) {
+        return Err(blocked(Blocked::Memory { missing }));
+    }
     match start::outcome(&after) {
         StartOutcome::HugePages(_) if only_grows(machine, &steps) => Ok(steps),
         _ => Err(decision::of_next_start(machine)),
     }
+}
+
+/// Counts shared memory of servers that start later, perhaps on small pages. Not for a server with
+/// `huge_pages = on`: its pages come first, because it would be down without them.
+pub fn count_later(machine: &mut Machine, bytes: Bytes) {
+    if bytes == Bytes(0) || machine.next_start().huge_pages == HugePages::On {
+        return;
+    }
+    let base_page_bytes = machine.facts.base_page_bytes;
+    if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
+        servers.push(Instance {
+            segment: Some(Segment {
+                bytes: bytes.0,
+                page_bytes: Some(base_page_bytes),
+                mappings: 1,
+            }),
+            huge_pages: Wish::Known(HugePages::Off, None),
+            ..Instance::default()
+        });
+    }
+}
+
+/// Available memory that is missing for [`ENSURE_LEAVES_BYTES`], once all small pages of servers
+/// have been faulted in.
+fn missing_for_system(after: &Machine) -> Bytes {
+    let usage = after.usage().and_then(|usage| usage.available);
+    usage.map_or(Bytes(0), |available| {
+        Bytes(ENSURE_LEAVES_BYTES) + memory::untouched(after) - Bytes(available)
+    })
 }
 
 /// Writes for each of the nodes that the server is allowed to use.

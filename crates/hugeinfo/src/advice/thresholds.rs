@@ -16,6 +16,11 @@ pub(crate) const PAGE_TABLES_OF_SEGMENT_PERCENT: u64 = 20;
 /// ... if they exceed this size. Idle processes have some hundred kB each.
 pub(crate) const PAGE_TABLES_AT_LEAST_BYTES: u64 = 64 << 20;
 
+/// `hugeinfo ensure` leaves at least this much memory available: enough for the system, the
+/// processes of PostgreSQL, and a login. Nobody watches while it adds pages at boot, and on a host
+/// of 1 to 2 GB the percentages of RAM are too small for these.
+pub(crate) const ENSURE_LEAVES_BYTES: u64 = 256 << 20;
+
 /// Swapped-out memory of all processes of the server. Memory that processes used only while they
 /// started can be swapped out without harm, and is less.
 pub(crate) const SWAP_BYTES: u64 = 64 << 20;

@@ -6,6 +6,7 @@
 #![allow(clippy::expect_used)]
 
 mod cgroups;
+mod ensure;
 mod harm;
 mod memory;
 mod next_boot;

@@ -1,0 +1,59 @@
+//! Pages that `hugeinfo ensure` adds, and memory that it leaves.
+
+use hugeinfo::{
+    advice::ensure,
+    model::{machine::Machine, step::Step},
+    server::facts::HugePages,
+    units::{Bytes, Pages},
+};
+
+use crate::scene::*;
+
+/// A stopped server that needs a segment of this size, on a host with an empty pool.
+fn stopped(ram: u64, available: u64, segment: u64, huge_pages: HugePages) -> Machine {
+    let mut scene = Scene::healthy();
+    scene.ram(ram);
+    scene.fall_back(0);
+    scene.needs(segment);
+    scene.facts.server.huge_pages = huge_pages;
+    scene.touched(0);
+    scene.available = Some(available);
+    let machine = scene.machine();
+    machine.apply(&Step::Stop).expect("a server that runs")
+}
+
+/// Pages that are added, or the reason why none are.
+fn added(machine: &Machine) -> Result<Pages, String> {
+    let steps = ensure::steps(machine).map_err(|decision| decision.to_string())?;
+    let pages = steps.iter().find_map(|step| match step {
+        Step::SetPool { pages, .. } => Some(*pages),
+        _ => None,
+    });
+    Ok(pages.unwrap_or_default())
+}
+
+#[test]
+fn small_hosts_keep_memory_for_the_system() {
+    let with = |segment| stopped(2 * GB, 800 * MB, segment, HugePages::On);
+    assert_eq!(added(&with(544 * MB)), Ok(Pages(272)));
+    // For other steps, two per cent of RAM would be enough.
+    assert_eq!(
+        added(&with(546 * MB)),
+        Err("free 2 MB of memory, lower shared_buffers by 2MB, or set the pool at boot: available memory is too small for the pool".to_owned())
+    );
+}
+
+#[test]
+fn servers_that_start_later_keep_their_memory() {
+    let with = |huge_pages| stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
+    let mut machine = with(HugePages::Try);
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+    ensure::count_later(&mut machine, Bytes(10 * GB));
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+    ensure::count_later(&mut machine, Bytes(10 * GB));
+    assert!(added(&machine).is_err_and(|why| why.starts_with("free ")));
+    // Without its pages, this server would be down.
+    let mut machine = with(HugePages::On);
+    ensure::count_later(&mut machine, Bytes(20 * GB));
+    assert_eq!(added(&machine), Ok(Pages(10_240)));
+}
