@@ -139,7 +139,7 @@ forget();
 {
 	pools_of_one_size($kb, 0);
 	type_in("mkdir -m 700 /run/hugeinfo >$scratch/log");
-	my $ensure = "$program ensure --wait 0 -D " . $one->data_dir . " --bindir $bindir";
+	my $ensure = "$program ensure --wait 0 --lock-wait 0 -D " . $one->data_dir . " --bindir $bindir";
 	for (['--for start', 0], ['--for start --strict', 3], ['', 3])
 	{
 		my ($options, $expected) = @$_;

@@ -31,9 +31,6 @@ use crate::{
     target::{Target, starts_at_boot},
 };
 
-/// Longest time to wait for other runs, in addition to the time for memory.
-const LOCK_WAIT: Duration = Duration::from_secs(60);
-
 const RUNS: &str = "the server runs; nothing was changed";
 
 /// When the servers start.
@@ -62,6 +59,9 @@ pub(crate) struct Options {
     /// How long to try while memory is short or fragmented, such as 60s.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     wait: Duration,
+    /// How long to wait for another run of ensure, in addition to --wait.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
+    lock_wait: Duration,
     /// Prints the commands, and changes nothing.
     #[arg(long)]
     dry_run: bool,
@@ -130,7 +130,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
     servers.sort_by_key(|(_, next)| !next.as_ref().is_some_and(needs_huge_pages));
     let mut promises = match options.dry_run {
         true => Promises::none(),
-        false => Promises::lock(Instant::now() + options.wait + LOCK_WAIT)?,
+        false => Promises::lock(Instant::now() + options.wait + options.lock_wait)?,
     };
     let deadline = Instant::now() + options.wait;
     let needs = |(target, next): &(Target, Option<Result<NextStart, Error>>)| {
