@@ -3,7 +3,7 @@
 use std::{
     io::IsTerminal,
     path::PathBuf,
-    thread,
+    thread::{self, ScopedJoinHandle},
     time::{Duration, Instant},
 };
 
@@ -113,19 +113,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         ));
     }
     // PostgreSQL computes the next starts before the lock, so that other runs need not wait for it.
-    let mut servers: Vec<_> = targets(options)?
-        .into_iter()
-        .map(|target| {
-            let next = match target.postmaster {
-                Some(_) if options.moment != Some(Moment::Restart) => None,
-                _ => Some(NextStart::read(
-                    &target.options(&options.server),
-                    Detail::Pages,
-                )),
-            };
-            (target, next)
-        })
-        .collect();
+    let mut servers = with_next_starts(targets(options)?, options)?;
     // If memory is short, only these would not start.
     servers.sort_by_key(|(_, next)| !next.as_ref().is_some_and(needs_huge_pages));
     let mut promises = match options.dry_run {
@@ -133,7 +121,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         false => Promises::lock(Instant::now() + options.wait + options.lock_wait)?,
     };
     let deadline = Instant::now() + options.wait;
-    let needs = |(target, next): &(Target, Option<Result<NextStart, Error>>)| {
+    let needs = |(target, next): &Candidate| {
         let next = next.as_ref().filter(|_| target.postmaster.is_none());
         let settings = next.and_then(|next| next.as_ref().ok()?.settings().ok());
         Bytes(settings.map_or(0, |settings| settings.shared_memory_bytes))
@@ -174,6 +162,41 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         text: escape::lines(lines.concat()),
         exit_status,
     })
+}
+
+/// A server, and its next start if it is to be served.
+type Candidate = (Target, Option<Result<NextStart, Error>>);
+
+/// Computes the next starts of the servers that are to be served, some of them at the same time, so
+/// that an owner whose files hang does not delay the others.
+fn with_next_starts(
+    mut targets: Vec<Target>,
+    options: &Options,
+) -> Result<Vec<Candidate>, Error> {
+    const AT_ONCE: usize = 8;
+    let server = match options.all {
+        true => options.server.of_several(),
+        false => options.server.at(options.server.directory()),
+    };
+    let read = |target: &Target| match target.postmaster {
+        Some(_) if options.moment != Some(Moment::Restart) => None,
+        _ => Some(NextStart::read(&target.options(&server), Detail::Pages)),
+    };
+    let mut servers = Vec::new();
+    while !targets.is_empty() {
+        let rest = targets.split_off(targets.len().min(AT_ONCE));
+        let found: Vec<_> = thread::scope(|scope| {
+            let spawn = |target| scope.spawn(move || read(target));
+            let threads: Vec<_> = targets.iter().map(spawn).collect();
+            threads.into_iter().map(ScopedJoinHandle::join).collect()
+        });
+        for (target, next) in targets.into_iter().zip(found) {
+            let next = next.map_err(|_| Error::new("a thread panicked"))?;
+            servers.push((target, next));
+        }
+        targets = rest;
+    }
+    Ok(servers)
 }
 
 fn targets(options: &Options) -> Result<Vec<Target>, Error> {

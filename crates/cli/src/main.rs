@@ -39,7 +39,7 @@ use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
 use hugeinfo::{advice::check::Status, escape};
 
-use crate::size::Size;
+use crate::{next_start::TimeLimit, size::Size};
 
 /// The allocator of musl maps and unmaps memory again and again, which took a third of the time of
 /// `hugeinfo status`.
@@ -107,6 +107,8 @@ struct Server {
     /// The directory with the programs of PostgreSQL.
     #[arg(long, value_name = "DIR")]
     bindir: Option<std::path::PathBuf>,
+    #[arg(skip)]
+    time_limit: TimeLimit,
 }
 
 impl Server {
@@ -130,6 +132,15 @@ impl Server {
             cluster: None,
             pg: self.pg,
             bindir: self.bindir.clone(),
+            time_limit: self.time_limit,
+        }
+    }
+
+    /// These options, for each of several servers.
+    fn of_several(&self) -> Self {
+        Self {
+            time_limit: TimeLimit::of_several(),
+            ..self.at(self.directory())
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -116,8 +116,48 @@ pub(crate) const LIMITS: [&str; 5] = [
     "max_worker_processes",
 ];
 
-/// Limit for all programs of PostgreSQL together.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// Time for the programs of PostgreSQL that compute next starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLimit {
+    /// For one server.
+    each: Duration,
+    /// When all of several servers have to be done.
+    end: Option<Instant>,
+}
+
+impl Default for TimeLimit {
+    /// For one server.
+    fn default() -> Self {
+        Self {
+            each: Duration::from_secs(120),
+            end: None,
+        }
+    }
+}
+
+impl TimeLimit {
+    /// For several servers. The owner of one of them must not be able to delay the others for long.
+    pub(crate) fn of_several() -> Self {
+        Self {
+            each: Duration::from_secs(20),
+            end: Some(Instant::now() + Duration::from_secs(60)),
+        }
+    }
+
+    /// Errors: all time was used by other servers.
+    fn for_next(self, now: Instant) -> Result<Duration, Error> {
+        let left = match self.end {
+            Some(end) => end.saturating_duration_since(now),
+            None => self.each,
+        };
+        match left {
+            Duration::ZERO => Err(Error::new(
+                "no time was left to compute its settings, because those of other servers took too long",
+            )),
+            left => Ok(left.min(self.each)),
+        }
+    }
+}
 
 impl NextStart {
     /// Computes the next start. As root, with the rights of the owner of the data directory.
@@ -127,7 +167,7 @@ impl NextStart {
         }
         let mut command = Command::new("/proc/self/exe");
         command.args(arguments(server, detail));
-        let output = command::run(command, TIME_LIMIT)?;
+        let output = command::run(command, server.time_limit.for_next(Instant::now())?)?;
         if !output.status.success() {
             let text = output.err.trim();
             let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
@@ -283,6 +323,24 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
+
+    #[test]
+    fn one_of_several_servers_has_less_time() {
+        let now = Instant::now();
+        let seconds = |limit: TimeLimit, after| {
+            let left = limit.for_next(now + Duration::from_secs(after));
+            left.ok().map(|left| left.as_secs())
+        };
+        let of_several = TimeLimit {
+            end: Some(now + Duration::from_secs(60)),
+            ..TimeLimit::of_several()
+        };
+        assert_eq!(seconds(TimeLimit::default(), 600), Some(120));
+        assert_eq!(seconds(of_several, 0), Some(20));
+        assert_eq!(seconds(of_several, 55), Some(5));
+        assert_eq!(seconds(of_several, 60), None);
+        assert_eq!(seconds(of_several, 61), None);
+    }
 
     #[test]
     fn directories_that_others_can_replace_are_refused() {

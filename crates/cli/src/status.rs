@@ -47,12 +47,13 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 fn all(options: &Options) -> Result<Done, Error> {
+    let server = options.server.of_several();
     let (mut texts, mut rows) = (Vec::new(), Vec::new());
     let mut exit_status = 0;
     for target in Target::all()? {
         let name = target.name();
         // One server that cannot be read does not hide the others.
-        let status = match machine::read(&target, &options.server) {
+        let status = match machine::read(&target, &server) {
             Ok(machine) => {
                 texts.push(format!("{name}:\n{}", text(&machine)));
                 let mut row = row(&machine);
