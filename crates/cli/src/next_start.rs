@@ -55,6 +55,9 @@ pub(crate) struct NextStart {
     pub(crate) config_file: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
+    /// The user who wrote this, if this process is of root. Known to root, and not read.
+    #[serde(skip)]
+    pub(crate) owner: Option<u32>,
 }
 
 /// The settings.
@@ -177,8 +180,30 @@ impl NextStart {
             };
             return Err(Error::Other(message.to_owned(), hint));
         }
-        serde_json::from_str(output.out.trim())
-            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
+        let next: Self = serde_json::from_str(output.out.trim())
+            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))?;
+        match server.directory() {
+            Some(data) => next.of_owner(fixed(&data)?.1.uid()),
+            None => Ok(next),
+        }
+    }
+
+    /// Refuses a data directory of another user. PostgreSQL does so, too, but the owner can change
+    /// what the process writes.
+    fn of_owner(self, owner: u32) -> Result<Self, Error> {
+        if let Some(data) = &self.data_directory {
+            let found = fs::metadata(data).map_err(|error| Error::file("open", data, error))?;
+            if !found.is_dir() || found.uid() != owner {
+                return Err(Error::new(format!(
+                    "{} is not a directory of the user of the server",
+                    escape::name(data)
+                )));
+            }
+        }
+        Ok(Self {
+            owner: Some(owner),
+            ..self
+        })
     }
 
     fn compute(server: &Server, detail: Detail) -> Result<Self, Error> {
@@ -190,6 +215,7 @@ impl NextStart {
                 data_directory: None,
                 config_file: None,
                 settings: Err(refusal),
+                owner: None,
             }),
             Err(error) => Err(error),
         }
@@ -340,6 +366,31 @@ mod tests {
         assert_eq!(seconds(of_several, 55), Some(5));
         assert_eq!(seconds(of_several, 60), None);
         assert_eq!(seconds(of_several, 61), None);
+    }
+
+    #[test]
+    fn data_directories_of_other_users_are_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let own = rustix::process::geteuid().as_raw();
+        let file = directory.path().join("file");
+        fs::write(&file, "").expect("written");
+        let of_owner = |data: Option<&Path>, owner| {
+            let json = serde_json::json!({
+                "version": "", "data_directory": data, "config_file": null, "owner": 0,
+                "settings": { "Ok": {
+                    "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
+                    "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
+                    "uses_io_uring": false, "on_command_line": {}, "too_low": [],
+                } },
+            });
+            let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
+            next.of_owner(owner).ok().and_then(|next| next.owner)
+        };
+        assert_eq!(of_owner(Some(directory.path()), own), Some(own));
+        assert_eq!(of_owner(None, own), Some(own));
+        assert_eq!(of_owner(Some(directory.path()), own + 1), None);
+        assert_eq!(of_owner(Some(&file), own), None);
+        assert_eq!(of_owner(Some(Path::new("/nowhere")), own), None);
     }
 
     #[test]

@@ -237,6 +237,7 @@ impl Planned {
             data_directory: self.data.clone(),
             config_file: self.config_file.clone(),
             settings,
+            owner: None,
         })
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     }
     let next = NextStart::read(&target.options(&options.server), Detail::All)?;
     let machine = machine::stopped(&next, ServerState::Stopped)?;
-    let (source, log) = log(options, &target, next.data_directory.as_deref())?;
+    let (source, log) = log(options, &target, &next)?;
     let last = failure::last(&log);
     let cause = last.as_ref().and_then(|last| last.cause);
     let named = cause.map_or(&[][..], |cause| cause.checks);
@@ -140,7 +140,7 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
 }
 
 /// The end of the log, and its name.
-fn log(options: &Options, target: &Target, data: Option<&Path>) -> Result<(String, String), Error> {
+fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, String), Error> {
     if let Some(file) = &options.log {
         let text = end_of(file, None).map_err(|error| Error::file("read", file, error))?;
         return Ok((escape::name(file), text));
@@ -154,14 +154,14 @@ fn log(options: &Options, target: &Target, data: Option<&Path>) -> Result<(Strin
             files.push(format!("/var/log/postgresql/postgresql-{version}-{name}.log").into());
         }
     }
+    let data = next.data_directory.as_deref();
     if let Some(data) = data {
         files.extend(newest_in(&data.join("log")));
         files.extend(newest_in(&data.join("pg_log")));
     }
     // The owner of the directories could have put a link to any file there.
-    let owner = data
-        .and_then(|data| fs::metadata(data).ok())
-        .map(|found| found.uid());
+    let of_data = || fs::metadata(data?).ok().map(|found| found.uid());
+    let owner = next.owner.or_else(of_data);
     let found = files
         .iter()
         .find_map(|file| Some((file, end_of(file, owner).ok()?)));
