@@ -150,18 +150,26 @@ forget();
 	forget();
 }
 
-# A process of another user that claims to be the server.
+# Processes of another user that claim to be a server: this one, one without shared memory, and one
+# that uses nothing of a huge segment (SHM_NORESERVE).
+for (
+	[ 'with this -D', 'shmget(0, 4096, 0600)', '-D ' . $one->data_dir ],
+	[ 'without shared memory', '', '' ],
+	[ 'with 1 TB', 'shmget(0, 2**40, 0600 | 010000)', '' ])
 {
+	my ($which, $segment, $arguments) = @$_;
 	pools_of_one_size($kb, 0);
-	my $fake = q{use IPC::SysV; $id = shmget(0, 4096, 0600); $at = IPC::SysV::shmat($id, undef, 0); shmctl($id, 0, 0);}
-	  . q{open F, ">", "postmaster.pid"; print F join("\n", $$, "/x", time, 5432, "", "*", " 1 1", "ready"), "\n"; close F; sleep 60};
+	my $attach = $segment ? "\$id = $segment // die; \$at = IPC::SysV::shmat(\$id, undef, 0) // die; shmctl(\$id, 0, 0);" : '';
+	my $fake = "use IPC::SysV; $attach" . q{open F, ">", "postmaster.pid"; print F join("\n", $$, "/x", time, 5432, "", "*", " 1 1", "ready"), "\n"; close F; sleep 60};
 	type_in("mkdir -m 777 $scratch/fake >$scratch/log");
 	append_to_file("$scratch/fake.pl", $fake);
-	type_in("cd $scratch/fake; setpriv --reuid=65534 --regid=65534 --clear-groups perl $scratch/fake.pl -D " . $one->data_dir
+	type_in("cd $scratch/fake; setpriv --reuid=65534 --regid=65534 --clear-groups perl $scratch/fake.pl $arguments"
 		  . " >/dev/null 2>&1 & echo \$! >$scratch/fake.pid; until test -s $scratch/fake/postmaster.pid; do sleep 0.01; done");
-	($status, $out) = as_root('ensure -D ' . $one->data_dir);
-	is(total(), $need, 'a process of another user with this -D: it is not the server') or diag($out);
+	($status, $out) = as_root('ensure --wait 0 -D ' . $one->data_dir);
+	is($status, 0, "a process of another user $which: exit status") or diag($out);
+	is(total(), $need, "a process of another user $which: the pool");
 	type_in("kill -9 \$(cat $scratch/fake.pid); rm -rf $scratch/fake >$scratch/log");
+	unlink "$scratch/fake.pl";
 	forget();
 }
 

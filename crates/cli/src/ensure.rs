@@ -314,6 +314,9 @@ impl Case<'_> {
             promises.reserve(&mut machine, &self.data());
             // Pages count as promised or as mapped, never as both or as neither.
             if promises.count_open() == open {
+                if let Some(owner) = self.next.owner {
+                    ensure::distrust_other_users(&mut machine, owner);
+                }
                 ensure::count_later(&mut machine, self.later);
                 return Ok(machine);
             }

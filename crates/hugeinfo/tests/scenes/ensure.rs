@@ -2,8 +2,9 @@
 
 use hugeinfo::{
     advice::ensure,
+    linux::process::segment::Segment,
     model::{machine::Machine, step::Step},
-    server::facts::HugePages,
+    server::{facts::HugePages, instances::Instance},
     units::{Bytes, Pages},
 };
 
@@ -56,4 +57,35 @@ fn servers_that_start_later_keep_their_memory() {
     let mut machine = with(HugePages::On);
     ensure::count_later(&mut machine, Bytes(20 * GB));
     assert_eq!(added(&machine), Ok(Pages(10_240)));
+}
+
+#[test]
+fn users_cannot_keep_servers_of_others_down() {
+    let with = |huge_pages, segment: Option<u64>, owner| {
+        let mut machine = stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
+        let env = machine.env.as_mut().expect("an environment");
+        let servers = env.other_servers.as_mut().expect("servers");
+        servers.push(Instance {
+            owner_uid: Some(owner),
+            segment: segment.map(|bytes| Segment {
+                bytes,
+                page_bytes: Some(4096),
+                mappings: 1,
+            }),
+            ..Instance::default()
+        });
+        ensure::distrust_other_users(&mut machine, 26);
+        added(&machine).is_ok()
+    };
+    for (huge_pages, segment, owner, expected) in [
+        (HugePages::On, None, 1000, true),
+        (HugePages::On, Some(1 << 40), 1000, true),
+        (HugePages::On, Some(1 << 40), 26, false),
+        (HugePages::On, None, 26, false),
+        (HugePages::Try, None, 1000, true),
+        (HugePages::Try, Some(1 << 40), 1000, false),
+    ] {
+        let is_enough = with(huge_pages, segment, owner);
+        assert_eq!(is_enough, expected, "{huge_pages:?}, {segment:?}, {owner}");
+    }
 }
