@@ -9,6 +9,7 @@ use IPC::Run ();
 use JSON::PP ();
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Tools;
+use HugeInfo::Contained;
 use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Processes;
@@ -132,6 +133,19 @@ forget();
 	kill 'KILL', $pid;
 	waitpid $pid, 0;
 	unlink $file;
+	forget();
+}
+
+# A server in a container: postmaster.pid has its PID there.
+{
+	my @own = qw(unshare --user --map-current-user --pid --fork --mount-proc);
+	pools_of_one_size($kb, $need);
+	in_namespace($one, 'a container', \@own, sub {
+		my ($postmaster) = @_;
+		($status, $out) = as_root('ensure -D ' . $one->data_dir);
+		like($out, qr/the server runs; nothing was changed/, 'a server in a container: runs');
+		like((hugeinfo('preflight', '-D', $one->data_dir))[2], qr/is running \(PID $postmaster\)|may be in use by a container/, 'a server in a container: preflight');
+	});
 	forget();
 }
 

@@ -16,7 +16,11 @@ use std::{
 
 use hugeinfo::{
     escape,
-    linux::root::{WRITTEN, if_regular},
+    linux::{
+        error::{Absence, ReadError, absent_or},
+        process::{Process, status},
+        root::{Root, WRITTEN, if_regular},
+    },
     server::{
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
@@ -27,7 +31,7 @@ use hugeinfo::{
         wish,
     },
 };
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
 
 use crate::{
     Server,
@@ -461,12 +465,67 @@ pub(crate) fn has_shared_memory(data: &Path) -> bool {
     lock_file(data).is_some_and(|file| file.has_shared_memory)
 }
 
-/// The lock file of the server of a data directory, if it runs.
+/// Errors: it is unknown whether a server in a container uses the data directory.
+pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
+    let bytes = read_small(&data.join("postmaster.pid")).unwrap_or_default();
+    let Some(file) = postmaster_pid::parse(&bytes) else {
+        return Ok(());
+    };
+    match in_container(data, file.pid) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::with_hint(
+            format!("{} may be in use by a container", escape::name(data)),
+            "Run this as root",
+        )),
+    }
+}
+
+/// The lock file of the server of a data directory, if it runs, with the PID that it has here.
 fn lock_file(data: &Path) -> Option<PostmasterPid> {
     let bytes = read_small(&data.join("postmaster.pid")).ok()?;
     let file = postmaster_pid::parse(&bytes)?;
-    let directory = fs::read_link(format!("/proc/{}/cwd", file.pid)).ok()?;
-    (directory == data).then_some(file)
+    let directory = fs::read_link(format!("/proc/{}/cwd", file.pid)).ok();
+    let pid = match directory.is_some_and(|directory| directory == data) {
+        true => file.pid,
+        false => in_container(data, file.pid).ok()??,
+    };
+    Some(PostmasterPid { pid, ..file })
+}
+
+/// The process that works in this directory and has this number in a PID namespace of its own.
+///
+/// Errors: a process has the number, and its directory cannot be read.
+fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
+    let root = Root::system();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(data) = rustix::fs::open(data, flags, Mode::empty()) else {
+        return Ok(None);
+    };
+    let mut buffer = Vec::new();
+    let mut denied = None;
+    for pid in Process::numbers(&root)? {
+        let process = Process::open(&root, pid);
+        let identity = process.and_then(|process| {
+            let identity = status::read_identity(&process, &mut buffer)?;
+            Ok((process, identity))
+        });
+        // It might have ended.
+        let Ok((process, identity)) = identity else {
+            continue;
+        };
+        if identity.numbers.len() < 2 || identity.numbers.last() != Some(&number) {
+            continue;
+        }
+        match absent_or(process.is_working_directory(&data))? {
+            Ok(true) => return Ok(Some(pid)),
+            Err(absent) if absent.why == Absence::Denied => denied = Some(absent),
+            Ok(false) | Err(_) => {}
+        }
+    }
+    match denied {
+        Some(absent) => Err(ReadError::Absent(absent)),
+        None => Ok(None),
+    }
 }
 
 /// The arguments of the server of a data directory, as it runs or as it was last started, without

@@ -58,7 +58,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                     "Use hugeinfo status, or stop the server first",
                 ));
             }
-            None => ServerState::Stopped,
+            None => {
+                postgres::check_containers(data)?;
+                ServerState::Stopped
+            }
         },
         None => ServerState::NotCreated,
     };

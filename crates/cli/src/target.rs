@@ -43,8 +43,12 @@ impl Target {
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
         let is_it = |instance: &&Instance| places(&root, instance).contains(&directory);
         let found = running.iter().find(is_it).map(|instance| instance.pid);
+        let postmaster = found.or_else(|| postgres::running(&directory));
+        if postmaster.is_none() {
+            postgres::check_containers(&directory)?;
+        }
         Ok(Self {
-            postmaster: found.or_else(|| postgres::running(&directory)),
+            postmaster,
             directory: Some(directory),
         })
     }
