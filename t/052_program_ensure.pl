@@ -351,6 +351,26 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		unlink $log;
 	}
 	is((hugeinfo('why', @here, '--log', "$scratch/nothing"))[0], 3, 'why: no log');
+
+	# Where the collector writes: relative to the data directory, or absolute. Root reads no file of
+	# another user there.
+	my $conf = slurp_file($one->data_dir . '/postgresql.conf');
+	my $fatal = "2026-01-02 03:04:05 UTC [7] FATAL:  could not create any TCP/IP sockets\n";
+	mkdir $_ for "$scratch/logs", $one->data_dir . '/logs';
+	for (['logs', $one->data_dir . '/logs'], ["$scratch/logs", "$scratch/logs"])
+	{
+		my ($value, $directory) = @$_;
+		configure($one, log_directory => $value);
+		append_to_file("$directory/a.log", $fatal);
+		append_to_file("$directory/b.csv", "x\n");
+		my ($out) = (as_root("why --format json @here"))[1];
+		is(JSON::PP->new->decode($out)->{log}, "$directory/a.log", "why: log_directory = $value");
+	}
+	type_in("cp --preserve=timestamps $scratch/logs/a.log $scratch/logs/c.log; touch $scratch/logs/c.log; chmod 644 $scratch/logs/c.log");
+	unlike((as_root("why @here"))[1], qr{logs/c\.log}, 'why: no log of another user');
+	open my $file, '>', $one->data_dir . '/postgresql.conf' or die;
+	print {$file} $conf;
+	close $file;
 }
 forget();
 

@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) on_command_line: BTreeMap<String, String>,
     /// Settings that are too low for what the start recovers.
     pub(crate) too_low: Vec<TooLowSetting>,
+    /// Empty: not computed.
+    pub(crate) log_directory: PathBuf,
 }
 
 /// As [`TooLow`], with a name that can be read from JSON.
@@ -380,7 +382,7 @@ mod tests {
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
-                    "uses_io_uring": false, "on_command_line": {}, "too_low": [],
+                    "uses_io_uring": false, "on_command_line": {}, "too_low": [], "log_directory": "",
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");

@@ -280,17 +280,24 @@ impl Planned {
             uses_io_uring: false,
             on_command_line,
             too_low: self.too_low()?,
+            log_directory: PathBuf::new(),
         };
         if detail == Detail::Pages {
             return Ok(settings);
         }
-        let names = ["max_connections", "shared_buffers", "block_size"];
-        let [connections, buffers, block] = self.values(&self.arguments, names)?;
+        let names = [
+            "max_connections",
+            "shared_buffers",
+            "block_size",
+            "log_directory",
+        ];
+        let [connections, buffers, block, logs] = self.values(&self.arguments, names)?;
         let block: u64 = number("block_size", &block)?;
         Ok(Settings {
             max_connections: number("max_connections", &connections)?,
             shared_buffers_bytes: number("shared_buffers", &buffers)?.saturating_mul(block),
             uses_io_uring: self.major()? >= 18 && self.value::<String>("io_method")? == "io_uring",
+            log_directory: logs.into(),
             ..settings
         })
     }

@@ -156,8 +156,13 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
     }
     let data = next.data_directory.as_deref();
     if let Some(data) = data {
-        files.extend(newest_in(&data.join("log")));
-        files.extend(newest_in(&data.join("pg_log")));
+        let settings = next.settings.as_ref().ok();
+        let directory = settings.map(|settings| settings.log_directory.as_path());
+        let directory = directory.filter(|directory| *directory != Path::new(""));
+        // Defaults: of PostgreSQL, and of version 9.6.
+        let defaults = ["log", "pg_log"].map(Path::new);
+        let directories = directory.into_iter().chain(defaults);
+        files.extend(directories.filter_map(|directory| newest_in(&data.join(directory))));
     }
     // The owner of the directories could have put a link to any file there.
     let of_data = || fs::metadata(data?).ok().map(|found| found.uid());
@@ -171,13 +176,20 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
     }
 }
 
+/// The newest log in a directory. Follows no links, and leaves out the copies in other formats
+/// (`log_destination`).
 fn newest_in(directory: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.flatten();
     let files = entries.filter_map(|entry| {
         let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
         Some((found.modified().ok()?, entry.path()))
     });
-    files.max().map(|(_, path)| path)
+    let is_text = |path: &Path| {
+        let ending = path.extension();
+        !ending.is_some_and(|ending| ending == "csv" || ending == "json")
+    };
+    let logs = files.filter(|(_, path)| is_text(path));
+    logs.max().map(|(_, path)| path)
 }
 
 /// The end of a file. With `owner`, only of a file of this user.
