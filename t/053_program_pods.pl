@@ -128,6 +128,20 @@ SKIP:
 		is_deeply([ map { file_says($data, $_) } qw(max_connections shared_buffers) ], [qw(100 128MB)], "$name: the settings that initdb writes");
 		is(starts($data, 'shared_buffers=160MB', 'huge_pages=on'), $kb * 1024, "$name: the server is on huge pages");
 	});
+
+	# Only the probe finds a limit on reservations above the container. A start would fail.
+	$name = 'a pod that may reserve no huge pages';
+	limit_group('pod', 'reservation', $kb, 0);
+	in_group('pod/container', sub {
+		local @within = @{ with_mounts(["-t $type none /sys/fs/cgroup"], '--cgroup') };
+		for (['on', 2], ['try', 1])
+		{
+			my ($huge_pages, $expected) = @$_;
+			my ($status, $printed) = preflight('-c', "huge_pages=$huge_pages");
+			is($status, $expected, "$name: preflight with huge_pages = $huge_pages");
+			like($printed, qr/^Probe: the kernel refused/m, "$name: the probe with huge_pages = $huge_pages");
+		}
+	});
 }
 
 done_testing;

@@ -77,11 +77,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Some(target) if options.probe && machine.facts.asks_for_huge_pages() => {
             let size = PageSize(target.pool.page_bytes);
             let bytes = machine.facts.needed_bytes();
-            let (is_good, sentence) = probe::probe(bytes, size)?.sentence(bytes, size);
-            if !is_good {
-                status = status.max(Some(Status::Warning));
-            }
-            Some(sentence)
+            let answer = probe::probe(bytes, size)?;
+            status = status.max(Some(answer.status(machine.facts.next_start().huge_pages)));
+            Some(answer.sentence(bytes, size))
         }
         _ => None,
     };

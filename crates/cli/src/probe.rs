@@ -3,7 +3,11 @@
 use std::{os::unix::process::ExitStatusExt, process::Command, time::Duration};
 
 use clap::Args;
-use hugeinfo::units::{Bytes, PageSize, huge_pages};
+use hugeinfo::{
+    advice::check::Status,
+    server::facts::HugePages,
+    units::{Bytes, PageSize, huge_pages},
+};
 use memmap2::MmapOptions;
 
 use crate::{Done, command, error::Error};
@@ -45,24 +49,27 @@ pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
 }
 
 impl Answer {
-    /// The answer as a sentence, and whether it is good.
-    pub(crate) fn sentence(&self, bytes: u64, size: PageSize) -> (bool, String) {
+    /// What it means for a start. A refused mapping prevents it if huge pages are required.
+    pub(crate) fn status(&self, huge_pages: HugePages) -> Status {
+        match (self, huge_pages) {
+            (Self::All, _) => Status::Ok,
+            (Self::Refused(_), HugePages::On) => Status::Critical,
+            (Self::Refused(_) | Self::Killed(_), _) => Status::Warning,
+        }
+    }
+
+    /// The answer as a sentence.
+    pub(crate) fn sentence(&self, bytes: u64, size: PageSize) -> String {
         let pages = huge_pages(Bytes(bytes).in_pages(size), size);
         match self {
-            Self::All => (true, format!("Probe: the kernel gave {pages}.")),
-            Self::Refused(why) => (false, format!("Probe: the kernel refused {pages}: {why}.")),
-            Self::Killed(7) => (
-                false,
-                format!(
-                    "Probe: the kernel promised {pages} and could not provide one (SIGBUS). A server would crash."
-                ),
+            Self::All => format!("Probe: the kernel gave {pages}."),
+            Self::Refused(why) => format!("Probe: the kernel refused {pages}: {why}."),
+            Self::Killed(7) => format!(
+                "Probe: the kernel promised {pages} and could not provide one (SIGBUS). A server would crash."
             ),
-            Self::Killed(signal) => (
-                false,
-                format!(
-                    "Probe: the process was killed by signal {signal} while it touched {pages}."
-                ),
-            ),
+            Self::Killed(signal) => {
+                format!("Probe: the process was killed by signal {signal} while it touched {pages}.")
+            }
         }
     }
 }
