@@ -101,6 +101,16 @@ for (@files)
 	restart();
 }
 
+{
+	my $name = 'an older file in place of the present one';
+	append_to_file("$file.old", "${contents}shared_buffers = '40MB'\n");
+	utime time - 3600, time - 3600, "$file.old" or die "utime: $!\n";
+	rename "$file.old", $file or die "rename: $!\n";
+	like(reason(), qr/ Settings are pending a restart\.$/, "$name: hugeinfo_status reports it");
+	set_file('');
+	restart();
+}
+
 # A poll makes no plan if nothing is pending. Here, a plan would fail, because its directory is
 # missing.
 {

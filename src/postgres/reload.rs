@@ -1,11 +1,11 @@
 //! Detects changes of configuration files since the server read them.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use hugeinfo::server::change_time;
 use pgrx::pg_sys;
 
 use super::{places, setting_source, settings};
@@ -26,11 +26,13 @@ fn changed_since_reload() -> bool {
     let Ok(read) = u64::try_from(read) else {
         return true;
     };
-    let read = SystemTime::UNIX_EPOCH + POSTGRES_EPOCH + Duration::from_micros(read);
-    let is_newer = |file: &Path| {
-        let modified = fs::metadata(file).and_then(|data| data.modified());
-        modified.is_ok_and(|modified| modified > read)
-    };
+    let read = POSTGRES_EPOCH + Duration::from_micros(read);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    if now.is_ok_and(|now| now < read) {
+        // The clock was set back since.
+        return true;
+    }
+    let is_newer = |file: &Path| change_time::of_path(file).is_some_and(|changed| changed > read);
     let config_file = places::config_file();
     let files = setting_source::files();
     // Directories in which other files change, too.

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod change_time;
 pub mod connection;
 pub mod dynamic_shared_memory;
 pub mod environment;

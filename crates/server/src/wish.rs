@@ -27,6 +27,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    change_time,
     facts::HugePages,
     postmaster_arguments::{arguments, directory_argument, settings},
 };
@@ -318,11 +319,9 @@ impl Files {
         Some(bytes)
     }
 
-    /// The change time also shows that an older file was moved here.
     fn note_change(&mut self, file: &impl AsFd) {
-        let changed = rustix::fs::fstat(file).ok();
-        let changed = changed.and_then(|file| u64::try_from(file.st_ctime).ok());
-        self.changed = self.changed.max(changed.unwrap_or(u64::MAX));
+        let changed = change_time::of(file).map_or(u64::MAX, |time| time.as_secs());
+        self.changed = self.changed.max(changed);
     }
 
     fn options(&mut self) -> Option<Vec<u8>> {
