@@ -183,7 +183,7 @@ fn prevents_start(next: &NextStart) -> Option<Files> {
     match &next.settings {
         Err(refusal) => Some(Files::Refused(refusal.clone().into_sentence())),
         Ok(settings) if settings.too_low.is_empty() => None,
-        Ok(settings) => Some(Files::TooLow(settings.too_low())),
+        Ok(settings) => Some(Files::TooLow(settings.too_low.clone())),
     }
 }
 

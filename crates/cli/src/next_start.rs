@@ -74,18 +74,9 @@ pub(crate) struct Settings {
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,
     /// Settings that are too low for what the start recovers.
-    pub(crate) too_low: Vec<TooLowSetting>,
+    pub(crate) too_low: Vec<TooLow>,
     /// Empty: not computed.
     pub(crate) log_directory: PathBuf,
-}
-
-/// As [`TooLow`], with a name that can be read from JSON.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct TooLowSetting {
-    pub(crate) setting: String,
-    pub(crate) value: Option<i32>,
-    pub(crate) least: i32,
-    pub(crate) is_certain: bool,
 }
 
 impl Settings {
@@ -97,29 +88,7 @@ impl Settings {
             shared_memory_bytes: self.shared_memory_bytes,
         }
     }
-
-    pub(crate) fn too_low(&self) -> Vec<TooLow> {
-        let known = |name: &str| LIMITS.into_iter().find(|known| *known == name);
-        let too_low = self.too_low.iter().filter_map(|one| {
-            Some(TooLow {
-                setting: known(&one.setting)?,
-                value: one.value,
-                least: one.least,
-                is_certain: one.is_certain,
-            })
-        });
-        too_low.collect()
-    }
 }
-
-/// Settings that limit what a standby can recover, in `pg_control`.
-pub(crate) const LIMITS: [&str; 5] = [
-    "max_connections",
-    "max_locks_per_transaction",
-    "max_prepared_transactions",
-    "max_wal_senders",
-    "max_worker_processes",
-];
 
 /// Time for the programs of PostgreSQL that compute next starts.
 #[derive(Debug, Clone, Copy)]
@@ -350,6 +319,8 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
+    use hugeinfo::server::recovery::LIMITS;
+
     use super::*;
 
     #[test]
@@ -376,13 +347,19 @@ mod tests {
         let own = rustix::process::geteuid().as_raw();
         let file = directory.path().join("file");
         fs::write(&file, "").expect("written");
+        let too_low = TooLow {
+            setting: LIMITS[0],
+            value: Some(10),
+            least: 20,
+            is_certain: true,
+        };
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
                 "version": "", "data_directory": data, "config_file": null, "owner": 0,
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
-                    "uses_io_uring": false, "on_command_line": {}, "too_low": [], "log_directory": "",
+                    "uses_io_uring": false, "on_command_line": {}, "too_low": [too_low], "log_directory": "",
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");

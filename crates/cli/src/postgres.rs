@@ -26,7 +26,7 @@ use hugeinfo::{
         failed_start::FailedStart,
         postmaster_arguments,
         postmaster_pid::{self, PostmasterPid},
-        recovery::{self, RecoverySettings},
+        recovery::{self, LIMITS, RecoverySettings, TooLow},
         scratch_data::FIXED_SETTINGS,
         wish,
     },
@@ -37,7 +37,7 @@ use crate::{
     Server,
     command::{self, Output},
     error::Error,
-    next_start::{Detail, LIMITS, NextStart, Settings, TooLowSetting},
+    next_start::{Detail, NextStart, Settings},
     scratch::Scratch,
 };
 
@@ -84,9 +84,7 @@ impl Planned {
             None => planned.init()?,
         };
         planned.arguments.extend(["-D".to_owned(), directory]);
-        for fixed in FIXED_SETTINGS {
-            planned.set(fixed);
-        }
+        planned.arguments.extend(fixed_arguments());
         if data.is_none() {
             // The defaults, whatever initdb found on this machine.
             for default in [
@@ -123,9 +121,7 @@ impl Planned {
             ));
         }
         let mut arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
-        for fixed in FIXED_SETTINGS {
-            arguments.extend(["-c".to_owned(), fixed.to_owned()]);
-        }
+        arguments.extend(fixed_arguments());
         let [config, real] = self.values(&arguments, ["config_file", "data_directory"])?;
         let (config, real) = (PathBuf::from(config), PathBuf::from(real));
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
@@ -303,21 +299,15 @@ impl Planned {
     }
 
     /// Settings of a standby that are lower than those of its primary in `pg_control`.
-    fn too_low(&self) -> Result<Vec<TooLowSetting>, Error> {
+    fn too_low(&self) -> Result<Vec<TooLow>, Error> {
         if !self.data.as_deref().is_some_and(is_standby) {
             return Ok(Vec::new());
         }
         let (primary, mut next) = self.recovery_settings()?;
         let is_hot = self.value::<String>("hot_standby")? == "on";
         next.insert("hot_standby", is_hot.into());
-        let found = recovery::too_low(&primary, &next, Some(&primary), self.major()?);
-        let found = found.into_iter().map(|one| TooLowSetting {
-            setting: one.setting.to_owned(),
-            value: one.value,
-            least: one.least,
-            is_certain: one.is_certain,
-        });
-        Ok(found.collect())
+        let major = self.major()?;
+        Ok(recovery::too_low(&primary, &next, Some(&primary), major))
     }
 
     /// The settings that limit what a standby can recover: those in `pg_control`, and those of the
@@ -548,6 +538,11 @@ fn command_line(data: &Path) -> Vec<String> {
         .unwrap_or_default();
     let arguments = text.trim_end_matches('\0').split('\0').skip(1);
     arguments.map(str::to_owned).collect()
+}
+
+fn fixed_arguments() -> impl Iterator<Item = String> {
+    let fixed = FIXED_SETTINGS.into_iter();
+    fixed.flat_map(|setting| ["-c".to_owned(), setting.to_owned()])
 }
 
 /// Whether Patroni wrote the configuration file. Patroni writes all settings of the next start to

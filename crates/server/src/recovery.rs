@@ -3,21 +3,43 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
 /// Values of the settings that limit what a start recovers, by name. `hot_standby` is 0 (off) or
 /// 1 (on). `wal_level` is 0 (minimal), 1 (replica) or 2 (logical).
 pub type RecoverySettings = BTreeMap<&'static str, i32>;
 
+/// Settings that `pg_control` has, in which a standby must not be lower than its primary.
+pub const LIMITS: [&str; 5] = [
+    "max_connections",
+    "max_locks_per_transaction",
+    "max_prepared_transactions",
+    "max_wal_senders",
+    "max_worker_processes",
+];
+
+/// The name of a setting. An alias, because serde would borrow a field of type `&str` from its
+/// input.
+pub type Name = &'static str;
+
 /// A setting with which the next start would fail, or might fail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TooLow {
-    /// The name of the setting.
-    pub setting: &'static str,
+    /// The name of the setting. Only [`LIMITS`] can be deserialized.
+    #[serde(deserialize_with = "limit")]
+    pub setting: Name,
     /// The value at the next start. `None`: hidden from this role.
     pub value: Option<i32>,
     /// A value that is certainly high enough.
     pub least: i32,
     /// True if the start would fail. If false, it fails only if something needs the present value.
     pub is_certain: bool,
+}
+
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = LIMITS.into_iter().find(|known| *known == name);
+    known.ok_or_else(|| D::Error::custom("unknown setting"))
 }
 
 /// Returns the settings that are too low, or could be. `primary` has the settings of the primary
