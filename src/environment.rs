@@ -5,22 +5,19 @@ use hugeinfo::{
     linux::{
         boot::NextBoot,
         buddyinfo,
-        cgroup::{
-            self, memory,
-            memory_events::{self, OomKiller},
-        },
+        cgroup::memory,
         container,
         error::{Absence, Absent, fact},
         growth::TryPush,
         numa::node,
         process::{
-            Process, limits,
+            Process,
             maps::Extent,
             oom_score, segment,
             status::{self, Memory},
         },
         root::Root,
-        transparent_hugepage, vmstat,
+        transparent_hugepage,
     },
     server::{
         connection::Connection,
@@ -28,7 +25,6 @@ use hugeinfo::{
         facts::{Backing, Facts, through},
         host::Host,
         instances::Instance,
-        rights::Rights,
         visibility::{self, Visibility},
     },
 };
@@ -71,39 +67,11 @@ pub(crate) fn read(
         faulted_in.try_push((memory.shared_faulted_in(), member.process.pid()))?;
         watcher(member, memory, buffer)
     })?;
-    let mut buffer = Vec::new();
     let postmaster = postmaster(&root)?;
-    let oom_score_adj = through(postmaster.as_ref(), |postmaster| {
-        oom_score::score_adj(postmaster, &mut buffer)
-    })?;
-    let locked_memory = through(postmaster.as_ref(), |postmaster| {
-        limits::locked_memory(postmaster, &mut buffer)
-    })?;
-    let memory_limits = through(postmaster.as_ref(), |postmaster| {
-        memory::read(&root, postmaster)
-    })?;
-    let rights = match &postmaster {
-        Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
-        Err(_) => Rights::default(),
-    };
-    let connection = match &postmaster {
-        Ok(postmaster) => Connection::read(&root, postmaster, &mut buffer)?,
-        Err(_) => Connection::default(),
-    };
-    let oom_killer = match &postmaster {
-        Ok(postmaster) => fact(memory_events::oom_killer(&root, postmaster))?.unwrap_or_default(),
-        Err(_) => OomKiller::default(),
-    };
-    let refused_by_limits = match &facts.hugetlb {
-        Ok(hugetlb) => cgroup::refused(&root, hugetlb)?,
-        Err(_) => Vec::new(),
-    };
+    let env = Environment::of_postmaster(&root, host, postmaster.as_ref(), facts)?;
     let (other_servers, visibility) = search.finish(&root)?;
     let waiting = waiting(facts);
     Ok(Environment {
-        host,
-        vmstat: fact(vmstat::read(&root))?,
-        free_blocks: fact(buddyinfo::read(&root))?,
         next_boot: next_boot(&root, facts)?,
         nodes,
         segment_nodes: if has_several_nodes {
@@ -118,17 +86,7 @@ pub(crate) fn read(
         },
         is_segment_aligned: is_segment_aligned(&root)?,
         processes,
-        oom_score_adj,
-        locked_memory,
-        has_ipc_lock: rights.has_ipc_lock,
-        can_lower_oom_score: rights.can_lower_oom_score,
-        memory_oom_group: oom_killer.group,
-        cgroup_oom_kills: oom_killer.kills,
         is_container: cached::is_container(&root)?,
-        has_systemd: container::has_systemd(&root)?,
-        connection,
-        memory_limits,
-        refused_by_limits,
         other_servers,
         visibility,
         uses_io_uring: uses_io_uring(),
@@ -139,6 +97,7 @@ pub(crate) fn read(
         pending_settings: waiting.settings,
         allows_alter_system: settings::allows_alter_system(),
         files: waiting.files,
+        ..env
     })
 }
 

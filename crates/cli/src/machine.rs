@@ -11,10 +11,7 @@ use hugeinfo::{
     linux::{
         boot::{NextBoot, is_etc_kept},
         buddyinfo,
-        cgroup::{
-            self, memory,
-            memory_events::{self, OomKiller},
-        },
+        cgroup::memory,
         container,
         error::{Absence, Absent, ReadError, fact},
         numa::node,
@@ -30,7 +27,6 @@ use hugeinfo::{
     },
     model::machine::{Machine, ServerState},
     server::{
-        connection::Connection,
         environment::{Environment, Files, ProcessFigures},
         facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
         host::Host,
@@ -437,16 +433,11 @@ impl Running {
             true => fact(segment::mappings(largest, self.address, &mut buffer))?,
             false => Err(Absent::not_looked_at()),
         };
-        let oom_killer =
-            fact(memory_events::oom_killer(root, postmaster))?.unwrap_or(OomKiller::default());
-        let rights = Rights::read(postmaster, &mut buffer)?;
         let (other_servers, visibility) = others(root, Some(postmaster.pid()))?;
         let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
         let object = fact(segment::object(postmaster, self.address))?.ok();
         let has_pending_restart = files != Files::NothingPending;
         Ok(Environment {
-            vmstat: fact(vmstat::read(root))?,
-            free_blocks: fact(buddyinfo::read(root))?,
             next_boot: next_boot(root, facts)?,
             segment_nodes: match &mappings {
                 Ok(mappings) if has_several_nodes => {
@@ -466,27 +457,14 @@ impl Running {
                 .zip(pmd_bytes)
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
             processes: self.members.iter().map(|member| member.figures).collect(),
-            oom_score_adj: fact(oom_score::score_adj(postmaster, &mut buffer))?,
-            locked_memory: fact(limits::locked_memory(postmaster, &mut buffer))?,
-            has_ipc_lock: rights.has_ipc_lock,
-            can_lower_oom_score: rights.can_lower_oom_score,
-            memory_oom_group: oom_killer.group,
-            cgroup_oom_kills: oom_killer.kills,
             is_container: container::is_container(root)?,
-            has_systemd: container::has_systemd(root)?,
-            connection: Connection::read(root, postmaster, &mut buffer)?,
-            memory_limits: fact(memory::read(root, postmaster))?,
-            refused_by_limits: match &facts.hugetlb {
-                Ok(hugetlb) => cgroup::refused(root, hugetlb)?,
-                Err(_) => Vec::new(),
-            },
             other_servers,
             visibility,
             uses_io_uring: uses_io_uring(postmaster),
             has_pending_restart,
             allows_alter_system: true,
             files,
-            ..Environment::unread(host)
+            ..Environment::of_postmaster(root, host, Ok(postmaster), facts)?
         })
     }
 }

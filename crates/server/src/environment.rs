@@ -5,20 +5,27 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use hugeinfo_linux::{
     boot::NextBoot,
-    buddyinfo::FreeBlocks,
-    cgroup::{Refused, memory::MemoryLimit},
-    error::Absent,
+    buddyinfo::{self, FreeBlocks},
+    cgroup::{
+        self, Refused,
+        memory::{self, MemoryLimit},
+        memory_events,
+    },
+    container,
+    error::{Absent, ReadError, fact},
     numa::node::Node,
-    process::{stat::Stat, status::Memory},
-    vmstat::Vmstat,
+    process::{Process, limits, oom_score, stat::Stat, status::Memory},
+    root::Root,
+    vmstat::{self, Vmstat},
 };
 
 use crate::{
     connection::Connection,
-    facts::Server,
+    facts::{Facts, Server, through},
     host::Host,
     instances::Instance,
     recovery::TooLow,
+    rights::Rights,
     setting::{Setting, SettingSource},
     visibility::Visibility,
 };
@@ -191,6 +198,50 @@ impl Environment {
             allows_alter_system: false,
             files: Files::Unknown("they were not read".to_owned()),
         }
+    }
+
+    /// The host, and the facts about the process of a postmaster and its cgroups. Everything else
+    /// counts as missing.
+    pub fn of_postmaster(
+        root: &Root,
+        host: Host,
+        postmaster: Result<&Process, &Absent>,
+        facts: &Facts,
+    ) -> Result<Self, ReadError> {
+        let mut buffer = Vec::new();
+        let rights = match postmaster {
+            Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
+            Err(_) => Rights::default(),
+        };
+        let oom_killer = through(postmaster, |postmaster| {
+            memory_events::oom_killer(root, postmaster)
+        })?
+        .unwrap_or_default();
+        Ok(Self {
+            vmstat: fact(vmstat::read(root))?,
+            free_blocks: fact(buddyinfo::read(root))?,
+            oom_score_adj: through(postmaster, |postmaster| {
+                oom_score::score_adj(postmaster, &mut buffer)
+            })?,
+            locked_memory: through(postmaster, |postmaster| {
+                limits::locked_memory(postmaster, &mut buffer)
+            })?,
+            has_ipc_lock: rights.has_ipc_lock,
+            can_lower_oom_score: rights.can_lower_oom_score,
+            memory_oom_group: oom_killer.group,
+            cgroup_oom_kills: oom_killer.kills,
+            has_systemd: container::has_systemd(root)?,
+            connection: match postmaster {
+                Ok(postmaster) => Connection::read(root, postmaster, &mut buffer)?,
+                Err(_) => Connection::default(),
+            },
+            memory_limits: through(postmaster, |postmaster| memory::read(root, postmaster))?,
+            refused_by_limits: match &facts.hugetlb {
+                Ok(hugetlb) => cgroup::refused(root, hugetlb)?,
+                Err(_) => Vec::new(),
+            },
+            ..Self::unread(host)
+        })
     }
 
     /// Whether the configuration has the values that `initdb` writes if each of its trial runs
