@@ -169,10 +169,7 @@ type Candidate = (Target, Option<Result<NextStart, Error>>);
 
 /// Computes the next starts of the servers that are to be served, some of them at the same time, so
 /// that an owner whose files hang does not delay the others.
-fn with_next_starts(
-    mut targets: Vec<Target>,
-    options: &Options,
-) -> Result<Vec<Candidate>, Error> {
+fn with_next_starts(mut targets: Vec<Target>, options: &Options) -> Result<Vec<Candidate>, Error> {
     const AT_ONCE: usize = 8;
     let server = match options.all {
         true => options.server.of_several(),

@@ -68,7 +68,9 @@ impl Answer {
                 "Probe: the kernel promised {pages} and could not provide one (SIGBUS). A server would crash."
             ),
             Self::Killed(signal) => {
-                format!("Probe: the process was killed by signal {signal} while it touched {pages}.")
+                format!(
+                    "Probe: the process was killed by signal {signal} while it touched {pages}."
+                )
             }
         }
     }

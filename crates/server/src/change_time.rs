@@ -42,9 +42,14 @@ mod tests {
         let file = File::create(&old).expect("created");
         let hour = Duration::from_secs(3600);
         file.set_modified(SystemTime::now() - hour).expect("set");
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("after 1970");
         for found in [of(&file), of_path(&old)] {
-            assert!(found.is_some_and(|found| found + hour / 2 > now), "{found:?}");
+            assert!(
+                found.is_some_and(|found| found + hour / 2 > now),
+                "{found:?}"
+            );
         }
         symlink("old", &link).expect("a link");
         let changed = |path: &Path| of_path(path).expect("a time");

@@ -70,7 +70,10 @@ pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
     let base_page_bytes = machine.facts.base_page_bytes;
     let counts = |server: &Instance| {
         server.segment.as_ref().is_some_and(|segment| {
-            !is_needed || segment.page_bytes.is_some_and(|bytes| bytes > base_page_bytes)
+            !is_needed
+                || segment
+                    .page_bytes
+                    .is_some_and(|bytes| bytes > base_page_bytes)
         })
     };
     if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {

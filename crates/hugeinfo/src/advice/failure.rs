@@ -34,7 +34,7 @@ pub struct Cause {
 }
 
 /// The first that matches counts.
-const CAUSES: [Cause; 18] = [
+const CAUSES: [Cause; 17] = [
     Cause {
         words: &[
             "could not map anonymous shared memory",
@@ -50,12 +50,7 @@ const CAUSES: [Cause; 18] = [
         text: "The kernel refused the size of the huge pages.",
         checks: &[CheckId::HugePageSize, CheckId::Restart],
     },
-    Cause {
-        words: &["terminated by signal 7"],
-        code: "bus_error",
-        text: "The kernel had promised huge pages, and could not provide one (SIGBUS).",
-        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
-    },
+    // Signal 7, in messages of PostgreSQL and of shells.
     Cause {
         words: &["Bus error"],
         code: "bus_error",

@@ -10,7 +10,10 @@ use crate::{
         demand::{Demands, When},
         machine::Machine,
         numa,
-        step::{Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step},
+        step::{
+            Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step,
+            VmSetting,
+        },
     },
     server::{connection::Connection, facts::HugePages},
     shell::quoted,
@@ -433,7 +436,10 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         .to_owned(),
         Step::Stop => "the pool needs memory that the running server uses".to_owned(),
         Step::Start | Step::Restart => "the server maps its segment when it starts".to_owned(),
-        Step::SetVm { .. } => "committed memory is near the commit limit".to_owned(),
+        Step::SetVm { setting, .. } => match setting {
+            VmSetting::OvercommitRatio => "committed memory is near the commit limit",
+        }
+        .to_owned(),
         Step::SetThp { .. } => "memory gets transparent huge pages without a request".to_owned(),
     }
 }
