@@ -28,7 +28,7 @@ use hugeinfo::{
         postmaster_pid::{self, PostmasterPid},
         recovery::{self, LIMITS, RecoverySettings, TooLow},
         scratch_data::FIXED_SETTINGS,
-        wish,
+        wish::{self, Configuration, Values},
     },
 };
 use rustix::fs::{Mode, OFlags};
@@ -52,6 +52,8 @@ pub(crate) struct Planned {
     /// The real data directory, if there is one.
     data: Option<PathBuf>,
     config_file: Option<PathBuf>,
+    /// The settings in the files. `None`: only PostgreSQL understands them.
+    in_files: Option<Values>,
     /// Patroni starts the server.
     is_of_patroni: bool,
 }
@@ -76,6 +78,7 @@ impl Planned {
             scratch: Scratch::create()?,
             data: None,
             config_file: None,
+            in_files: None,
             is_of_patroni: false,
         };
         let is_chosen = server.pg.is_some() || server.bindir.is_some();
@@ -120,10 +123,19 @@ impl Planned {
                 "On Debian, use the directory below /etc/postgresql, such as -D /etc/postgresql/15/main",
             ));
         }
-        let mut arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
-        arguments.extend(fixed_arguments());
-        let [config, real] = self.values(&arguments, ["config_file", "data_directory"])?;
-        let (config, real) = (PathBuf::from(config), PathBuf::from(real));
+        // Reading is many times faster than running PostgreSQL.
+        let (config, real) = match Configuration::read(data, &bytes_of(&last)) {
+            Some(found) => {
+                self.in_files = Some(found.values);
+                (found.config_file, found.data_directory)
+            }
+            None => {
+                let mut arguments = [&last[..], &["-D".to_owned(), utf8(data)?]].concat();
+                arguments.extend(fixed_arguments());
+                let [config, real] = self.values(&arguments, ["config_file", "data_directory"])?;
+                (config.into(), real.into())
+            }
+        };
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
         check_user(Some(&real))?;
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
@@ -243,33 +255,24 @@ impl Planned {
 
     /// The settings of the next start. Errors: PostgreSQL would not start.
     pub(crate) fn settings(&self, detail: Detail) -> Result<Settings, Error> {
-        let names = ["huge_pages", "huge_page_size", "shared_memory_type"];
-        let (bytes, values) = thread::scope(|scope| {
+        let (bytes, of_pages) = thread::scope(|scope| {
             let bytes = scope.spawn(|| self.segment_bytes(&[]));
-            let values = self.values(&self.arguments, names);
-            (joined(bytes), values)
+            let read = self.settings_in_files().map(Ok);
+            let of_pages = read.unwrap_or_else(|| self.settings_of_pages());
+            (joined(bytes), of_pages)
         });
-        let [huge_pages, huge_page_size_kb, shared_memory_type] = values?;
-        // Printed in kB. 0 is the kernel's default.
-        let huge_page_size_kb: u64 = number("huge_page_size", &huge_page_size_kb)?;
-        let arguments = format!("postgres\0{}\0", self.arguments.join("\0"));
-        let on_command_line = postmaster_arguments::settings(arguments.as_bytes())
+        let (huge_pages, huge_page_size, shared_memory_type) = of_pages?;
+        let on_command_line = postmaster_arguments::settings(&bytes_of(&self.arguments))
             .filter_map(|(name, value)| {
                 let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
                 Some((text(&name)?, text(value)?))
             })
             .collect();
         let settings = Settings {
-            huge_pages: match huge_pages.as_str() {
-                "off" => HugePages::Off,
-                "on" => HugePages::On,
-                _ => HugePages::Try,
-            },
-            shared_memory_type: match shared_memory_type.as_str() {
-                "sysv" => SharedMemoryType::Sysv,
-                _ => SharedMemoryType::Mmap,
-            },
-            huge_page_size_bytes: Some(huge_page_size_kb << 10).filter(|bytes| *bytes > 0),
+            huge_pages,
+            shared_memory_type,
+            // 0 is the default of the kernel.
+            huge_page_size_bytes: Some(huge_page_size).filter(|bytes| *bytes > 0),
             shared_memory_bytes: bytes?,
             max_connections: 0,
             shared_buffers_bytes: 0,
@@ -296,6 +299,41 @@ impl Planned {
             log_directory: logs.into(),
             ..settings
         })
+    }
+
+    /// The settings that determine the pages, if PostgreSQL is not needed to understand them.
+    fn settings_in_files(&self) -> Option<(HugePages, u64, SharedMemoryType)> {
+        let mut values = self.in_files.clone()?;
+        values.append(&mut wish::of_command_line(&bytes_of(&self.arguments))?);
+        let value = |name, default| values.get(name).map_or(default, String::as_str);
+        let shared_memory_type = match value("shared_memory_type", "mmap") {
+            "mmap" => SharedMemoryType::Mmap,
+            "sysv" => SharedMemoryType::Sysv,
+            _ => return None,
+        };
+        Some((
+            wish::parse_huge_pages(value("huge_pages", "try"))?,
+            wish::parse_size(value("huge_page_size", "0"))?,
+            shared_memory_type,
+        ))
+    }
+
+    /// The same, computed by PostgreSQL.
+    fn settings_of_pages(&self) -> Result<(HugePages, u64, SharedMemoryType), Error> {
+        let names = ["huge_pages", "huge_page_size", "shared_memory_type"];
+        let [huge_pages, kilobytes, shared_memory_type] = self.values(&self.arguments, names)?;
+        Ok((
+            match huge_pages.as_str() {
+                "off" => HugePages::Off,
+                "on" => HugePages::On,
+                _ => HugePages::Try,
+            },
+            number("huge_page_size", &kilobytes)? << 10,
+            match shared_memory_type.as_str() {
+                "sysv" => SharedMemoryType::Sysv,
+                _ => SharedMemoryType::Mmap,
+            },
+        ))
     }
 
     /// Settings of a standby that are lower than those of its primary in `pg_control`.
@@ -538,6 +576,14 @@ fn command_line(data: &Path) -> Vec<String> {
         .unwrap_or_default();
     let arguments = text.trim_end_matches('\0').split('\0').skip(1);
     arguments.map(str::to_owned).collect()
+}
+
+/// Arguments of a server, as in `/proc/PID/cmdline`.
+fn bytes_of(arguments: &[String]) -> Vec<u8> {
+    let all = ["postgres"].into_iter();
+    let all = all.chain(arguments.iter().map(String::as_str));
+    all.flat_map(|argument| [argument.as_bytes(), b"\0"].concat())
+        .collect()
 }
 
 fn fixed_arguments() -> impl Iterator<Item = String> {

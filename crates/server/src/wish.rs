@@ -63,6 +63,9 @@ const NAMES: [&str; 6] = [
     "shared_memory_type",
 ];
 
+/// The settings that are read from files only.
+const IN_FILES: [&str; 1] = ["data_directory"];
+
 /// The settings that are set, by name.
 pub type Values = BTreeMap<&'static str, String>;
 
@@ -99,6 +102,49 @@ pub fn unchanged_since(process: &Process, start_time: u64, command_line: &[u8]) 
     let mut values = Values::new();
     let changed = read_sources(process, Links::Refused, Some(command_line), &mut values)?;
     (changed < start_time).then_some(values)
+}
+
+/// The configuration of a server that does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// The configuration file.
+    pub config_file: PathBuf,
+    /// The data directory.
+    pub data_directory: PathBuf,
+    /// The settings in the files. The command line takes precedence.
+    pub values: Values,
+}
+
+impl Configuration {
+    /// Reads the files of a server that is started with this command line and then with this option
+    /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
+    pub fn read(directory: &Path, command_line: &[u8]) -> Option<Self> {
+        let on_command_line = of_command_line(command_line)?;
+        if settings(command_line).any(|(name, _)| name == b"data_directory") {
+            return None;
+        }
+        let mut files = Files::at(directory)?;
+        let config_file = match on_command_line.get("config_file") {
+            Some(file) => PathBuf::from(file),
+            None => directory.join("postgresql.conf"),
+        };
+        let mut values = files.values(&config_file, false)?;
+        let data_directory = match values.remove("data_directory") {
+            Some(data) => PathBuf::from(data),
+            None => directory.to_owned(),
+        };
+        // A relative path belongs to an unknown directory.
+        if !config_file.is_absolute() || !data_directory.is_absolute() {
+            return None;
+        }
+        let auto = data_directory.join("postgresql.auto.conf");
+        values.append(&mut files.values(&auto, true)?);
+        Some(Self {
+            config_file,
+            data_directory,
+            values,
+        })
+    }
 }
 
 /// Reads the sources in the order of their precedence. Returns when a file was last changed.
@@ -223,6 +269,7 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     let (name, rest) = line.split_at(end);
     let name = NAMES
         .into_iter()
+        .chain(IN_FILES)
         .chain(INCLUDES)
         .find(|known| name.eq_ignore_ascii_case(known))?;
     let rest = rest.trim_ascii_start();
@@ -266,6 +313,19 @@ struct Files {
 }
 
 impl Files {
+    /// The files of this user.
+    fn at(data: &Path) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Some(Self {
+            root: rustix::fs::open("/", flags, Mode::empty()).ok()?,
+            data: data.to_owned(),
+            links: Links::Followed,
+            left_bytes: LARGEST_TOTAL,
+            left_files: MOST_FILES,
+            changed: 0,
+        })
+    }
+
     fn of(process: &Process, links: Links) -> Option<Self> {
         let files = Self {
             root: process.open_directory("root").ok()?,
@@ -375,7 +435,49 @@ impl Files {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn configurations_of_servers_that_do_not_run() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| fs::write(place(name), text).expect("written");
+        for name in ["conf", "data", "conf/conf.d"] {
+            fs::create_dir(place(name)).expect("created");
+        }
+        let read = |command_line: &str| {
+            let command_line = format!("postgres {command_line} ").replace(' ', "\0");
+            let found = Configuration::read(&place("conf"), command_line.as_bytes())?;
+            let values = found.values.iter();
+            let values = values.map(|(name, value)| format!("{name}={value}"));
+            Some((found.data_directory, values.collect::<Vec<_>>().join(" ")))
+        };
+        assert_eq!(read(""), None);
+        write("conf/postgresql.conf", "huge_pages = off\n");
+        let auto = "huge_pages = on\n";
+        write("conf/postgresql.auto.conf", auto);
+        assert_eq!(read(""), Some((place("conf"), "huge_pages=on".to_owned())));
+        let data = place("data");
+        let main = format!(
+            "data_directory = '{}'\nhuge_pages = try\ninclude_dir 'conf.d'\n",
+            data.display()
+        );
+        write("conf/postgresql.conf", &main);
+        write("conf/conf.d/a.conf", "huge_page_size = 2MB\n");
+        let expected = "huge_page_size=2MB huge_pages=try";
+        assert_eq!(read(""), Some((data.clone(), expected.to_owned())));
+        write("data/postgresql.auto.conf", auto);
+        let expected = "huge_page_size=2MB huge_pages=on";
+        assert_eq!(read("-c huge_pages=off"), Some((data, expected.to_owned())));
+        assert_eq!(read("-c data_directory=/x"), None);
+        assert_eq!(read("-c config_file=x"), None);
+        write("conf/conf.d/a.conf", "data_directory = x\n");
+        assert_eq!(read(""), None);
+        write("conf/conf.d/a.conf", "include 'none'\n");
+        assert_eq!(read(""), None);
+    }
 
     #[test]
     fn command_lines() {
