@@ -1,5 +1,5 @@
-# The program hugeinfo shows without SQL what SQL shows: of a server that runs, of one that is
-# stopped, with files that have changed, as root and as another user.
+# The program hugeinfo has the same answers as SQL for a running server. It also reads stopped
+# servers, and servers whose files have changed, as root and as another user.
 use strict;
 use warnings;
 
@@ -33,7 +33,7 @@ sub hugeinfo
 
 sub decoded { my ($text) = @_; return JSON::PP->new->decode($text) }
 
-# The same, as root.
+# Like hugeinfo(), as root.
 sub as_root
 {
 	my ($arguments) = @_;
@@ -48,7 +48,7 @@ sub as_root
 my $node = new_server('servers', max_connections => 20);
 my @here = ('-D', $node->data_dir);
 
-# Without figures that change from one moment to the next, and names that only SQL has.
+# Removes figures that change all the time, and names that only SQL has.
 sub shape
 {
 	my ($text) = @_;
@@ -182,7 +182,7 @@ SKIP:
 	$node->start;
 }
 
-# As a plugin for Nagios: the same first line and figures as the plugin that asks in SQL.
+# As a plugin for Nagios, it prints the same first line and figures as the plugin that uses SQL.
 {
 	my $plugin = source('monitoring/check_pg_hugeinfo');
 	my ($by_sql, $error);

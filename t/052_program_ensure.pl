@@ -1,5 +1,5 @@
-# hugeinfo ensure gives servers the pages of their next start, adds no page too many, and leaves the
-# pool as it was if that does not help. hugeinfo why explains failed starts.
+# Tests that hugeinfo ensure adds exactly the pages that the next start lacks, and restores the pool
+# if they are not enough. Tests that hugeinfo why explains failed starts.
 use strict;
 use warnings;
 
@@ -23,7 +23,7 @@ my $bindir = $ENV{PATH} =~ s/:.*//r;
 my $scratch = File::Temp::tempdir(CLEANUP => 1);
 chmod 0755, $scratch;
 
-# Runs it as root. Returns the exit status and the output, with the errors.
+# Runs the program as root. Returns the exit status and the output, with the errors.
 sub as_root
 {
 	my ($arguments) = @_;
@@ -111,7 +111,7 @@ is($status, 0, 'while it runs: exit status');
 like($out, qr/the server runs; nothing was changed/, 'while it runs: says so');
 is(total(), 2 * $need, 'while it runs: the pool');
 
-# Before restarts, only what the servers do not hold yet is added, also for both at once.
+# Before restarts of two servers, ensure adds only the pages that they do not hold yet.
 {
 	forget();
 	for my $node ($one, $two)
@@ -213,7 +213,7 @@ for (
 	forget();
 }
 
-# Both at once, from an empty pool.
+# Two runs at the same time, from an empty pool.
 {
 	pools_of_one_size($kb, 0);
 	my $command = join ' & ', map { "$program ensure --for start -D " . $_->data_dir . " --bindir $bindir" } $one, $two;
@@ -266,7 +266,7 @@ for my $after (0.002, 0.01, 0.03, 0.06, 0.1)
 my @left = glob '/tmp/hugeinfo-scratch.*';
 is(scalar(grep { (lstat $_)[4] == $< && time - (lstat $_)[9] > 300 } @left), 0, 'no old scratch directories');
 
-# Who must not: an ordinary user, and root on a directory of root or on links.
+# Refused: an ordinary user, and root with a directory of root or with links.
 ($status, undef, my $error) = hugeinfo('ensure', '-D', $one->data_dir);
 is($status, 3, 'an ordinary user: exit status');
 like($error, qr/only root can change the pools/, 'an ordinary user: the message');
@@ -378,7 +378,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	}
 	is((hugeinfo('why', @here, '--log', "$scratch/nothing"))[0], 3, 'why: no log');
 
-	# Where the collector writes: relative to the data directory, or absolute. Root reads no file of
+	# log_directory is relative to the data directory, or absolute. Root reads no file of
 	# another user there.
 	my $conf = slurp_file($one->data_dir . '/postgresql.conf');
 	my $fatal = "2026-01-02 03:04:05 UTC [7] FATAL:  could not create any TCP/IP sockets\n";

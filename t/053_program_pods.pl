@@ -59,7 +59,7 @@ sub starts
 
 sub file_says { my ($data, $name) = @_; return slurp_file("$data/postgresql.conf") =~ /^$name = (\S+)/m ? $1 : undef }
 
-# What preflight prints for initdb, done as it says. Returns the options of initdb.
+# Follows the instructions of preflight for initdb. Returns the options of initdb.
 sub options_of
 {
 	my ($out) = @_;

@@ -21,14 +21,14 @@ const GRACE: Duration = Duration::from_secs(5);
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Lets SIGINT, SIGTERM and SIGHUP end the running program, so that files are removed and pools
-/// are restored.
+/// Handles SIGINT, SIGTERM and SIGHUP: ends the running program, so that this process removes its
+/// files and restores pools before it exits.
 pub(crate) fn end_on_signal() -> Result<(), Error> {
     let handled = ctrlc::set_handler(|| IS_INTERRUPTED.store(true, Ordering::Relaxed));
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 
-/// Whether a signal has asked this process to end.
+/// True after SIGINT, SIGTERM or SIGHUP.
 pub(crate) fn is_interrupted() -> bool {
     IS_INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -96,7 +96,7 @@ fn end(child: &mut Child) -> io::Result<()> {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    // Also ends what the program left behind.
+    // Also ends processes that the program started.
     signal(Signal::KILL);
     child.kill()?;
     child.wait().map(|_| ())

@@ -33,15 +33,15 @@ use crate::{
 
 const RUNS: &str = "the server runs; nothing was changed";
 
-/// When the servers start.
+/// The time of the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Moment {
     /// Later in this boot. With --all, only the clusters that start at boot.
     Boot,
-    /// Now: from ExecStartPre of the unit. Fails only if the start would certainly fail.
+    /// Now, as in ExecStartPre of a unit. Fails only if the start would certainly fail.
     Start,
-    /// Soon, after a stop of the server that still runs: from before_stop of Patroni. Its pages are
-    /// free then.
+    /// After a stop of the server, which still runs, as in before_stop of Patroni. The stop releases
+    /// its pages.
     Restart,
 }
 
@@ -50,16 +50,16 @@ pub(crate) enum Moment {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// The clusters of Debian's packages that do not run.
+    /// Serves all clusters of Debian's packages that do not run.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
-    /// When the servers start.
+    /// The time of the next start. Default: unknown.
     #[arg(long = "for", value_enum)]
     moment: Option<Moment>,
-    /// How long to try while memory is short or fragmented, such as 60s.
+    /// Time to try while memory is short or fragmented, such as 60s.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     wait: Duration,
-    /// How long to wait for another run of ensure, in addition to --wait.
+    /// Time to wait for another run of ensure, in addition to --wait.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     lock_wait: Duration,
     /// Prints the commands, and changes nothing.

@@ -510,8 +510,8 @@ fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
     Ok(members)
 }
 
-/// When a process started, in seconds since 1970 by the clock as it is set now. The clock could have
-/// been set back since.
+/// Returns the start of a process in seconds since 1970, by the clock as it is set now. The clock
+/// could have been set back since the start.
 fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
     let ticks = stat::read(process, &mut Vec::new())?.start_ticks;
     let since_boot = ticks
@@ -559,7 +559,8 @@ fn is_title_of_client_backend(title: &[u8]) -> bool {
     !words.clone().any(is_sender) && words.any(is_address)
 }
 
-/// Whether the postmaster has the rings that it makes for its backends with `io_method = io_uring`.
+/// True if the postmaster has io_uring rings, which it creates for its backends if `io_method` is
+/// `io_uring`.
 fn uses_io_uring(postmaster: &Process) -> bool {
     let directory = format!("/proc/{}/fd", postmaster.pid());
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

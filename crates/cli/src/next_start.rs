@@ -95,7 +95,7 @@ impl Settings {
 pub(crate) struct TimeLimit {
     /// For one server.
     each: Duration,
-    /// When all of several servers have to be done.
+    /// The end of the time for all of several servers.
     end: Option<Instant>,
 }
 

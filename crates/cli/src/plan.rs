@@ -227,8 +227,7 @@ impl Planning {
         Ok(format!("vm.nr_hugepages = {pages}\n"))
     }
 
-    /// Requests and limits have to be equal, and Kubernetes requires memory or CPU beside huge
-    /// pages.
+    /// Kubernetes requires equal requests and limits, and memory or CPU in addition to huge pages.
     fn k8s(&self) -> Result<String, Error> {
         let target = target(&self.machine)?;
         let size = PageSize(target.pool.page_bytes);

@@ -705,7 +705,7 @@ fn major_of(data: &Path) -> Option<u32> {
     str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }
 
-/// Where Debian and the packages of postgresql.org install a version.
+/// The directories in which Debian and the packages of postgresql.org install a version.
 fn of_major(major: u32) -> Option<PathBuf> {
     [
         format!("/usr/lib/postgresql/{major}/bin"),

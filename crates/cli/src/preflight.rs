@@ -122,8 +122,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// What initdb needs here: its trial servers ask for huge pages, and die if a cgroup does not let
-/// them use any. None: it works as it is.
+/// Returns the instructions for initdb, whose trial servers request huge pages and die if a cgroup
+/// does not let them use any. `None`: initdb needs none.
 fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<String>, Error> {
     // A trial server with the largest settings that initdb tries (initdb.c `test_config_settings`).
     const TRIAL_BYTES: u64 = 143 << 20;
@@ -138,8 +138,8 @@ fn of_initdb(machine: &Machine, version: &str, tries: bool) -> Result<Option<Str
     Ok(of_crash(version).filter(|_| crashes))
 }
 
-/// Whether a server crashes that gets as many pages as it needs, or as the pool has: initdb also
-/// tries smaller servers. A container cannot see the limits above its own cgroup.
+/// True if a server crashes that has the pages that it needs, or all pages of the pool, because
+/// initdb also tries smaller servers. A container cannot see the limits above its own cgroup.
 fn crashes(trial: &Machine) -> Result<bool, Error> {
     let next = trial.next_start();
     let Some(pool) = trial.size_to_map(&next).and_then(|size| trial.pool(size)) else {

@@ -49,7 +49,7 @@ pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
 }
 
 impl Answer {
-    /// What it means for a start. A refused mapping prevents it if huge pages are required.
+    /// The status of a start. If the mapping is refused and huge pages are required, it fails.
     pub(crate) fn status(&self, huge_pages: HugePages) -> Status {
         match (self, huge_pages) {
             (Self::All, _) => Status::Ok,

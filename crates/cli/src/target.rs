@@ -24,10 +24,10 @@ use crate::{Server, error::Error, postgres};
 
 /// A server, running or not.
 pub(crate) struct Target {
-    /// Where its configuration is: the directory for the option -D of postgres. `None`: there is no
-    /// data directory yet, or it cannot be seen.
+    /// The directory for the option -D of postgres. `None`: there is no data directory yet, or it
+    /// is hidden.
     pub(crate) directory: Option<PathBuf>,
-    /// The postmaster. `None`: the server does not run, or cannot be seen.
+    /// The postmaster. `None`: the server does not run, or is hidden.
     pub(crate) postmaster: Option<u32>,
 }
 

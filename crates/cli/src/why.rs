@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let last = failure::last(&log);
     let cause = last.as_ref().and_then(|last| last.cause);
     let named = cause.map_or(&[][..], |cause| cause.checks);
-    // What would stop a start now, even if the log has another reason.
+    // These can prevent a start now, even if the log has another reason.
     let always = [
         CheckId::Restart,
         CheckId::PendingSettings,

@@ -259,8 +259,8 @@ pub fn parse_blocks(value: &str) -> Option<u64> {
     }
 }
 
-/// The name and the value in a line of a configuration file (guc-file.l), if it includes files or
-/// sets one of the settings. A value of `None` cannot be understood.
+/// Parses a line of a configuration file (guc-file.l). Returns the name and the value if the line
+/// includes files or sets one of the settings. The value is `None` if it is not understood.
 pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     const INCLUDES: [&str; 3] = ["include", "include_if_exists", "include_dir"];
     let line = line.trim_ascii();
@@ -308,7 +308,7 @@ struct Files {
     links: Links,
     left_bytes: u64,
     left_files: usize,
-    /// When one of them was last changed, in seconds since 1970.
+    /// The time of the last change of one of them, in seconds since 1970.
     changed: u64,
 }
 

@@ -9,7 +9,7 @@ const LONGEST: usize = 600;
 /// Maximum number of lines with details.
 const MOST_DETAILS: usize = 6;
 
-/// The last message after which the server did not start, or ended.
+/// The last message about a failed start or the end of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The line of the log, escaped and truncated.
@@ -20,7 +20,7 @@ pub struct Failure {
     pub cause: Option<&'static Cause>,
 }
 
-/// A message of PostgreSQL after which it does not start, or ends.
+/// A cause of failed starts, with a message of PostgreSQL.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cause {
     /// Words of the message, all of them in one line.
@@ -33,7 +33,7 @@ pub struct Cause {
     pub checks: &'static [CheckId],
 }
 
-/// The first that matches counts.
+/// In order: the first match counts.
 const CAUSES: [Cause; 17] = [
     Cause {
         words: &[
