@@ -1,7 +1,8 @@
 //! The settings that the server would use if it started now.
 
 use std::{
-    ffi::{CStr, OsString},
+    ffi::{CStr, CString, OsString},
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -10,6 +11,7 @@ use hugeinfo::{
     server::{
         facts::{Server, bytes_of_small_pages},
         largest_buffers::{Fit, TooFewPages, fit},
+        patroni,
         recovery::RecoverySettings,
         scratch_data::FIXED_SETTINGS,
     },
@@ -30,7 +32,7 @@ use crate::{
         exit,
         interrupts::check_for_interrupts,
         places,
-        recovery_settings::recovery_settings,
+        recovery_settings::{of_primary, recovery_settings},
         server::server_with,
         settings::{
             BLOCK_BYTES, LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart,
@@ -46,14 +48,20 @@ pub(crate) struct NextStart {
     pub(crate) recovery_settings: RecoverySettings,
     /// The files that were read, without planned settings.
     pub(crate) on_disk: OnDisk,
+    command_line: CommandLine,
 }
 
 impl NextStart {
     /// Names of settings in the files that are pending a restart.
     pub(crate) fn pending_settings(&self) -> Vec<String> {
+        let command_line = &self.command_line;
+        let value = |name: &CStr| {
+            let in_file = self.on_disk.get(name);
+            command_line.raised(name).or(in_file.map(CString::as_c_str))
+        };
         let waiting = SIZING
             .into_iter()
-            .filter(|name| waits(name, self.on_disk.get(name).map(|value| value.as_c_str())));
+            .filter(|name| waits(name, value(name), command_line.is_kept()));
         let libraries = [LIBRARIES]
             .into_iter()
             .filter(|name| waits_for_restart(name));
@@ -110,21 +118,109 @@ fn compute<T>(
     meanwhile: impl FnOnce() -> Result<T, Error>,
 ) -> Result<(Program<'_>, NextStart, T), Error> {
     let deadline = Instant::now() + output::TIME_LIMIT;
-    // Both children run at once. PostgreSQL's own error about the files comes first.
+    // PostgreSQL's own error about the files comes first.
     let reader = Reader::start()?;
-    let program = Program::prepare(planned)?;
-    let run = program.start(&[])?;
-    let result = meanwhile();
-    let shared_memory_bytes = program.finish(run, &[], deadline)?;
-    let on_disk = reader.finish(deadline)?;
-    let server = server_with(in_effect(planned, &on_disk), shared_memory_bytes)?;
-    let recovery_settings = recovery_settings(in_effect(planned, &on_disk))?;
+    let (program, shared_memory_bytes, on_disk, command_line, result) = match is_of_patroni() {
+        // Both children run at once.
+        false => {
+            let command_line = CommandLine::Kept;
+            let program = Program::prepare(planned, &command_line)?;
+            let (bytes, result) = program.segment_bytes_while(meanwhile, deadline)?;
+            (
+                program,
+                bytes,
+                reader.finish(deadline)?,
+                command_line,
+                result,
+            )
+        }
+        true => {
+            let on_disk = reader.finish(deadline);
+            let command_line = match &on_disk {
+                Ok(on_disk) => CommandLine::of_patroni(on_disk)?,
+                Err(_) => CommandLine::OfPatroni(Vec::new()),
+            };
+            let program = Program::prepare(planned, &command_line)?;
+            let (bytes, result) = program.segment_bytes_while(meanwhile, deadline)?;
+            (program, bytes, on_disk?, command_line, result)
+        }
+    };
+    let value = in_effect(planned, &on_disk, &command_line);
+    let server = server_with(&value, shared_memory_bytes)?;
+    let recovery_settings = recovery_settings(&value)?;
+    drop(value);
     let next = NextStart {
         server,
         recovery_settings,
         on_disk,
+        command_line,
     };
     Ok((program, next, result?))
+}
+
+fn is_of_patroni() -> bool {
+    patroni::wrote(&places::config_file())
+}
+
+/// The command line of the next start.
+enum CommandLine {
+    /// That of the running server.
+    Kept,
+    /// A new one of Patroni, which has no other settings than the file, except for these.
+    OfPatroni(Vec<(&'static CStr, CString)>),
+}
+
+impl CommandLine {
+    fn of_patroni(on_disk: &OnDisk) -> Result<Self, Error> {
+        let Some(primary) = of_primary()? else {
+            return Ok(Self::OfPatroni(Vec::new()));
+        };
+        let next = recovery_settings(|name| match on_disk.get(name) {
+            Some(value) => value.to_string_lossy().into_owned(),
+            None => settings::default(name),
+        })?;
+        let raised = patroni::raised(&next, &primary).into_iter();
+        let raised = raised.filter_map(|(name, value)| {
+            let mut known = SIZING.into_iter();
+            let name = known.find(|known| known.to_bytes() == name.as_bytes())?;
+            Some((name, CString::new(value.to_string()).ok()?))
+        });
+        Ok(Self::OfPatroni(raised.collect()))
+    }
+
+    fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept)
+    }
+
+    fn raised(&self, name: &CStr) -> Option<&CStr> {
+        let Self::OfPatroni(raised) = self else {
+            return None;
+        };
+        let (_, value) = raised.iter().find(|(raised, _)| *raised == name)?;
+        Some(value)
+    }
+
+    /// The value that overrides the files.
+    fn value(&self, name: &CStr) -> Option<String> {
+        match self {
+            Self::Kept => is_from_command_line(name).then(|| setting(name)),
+            Self::OfPatroni(_) => {
+                let value = self.raised(name)?;
+                Some(value.to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    fn arguments(&self) -> Result<Vec<OsString>, Error> {
+        let Self::OfPatroni(raised) = self else {
+            return program::running_command_line();
+        };
+        let arguments = raised.iter().flat_map(|(name, value)| {
+            let argument = [name.to_bytes(), b"=", value.to_bytes()].concat();
+            ["-c".into(), OsString::from_vec(argument)]
+        });
+        Ok(arguments.collect())
+    }
 }
 
 /// Like [`next_start`], if the files have just been read.
@@ -132,19 +228,31 @@ pub(super) fn server_at_next_start(planned: &Planned, on_disk: &OnDisk) -> Resul
     exit::call_at_exit(tidy);
     let _tidy = Tidy;
     let deadline = Instant::now() + output::TIME_LIMIT;
-    let shared_memory_bytes = Program::prepare(planned)?.segment_bytes(&[], deadline)?;
-    server_with(in_effect(planned, on_disk), shared_memory_bytes)
+    let command_line = match is_of_patroni() {
+        false => CommandLine::Kept,
+        true => CommandLine::of_patroni(on_disk)?,
+    };
+    let program = Program::prepare(planned, &command_line)?;
+    let shared_memory_bytes = program.segment_bytes(&[], deadline)?;
+    server_with(
+        in_effect(planned, on_disk, &command_line),
+        shared_memory_bytes,
+    )
 }
 
 /// The value at the next start: planned settings override the command line, which overrides the
 /// files.
-fn in_effect(planned: &Planned, on_disk: &OnDisk) -> impl Fn(&'static CStr) -> String {
+fn in_effect(
+    planned: &Planned,
+    on_disk: &OnDisk,
+    command_line: &CommandLine,
+) -> impl Fn(&'static CStr) -> String {
     move |name| {
         let text = |value: &CStr| value.to_string_lossy().into_owned();
         if let Some(value) = planned.value(name) {
             text(value)
-        } else if is_from_command_line(name) {
-            setting(name)
+        } else if let Some(value) = command_line.value(name) {
+            value
         } else if let Some(value) = on_disk.get(name) {
             text(value)
         } else {
@@ -161,8 +269,8 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn prepare(planned: &'a Planned) -> Result<Self, Error> {
-        let command_line = program::running_command_line()?;
+    fn prepare(planned: &'a Planned, command_line: &CommandLine) -> Result<Self, Error> {
+        let command_line = command_line.arguments()?;
         let scratch = Scratch::create()?;
         let path = scratch.path().to_owned();
         let mut arguments = command_line;
@@ -180,6 +288,17 @@ impl<'a> Program<'a> {
     /// up to whole MB above.
     fn segment_bytes(&self, more: &[OsString], deadline: Instant) -> Result<u64, Error> {
         self.finish(self.start(more)?, more, deadline)
+    }
+
+    /// Like [`Self::segment_bytes`], and calls `meanwhile` while PostgreSQL computes.
+    fn segment_bytes_while<T>(
+        &self,
+        meanwhile: impl FnOnce() -> T,
+        deadline: Instant,
+    ) -> Result<(u64, T), Error> {
+        let run = self.start(&[])?;
+        let result = meanwhile();
+        Ok((self.finish(run, &[], deadline)?, result))
     }
 
     /// Starts the run that computes the size.

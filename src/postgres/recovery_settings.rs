@@ -65,7 +65,7 @@ pub(crate) fn is_in_recovery() -> bool {
 
 /// Settings of the primary in `pg_control`. `None`: the next start is not in recovery
 /// (access/transam/xlogrecovery.c `readRecoverySignalFile`).
-fn of_primary() -> Result<Option<RecoverySettings>, Error> {
+pub(crate) fn of_primary() -> Result<Option<RecoverySettings>, Error> {
     /// The server can write the file during a read.
     const ATTEMPTS: usize = 100;
     let directory = places::data_directory();

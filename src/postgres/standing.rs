@@ -42,17 +42,19 @@ pub(crate) fn standing(name: &CStr, planned: &CStr, on_disk: Option<&CStr>) -> O
 }
 
 /// True if the next start gets a value from the files, which have `on_disk`, that differs from that
-/// of the running server.
-pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>) -> bool {
+/// of the running server. `keeps_command_line`: the next start has the same command line.
+pub(crate) fn waits(name: &CStr, on_disk: Option<&CStr>, keeps_command_line: bool) -> bool {
     use pg_sys::GucSource::{PGC_S_ARGV, PGC_S_FILE};
     let waits = |record: &pg_sys::config_generic| {
         let running = CString::new(setting(name)).ok()?;
+        let is_argument = record.source == PGC_S_ARGV;
         Some(match on_disk {
-            _ if !needs_start(record) || record.source == PGC_S_ARGV => false,
+            _ if !needs_start(record) || is_argument && keeps_command_line => false,
             Some(value) => !runs_with(record, &running, value),
             // The line was removed.
             None => {
-                record.source == PGC_S_FILE && default_of(record) != Value::of(record, &running)
+                (is_argument || record.source == PGC_S_FILE)
+                    && default_of(record) != Value::of(record, &running)
             }
         })
     };

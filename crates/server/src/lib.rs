@@ -15,6 +15,7 @@ pub mod instances;
 pub mod largest_buffers;
 pub mod mapping_kind;
 pub mod memory_pressure;
+pub mod patroni;
 pub mod pod_limits;
 pub mod postmaster_arguments;
 pub mod postmaster_pid;
