@@ -121,18 +121,13 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         false => Promises::lock(Instant::now() + options.wait + options.lock_wait)?,
     };
     let deadline = Instant::now() + options.wait;
-    let needs = |(target, next): &Candidate| {
-        let next = next.as_ref().filter(|_| target.postmaster.is_none());
-        let settings = next.and_then(|next| next.as_ref().ok()?.settings().ok());
-        Bytes(settings.map_or(0, |settings| settings.shared_memory_bytes))
-    };
-    let mut later: Bytes = servers.iter().map(needs).sum();
+    // Memory that servers need later, by their users.
+    let mut later: Vec<_> = servers.iter().map(needs).collect();
     let mut lines = Vec::new();
     let mut exit_status = 0;
-    for server in servers {
-        let own = needs(&server);
-        later = later - own;
-        let (target, next) = server;
+    for (index, (target, next)) in servers.into_iter().enumerate() {
+        let own = std::mem::take(&mut later[index]);
+        let of_owner = later.iter().filter(|(owner, _)| *owner == own.0);
         let result = match next {
             None => Ok(Outcome::new(RUNS, 0)),
             Some(next) => next.and_then(|next| {
@@ -141,7 +136,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
                     next: &next,
                     options,
                     deadline,
-                    later,
+                    later: of_owner.map(|(_, bytes)| *bytes).sum(),
                 };
                 case.run(&mut promises)
             }),
@@ -151,8 +146,8 @@ fn ensure(options: &Options) -> Result<Done, Error> {
             Err(error) if options.is_lenient() => Outcome::new(warning(&error), 0),
             Err(error) => Outcome::new(error.to_string().trim_end(), error.exit_status()),
         };
-        if !done.has_pages {
-            later = later + own;
+        if done.starts_on_small_pages() {
+            later[index] = own;
         }
         lines.push(format!("{}: {}\n", target.name(), done.text));
         exit_status = exit_status.max(done.exit_status);
@@ -207,6 +202,17 @@ fn targets(options: &Options) -> Result<Vec<Target>, Error> {
     Ok(targets)
 }
 
+/// The user of a server that does not run, and its shared memory.
+fn needs((target, next): &Candidate) -> (Option<u32>, Bytes) {
+    let next = next.as_ref().filter(|_| target.postmaster.is_none());
+    let Some(Ok(next)) = next else {
+        return (None, Bytes(0));
+    };
+    let settings = next.settings.as_ref();
+    let bytes = settings.map_or(0, |settings| settings.shared_memory_bytes);
+    (next.owner, Bytes(bytes))
+}
+
 fn needs_huge_pages(next: &Result<NextStart, Error>) -> bool {
     let settings = next.as_ref().ok().and_then(|next| next.settings().ok());
     settings.is_some_and(|settings| settings.huge_pages == HugePages::On)
@@ -218,7 +224,7 @@ struct Case<'a> {
     next: &'a NextStart,
     options: &'a Options,
     deadline: Instant,
-    /// Shared memory of the other servers that start later, perhaps on small pages.
+    /// Shared memory of other servers of this user that start later, perhaps on small pages.
     later: Bytes,
 }
 
@@ -231,6 +237,10 @@ struct Outcome {
 }
 
 impl Outcome {
+    fn starts_on_small_pages(&self) -> bool {
+        !self.has_pages && self.exit_status < 2
+    }
+
     fn new(text: impl Into<String>, exit_status: u8) -> Self {
         Self {
             text: text.into(),
