@@ -12,7 +12,7 @@ use POSIX ();
 
 use Guest::Machine;
 
-our @EXPORT = qw(placed start try_start restart stop is_up postmaster family why_not value another_session rows row status check_of
+our @EXPORT = qw(placed data_directory log_file start try_start restart stop is_up postmaster family why_not value another_session rows row status check_of
   required_pages touch);
 
 my $HOME = '/tmp/server';
@@ -27,6 +27,10 @@ my $BIN = slurp('/guest/bindir');
 # Sets how servers start from now on: group => directory of a cgroup, before => words before the
 # command.
 sub placed { %place = @_; return }
+
+sub data_directory { return $DATA }
+
+sub log_file { return $LOG }
 
 # Starts with these settings, and none of a former start.
 sub start
