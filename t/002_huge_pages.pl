@@ -49,7 +49,7 @@ SKIP:
 	comes_true($seen->{status}, $name);
 }
 
-# More idle pages than both 10 % of the required ones and 1 % of RAM raise a warning.
+# More idle pages than both 10% of the required ones and 1% of RAM raise a warning.
 SKIP:
 {
 	needs_host('idle pages');

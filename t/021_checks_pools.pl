@@ -235,7 +235,7 @@ SKIP:
 {
 	my $name = 'idle pages';
 	needs_host($name);
-	# more than 1 % of RAM, and more than 10 % of the need
+	# more than 1% of RAM, and more than 10% of the need
 	my $idle = int(0.012 * ram_bytes() / $page) + $need;
 	pools_of_one_size($kb, $need + $idle);
 	reset_settings();

@@ -165,7 +165,7 @@ SKIP:
 	$fill->(100);
 	page_out($large->pid);
 	cmp_ok(swap_bytes(), '>', 80 << 20, "$name: more memory is swapped out");
-	settled_check($sql, 'swap', \&swap_evidence, { status => 'warning', finding => qr/are swapped out/ }, "$name, a lot");
+	settled_check($sql, 'swap', \&swap_evidence, { status => 'warning', finding => qr/is swapped out/ }, "$name, a lot");
 
 	# major faults swap the memory in
 	my $before = stat_file($large->pid)->{major_faults};

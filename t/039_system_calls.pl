@@ -42,7 +42,7 @@ sub count
 	return scalar @calls;
 }
 
-# Checks that the number of system calls differs by at most 10 %.
+# Checks that the number of system calls differs by at most 10%.
 sub is_flat
 {
 	my ($calls, $before, $name) = @_;

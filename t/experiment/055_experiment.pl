@@ -284,7 +284,7 @@ SKIP:
 	my $summary = compare_summary($run, \@cases, 2, $told, 3);
 	cmp_ok($summary->{$huge}{one_page_table_bytes}, '<', $summary->{$small}{one_page_table_bytes}, 'root: huge pages need smaller page tables');
 	cmp_ok($summary->{$huge}{one_minor_faults}, '<', $summary->{$small}{one_minor_faults}, 'root: huge pages need fewer page faults');
-	like(contents("$run->{output}/experiment.md"), qr/A 95 % interval needs at least 6 rounds/, 'root: no interval of two rounds');
+	like(contents("$run->{output}/experiment.md"), qr/A 95% interval needs at least 6 rounds/, 'root: no interval of two rounds');
 	compare_pages($run, 'page-tables', 'throughput');
 	is_deeply(host_at_rest(), $before, 'root: the host is as before');
 

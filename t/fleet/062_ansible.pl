@@ -176,7 +176,7 @@ SKIP:
 	write_inventory(db => { hugeinfo_psql => ["$dir/fake/psql"], hugeinfo_restart_command => [ 'touch', "$dir/owned" ] });
 	my ($memory_kb) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB$/m;
 	my ($too_many, $half) = map { int($memory_kb * $_ / $kb) } 0.91, 0.46;
-	my $why = qr{leaves less than 10 % of this host's memory};
+	my $why = qr{leaves less than 10% of this host's memory};
 	my $boot_line = "echo 'vm.nr_hugepages = $too_many'";
 	my $pool = "hugepages/hugepages-${kb}kB/nr_hugepages";
 	for (
@@ -311,7 +311,7 @@ SKIP:
 	my $compact = 'echo 1 > /proc/sys/vm/compact_memory';
 	my $boot = sub { my ($pages) = @_; return "(umask 022 && echo 'vm.nr_hugepages = $pages' >> /etc/sysctl.d/x.conf)" };
 	my $edit = q(sed -i 's/^vm\.nr_hugepages=50$/vm.nr_hugepages = 49/' /etc/sysctl.conf);
-	my $too_much = qr/$refused .*leaves less than 10 % of this host's memory/;
+	my $too_much = qr/$refused .*leaves less than 10% of this host's memory/;
 	my $smaller = qr/Nothing was done, because the runbook makes pools smaller\. .*\(makes a pool smaller\)/;
 	my $ran = qr/The server needs attention: warning/;
 	my @pools = ("--bind $dir/meminfo /proc/meminfo", "--bind $dir/pools $sysfs");
@@ -322,7 +322,7 @@ SKIP:
 		[ 'more pages than the pool of another size leaves', $too_much, ["echo 120 > $small"], 0 ],
 		[ 'as many pages at boot', $ran, [ $boot->(119) ], 1 ],
 		[ 'more pages at boot', $too_much, [ $boot->(120) ], 0 ],
-		[ 'a pool that grows meanwhile', qr/119 huge pages would leave less than 10 %/, [ $compact, "echo 119 > $small" ], 1, [], [ 32768, 23 ] ],
+		[ 'a pool that grows meanwhile', qr/119 huge pages would leave less than 10%/, [ $compact, "echo 119 > $small" ], 1, [], [ 32768, 23 ] ],
 		[ 'a smaller pool', $smaller, ["echo 9 > $small"], 0 ],
 		[ 'a smaller pool, allowed', $ran, ["echo 9 > $small"], 1, \@shrink ],
 		[ 'a pool whose pages are split', $smaller, [ $large =~ s/^(.*)nr_hugepages$/echo 1 > $1demote/r ], 0 ],

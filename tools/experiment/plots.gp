@@ -76,9 +76,9 @@ do for [plot in cases > 1 ? "page-tables throughput" : "page-tables"] {
         fifth = (x_max - x_min) / 5
         unit = fifth > 0 ? 10 ** floor(log10(fifth)) : 0.001
         set xtics out font ",14" unit * (fifth <= unit ? 1 : fifth <= 2 * unit ? 2 : fifth <= 5 * unit ? 5 : 10)
-        set format x "%+g %%"
+        set format x "%+g%%"
         set yrange [-cases - 0.6:-0.4]
-        set xlabel "difference; dot: a round; square and bar: median and its 95 % interval"
+        set xlabel "difference; dot: a round; square and bar: median and its 95% interval"
         set lmargin 26
         set rmargin 31
         set offsets graph 0.05, graph 0.05, 0, 0

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     server: crate::Server,
     #[command(flatten)]
     host: Host,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -74,7 +74,9 @@ pub(crate) fn note_differences(next: &Server) {
         eprintln!("NOTICE:  huge_pages = off: figures are for huge_pages = try");
     }
     if next.shared_memory_type == SharedMemoryType::Sysv {
-        eprintln!("NOTICE:  shared_memory_type = sysv uses no huge pages: figures are for mmap");
+        eprintln!(
+            "NOTICE:  shared_memory_type = sysv does not use huge pages: figures are for mmap"
+        );
     }
 }
 
@@ -90,7 +92,7 @@ pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     let (next, sizes) = match host.page_size {
         Some(size) if !size.0.is_power_of_two() || size.0 < LEAST_HUGE_PAGE => {
             return Err(Error::new(
-                "--page-size: a huge page size was expected, such as 2MB or 1GB",
+                "--page-size: expected a huge page size, such as 2MB or 1GB",
             ));
         }
         // If it is not the default size, the server has to request it.
@@ -158,7 +160,7 @@ impl Planning {
             match self.machine.ram() {
                 Some(ram) if ram > Bytes(0) => {
                     let percent = u128::from(self.bytes) * 100 / u128::from(ram.0);
-                    format!(", {percent} % of {ram} of RAM")
+                    format!(", {percent}% of {ram} of RAM")
                 }
                 _ => String::new(),
             }

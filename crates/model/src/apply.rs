@@ -32,7 +32,7 @@ pub enum Blocked {
         /// Bytes that are missing.
         missing: Bytes,
     },
-    /// The pools would leave less than 10 % of RAM, or less than they leave now.
+    /// The pools would leave less than 10% of RAM, or less than they leave now.
     LeavesTooLittle {
         /// Bytes that are missing.
         missing: Bytes,

@@ -7,7 +7,7 @@ use hugeinfo_linux::{
 };
 use hugeinfo_server::{environment::ProcessFigures, facts::Facts};
 
-/// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1 %.
+/// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1%.
 const ENTRY_BYTES: u64 = 8;
 
 /// Size of page tables in bytes, with the segment on pages of one size.

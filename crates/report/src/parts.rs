@@ -95,9 +95,9 @@ pub(crate) fn legend(caption: &str, parts: &[(Color, String, u64)], full: u64) -
 pub(crate) fn share(value: u64, full: u64) -> String {
     let percent = crate::chart::percent(value, full);
     match percent {
-        0.0 => "0 %".to_owned(),
-        p if p < 0.1 => "< 0.1 %".to_owned(),
-        p if p < 10.0 => format!("{p:.1} %"),
-        p => format!("{p:.0} %"),
+        0.0 => "0%".to_owned(),
+        p if p < 0.1 => "< 0.1%".to_owned(),
+        p if p < 10.0 => format!("{p:.1}%"),
+        p => format!("{p:.0}%"),
     }
 }

@@ -54,7 +54,7 @@ const CAUSES: [Cause; 17] = [
     Cause {
         words: &["Bus error"],
         code: "bus_error",
-        text: "The kernel had promised huge pages, and could not provide one (SIGBUS).",
+        text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
         checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
     },
     Cause {
@@ -102,7 +102,7 @@ const CAUSES: [Cause; 17] = [
     Cause {
         words: &["lock file", "already exists"],
         code: "lock_file",
-        text: "Another server uses this directory or port, or its lock file is left over.",
+        text: "Another server uses this directory or port, or an old lock file remains.",
         checks: &[],
     },
     Cause {
@@ -126,7 +126,7 @@ const CAUSES: [Cause; 17] = [
     Cause {
         words: &["could not access file", "No such file"],
         code: "library",
-        text: "A library of shared_preload_libraries is missing.",
+        text: "A library in shared_preload_libraries is missing.",
         checks: &[CheckId::PendingSettings],
     },
     Cause {

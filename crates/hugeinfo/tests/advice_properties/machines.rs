@@ -638,7 +638,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
 }
 
 impl Spec {
-    /// A server of 10 % of RAM on the huge pages that it needs, on a host of 64 GB.
+    /// A server of 10% of RAM on the huge pages that it needs, on a host of 64 GB.
     pub fn usual() -> Self {
         let nothing = Amount {
             percent: 0,

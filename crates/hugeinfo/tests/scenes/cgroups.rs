@@ -44,14 +44,14 @@ fn fault_limits() {
         when("a limit is lower than the mapped pages", |m| {
             limited(&mut m.facts, Some(100), None);
         })
-        .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"])
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"])
+        .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]),
         when("only the orchestrator can raise the limit", |m| {
             limited(&mut m.facts, Some(100), None);
             m.facts.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the limit on huge pages of the pod, or of whatever sets the limits of this container"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.facts, Some(1074), Some(1074));
         })
@@ -60,7 +60,7 @@ fn fault_limits() {
             limited(&mut m.facts, Some(1100), None);
             limits(m).reservation_use = Some(1174 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, and 1174 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a server on small pages would exceed the limit after a restart",
             |m| {
@@ -68,20 +68,20 @@ fn fault_limits() {
                 limited(&mut m.facts, Some(100), None);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# as cgroup_fault_limit"]),
         when("pending settings would exceed the limit", |m| {
             m.more(487);
             limited(&mut m.facts, Some(1100), None);
             m.waits(|next| next.shared_memory_bytes = 2048 * MB);
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, and 2 GB would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, and 2 GB would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.", &["# as cgroup_fault_limit"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
+        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["# as cgroup_fault_limit"]),
         when("pending settings need less than the limit", |m| {
             limited(&mut m.facts, Some(300), None);
             m.waits(|next| next.shared_memory_bytes = 200 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a limit is low, and a restart would not get huge pages",
             |m| {
@@ -89,17 +89,17 @@ fn fault_limits() {
                 limited(&mut m.facts, Some(100), None);
             },
         )
-        .says("cgroup_fault_limit", OK, "limited", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB would be mapped. A restart would not get huge pages.", &[])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .says("cgroup_fault_limit", OK, "limited", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. A restart would not get huge pages.", &[])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("the limit of a pod is not visible as a cgroup", |m| {
             pod_limit(m, "104857600")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the limit on huge pages of the pod, or of whatever sets the limits of this container"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("a pod has no huge pages", |m| {
             m.fall_back(537);
             pod_limit(m, "0");
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, and 1074 MB would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.", &["# raise the limit on huge pages of the pod, or of whatever sets the limits of this container"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the limit of a pod is enough", |m| {
             pod_limit(m, "1126170624")
         })
@@ -111,13 +111,13 @@ fn fault_limits() {
                 pod_limit(m, "1126170624");
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("other containers of the pod use a part of its limit", |m| {
             limited(&mut m.facts, None, None);
             limits(m).reservation_use = Some(1174 * MB);
             pod_limit(m, "1126170624");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, and 1174 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the limit on huge pages of the pod, or of whatever sets the limits of this container"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the limit of a pod is not a number", |m| {
             pod_limit(m, "1100Mi")
         })
@@ -142,30 +142,30 @@ fn fault_limits() {
         when("the name of the cgroup has quotes", |m| {
             named(m, b"x';touch PWNED;echo '")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/x'\\'';touch PWNED;echo '\\''/hugetlb.2MB.max'", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/x'\\'';touch PWNED;echo '\\''/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("a shell would expand the name of the cgroup", |m| {
             named(m, b"$(touch PWNED)`touch PWNED`\\");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\ allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\/hugetlb.2MB.max'", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\ allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup has a line feed", |m| {
             named(m, b"x\n; touch PWNED")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\012; touch PWNED allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\012; touch PWNED allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup has control characters", |m| {
             named(m, b"x\x1b[2J\ry")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\033[2J\\015y allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\033[2J\\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\033[2J\\015y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\033[2J\\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup is not UTF-8", |m| {
             named(m, b"x\xff")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\377 allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\377 allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "the name of the cgroup reverses the direction of text",
             |m| {
                 named(m, "x\u{202e}y".as_bytes());
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\342\\200\\256y allows 100 MB of 2 MB pages, and 1074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\342\\200\\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\342\\200\\256y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\342\\200\\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
     ]);
 }
 
@@ -175,7 +175,7 @@ fn kernels_that_do_not_count_reservations() {
         when("a sibling has faulted in pages under the same limit", |m| {
             without_reservations(m, 1200, 1050);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, and 2074 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a server on small pages would share the limit with a sibling",
             |m| {
@@ -183,7 +183,7 @@ fn kernels_that_do_not_count_reservations() {
                 without_reservations(m, 1200, 1000);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, and 2074 MB would be mapped. After a restart the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when("the use by others is unknown", |m| {
             without_reservations(m, 1074, 1074);
             let pool = m.pool(0);
@@ -195,7 +195,7 @@ fn kernels_that_do_not_count_reservations() {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (2000, 1463, 1463);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, and 1174 MB are mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"]),
     ]);
 }
 
@@ -206,24 +206,24 @@ fn reservation_limits() {
             m.fall_back(600);
             limited(&mut m.facts, None, Some(100));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "a limit on reservations is lower than the mapped pages",
             |m| {
                 limited(&mut m.facts, None, Some(100));
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("both limits are low", |m| {
             m.fall_back(537);
             limited(&mut m.facts, Some(100), Some(100));
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when("the pool is short, and the limit on faults is low", |m| {
             m.fall_back(10);
             limited(&mut m.facts, Some(100), None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "the pool is short, the limit on reservations is low, and sysv is set",
             |m| {
@@ -232,7 +232,7 @@ fn reservation_limits() {
                 m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
             },
         )
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {
@@ -241,14 +241,14 @@ fn reservation_limits() {
                 m.waits(|next| next.huge_pages = HugePages::On);
             },
         )
-        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 1074 MB are needed.", &["# as huge_pages"]),
+        .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages). A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["# as huge_pages"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 1074 MB is needed.", &["# as huge_pages"]),
         when("a fallback would not fit in addition to the own pool", |m| {
             m.on_huge_pages(50 * GB, GB);
             limited(&mut m.facts, None, Some(100));
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB; 50 GB are needed. On small pages the segment takes 50 GB; the pools leave 14 GB of RAM.", &["echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise it where it is set (unit or container runtime), or the next start resets it"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 50 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Cgroup /sys/fs/cgroup/pg limits reserved huge pages to 100 MB, but 50 GB is needed. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["echo 53687091200 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
         when(
             "pending settings would fall back, and no memory is left",
             |m| {
@@ -256,9 +256,9 @@ fn reservation_limits() {
                 m.waits(|next| next.shared_memory_bytes = 52 * GB);
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages the segment takes 52 GB; the pools leave 14 GB of RAM.", &["sysctl -w vm.nr_hugepages=26624", "sed -i 's/^vm\\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", CRITICAL, "would_run_out_of_memory", "Settings are pending a restart (shared_buffers). After a restart memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["sysctl -w vm.nr_hugepages=26624", "sed -i 's/^vm\\.nr_hugepages = 25600$/vm.nr_hugepages = 26624/' /etc/sysctl.d/hugepages.conf"])
+        .says("pending_settings", CRITICAL, "would_run_out_of_memory", "Settings are pending a restart (shared_buffers). After a restart, memory would run out. Needs 26624 huge pages of 2 MB; 25600 are available. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 52 GB; the pools leave 14 GB of RAM.", &["# as restart"]),
         when("large page tables come with a low limit", |m| {
             m.on_small_pages(10 * GB, 5120);
             limited(&mut m.facts, Some(100), None);
@@ -309,7 +309,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
         })
-        .says("memory_left", UNKNOWN, "unknown", "Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because its use is only known within bounds.", &[]),
+        .says("memory_left", UNKNOWN, "unknown", "Cgroup /sys/fs/cgroup/pg has a memory limit of 9 GB. Whether the segment fits is unknown, because only bounds of its use are known.", &[]),
         when("cached files make way", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, GB);
@@ -328,8 +328,8 @@ fn memory_limits() {
         when("huge pages count towards the limit", |m| {
             m.memory_limit(GB, 100 * MB, 0).counts_hugetlb = true;
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"])
-        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"]),
+        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"])
+        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 1 GB and needs 1124 MB once the whole segment is in use. Huge pages count toward the limit, and a process that uses more is killed.", &["# raise the memory limit of the server's cgroup by 100 MB, or lower shared_buffers by as much"]),
         when(
             "the missing memory is a fraction of a GB more than 12",
             |m| {
@@ -341,14 +341,14 @@ fn memory_limits() {
                 m.memory_limit(8 * GB, 20 * GB + 480 * MB, 0);
             },
         )
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# as restart"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# raise the memory limit of the server's cgroup by 12768 MB, or lower shared_buffers by as much"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 20 GB; its memory limit is 8 GB.", &["# as restart"]),
         when("a start on small pages would exceed the limit", |m| {
             m.waits(|next| next.shared_memory_bytes = 8 * GB);
             m.memory_limit(4 * GB, GB, 0);
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB.", &["# as restart"])
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"]),
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB.", &["# as restart"])
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 4096 huge pages of 2 MB; 537 are available. On small pages, cgroup /sys/fs/cgroup/pg needs 9 GB; its memory limit is 4 GB. Settings are pending a restart.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=4096", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf"]),
         when("the limits cannot be read", |m| {
             m.env.memory_limits = Err(denied("/sys/fs/cgroup/pg/memory.max"));
         })

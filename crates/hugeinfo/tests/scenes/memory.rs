@@ -15,7 +15,7 @@ fn untouched_segments() {
         })
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
@@ -26,7 +26,7 @@ fn untouched_segments() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=10240", "# if the pool has fewer than 10240 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 10240 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
         .says("pool_growth", WARNING, "fragmented", "The pool has to grow by 10240 huge pages of 2 MB; free memory has blocks for 2009. The kernel has to compact memory and might allocate fewer pages.", &["# as huge_pages"]),
         when(
             "an idle pool leaves less than the segment on small pages",
@@ -48,7 +48,7 @@ fn untouched_segments() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 20480 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
         .how_to_set(2, &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20480", "# if the pool has fewer than 20480 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("most pages exist, and RAM holds the rest", |m| {
             m.ram(128 * GB);
@@ -71,7 +71,7 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, or lower shared_buffers to 3398MB: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 4383 MB of memory, or lower shared_buffers to 3398MB: too little memory is available for the pool"]),
         when(
             "available memory is small, and nothing is faulted in",
             |m| {
@@ -80,7 +80,7 @@ fn untouched_segments() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, or lower shared_buffers to 326MB: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free 7455 MB of memory, or lower shared_buffers to 326MB: too little memory is available for the pool"]),
     ]);
 }
 
@@ -92,18 +92,18 @@ fn a_tenth_of_ram() {
             m.touched(GB);
             m.available = Some(62 * GB);
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 30208 are needed.", &["# as huge_pages"])
-        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
-        .runbook(&["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .how_to_set(2, &["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
+        .runbook(&["# lower shared_buffers to 55961MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"]),
         when("59 GB are pending", |m| {
             m.on_huge_pages(30 * GB, 30 * GB);
             m.waits(|next| next.shared_memory_bytes = 59 * GB);
         })
-        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# take back the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .says("restart", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 30208 huge pages of 2 MB; 15360 are available. On small pages, the segment takes 59 GB; the pools leave 34 GB of RAM.", &["# undo the pending change of shared_buffers (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 15360 huge pages of 2 MB at boot; 30208 are needed.", &["# lower shared_buffers by 4384MB, or add 4870 MB of memory: the pools would leave less than 10% of RAM"]),
         when(
             "a smaller segment is pending that is still too large",
             |m| {
@@ -111,7 +111,7 @@ fn a_tenth_of_ram() {
                 m.waits(|next| next.shared_memory_bytes = 59 * GB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10 % of RAM"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 30208 huge pages of 2 MB; 0 are available.", &["# lower shared_buffers by 1434MB, or add 1593 MB of memory: the pools would leave less than 10% of RAM"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[]),
         when(
             "a smaller segment is pending, and available memory is short",
@@ -121,7 +121,7 @@ fn a_tenth_of_ram() {
                 m.available = Some(2 * GB);
             },
         )
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, or lower shared_buffers by 13600MB: available memory is too small for the pool"]),
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# free 13599 MB of memory, or lower shared_buffers by 13600MB: too little memory is available for the pool"]),
         when("1 GB pages do not leave enough", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -135,7 +135,7 @@ fn a_tenth_of_ram() {
             m.fall_back(0);
             m.available = Some(1000 * MB);
         })
-        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .how_to_set(2, &["# lower shared_buffers to 45MB, or add 94 MB of memory: the pools would leave less than 10% of RAM"]),
         when("available memory lacks a part of a 1 GB page", |m| {
             m.ram(32 * GB);
             m.on_small_pages(4 * GB, 0);
@@ -143,7 +143,7 @@ fn a_tenth_of_ram() {
             m.available = Some(GB);
             m.touched(GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, or lower shared_buffers to 819MB: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4 huge pages of 1 GB; 0 are available.", &["# free 2704 MB of memory, or lower shared_buffers to 819MB: too little memory is available for the pool"]),
         when("an idle pool leaves too little", |m| {
             m.more(29_463);
         })
@@ -180,8 +180,8 @@ fn pool_held_by_other_programs() {
                 m.needs(16_000 * MB);
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10 % of RAM"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. Needs 8000 huge pages of 2 MB; 0 are available. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 9131 MB of memory: the pools would leave less than 10% of RAM"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when(
             "a server that was turned off would not fit in addition to a pool that others hold",
             |m| {
@@ -192,14 +192,14 @@ fn pool_held_by_other_programs() {
                 m.off();
             },
         )
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. The next start uses huge_pages = off. On small pages the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, the segment takes 16 GB; the pools leave 14 GB of RAM.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1664 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when("other programs have reserved the pool", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
             m.pool(0).reserved = 25_600;
             m.needs(8 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10 % of RAM"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# free some of the 25600 huge pages of 2 MB that other programs have (hugeinfo_holders), or add 1457 MB of memory: the pools would leave less than 10% of RAM"]),
         when("/proc/meminfo is that of a container", |m| {
             m.fall_back(25_600);
             m.asked(25_600);
@@ -228,10 +228,10 @@ fn pool_held_by_other_programs() {
                 next.shared_memory_bytes = 24 * GB;
             });
         })
-        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"])
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"])
+        .status(CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available. Settings are pending a restart.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["ALTER SYSTEM SET huge_pages = 'try';", "-- free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"])
         .says("pending_settings", CRITICAL, "would_not_start", "Settings are pending a restart (huge_pages, shared_buffers). A restart would fail, because huge_pages = on. Needs 12288 huge pages of 2 MB; 5120 are available.", &["# as restart"])
-        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "# free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"]),
+        .runbook(&["ALTER SYSTEM SET huge_pages = 'try';", "# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
         when(
             "the pool of a running server with huge_pages = on cannot be allocated again",
             |m| {
@@ -243,7 +243,7 @@ fn pool_held_by_other_programs() {
                 m.available = Some(GB);
             },
         )
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, or lower shared_buffers by 14624MB: available memory is too small for the pool"]),
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 27648 huge pages of 2 MB; 480 are available.", &["# free 14623 MB of memory, or lower shared_buffers by 14624MB: too little memory is available for the pool"]),
         when("huge_pages = on is pending, and the pool can grow", |m| {
             m.fall_back(0);
             m.waits(|next| {

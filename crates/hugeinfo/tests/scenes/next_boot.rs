@@ -43,7 +43,7 @@ fn reboot() {
             m.file("run/systemd/system/x", "");
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 537\n");
         })
-        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
+        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer). Move the line to a file in /etc/sysctl.d; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
         .says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
         when("/etc/sysctl.conf is read without systemd", |m| {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n");
@@ -116,13 +116,13 @@ fn reboot() {
             m.touched(GB);
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["# as huge_pages"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"])
-        .how_to_set(2, &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"])
-        .runbook(&["# free 36127 MB of memory, or lower shared_buffers to 2783MB: available memory is too small for the pool"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"])
+        .how_to_set(2, &["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"])
+        .runbook(&["# free 36127 MB of memory, or lower shared_buffers to 2783MB: too little memory is available for the pool"]),
         when("another server needs pages at boot, too", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf", "sysctl -w vm.nr_hugepages=609"]),
         when(
@@ -171,36 +171,36 @@ fn reboot() {
 #[test]
 fn this_boot() {
     test(vec![
-        when("the pool has the requested pages", |_| {}).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        when("the pool has the requested pages", |_| {}).says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
         when(
             "the pool has fewer than requested, and as many as needed",
             |m| m.asked(600),
         )
-        .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
         when(
             "the pool has far fewer than requested, and as many as needed",
             |m| m.asked(32_000),
         )
-        .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
         when("the pool has fewer than needed", |m| m.fall_back(500))
-            .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
-            .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 537 are needed.", &["# as huge_pages"]),
+            .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 500; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
+            .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 500. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"]),
         when("the pool has fewer than pending settings need", |m| {
             m.asked(600);
             m.waits(|next| next.shared_memory_bytes = 1200 * MB);
         })
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
-        when("the pool has more than requested", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 600 huge pages of 2 MB, and the pool has 537; 600 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as restart"]),
+        when("the pool has more than requested", |m| m.asked(500)).says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
         when("1 GB pages were requested that no server needs", |m| {
             m.file("proc/cmdline", "hugepagesz=1G hugepages=0:2,1:2 quiet\n");
         })
-        .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
+        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
         when("nothing requests pages", |m| m.file(CONF, None)).says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
         when("sysctl overrides the kernel command line", |m| {
             m.file("proc/cmdline", "hugepages=10000\n");
         })
-        .says("pool_filled", OK, "filled", "The pools hold the pages that are needed of those that this boot asked for.", &[]),
-        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as restart"]),
+        .says("pool_filled", OK, "filled", "The pools hold all needed pages that this boot asked for.", &[]),
+        when("a part of the pool is surplus", |m| m.pool(0).surplus = 100).says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 437; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as restart"]),
         when("this boot allocated 13 of 14 requested 1 GB pages", |m| {
             m.ram(16 * GB);
             m.file(CONF, None);
@@ -214,8 +214,8 @@ fn this_boot() {
             m.pool(1).total = 13;
             m.pool(1).free = 13;
         })
-        .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 14 are needed.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. Unless the line is newer than this boot, the next boot might also fall short; 14 are needed.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
         when(
             "a sysctl file requests more than this boot allocated",
@@ -225,7 +225,7 @@ fn this_boot() {
                 m.asked(10_240);
             },
         )
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 10240 are needed.", &["# as huge_pages"]),
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 10240 huge pages of 2 MB, and the pool has 9000; 10240 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 10240 huge pages of 2 MB at boot, but the pool has 9000. Unless the line is newer than this boot, the next boot might also fall short; 10240 are needed.", &["# as huge_pages"]),
     ]);
 }

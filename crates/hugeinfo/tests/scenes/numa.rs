@@ -97,7 +97,7 @@ fn segments() {
     test(vec![
         when("there is one node", |_| {}).says("numa_segment", OK, "one_node", "The server can use only one NUMA node.", &[]),
         when("the segment is on one of two nodes", |m| on(m, &[0, 530]))
-            .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 1060 MB of the segment that are in use are on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+            .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1060 MB of the segment that is in use is on NUMA node 1, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
             .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
         when("the segment is on both nodes", |m| on(m, &[270, 267])).says("numa_segment", OK, "on_several_nodes", "The segment is on most NUMA nodes.", &[]),
         when("little of the segment is in use", |m| on(m, &[25, 0])).says("numa_segment", OK, "little_in_use", "Too little of the segment is in use to judge: 50 MB.", &[]),
@@ -109,7 +109,7 @@ fn segments() {
         when("the segment is on two of eight nodes", |m| {
             eight(m, &[100, 98])
         })
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 198 GB of the segment that are in use are on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 198 GB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
         when("the segment is on five of eight nodes", |m| {
             eight(m, &[40, 40, 40, 40, 40])
         })
@@ -119,7 +119,7 @@ fn segments() {
             m.pool(0).total = 544;
             m.env.segment_nodes = Some([(0, 270), (1, 267)].into());
         })
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 1074 MB of the segment that are in use are on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 1074 MB of the segment that is in use is on NUMA nodes 0, 1, out of 8 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"]),
     ]);
 }
 
@@ -155,8 +155,8 @@ fn bound_servers() {
             m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
             m.bound(&[1]);
         })
-        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        .status(CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
         when(
             "the pages were faulted in before the server was bound",
             |m| {
@@ -214,7 +214,7 @@ fn bound_servers() {
                 });
             },
         )
-        .says("numa_segment", WARNING, "on_few_nodes", "More than 90 % of the 18 GB of the segment that are in use are on NUMA node 0, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
+        .says("numa_segment", WARNING, "on_few_nodes", "More than 90% of the 18 GB of the segment that is in use is on NUMA node 0, out of 2 nodes.", &["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart"])
         .runbook(&["# start PostgreSQL with numactl --interleave=all; takes effect at the next restart", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 9216$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf"]),
         when("nodes get too few pages at boot", |m| {
             m.nodes(&[(537, 32 * GB), (0, 32 * GB)]);

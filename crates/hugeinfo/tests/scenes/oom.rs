@@ -18,12 +18,12 @@ fn oom_protection() {
     test(vec![
         when("the postmaster is protected", |_| {}).says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[]),
         when("all processes have 0", |m| m.oom_scores(0, 0))
-            .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"])
-            .runbook(&["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+            .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"])
+            .runbook(&["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the backends are exempt, too", |m| {
             m.oom_scores(-1000, -1000)
         })
-        .says("oom_protection", WARNING, "backends_exempt", "The OOM killer spares the backends, too (oom_score_adj = -1000), however large they are.", &["# PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "backends_exempt", "The OOM killer also spares the backends (oom_score_adj = -1000), however large they are.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("only the postmaster is exempt", |m| m.oom_scores(-1000, 0)).says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -1000).", &[]),
         when("overcommit is strict", |m| {
             m.strict(4 * GB);
@@ -35,7 +35,7 @@ fn oom_protection() {
             m.oom_scores(0, 0);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it.", &["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when(
             "overcommit is strict, and the OOM killer has killed in the cgroup",
             |m| {
@@ -45,7 +45,7 @@ fn oom_protection() {
                 m.env.cgroup_oom_kills = Some(2);
             },
         )
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when(
             "overcommit is strict without a cgroup, and the OOM killer has killed",
             |m| {
@@ -54,13 +54,13 @@ fn oom_protection() {
                 m.env.cgroup_oom_kills = Some(2);
             },
         )
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("all processes of a Guaranteed pod have -997", |m| {
             m.container();
             m.oom_scores(-997, -997);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster -997, children -997). It can end the postmaster, and all sessions with it.", &["# PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster -997, children -997). It can end the postmaster, and all sessions with it.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the backends of a Guaranteed pod have 0", |m| {
             m.container();
             m.oom_scores(-997, 0);
@@ -120,12 +120,12 @@ fn memlock() {
         when("1000 connections use io_uring on Linux 6.14", |m| {
             uring(m, "6.14.0-15-generic", 1000, Some(8 * MB));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"])
-        .runbook(&["# LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"])
+        .runbook(&["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring on Linux 7.0", |m| {
             uring(m, "7.0.0-10-generic", 1000, Some(8 * MB));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
         when(
             "100 connections use io_uring on Linux 6.18 with the default limit",
             |m| {
@@ -139,7 +139,7 @@ fn memlock() {
                 uring(m, "6.18.5", 100, Some(64 << 10));
             },
         )
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring on Linux 6.8", |m| {
             uring(m, "6.8.0-60-generic", 1000, Some(8 * MB));
         })
@@ -162,11 +162,11 @@ fn memlock() {
                 uring(m, "5.10.0-35-amd64", 100, Some(64 << 10));
             },
         )
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("each process of Linux 5.10 has no locked memory", |m| {
             uring(m, "5.10.0-35-amd64", 100, Some(0));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 0 bytes, and other servers of the same user share it.", &["# LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 0 bytes, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring in a pod", |m| {
             uring(m, "6.18.5", 1000, Some(8 * MB));
             m.container();

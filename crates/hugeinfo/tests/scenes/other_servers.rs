@@ -18,7 +18,7 @@ fn other_servers() {
         when("one requests huge pages", |m| {
             m.other(143 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
         when("one was turned off", |m| {
@@ -37,7 +37,7 @@ fn other_servers() {
         when("one requests pages of another size", |m| {
             m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get none.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 1 GB; needed: 4 for the server on port 5433 (huge_pages = on). The last server to start would get no huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=4 to the kernel command line"])
         .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot.", &[]),
         when("pages of another size are ready for one that requests them", |m| {
             m.other(4 * GB, 4096, Wish::Known(HugePages::On, Some(GB)));
@@ -95,7 +95,7 @@ fn other_servers() {
             m.other(280 * MB, 4096, TRY);
         })
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 72 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=212", "# needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# as huge_pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 0 huge pages of 2 MB at boot; needed: 212 = 72 for this server + 140 for the server on port 5433 (huge_pages = try).", &["# as huge_pages"])
         .runbook(&["sysctl -w vm.nr_hugepages=212", "sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 212/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when("pages were set for one that was turned off", |m| {
@@ -122,7 +122,7 @@ fn other_servers() {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).overcommit = 72;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
         when("the pool is enough for both", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
@@ -132,11 +132,11 @@ fn other_servers() {
             m.other(143 * MB, 4096, TRY);
             m.pool(0).total = 1037;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=1109", "# needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try)"]),
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 1037 huge pages of 2 MB; needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=1109", "# needed: 1109 = 537 for this server + 500 for other programs + 72 for the server on port 5433 (huge_pages = try)"]),
         when("one is larger than the host", |m| {
             m.other(70 * GB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 36377 = 537 for this server + 35840 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"])
         .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
         when("this server was turned off", |m| {
             m.fall_back(100);
@@ -166,17 +166,17 @@ fn other_servers() {
             m.more(72);
             m.env.visibility = Visibility::Hidden;
         })
-        .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more: other servers are hidden from this user.", &[]),
+        .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: other servers are hidden from this user.", &[]),
         when("the pool is short, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.env.visibility = Visibility::Hidden;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs among the visible processes. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
         when("the memory of two cannot be read", |m| {
             m.other(MB, 4096, TRY).segment = None;
             m.other(MB, 4096, TRY).segment = None;
         })
-        .says("other_servers", UNKNOWN, "unknown", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; 537 are needed. There could be more: the memory of 2 other servers cannot be read.", &[]),
+        .says("other_servers", UNKNOWN, "unknown", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; 537 are needed. There could be more servers: the memory of 2 other servers cannot be read.", &[]),
         when("one uses System V shared memory", |m| {
             m.other(143 * MB, 4096, TRY).shared_memory_type = Some(SharedMemoryType::Sysv);
         })
@@ -189,7 +189,7 @@ fn other_servers() {
                 m.other(143 * MB, 4096, TRY);
             },
         )
-        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try). The last server to start would get none.", &["# as huge_pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=681", "# needed: 681 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"])
         .runbook(&["sysctl -w vm.nr_hugepages=681", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 681/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when(
@@ -201,17 +201,17 @@ fn other_servers() {
                 }
             },
         )
-        .says("other_servers", WARNING, "pool_short_for_all", "5 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others. The last server to start would get none.", &["# as huge_pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "5 other servers run on this host. The pool has 0 huge pages of 2 MB; needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others. The last server to start would get no huge pages.", &["# as huge_pages"])
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=897", "# needed: 897 = 537 for this server + 72 for the server on port 5433 (huge_pages = try) + 72 for the server on port 5434 (huge_pages = try) + 216 for 3 others", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 897/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when("RAM holds the own pool only without the own segment", |m| {
             m.on_small_pages(40 * GB, 0);
             m.other(144 * MB, 4096, TRY);
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get none.", &["# as huge_pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20552/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=20552", "# needed: 20552 = 20480 for this server + 72 for the server on port 5433 (huge_pages = try)", "# if the pool has fewer than 20552 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("the port of one is unknown", |m| {
             m.other(143 * MB, 4096, TRY).port = None;
         })
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get none.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"]),
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"]),
     ]);
 }

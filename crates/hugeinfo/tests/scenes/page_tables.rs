@@ -106,11 +106,11 @@ fn swap() {
         m.env.host.usage.as_mut().expect("meminfo").swap_free = Some(8 * GB - of_host);
     }
     test(vec![
-        when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of private memory of this server are swapped out.", &[]),
+        when("nothing is swapped out", |_| {}).says("swap", OK, "not_swapped_out", "0 bytes of this server's private memory is swapped out.", &[]),
         when("much private memory is swapped out", |m| swapped(m, 20 * MB, 300 * MB))
-            .says("swap", WARNING, "swapped_out", "180 MB of private memory of this server are swapped out.", &["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
+            .says("swap", WARNING, "swapped_out", "180 MB of this server's private memory is swapped out.", &["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"])
             .runbook(&["# find out which processes use the memory (hugeinfo_footprint, hugeinfo_host); lower work_mem or shared_buffers, or add memory"]),
-        when("little is swapped out", |m| swapped(m, MB, 300 * MB)).says("swap", OK, "not_swapped_out", "9 MB of private memory of this server are swapped out.", &[]),
+        when("little is swapped out", |m| swapped(m, MB, 300 * MB)).says("swap", OK, "not_swapped_out", "9 MB of this server's private memory is swapped out.", &[]),
         when(
             "backends inherit the swapped pages of the postmaster",
             |m| {
@@ -118,14 +118,14 @@ fn swap() {
                 m.env.processes[0].swap = Some(20 * MB);
             },
         )
-        .says("swap", OK, "not_swapped_out", "20 MB of private memory of this server are swapped out.", &[]),
+        .says("swap", OK, "not_swapped_out", "20 MB of this server's private memory is swapped out.", &[]),
         when(
             "the host has swapped out less than the processes report",
             |m| {
                 swapped(m, 20 * MB, 30 * MB);
             },
         )
-        .says("swap", OK, "not_swapped_out", "30 MB of private memory of this server are swapped out.", &[]),
+        .says("swap", OK, "not_swapped_out", "30 MB of this server's private memory is swapped out.", &[]),
         when("the kernel reports no swap", |m| {
             m.env.processes[0].swap = None;
             m.env.processes.truncate(1);
@@ -150,21 +150,21 @@ fn major_faults() {
             "major_faults",
             OK,
             "few_major_faults",
-            "0 major faults in 86400 s, by the present processes.",
+            "The current processes have had 0 major faults in 86400 s.",
             &[],
         ),
         when("there are many", |m| each(m, 100_000)).says(
             "major_faults",
             WARNING,
             "many_major_faults",
-            "1000000 major faults in 86400 s, by the present processes.",
+            "The current processes have had 1000000 major faults in 86400 s.",
             &["# look at the rate now (SELECT * FROM hugeinfo_fault_rates()), then free memory"],
         ),
         when("there are few", |m| each(m, 11)).says(
             "major_faults",
             OK,
             "few_major_faults",
-            "110 major faults in 86400 s, by the present processes.",
+            "The current processes have had 110 major faults in 86400 s.",
             &[],
         ),
         when("the server has just started", |m| {
@@ -177,7 +177,7 @@ fn major_faults() {
             "major_faults",
             OK,
             "few_major_faults",
-            "1000000 major faults in 10 s, by the present processes.",
+            "The current processes have had 1000000 major faults in 10 s.",
             &[],
         ),
     ]);

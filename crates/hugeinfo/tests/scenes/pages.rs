@@ -49,8 +49,8 @@ fn on_huge_pages() {
         when("huge_pages = off is pending", |m| {
             m.waits(|next| next.huge_pages = HugePages::Off)
         })
-        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
-        .runbook(&["# leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
+        .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. The next start uses huge_pages = off.", &["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
+        .runbook(&["# do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"])
         .says("pending_settings", WARNING, "would_lose_at_restart", "Settings are pending a restart (huge_pages). A restart would lose huge pages. The next start uses huge_pages = off.", &["# as restart"]),
         when("shared_memory_type = sysv is pending", |m| {
             m.waits(|next| next.shared_memory_type = SharedMemoryType::Sysv);
@@ -109,8 +109,8 @@ fn on_small_pages() {
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
-        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; 537 are needed.", &["# as huge_pages"])
-        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.", &["# as huge_pages"])
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, but the pool has 0. Unless the line is newer than this boot, the next boot might also fall short; 537 are needed.", &["# as huge_pages"])
+        .says("pool_filled", WARNING, "not_filled", "/etc/sysctl.d/hugepages.conf:1 asked for 537 huge pages of 2 MB, and the pool has 0; 537 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
         .says("pool_growth", OK, "can_grow", "The pool has to grow by 537 huge pages of 2 MB; free memory has blocks for 2009.", &[])
         .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .how_to_set(2, &["sysctl -w vm.nr_hugepages=537"]),
@@ -289,7 +289,7 @@ fn growth() {
             m.fall_back(0);
             m.facts.server.huge_page_size_bytes = Some(GB);
         })
-        .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
+        .says("pool_growth", WARNING, "too_large_for_blocks", "The pool has to grow by 2 huge pages of 1 GB, which are larger than any free block. The kernel might not find memory for them before a reboot.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 2 huge pages of 1 GB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"])
         .how_to_set(1024, &["echo 1 > /proc/sys/vm/compact_memory", "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# for the next boot, in the configuration of the boot loader: add hugepagesz=1G hugepages=2 to the kernel command line"]),
         when("available memory is too small for 1 GB pages", |m| {
@@ -300,7 +300,7 @@ fn growth() {
             m.available = Some(3 * GB);
             m.touched(100 * MB);
         })
-        .how_to_set(1024, &["# free 2276 MB of memory, or lower shared_buffers to 1791MB: available memory is too small for the pool"]),
+        .how_to_set(1024, &["# free 2276 MB of memory, or lower shared_buffers to 1791MB: too little memory is available for the pool"]),
         when("the server does not request huge pages", |m| {
             m.fall_back(0);
             fragmented(m);
@@ -410,7 +410,7 @@ fn other_page_sizes() {
             m.pool(1).demote_bytes = Some(2 * MB);
             m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available. There are enough 1 GB pages.", &["sed -i 's/^vm\\.nr_hugepages = 0$/vm.nr_hugepages = 4096/' /etc/sysctl.d/hugepages.conf", "# wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"]),
         when(
             "the cause is a memory limit, and 1 GB pages are idle",
             |m| {
@@ -422,7 +422,7 @@ fn other_page_sizes() {
         )
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
         .says("pool_size", WARNING, "unused_pages", "20 huge pages of 1 GB (20 GB) are idle; none is needed.", &["echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.", &["# as huge_pages"]),
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 4 GB.", &["# as huge_pages"]),
         when(
             "the server holds the 2 MB pool that 1 GB pages would need",
             |m| {
@@ -430,7 +430,7 @@ fn other_page_sizes() {
                 m.available = Some(4 * GB);
             },
         )
-        .how_to_set(1024, &["# add 56070 MB of memory: the pools would leave less than 10 % of RAM"])
+        .how_to_set(1024, &["# add 56070 MB of memory: the pools would leave less than 10% of RAM"])
         .how_to_set(2, &[]),
     ]);
 }

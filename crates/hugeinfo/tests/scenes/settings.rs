@@ -58,7 +58,7 @@ fn places() {
         when("the command line sets it", |m| {
             sysv(m, SettingSource::CommandLine, true)
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# shared_memory_type = 'mmap' on the command line of the server, which sets it (Patroni and systemd units do so; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (Patroni and systemd units do so; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
         when("a file sets it", |m| sysv(m, line(), true)).says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["ALTER SYSTEM SET shared_memory_type = 'mmap';", "-- restart PostgreSQL (ends all sessions)"]),
         when("a file sets it, and ALTER SYSTEM is not allowed", |m| {
             sysv(m, line(), false)
@@ -316,7 +316,7 @@ fn muted() {
         })
         .status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. Muted: restart (warning): A restart would lose huge pages. Needs 537 huge pages of 2 MB; 100 are available.", &[]),
         when("a healthy check is muted", |m| m.muted = "huge_pages").status(OK, "on_huge_pages", "On 537 huge pages of 2 MB. A restart would get them again.", &[]),
-        when("the OOM score is not set", |m| m.oom_scores(0, 0)).runbook(&["# OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        when("the OOM score is not set", |m| m.oom_scores(0, 0)).runbook(&["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the OOM score is not set, and the check is muted", |m| {
             m.oom_scores(0, 0);
             m.muted = "oom_protection";
@@ -449,7 +449,7 @@ fn planned_settings_are_changed_where_they_come_from() {
     larger.settings[0].source = SettingSource::CommandLine;
     assert_eq!(
         commands(&machine, &larger)[0],
-        "# shared_buffers = '2GB' on the command line of the server, which sets it (Patroni and systemd units do so; see postmaster.opts)"
+        "# set shared_buffers = '2GB' on the command line of the server, which overrides its files (Patroni and systemd units do so; see postmaster.opts)"
     );
     if let Some(env) = &mut machine.env {
         env.allows_alter_system = false;
@@ -527,7 +527,7 @@ fn plan_that_is_too_large_is_a_decision() {
         (
             62 * GB,
             HugePages::Try,
-            "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10 % of RAM",
+            "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM",
         ),
         (
             70 * GB,

@@ -23,7 +23,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         let held = machine.pages_held(size).unwrap_or_default();
         if let Some(breach) = nearest(machine, size, held)? {
             let text = format!(
-                "{}, and {} are mapped. The server crashes (SIGBUS, or short reads) when it uses them.",
+                "{}, but {} is mapped. The server crashes (SIGBUS, or short reads) when it uses them.",
                 capitalized(&allows(&breach, size)),
                 breach.least,
             );
@@ -55,7 +55,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         Finding::warning(
             "cgroup_bomb_at_restart",
             format!(
-                "{allows}, and {} would be mapped. After {start} the server would crash (SIGBUS, or short reads) when it uses them.",
+                "{allows}, but {} would be mapped. After {start}, the server would crash (SIGBUS, or short reads) when it uses them.",
                 breach.least
             ),
         )
@@ -63,7 +63,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         Finding::ok(
             "limited",
             format!(
-                "{allows}, and {} would be mapped. {} would not get huge pages.",
+                "{allows}, but {} would be mapped. {} would not get huge pages.",
                 breach.least,
                 capitalized(start),
             ),

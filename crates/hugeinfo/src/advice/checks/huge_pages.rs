@@ -42,7 +42,7 @@ fn on_huge_pages(machine: &Machine, segment: Bytes, size: PageSize) -> Finding {
         Some(most) => Finding::critical(
             "nodes_short",
             format!(
-                "On {pages}, but the NUMA nodes that the server is allowed to use have {most}. It crashes (SIGBUS, or short reads) when it uses the rest."
+                "On {pages}, but the NUMA nodes that the server is allowed to use have only {most}. The server crashes (SIGBUS, or short reads) when it uses the rest."
             ),
         ),
     }

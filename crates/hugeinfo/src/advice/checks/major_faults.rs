@@ -20,7 +20,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         .ok_or("/proc/uptime or the processes of the server cannot be read")?;
     let faults = processes.iter().map(|process| process.major_faults);
     let faults = faults.fold(0, u64::saturating_add);
-    let text = format!("{faults} major faults in {seconds} s, by the present processes.");
+    let text = format!("The current processes have had {faults} major faults in {seconds} s.");
     let is_frequent =
         seconds >= MAJOR_FAULTS_AFTER_SECONDS && faults / seconds >= MAJOR_FAULTS_PER_SECOND;
     let finding = if is_frequent {

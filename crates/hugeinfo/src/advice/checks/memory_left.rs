@@ -41,7 +41,7 @@ fn of_pools(machine: &Machine) -> Judgment {
         Finding::critical(
             "would_run_out_of_memory",
             format!(
-                "After a restart memory would run out. {}",
+                "After a restart, memory would run out. {}",
                 render::fit(&fit)
             ),
         )
@@ -95,7 +95,7 @@ fn of_cgroups(machine: &Machine) -> Option<Finding> {
         let needed = Bytes(machine.facts.needed_bytes());
         of_cgroup(
             memory::in_cgroups(machine, needed, is_huge),
-            "After a restart: cgroup",
+            "After a restart, cgroup",
             is_huge,
         )
     });
@@ -124,7 +124,7 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
     );
     let Some(excess) = excess else {
         return Some(Finding::unknown(format!(
-            "{allows}. Whether the segment fits is unknown, because its use is only known within bounds."
+            "{allows}. Whether the segment fits is unknown, because only bounds of its use are known."
         )));
     };
     let text = format!(
@@ -139,7 +139,9 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
         ),
         (false, true) => Finding::critical(
             "cgroup_out_of_memory",
-            format!("{text} Huge pages count, and a process that uses more is killed."),
+            format!(
+                "{text} Huge pages count toward the limit, and a process that uses more is killed."
+            ),
         ),
     })
 }

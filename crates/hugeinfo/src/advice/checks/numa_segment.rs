@@ -71,7 +71,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Finding::warning(
             "on_few_nodes",
             format!(
-                "More than {SEGMENT_ON_ONE_NODE_PERCENT} % of the {} of the segment that are in use are on NUMA {noun} {}, out of {usable} nodes.",
+                "More than {SEGMENT_ON_ONE_NODE_PERCENT}% of the {} of the segment that is in use is on NUMA {noun} {}, out of {usable} nodes.",
                 touched * size,
                 few.join(", ")
             ),

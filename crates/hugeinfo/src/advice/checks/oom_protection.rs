@@ -81,7 +81,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     } else if least == Some(EXEMPT) {
         Finding::warning(
             "backends_exempt",
-            "The OOM killer spares the backends, too (oom_score_adj = -1000), however large they are.",
+            "The OOM killer also spares the backends (oom_score_adj = -1000), however large they are.",
         )
     } else if has_memory_limit(env) && !is_preferred {
         Finding::warning(

@@ -59,15 +59,18 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     }
     if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {
         let pages: Pages = rest.iter().map(|(_, pages)| *pages).sum();
-        text = format!("{text} So are {pages} for {} others.", rest.len());
+        text = format!(
+            "{text} Another {pages} are needed for {} other servers.",
+            rest.len()
+        );
     }
     let finding = if is_short(machine, &demands) {
         Finding::warning(
             "pool_short_for_all",
-            format!("{text} The last server to start would get none."),
+            format!("{text} The last server to start would get no huge pages."),
         )
     } else if let Some(hidden) = hidden {
-        Finding::unknown(format!("{text} There could be more: {hidden}."))
+        Finding::unknown(format!("{text} There could be more servers: {hidden}."))
     } else if needed > has {
         // Other checks judge the pages of this server.
         Finding::ok("pool_short", text)

@@ -31,10 +31,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         let limit = limit.ok_or("/proc/meminfo has no CommitLimit")?;
         let taken = taken.filter(|bytes| *bytes > Bytes(0));
         let by_pools = taken.map_or_else(String::new, |bytes| {
-            format!(" The pools take {bytes} from the limit.")
+            format!(" The pools lower the limit by {bytes}.")
         });
         let text = format!(
-            "Strict overcommit: {} of {} are committed.{by_pools}",
+            "Strict overcommit: {} of {} is committed.{by_pools}",
             limit.committed, limit.limit
         );
         if limit.committed > limit.limit.percent(COMMITTED_PERCENT) {

@@ -37,7 +37,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         let missing = asked.min(target.after.total()) - has;
         if missing > Pages(0) {
             let text = format!(
-                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little, the pool was made smaller since, or the line is newer than this boot.",
+                "{} asked for {}, and the pool has {has}; {}. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.",
                 request.place,
                 huge_pages(asked, size),
                 target.after,
@@ -56,7 +56,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         ),
         (None, None) => Finding::ok(
             "filled",
-            "The pools hold the pages that are needed of those that this boot asked for.",
+            "The pools hold all needed pages that this boot asked for.",
         ),
     };
     Ok(finding.with(json!({ "pools": evidence })))

@@ -42,7 +42,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         (_, None) => Finding::warning(
             "too_large_for_blocks",
             format!(
-                "{grow}, larger than any free block. The kernel might not find memory for them before a reboot."
+                "{grow}, which are larger than any free block. The kernel might not find memory for them before a reboot."
             ),
         ),
     };

@@ -66,7 +66,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Some(request) if fell_short => Finding::warning(
             "boot_fell_short",
             format!(
-                "{} sets {} at boot, but the pool has {}. If this boot allocated no more, the next one might not, either, unless the line is newer than this boot; {demands}.",
+                "{} sets {} at boot, but the pool has {}. Unless the line is newer than this boot, the next boot might also fall short; {demands}.",
                 request.place,
                 huge_pages(asked, size),
                 machine.pool(size).map_or(0, Pool::persistent)
@@ -84,7 +84,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             Some(Request { place, .. }) => Finding::warning(
                 "not_read_at_boot",
                 format!(
-                    "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to /etc/sysctl.d/; {demands}.",
+                    "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to a file in /etc/sysctl.d; {demands}.",
                     place, place.text
                 ),
             ),

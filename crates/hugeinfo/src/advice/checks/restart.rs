@@ -58,7 +58,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         ) => Finding::critical(
             "would_run_out_of_memory",
             format!(
-                "After {start} memory would run out. {} {}",
+                "After {start}, memory would run out. {} {}",
                 render::reason(&reason),
                 render::fit(&fit)
             ),
@@ -102,7 +102,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
         let outcome = start::outcome(machine);
         return matches!(outcome, StartOutcome::SmallPages(Reason::Off, _)).then(|| {
             Decision::Text(
-                "leave it if huge_pages = off is intended; otherwise ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
+                "do nothing if huge_pages = off is intended; otherwise run ALTER SYSTEM RESET huge_pages, or remove the line from the configuration file"
                     .to_owned(),
             )
         });
@@ -114,7 +114,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let pending = pending.filter(|names| !names.is_empty())?;
     (machine.is_on_huge_pages() == Some(true)).then(|| {
         Decision::Text(format!(
-            "take back the pending change of {} (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
+            "undo the pending change of {} (ALTER SYSTEM RESET, or remove the line from the configuration file), or plan it first (hugeinfo_runbook): the segment does not fit on small pages",
             pending.join(", ")
         ))
     })

@@ -27,7 +27,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         .usage()
         .and_then(|usage| usage.swap_total?.checked_sub(usage.swap_free?));
     let swapped = of_host.map_or(swapped, |of_host| swapped.min(Bytes(of_host)));
-    let text = format!("{swapped} of private memory of this server are swapped out.");
+    let text = format!("{swapped} of this server's private memory is swapped out.");
     let finding = if swapped > Bytes(SWAP_BYTES) {
         Finding::warning("swapped_out", text)
     } else {

@@ -21,7 +21,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     env(machine)?;
     let of_host = machine.usage().and_then(|usage| usage.anon_huge_pages);
     let used = of_host.map_or_else(String::new, |bytes| {
-        format!(" The host has {} on them.", Bytes(bytes))
+        format!(" The host has {} of memory on them.", Bytes(bytes))
     });
     let mode = modes.enabled.as_deref().ok_or("enabled cannot be read")?;
     let unasked = unasked(modes);

@@ -94,7 +94,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Finding::warning(
             "transparent",
             format!(
-                "Shared memory gets transparent huge pages without a request ({}), as far as the kernel finds blocks. {part}{aligned}",
+                "Shared memory gets transparent huge pages without a request ({}), if the kernel finds free blocks. {part}{aligned}",
                 thp::named(&unasked)
             ),
         )

@@ -157,13 +157,13 @@ fn with_boot(now: String, edit: Option<&Edit>, is_kept: bool) -> String {
         (Some(at_boot), _) => format!("{now}\n{at_boot}"),
         (None, Some(edit)) => format!("{now}\n# {}", by_hand(edit)),
         (None, None) if is_kept => now,
-        (None, None) => format!("{now}\n# set it for the next boot, too, by hand"),
+        (None, None) => format!("{now}\n# also set it for the next boot by hand"),
     }
 }
 
 /// A cgroup ends with its unit or container, and its limits with it.
 pub(super) const WHERE_LIMITS_ARE_SET: &str =
-    "also raise it where it is set (unit or container runtime), or the next start resets it";
+    "also raise the limit where it is set (unit or container runtime), or the next start resets it";
 
 /// The sum of the demands on a pool, where several programs need its pages. `None`: a step that
 /// sets no pool, or another number.
@@ -201,7 +201,9 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
                         Some(true) => "see postmaster.opts",
                         _ => "Patroni and systemd units do so; see postmaster.opts",
                     };
-                    format!("{line} on the command line of the server, which sets it ({who})")
+                    format!(
+                        "set {line} on the command line of the server, which overrides its files ({who})"
+                    )
                 }
             }
         }
@@ -232,14 +234,14 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
     let children = "PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server";
     let what = match change {
         ServiceChange::ProtectPostmaster if has_systemd => format!(
-            "OOMScoreAdjust=-900 in the systemd unit (if the unit has it already, see why it has no effect), and {children}"
+            "set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and {children}"
         ),
         ServiceChange::ProtectPostmaster => {
             format!("start PostgreSQL with oom_score_adj = -900, and {children}")
         }
-        ServiceChange::ExposeBackends => children.to_owned(),
+        ServiceChange::ExposeBackends => format!("set {children}"),
         ServiceChange::LockedMemory(bytes) if has_systemd => {
-            format!("LimitMEMLOCK={} in the systemd unit", bytes.0)
+            format!("set LimitMEMLOCK={} in the systemd unit", bytes.0)
         }
         ServiceChange::LockedMemory(bytes)
             if env.and_then(|env| env.is_container) == Some(true) =>
@@ -468,7 +470,7 @@ pub(crate) fn before_start(
     match start {
         Step::Restart if insists => Some(format!("{enough}, do not restart: huge_pages = on")),
         Step::Start if insists => Some(format!(
-            "{enough}, set it back to {had}, and huge_pages = try in postgresql.auto.conf"
+            "{enough}, set it back to {had}, and set huge_pages = try in postgresql.auto.conf"
         )),
         Step::Start => Some(format!("{enough}, set it back to {had} first")),
         _ => None,

@@ -70,7 +70,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
 
 fn limit(limit: &LowLimit) -> String {
     format!(
-        "Cgroup {} limits reserved huge pages to {}; {} are needed.",
+        "Cgroup {} limits reserved huge pages to {}, but {} is needed.",
         escape::name(&limit.cgroup),
         limit.limit,
         limit.needed
@@ -82,7 +82,7 @@ pub(crate) fn fit(fit: &Fit) -> String {
     match fit {
         Fit::Fits => "Small pages can hold the segment.".to_owned(),
         Fit::BeyondCommitLimit { segment, room } => {
-            format!("On small pages the segment takes {segment}; CommitLimit leaves {room}.")
+            format!("On small pages, the segment takes {segment}; CommitLimit leaves {room}.")
         }
         Fit::BeyondMemory {
             segment,
@@ -94,7 +94,7 @@ pub(crate) fn fit(fit: &Fit) -> String {
                 Bytes(0) => "the pools",
                 _ => "the pools and other servers on small pages",
             };
-            format!("On small pages the segment takes {segment}; {who} leave {left} of RAM.")
+            format!("On small pages, the segment takes {segment}; {who} leave {left} of RAM.")
         }
         Fit::BeyondCgroup {
             cgroup,
@@ -169,7 +169,7 @@ impl fmt::Display for Decision {
                 let lower = lower.map(|lower| lower.to_string());
                 let at_boot = or_at_boot.then(|| "set the pool at boot".to_owned());
                 let ways = one_of([Some(free), lower, at_boot]);
-                write!(f, "{ways}: available memory is too small for the pool")
+                write!(f, "{ways}: too little memory is available for the pool")
             }
             Self::LowerSharedBuffers {
                 lower,
@@ -197,7 +197,7 @@ impl fmt::Display for Decision {
                 match lacks {
                     Lacks::Reserve => write!(
                         f,
-                        "{ways}: the pools would leave less than {LEFT_PERCENT} % of RAM"
+                        "{ways}: the pools would leave less than {LEFT_PERCENT}% of RAM"
                     ),
                     Lacks::SmallPages => write!(
                         f,
@@ -270,11 +270,11 @@ impl fmt::Display for Decision {
             }
             Self::WaitForReservedPages => write!(
                 f,
-                "wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): a smaller pool could take pages from the NUMA node that a process is bound to, which would crash"
+                "wait until other processes have used the huge pages that they reserved, or stop them first (hugeinfo_holders): shrinking the pool could remove pages from the NUMA node that a process is bound to, and that process would crash"
             ),
             Self::RaiseLimitOutside => write!(
                 f,
-                "raise the limit on huge pages of the pod, or of whatever sets the limits of this container"
+                "raise the pod's limit on huge pages, or the limit of this container where it is set"
             ),
             Self::RaiseMemoryLimit { by } => write!(
                 f,

@@ -235,7 +235,7 @@ def _steps(status, runbook, host):
         if host.is_too_much(pools):
             for step in pools:
                 step["form"] = None
-                step["text"] += " (for a person: leaves less than 10 % of this host's memory)"
+                step["text"] += " (for a person: leaves less than 10% of this host's memory)"
     return steps
 
 
