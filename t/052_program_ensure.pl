@@ -118,7 +118,7 @@ is(total(), 2 * $need, 'while it runs: the pool');
 	{
 		($status, $out) = as_root('ensure --for restart -c shared_buffers=48MB -D ' . $node->data_dir);
 		is($status, 0, 'before a restart: exit status');
-		like($out, qr/: gets after the restart its \d+ huge pages of .*; \d+ were added to the pool/, 'before a restart: says so');
+		like($out, qr/: will get \d+ huge pages of .* after the restart; \d+ were added to the pool/, 'before a restart: says so');
 	}
 	my $before = total();
 	my $sum = 0;
@@ -130,7 +130,7 @@ is(total(), 2 * $need, 'while it runs: the pool');
 	}
 	is($before, $sum, 'before a restart: no more pages than both need');
 	($status, $out) = as_root('ensure --for restart -D ' . $one->data_dir);
-	like($out, qr/: gets after the restart its \d+ huge pages of \d+ .B$/m, 'a restart without changes: adds nothing');
+	like($out, qr/: will get \d+ huge pages of \d+ .B after the restart$/m, 'a restart without changes: adds nothing');
 	is(total(), $sum, 'a restart without changes: the pool');
 	($status, $out) = as_root('ensure --for restart --wait 1s -D ' . $one->data_dir . ' -c shared_buffers=' . int(ram_bytes() / 2**20) . 'MB');
 	is($status, 2, 'a restart with too much: exit status');
@@ -232,7 +232,7 @@ for (
 	is(total(), 5, 'too much: the pool is as it was');
 	is((as_root('ensure --wait 1s -D ' . $one->data_dir . "$too_much -c huge_pages=try"))[0], 0, 'too much, try: exit status');
 	is((as_root('ensure --strict --wait 1s -D ' . $one->data_dir . "$too_much -c huge_pages=try"))[0], 1, 'too much, try, strict: exit status');
-	is((as_root('ensure -D ' . $one->data_dir . ' -c huge_pages=off'))[1] =~ /asks for no huge pages/, 1, 'off: asks for none');
+	is((as_root('ensure -D ' . $one->data_dir . ' -c huge_pages=off'))[1] =~ /does not ask for huge pages/, 1, 'off: asks for none');
 	is(total(), 5, 'off: the pool is as it was');
 	forget();
 }
@@ -278,7 +278,7 @@ my $of_nobody = "/tmp/pg_hugeinfo_of_nobody.$$";
 type_in("mkdir -p $of_nobody/data; chown $< $of_nobody/data; chown nobody $of_nobody >$scratch/log");
 ($status, $out) = as_root("ensure -D $of_nobody/data");
 is($status, 3, 'a directory that another user could exchange: exit status');
-like($out, qr/of_nobody\.$$ can be changed by other users/, 'a directory that another user could exchange: the message');
+like($out, qr/of_nobody\.$$ can be changed by users other than/, 'a directory that another user could exchange: the message');
 type_in("rm -rf $of_nobody $scratch/of_root /run/hugeinfo; mkdir -m 777 /run/hugeinfo >$scratch/log");
 ($status, $out) = as_root('ensure -D ' . $one->data_dir);
 is($status, 3, 'a lock directory that others can write to: exit status');
@@ -404,7 +404,7 @@ forget();
 {
 	pools_of_one_size($kb, $need);
 	my @here = ('-D', $one->data_dir);
-	like((hugeinfo('preflight', @here, '--probe'))[1], qr/^Probe: the kernel gave $need huge pages/m, 'probe: enough');
+	like((hugeinfo('preflight', @here, '--probe'))[1], qr/^Probe: the kernel allocated $need huge pages/m, 'probe: enough');
 	is(pool($kb)->{free}, $need, 'probe: the pages are free again');
 	pools_of_one_size($kb, $need - 1);
 	($status, $out) = hugeinfo('preflight', @here, '--probe');
@@ -414,10 +414,10 @@ forget();
 	pools_of_one_size($kb, 200);
 	limit_group('pod', 'fault', $kb, 0);
 	in_group('pod', sub {
-		like((hugeinfo('preflight', @here, '--probe'))[1], qr/could not provide one \(SIGBUS\)\. A server would crash/, 'probe: a limit of 0');
+		like((hugeinfo('preflight', @here, '--probe'))[1], qr/could not provide all of them \(SIGBUS\)\. A server would crash/, 'probe: a limit of 0');
 		($status, $out) = hugeinfo('preflight', '-c', 'huge_pages=off');
 		is($status, 0, 'initdb: PostgreSQL itself would start');
-		like($out, qr/^initdb would crash here, too/m, 'initdb: says what it needs');
+		like($out, qr/^initdb would also crash here/m, 'initdb: says what it needs');
 		is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[0], 0, 'plan: works there');
 		is((hugeinfo('fit', '--pod'))[0], 3, 'fit: nothing fits');
 	});

@@ -211,7 +211,7 @@ SKIP:
 	{
 		restart($member);
 		is_on_huge_pages($member, 'shared_buffers');
-		like(slurp_file($member->{log}), qr/gets after the restart its \d+ huge pages of .*; \d+ were added to the pool/, "shared_buffers: the log of $member->{name}");
+		like(slurp_file($member->{log}), qr/will get \d+ huge pages of .* after the restart; \d+ were added to the pool/, "shared_buffers: the log of $member->{name}");
 		like(slurp_file($member->{log}), qr/before_stop script .* exited with 0/, "shared_buffers: the hook of $member->{name}");
 	}
 	is(total(), need($one) + need($two), 'shared_buffers: no more pages than needed');

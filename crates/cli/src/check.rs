@@ -38,7 +38,7 @@ pub(crate) struct Options {
     /// Evaluates all checks except this one. Can be repeated.
     #[arg(long = "ignore", value_name = "CHECK", value_parser = parse_check)]
     ignored: Vec<CheckId>,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

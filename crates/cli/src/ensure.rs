@@ -40,8 +40,8 @@ pub(crate) enum Moment {
     Boot,
     /// Now, as in ExecStartPre of a unit. Fails only if the start would certainly fail.
     Start,
-    /// After a stop of the server, which still runs, as in before_stop of Patroni. The stop releases
-    /// its pages.
+    /// Soon: the server still runs, and is about to be restarted, as in before_stop of Patroni.
+    /// Counts the pages that the server releases.
     Restart,
 }
 
@@ -50,16 +50,16 @@ pub(crate) enum Moment {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// Serves all clusters of Debian's packages that do not run.
+    /// All Debian clusters that are not running.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
     /// The time of the next start. Default: unknown.
     #[arg(long = "for", value_enum)]
     moment: Option<Moment>,
-    /// Time to try while memory is short or fragmented, such as 60s.
+    /// How long to keep trying while memory is short or fragmented, such as 60s.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     wait: Duration,
-    /// Time to wait for another run of ensure, in addition to --wait.
+    /// How long to wait for another run of ensure, in addition to --wait.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     lock_wait: Duration,
     /// Prints the commands, and changes nothing.
@@ -261,13 +261,14 @@ impl Case<'_> {
         let server = machine.next_start();
         let Some(size) = machine.size_to_map(&server) else {
             let huge_pages = server.huge_pages.as_str();
-            let text = format!("asks for no huge pages (huge_pages = {huge_pages})");
+            let text = format!("does not ask for huge pages (huge_pages = {huge_pages})");
             return Ok(Outcome::new(text, 0));
         };
         let pages = machine.pages_mapped(&server, size);
+        let needs = huge_pages(pages, size);
         let gets = match self.target.postmaster {
-            Some(_) => "gets after the restart its",
-            None => "has its",
+            Some(_) => format!("will get {needs} after the restart"),
+            None => format!("has its {needs}"),
         };
         if self.options.dry_run {
             let steps = match ensure::steps(&machine) {
@@ -279,7 +280,7 @@ impl Case<'_> {
                 .filter_map(|step| render::command(&machine, step));
             let commands: Vec<_> = commands.collect();
             let text = match commands.is_empty() {
-                true => format!("{gets} {}", huge_pages(pages, size)),
+                true => gets,
                 false => format!("needs\n    {}", commands.join("\n    ")),
             };
             return Ok(Outcome::new(text, 0));
@@ -295,7 +296,7 @@ impl Case<'_> {
                     added => format!("; {added} were added to the pool"),
                 };
                 Ok(Outcome {
-                    text: format!("{gets} {}{added}", huge_pages(pages, size)),
+                    text: format!("{gets}{added}"),
                     exit_status: 0,
                     has_pages: true,
                 })
@@ -348,7 +349,7 @@ impl Case<'_> {
                             return Ok(None);
                         }
                         growth.restore()?;
-                        "Another program took the pages.".to_owned()
+                        "Another process reserved the pages first.".to_owned()
                     }
                     Attempt::Short(pages) if compacted_at.is_none_or(|before| pages > before) => {
                         pool::compact()?;
@@ -357,7 +358,7 @@ impl Case<'_> {
                     }
                     Attempt::Short(_) => {
                         let wait = self.options.wait.as_secs();
-                        format!("The kernel did not find the memory within {wait} s.")
+                        format!("The kernel could not allocate the pages within {wait} s.")
                     }
                 },
                 // Other programs might release memory. The memory of one that is ending is unknown.
@@ -385,7 +386,9 @@ impl Case<'_> {
         {
             let pages = machine.pages_mapped(&machine.next_start(), size);
             let needs = huge_pages(pages, size);
-            let text = format!("warning: needs {needs} that are for servers which start now, too");
+            let text = format!(
+                "warning: needs {needs}, which are set aside for other servers that are starting"
+            );
             return Ok(Outcome::new(text, 0));
         }
         let (mark, status) = match machine.next_start().huge_pages {

@@ -44,10 +44,10 @@ struct Capacity {
     /// The size of the huge pages, such as 1254Mi.
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Size>,
-    /// The percentage of RAM for huge pages; leave room for everything else.
+    /// The percentage of RAM for huge pages. Leave memory for everything else.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(1..=100))]
     percent_of_ram: Option<u64>,
-    /// The limit of this pod: that of the cgroups, or of the downward API.
+    /// The limit of this pod, from its cgroups or the downward API.
     #[arg(long)]
     pod: bool,
 }
@@ -128,7 +128,7 @@ fn capacity(capacity: &Capacity, machine: &Machine, size: PageSize) -> Result<u6
         let limit = limits.into_iter().flatten().min();
         return limit.map(|bytes| bytes / size.0).ok_or_else(|| {
             Error::with_hint(
-                format!("no visible limit on pages of {size} applies here"),
+                format!("no visible limit on {size} pages applies here"),
                 "A container does not see the limit of its pod: set the variables of the downward API (docs/kubernetes.md)",
             )
         });

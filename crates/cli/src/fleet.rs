@@ -71,7 +71,7 @@ pub(crate) struct Options {
     /// The service file. Default: PGSERVICEFILE, or ~/.pg_service.conf.
     #[arg(long, value_name = "FILE")]
     service_file: Option<PathBuf>,
-    /// The number of servers to query at once.
+    /// The number of servers to query in parallel.
     #[arg(long, short, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     jobs: u16,
@@ -82,7 +82,7 @@ pub(crate) struct Options {
     /// The schema of the extension, if it differs from the one in pg_extension.
     #[arg(long, value_name = "NAME")]
     schema: Option<String>,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

@@ -63,21 +63,21 @@ enum Verb {
     Check(check::Options),
     /// Lists the steps to a healthy server.
     Runbook(runbook::Options),
-    /// Writes a page in HTML about a server that runs.
+    /// Writes an HTML page about a running server.
     Report(report::Options),
     /// Computes how many huge pages a server with these settings needs.
     Plan(plan::Options),
-    /// Computes the largest shared_buffers that fit into huge pages or memory.
+    /// Computes the largest shared_buffers that fits into a number of huge pages or amount of memory.
     Fit(fit::Options),
     /// Shows whether a start would get huge pages now, as this user and in this cgroup.
     Preflight(preflight::Options),
-    /// Gives servers the huge pages of their next start. For root.
+    /// Adds the huge pages that servers need for their next start. Requires root.
     Ensure(ensure::Options),
     /// Shows why the server did not start.
     Why(why::Options),
-    /// Shows hugeinfo_status of many servers, the worst first. Needs psql.
+    /// Shows hugeinfo_status of many servers, the worst first. Requires psql.
     Fleet(fleet::Options),
-    /// Prints a script that completes the options of this program in a shell.
+    /// Prints a shell completion script for this program.
     Completion(completion::Options),
     /// Creates the manual pages.
     #[command(hide = true)]
@@ -97,14 +97,14 @@ struct Server {
     /// Reads the configuration files of this data directory. The server can be running.
     #[arg(short = 'D', value_name = "DATADIR")]
     data: Option<std::path::PathBuf>,
-    /// A cluster of Debian's packages, such as 17/main.
+    /// A Debian cluster, such as 17/main.
     #[arg(long, value_name = "VERSION/NAME", conflicts_with = "data")]
     cluster: Option<String>,
     /// The major version of PostgreSQL. Default: that of the data directory, or the newest
     /// installed one.
     #[arg(long, value_name = "MAJOR", conflicts_with = "bindir")]
     pg: Option<u32>,
-    /// The directory with the programs of PostgreSQL.
+    /// The directory of the PostgreSQL programs.
     #[arg(long, value_name = "DIR")]
     bindir: Option<std::path::PathBuf>,
     #[arg(skip)]
@@ -165,8 +165,8 @@ struct Host {
     /// The RAM of the host, such as 256GB. Default: that of this host.
     #[arg(long, value_name = "SIZE")]
     host_ram: Option<Size>,
-    /// The huge page size of the host, such as 1GB. Unless it is the default size of the kernel,
-    /// the server needs huge_page_size, too. Default: all sizes of this host.
+    /// The huge page size of the host, such as 1GB. Unless this is the default size of the kernel,
+    /// the server also needs huge_page_size. Default: all sizes of this host.
     #[arg(long, value_name = "SIZE")]
     page_size: Option<Size>,
 }

@@ -251,7 +251,7 @@ fn fixed(data: &Path) -> Result<(PathBuf, Metadata), Error> {
         if !is_safe(directory).map_err(failed)? {
             return Err(Error::with_hint(
                 format!(
-                    "{} can be changed by other users than root and the owner of {}",
+                    "{} can be changed by users other than root and the owner of {}",
                     escape::name(directory),
                     escape::name(&real)
                 ),
@@ -284,7 +284,7 @@ fn close_at_exec() -> io::Result<()> {
 fn become_owner(server: &Server, detail: Detail) -> Error {
     let Some(data) = server.directory() else {
         return Error::with_hint(
-            "this cannot run as root, like the programs of PostgreSQL that it runs",
+            "this cannot run as root, because the PostgreSQL programs that it runs refuse to",
             "Use -D, or the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         );
     };

@@ -475,7 +475,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error>
 fn number(name: &str, value: &str) -> Result<u64, Error> {
     value
         .parse()
-        .map_err(|_| Error::new(format!("{name}: a number was expected: {value}")))
+        .map_err(|_| Error::new(format!("{name}: expected a number: {value}")))
 }
 
 /// The value that a program printed. A preloaded library can write anything, but the last line is
@@ -599,8 +599,8 @@ fn check_setting(setting: &str) -> Result<(), Error> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.len() == setting.len() || name.is_empty() || !name.chars().all(is_name) {
         return Err(Error::with_hint(
-            format!("-c {}: NAME=VALUE was expected", escape::name(setting)),
-            "Write no blanks around \"=\" and no quotes around the value, as in -c shared_buffers=64GB",
+            format!("-c {}: expected NAME=VALUE", escape::name(setting)),
+            "Write no spaces around \"=\" and no quotes around the value, as in -c shared_buffers=64GB",
         ));
     }
     match normalized(name).as_str() {
@@ -631,7 +631,7 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
     let own = rustix::process::geteuid();
     if own.is_root() {
         return Err(Error::with_hint(
-            "this cannot run as root, like the programs of PostgreSQL that it runs",
+            "this cannot run as root, because the PostgreSQL programs that it runs refuse to",
             "Use the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         ));
     }
@@ -661,9 +661,7 @@ fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(directory) = &server.bindir {
         return has_programs(directory.clone()).ok_or_else(|| {
             let directory = escape::name(directory);
-            Error::new(format!(
-                "there are no programs of PostgreSQL in {directory}"
-            ))
+            Error::new(format!("there are no PostgreSQL programs in {directory}"))
         });
     }
     let wanted = server.pg.or_else(|| data.and_then(major_of));
@@ -679,7 +677,7 @@ fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, Error> {
     found.ok_or_else(|| {
         let version = wanted.map_or(String::new(), |major| format!(" {major}"));
         Error::with_hint(
-            format!("no programs of PostgreSQL{version} found"),
+            format!("no PostgreSQL{version} programs found"),
             "--bindir names their directory, as in: hugeinfo plan --bindir \"$(pg_config --bindir)\"",
         )
     })

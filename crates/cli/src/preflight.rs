@@ -40,7 +40,7 @@ const ABOUT_START: [CheckId; 4] = [
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// Tries it: maps and touches the pages in a child. They are taken for that time.
+    /// Also maps and touches the pages in a child process, which holds them for that time.
     #[arg(long)]
     probe: bool,
     /// Prints JSON.
@@ -154,8 +154,8 @@ fn crashes(trial: &Machine) -> Result<bool, Error> {
 fn of_crash(version: &str) -> Option<String> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
     Some(match major {
-        16.. => "initdb would crash here, too: run initdb -c huge_pages=off".to_owned(),
-        _ => "initdb would crash here, too, and leave max_connections = 20 and shared_buffers = 400kB: append huge_pages = off to a copy of postgresql.conf.sample, run initdb -L on the directory of the copy, and set both afterwards".to_owned(),
+        16.. => "initdb would also crash here: run initdb -c huge_pages=off".to_owned(),
+        _ => "initdb would also crash here, and leave max_connections = 20 and shared_buffers = 400kB: append huge_pages = off to a copy of postgresql.conf.sample, run initdb -L on the directory of the copy, and then set both".to_owned(),
     })
 }
 

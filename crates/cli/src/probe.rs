@@ -62,10 +62,10 @@ impl Answer {
     pub(crate) fn sentence(&self, bytes: u64, size: PageSize) -> String {
         let pages = huge_pages(Bytes(bytes).in_pages(size), size);
         match self {
-            Self::All => format!("Probe: the kernel gave {pages}."),
+            Self::All => format!("Probe: the kernel allocated {pages}."),
             Self::Refused(why) => format!("Probe: the kernel refused {pages}: {why}."),
             Self::Killed(7) => format!(
-                "Probe: the kernel promised {pages} and could not provide one (SIGBUS). A server would crash."
+                "Probe: the kernel reserved {pages}, but could not provide all of them (SIGBUS). A server would crash."
             ),
             Self::Killed(signal) => {
                 format!(

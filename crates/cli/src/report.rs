@@ -1,4 +1,4 @@
-//! `hugeinfo report`: one page in HTML about a server that runs.
+//! `hugeinfo report`: one HTML page about a running server.
 
 use clap::Args;
 use hugeinfo::{

@@ -22,7 +22,7 @@ use crate::{
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -59,7 +59,7 @@ fn to_json(step: u64, row: &Row) -> Value {
 
 fn to_text(rows: &[Row]) -> String {
     if rows.is_empty() {
-        return "Nothing has to be done.\n".to_owned();
+        return "There is nothing to do.\n".to_owned();
     }
     let mut text = String::new();
     for (number, row) in (1..).zip(rows) {

@@ -11,8 +11,7 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || "a size was expected, such as 64GB, 1254Mi or a number of bytes".to_owned();
+        let expected = || "expected a size, such as 64GB, 1254Mi or a number of bytes".to_owned();
         let end = text
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(text.len());

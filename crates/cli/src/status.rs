@@ -24,10 +24,10 @@ pub(crate) enum Format {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// All servers that run on this host, and the clusters of Debian's packages.
+    /// All servers that run on this host, and all Debian clusters.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

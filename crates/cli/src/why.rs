@@ -42,10 +42,10 @@ const LONGEST: u64 = 256 << 10;
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// The log of the server. Default: where its packages write it, or the journal of systemd.
+    /// The log of the server. Default: the log in the usual place, or the systemd journal.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// The form of the output.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
