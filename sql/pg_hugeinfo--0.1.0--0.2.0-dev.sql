@@ -254,7 +254,7 @@ COMMENT ON VIEW hugeinfo_holders IS
 COMMENT ON COLUMN hugeinfo_holders.kind IS
 'process, mount, or unexplained, which includes everything that is not visible from here.';
 COMMENT ON COLUMN hugeinfo_holders.pid IS
-'Process ID; NULL if it is not a process.';
+'Process ID; NULL if the holder is not a process.';
 COMMENT ON COLUMN hugeinfo_holders.name IS
 'Name of the program, or directory of the mount.';
 COMMENT ON COLUMN hugeinfo_holders.owner IS
@@ -262,7 +262,7 @@ COMMENT ON COLUMN hugeinfo_holders.owner IS
 COMMENT ON COLUMN hugeinfo_holders.owner_uid IS
 'ID of the user of the process.';
 COMMENT ON COLUMN hugeinfo_holders.is_of_this_server IS
-'Whether it is a process of this server; NULL if /proc belongs to another PID namespace.';
+'Whether the holder is a process of this server; NULL if /proc belongs to another PID namespace.';
 COMMENT ON COLUMN hugeinfo_holders.page_size_bytes IS
 'Bytes of one of its huge pages; NULL for several sizes, or if unknown.';
 COMMENT ON COLUMN hugeinfo_holders.held_bytes IS
@@ -325,7 +325,7 @@ COMMENT ON COLUMN hugeinfo_host.default_huge_page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_host.memory_total_bytes IS
 'Bytes of usable RAM, including huge page pools (MemTotal).';
 COMMENT ON COLUMN hugeinfo_host.memory_available_bytes IS
-'Bytes that new programs could use without swapping, without huge page pools (MemAvailable).';
+'Bytes that new programs could use without swapping, excluding huge page pools (MemAvailable).';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_bytes IS
 'Bytes of RAM in huge page pools of all sizes, used or not (Hugetlb; Linux 4.18).';
 COMMENT ON COLUMN hugeinfo_host.overcommit_memory IS
@@ -353,9 +353,9 @@ COMMENT ON COLUMN hugeinfo_host.numa_nodes IS
 COMMENT ON COLUMN hugeinfo_host.processors IS
 'Number of processors that are online.';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_optimize_vmemmap IS
-'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap; NULL: this kernel cannot).';
+'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap); NULL if this kernel cannot.';
 COMMENT ON COLUMN hugeinfo_host.vmemmap_saving_bytes IS
-'Bytes of page structures of all huge page pools that this saves, or would save if it were on.';
+'Bytes of page structures of all huge page pools that vm.hugetlb_optimize_vmemmap saves, or would save if it were on.';
 
 CREATE FUNCTION hugeinfo_instances() RETURNS TABLE (
 	pid integer, is_this_server boolean, owner text, owner_uid bigint, data_directory text,
@@ -384,7 +384,7 @@ COMMENT ON FUNCTION hugeinfo_instances() IS
 COMMENT ON VIEW hugeinfo_instances IS
 'Each PostgreSQL server of this host that is visible in /proc, including those of other users; NULL if a value cannot be read.';
 COMMENT ON COLUMN hugeinfo_instances.is_this_server IS
-'Whether it is this server; NULL if /proc belongs to another PID namespace.';
+'Whether the row is about this server; NULL if /proc belongs to another PID namespace.';
 COMMENT ON COLUMN hugeinfo_instances.owner IS
 'Name of its user in /etc/passwd; NULL if the user ID has no name there.';
 COMMENT ON COLUMN hugeinfo_instances.owner_uid IS
@@ -576,7 +576,7 @@ COMMENT ON COLUMN hugeinfo_backends.minor_faults IS
 COMMENT ON COLUMN hugeinfo_backends.major_faults IS
 'Page faults since the process started that read from disk.';
 COMMENT ON COLUMN hugeinfo_backends.oom_score IS
-'Score of the process for the OOM killer, which kills the process with the highest score on the host first.';
+'Score of the process for the OOM killer, which first kills the process with the highest score on the host.';
 COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
 'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';
 
@@ -589,7 +589,7 @@ COMMENT ON COLUMN hugeinfo_page_tables.page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_page_tables.one_backend_bytes IS
 'Bytes of page tables of one process that has touched the whole main segment on pages of this size.';
 COMMENT ON COLUMN hugeinfo_page_tables.present_backends_bytes IS
-'one_backend_bytes times the number of present processes.';
+'one_backend_bytes times the number of current processes.';
 COMMENT ON COLUMN hugeinfo_page_tables.now_bytes IS
 'Bytes of page tables that all processes of this server have now (VmPTE), the same in each row.';
 COMMENT ON COLUMN hugeinfo_page_tables.saving_bytes IS
@@ -1024,7 +1024,7 @@ COMMENT ON FUNCTION hugeinfo_vmstat() IS
 COMMENT ON VIEW hugeinfo_vmstat IS
 'Each line of /proc/vmstat, in the order of the kernel.';
 COMMENT ON COLUMN hugeinfo_vmstat.name IS
-'Name of the counter; names that begin with nr_ are present amounts, and most others count events since boot.';
+'Name of the counter; names that begin with nr_ are current amounts, and most others count events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
 'Value of the counter; NULL if it is below zero.';
 COMMENT ON COLUMN hugeinfo_vmstat.topic IS

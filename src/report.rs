@@ -21,7 +21,7 @@ impl From<Error> for ErrorReport {
             ERRCODE_OUT_OF_MEMORY, ERRCODE_PROGRAM_LIMIT_EXCEEDED, ERRCODE_SYSTEM_ERROR,
             ERRCODE_UNDEFINED_FILE, ERRCODE_UNDEFINED_OBJECT,
         };
-        const REPORT: &str = "pg_hugeinfo does not support this format of the file. Please report it with the contents of the file and the kernel version.";
+        const REPORT: &str = "pg_hugeinfo does not support this file format. Report it as a bug, with the contents of the file and the kernel version.";
         const VALUES: &str = "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
         let mut detail = None;
         let (code, message, hint) = match error {
@@ -126,7 +126,7 @@ impl From<Error> for ErrorReport {
             ),
             Error::NoPages => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
-                "pages must be a number above zero".to_owned(),
+                "pages must be greater than zero".to_owned(),
                 Some("Example: hugeinfo_fit(512, 'max_connections=500').".to_owned()),
             ),
             Error::TooFewPages { least, size } => (
@@ -143,7 +143,7 @@ impl From<Error> for ErrorReport {
                 let known: Vec<_> = known.iter().map(ToString::to_string).collect();
                 (
                     ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!("the next start requests huge pages of {asked}, which the kernel does not support"),
+                    format!("the next start requests {asked} huge pages, which the kernel does not support"),
                     Some(format!("Supported sizes: {}. Change huge_page_size.", known.join(", "))),
                 )
             }
@@ -164,7 +164,7 @@ impl From<Error> for ErrorReport {
             ),
             Error::NoPostmaster => (
                 ERRCODE_FEATURE_NOT_SUPPORTED,
-                "cannot plan without a postmaster, whose command line a plan uses".to_owned(),
+                "cannot plan without a postmaster, because a plan uses its command line".to_owned(),
                 Some("Start the server normally, not in single-user mode.".to_owned()),
             ),
             Error::File {
@@ -182,7 +182,7 @@ impl From<Error> for ErrorReport {
             } => (
                 code_of(&source),
                 format!("could not {action} \"{}\": {source}", escape::name(path)),
-                Some("A plan temporarily needs about 12 kB in the directory TMPDIR of the server's environment, or in /tmp.".to_owned()),
+                Some("A plan temporarily needs about 12 kB in the directory that TMPDIR names in the server's environment, or in /tmp.".to_owned()),
             ),
             Error::NotRead { path, end } => (
                 ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,

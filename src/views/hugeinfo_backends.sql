@@ -84,6 +84,6 @@ COMMENT ON COLUMN hugeinfo_backends.minor_faults IS
 COMMENT ON COLUMN hugeinfo_backends.major_faults IS
 'Page faults since the process started that read from disk.';
 COMMENT ON COLUMN hugeinfo_backends.oom_score IS
-'Score of the process for the OOM killer, which kills the process with the highest score on the host first.';
+'Score of the process for the OOM killer, which first kills the process with the highest score on the host.';
 COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
 'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';

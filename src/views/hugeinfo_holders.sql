@@ -26,7 +26,7 @@ COMMENT ON VIEW hugeinfo_holders IS
 COMMENT ON COLUMN hugeinfo_holders.kind IS
 'process, mount, or unexplained, which includes everything that is not visible from here.';
 COMMENT ON COLUMN hugeinfo_holders.pid IS
-'Process ID; NULL if it is not a process.';
+'Process ID; NULL if the holder is not a process.';
 COMMENT ON COLUMN hugeinfo_holders.name IS
 'Name of the program, or directory of the mount.';
 COMMENT ON COLUMN hugeinfo_holders.owner IS
@@ -34,7 +34,7 @@ COMMENT ON COLUMN hugeinfo_holders.owner IS
 COMMENT ON COLUMN hugeinfo_holders.owner_uid IS
 'ID of the user of the process.';
 COMMENT ON COLUMN hugeinfo_holders.is_of_this_server IS
-'Whether it is a process of this server; NULL if /proc belongs to another PID namespace.';
+'Whether the holder is a process of this server; NULL if /proc belongs to another PID namespace.';
 COMMENT ON COLUMN hugeinfo_holders.page_size_bytes IS
 'Bytes of one of its huge pages; NULL for several sizes, or if unknown.';
 COMMENT ON COLUMN hugeinfo_holders.held_bytes IS

@@ -47,7 +47,7 @@ COMMENT ON COLUMN hugeinfo_host.default_huge_page_size_bytes IS
 COMMENT ON COLUMN hugeinfo_host.memory_total_bytes IS
 'Bytes of usable RAM, including huge page pools (MemTotal).';
 COMMENT ON COLUMN hugeinfo_host.memory_available_bytes IS
-'Bytes that new programs could use without swapping, without huge page pools (MemAvailable).';
+'Bytes that new programs could use without swapping, excluding huge page pools (MemAvailable).';
 COMMENT ON COLUMN hugeinfo_host.swap_total_bytes IS
 'Bytes of swap space (SwapTotal).';
 COMMENT ON COLUMN hugeinfo_host.swap_free_bytes IS
@@ -81,6 +81,6 @@ COMMENT ON COLUMN hugeinfo_host.numa_nodes IS
 COMMENT ON COLUMN hugeinfo_host.processors IS
 'Number of processors that are online.';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_optimize_vmemmap IS
-'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap; NULL: this kernel cannot).';
+'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap); NULL if this kernel cannot.';
 COMMENT ON COLUMN hugeinfo_host.vmemmap_saving_bytes IS
-'Bytes of page structures of all huge page pools that this saves, or would save if it were on.';
+'Bytes of page structures of all huge page pools that vm.hugetlb_optimize_vmemmap saves, or would save if it were on.';

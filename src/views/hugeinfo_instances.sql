@@ -26,7 +26,7 @@ COMMENT ON VIEW hugeinfo_instances IS
 COMMENT ON COLUMN hugeinfo_instances.pid IS
 'Process ID of its postmaster.';
 COMMENT ON COLUMN hugeinfo_instances.is_this_server IS
-'Whether it is this server; NULL if /proc belongs to another PID namespace.';
+'Whether the row is about this server; NULL if /proc belongs to another PID namespace.';
 COMMENT ON COLUMN hugeinfo_instances.owner IS
 'Name of its user in /etc/passwd; NULL if the user ID has no name there.';
 COMMENT ON COLUMN hugeinfo_instances.owner_uid IS

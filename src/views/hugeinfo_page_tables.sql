@@ -27,7 +27,7 @@ COMMENT ON COLUMN hugeinfo_page_tables.is_used_by_server IS
 COMMENT ON COLUMN hugeinfo_page_tables.one_backend_bytes IS
 'Bytes of page tables of one process that has touched the whole main segment on pages of this size.';
 COMMENT ON COLUMN hugeinfo_page_tables.present_backends_bytes IS
-'one_backend_bytes times the number of present processes.';
+'one_backend_bytes times the number of current processes.';
 COMMENT ON COLUMN hugeinfo_page_tables.max_connections_bytes IS
 'one_backend_bytes times max_connections.';
 COMMENT ON COLUMN hugeinfo_page_tables.now_bytes IS

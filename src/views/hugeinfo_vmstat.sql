@@ -17,7 +17,7 @@ COMMENT ON FUNCTION hugeinfo_vmstat() IS
 COMMENT ON VIEW hugeinfo_vmstat IS
 'Each line of /proc/vmstat, in the order of the kernel.';
 COMMENT ON COLUMN hugeinfo_vmstat.name IS
-'Name of the counter; names that begin with nr_ are present amounts, and most others count events since boot.';
+'Name of the counter; names that begin with nr_ are current amounts, and most others count events since boot.';
 COMMENT ON COLUMN hugeinfo_vmstat.value IS
 'Value of the counter; NULL if it is below zero.';
 COMMENT ON COLUMN hugeinfo_vmstat.topic IS

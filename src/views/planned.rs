@@ -59,8 +59,9 @@ pub(super) fn not_as_planned(machine: &Machine) -> Vec<String> {
     }
     let mut reasons = Vec::new();
     if next.shared_memory_type != aim.shared_memory_type {
-        reasons
-            .push("shared_memory_type = sysv uses no huge pages: figures are for mmap".to_owned());
+        reasons.push(
+            "shared_memory_type = sysv does not use huge pages: figures are for mmap".to_owned(),
+        );
     }
     if next.huge_pages != aim.huge_pages {
         reasons.push("huge_pages = off: figures are for huge_pages = try".to_owned());
@@ -73,7 +74,7 @@ pub(super) fn not_as_planned(machine: &Machine) -> Vec<String> {
             format!(": is_requested marks its default size, {default}")
         });
         reasons.push(format!(
-            "huge_page_size requests huge pages of {asked_for}, which the kernel does not support{instead}"
+            "huge_page_size requests {asked_for} huge pages, which the kernel does not support{instead}"
         ));
     }
     if marked.is_none() {
