@@ -83,7 +83,7 @@ install_musl() {
     say "setup: rustup target add $musl"
     RUSTUP_HOME=${sysroot%/toolchains/*} PATH=$PATH:$rust_home/cargo/bin \
         rustup target add --toolchain "${sysroot##*/}" "$musl" || true
-    has_musl || die "setup: packages need a Rust of rustup with the target $musl. In use: $rust_choice"
+    has_musl || die "setup: packages need Rust from rustup with the target $musl. In use: $rust_choice"
 }
 
 pgrx_will_do() {

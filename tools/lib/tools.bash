@@ -48,7 +48,7 @@ want_browser() {
     ! offered chromium || want chromium command -v chromium
 }
 
-# A package that apt cannot install does not prevent the installation of others. Set-up reports it
+# A package that apt cannot install does not prevent the installation of others. Setup reports it
 # and fails at the end.
 want() { # PACKAGE COMMAND…
     ! "${@:2}" >/dev/null 2>&1 || return 0

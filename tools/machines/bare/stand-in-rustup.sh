@@ -1,5 +1,5 @@
 #!/bin/sh
-# Replaces the script of https://sh.rustup.rs: accepts only the arguments that set-up passes, and
+# Replaces the script of https://sh.rustup.rs: accepts only the arguments that setup passes, and
 # installs fake programs that answer like a toolchain and cargo-pgrx.
 set -eu
 echo "stand-in: called with $*"
