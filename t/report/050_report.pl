@@ -158,7 +158,7 @@ SKIP:
 	restarts($node);
 	connect_all();
 	save($name, '');
-	$expected{$name} = [ qr/This server runs on huge pages of/, pool_in_words($need, $need), qr/A restart gets huge pages\./ ];
+	$expected{$name} = [ qr/This server runs on \d+ [MG]B huge pages\./, pool_in_words($need, $need), qr/A restart would get huge pages\./ ];
 
 	$name = 'oversized-pool';
 	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need;

@@ -215,10 +215,10 @@ fn parts_of_ram_add_up_to_ram() {
 fn healthy_server_has_nothing_to_do() {
     let text = text(&page(fixtures::healthy(), false));
     for words in [
-        "This server runs on huge pages of 2 MB.",
-        "Nothing has to be done.",
+        "This server runs on 2 MB huge pages.",
+        "There is nothing to do.",
         "needed: 537 (1074 MB)",
-        "537 are needed. A restart gets huge pages.",
+        "537 are needed. A restart would get huge pages.",
         "db1.example.com",
     ] {
         assert!(text.contains(words), "{words}");

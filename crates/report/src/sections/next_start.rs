@@ -24,7 +24,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
                 @if machine.facts.asks_for_huge_pages() {
                     "The next start needs "
                 } @else {
-                    "On huge pages, it would need "
+                    "On huge pages, the next start would need "
                 }
                 (huge_pages(target.required, PageSize(target.pool.page_bytes))) " for "
                 (Bytes(machine.facts.needed_bytes())) " of shared memory."

@@ -43,7 +43,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         ))
         p class="note" {
             "Measured page tables include those for private memory and libraries; the forecast is "
-            "for shared memory alone. \u{201c}As used now\u{201d} is an estimate for the present "
+            "for shared memory alone. \u{201c}As used now\u{201d} is an estimate for the current "
             "processes and the memory that they have touched so far, with that page size."
         }
     };

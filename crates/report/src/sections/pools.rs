@@ -81,7 +81,7 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
 
 fn need(forecast: &Forecast, target: Option<&PoolTarget>) -> Markup {
     let fits = match forecast.fits_after_restart {
-        Some(true) => "A restart gets huge pages.",
+        Some(true) => "A restart would get huge pages.",
         Some(false) => "A restart would not get huge pages.",
         None => "Only a start shows whether the server gets huge pages.",
     };

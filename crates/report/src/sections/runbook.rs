@@ -13,7 +13,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let (first, rest) = context.first(steps);
     let content = html! {
         @if steps.is_empty() {
-            (missing("Nothing has to be done."))
+            (missing("There is nothing to do."))
         } @else {
             p { "Run the steps in this order. They were tested on a model of this machine." }
             ol class="steps" { @for row in first { (step(context, row)) } }

@@ -13,7 +13,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let findings = context.findings;
     let verdict = &findings.verdict;
     let answer = match context.subject.machine.backing() {
-        Backing::HugePages(size) => format!("This server runs on huge pages of {size}."),
+        Backing::HugePages(size) => format!("This server runs on {size} huge pages."),
         Backing::SmallPages => "This server does not run on huge pages.".to_owned(),
         Backing::Unknown => "Whether this server runs on huge pages is unknown.".to_owned(),
     };
@@ -49,7 +49,7 @@ fn remedy(context: &Context<'_>) -> Markup {
         @if steps > 0 {
             p { a href="#runbook" { "Runbook with " (count(steps, "step", "steps")) } "." }
         } @else if findings.remedy.is_none() && findings.verdict.status == Status::Ok {
-            p { "Nothing has to be done." }
+            p { "There is nothing to do." }
         }
     }
 }
