@@ -205,6 +205,9 @@ impl Machine {
         if memory::missing_for_pools(self, Bytes(0)).is_none() {
             return Some("its memory is unknown here".to_owned());
         }
+        if let Some(why) = CommitLimit::unknown(self) {
+            return Some(why.to_owned());
+        }
         match demand::hidden_servers(self) {
             Some(hidden @ Hidden::Servers(_)) => Some(hidden.to_string()),
             _ => None,
@@ -281,12 +284,10 @@ impl Machine {
         self.update_commit_limit();
         match CommitLimit::of(self) {
             // Pools do not change a limit in kilobytes.
-            Some(limit) if growth > Bytes(0) && limit.ratio.is_some() => {
-                match limit.committed + limit.reserve - limit.limit {
-                    Bytes(0) => Ok(()),
-                    missing => Err(Blocked::CommitLimit { missing }),
-                }
-            }
+            Some(limit) if growth > Bytes(0) && limit.ratio.is_some() => match limit.missing() {
+                Bytes(0) => Ok(()),
+                missing => Err(Blocked::CommitLimit { missing }),
+            },
             _ => Ok(()),
         }
     }

@@ -16,7 +16,10 @@ use hugeinfo_server::{
     wish::Wish,
 };
 
-use crate::{machine::Machine, memory};
+use crate::{
+    machine::Machine,
+    memory::{self, CommitLimit},
+};
 
 /// Pages that a server or other programs need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +173,27 @@ impl Demands {
     }
 
     fn missing(&self, machine: &Machine, in_pools: Bytes) -> Option<Bytes> {
-        let next = machine.next_start();
-        let moves = |server: Option<&Instance>| match server {
-            None => machine.size_to_map(&next).is_some(),
-            Some(server) => {
-                let name = Name::of(server);
-                self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
-            }
+        memory::missing_at_boot(machine, in_pools, |server| self.moves(machine, server))
+    }
+
+    /// The strict commit limit after a boot that sets this many pages, if it would be below the
+    /// committed memory. `None`: it would not, as far as known.
+    pub fn low_commit_limit_at_boot(&self, machine: &Machine, pages: Pages) -> Option<CommitLimit> {
+        let pools = self.pools_at_boot(machine, pages);
+        let then = CommitLimit::at_boot(machine, pools, |server| self.moves(machine, server))?;
+        // The next boot leaves as much as this one.
+        let is_as_now = pools <= memory::in_pools(machine)
+            && CommitLimit::of(machine).is_some_and(|now| now.ratio <= then.ratio);
+        (then.missing() > Bytes(0) && !is_as_now).then_some(then)
+    }
+
+    /// Whether a server on small pages gets pages of this pool. `None`: this server.
+    fn moves(&self, machine: &Machine, server: Option<&Instance>) -> bool {
+        let Some(server) = server else {
+            return machine.size_to_map(&machine.next_start()).is_some();
         };
-        memory::missing_at_boot(machine, in_pools, moves)
+        let name = Name::of(server);
+        self.sum(|who| matches!(who, Who::Asking(asking, _) if *asking == name)) > Pages(0)
     }
 
     /// Like [`Self::of`], after a restart, with all servers that request huge pages, even if memory

@@ -195,6 +195,60 @@ impl CommitLimit {
         })
     }
 
+    /// The limit after the next boot with this many bytes in the pools, if the same programs run. A
+    /// setting that sysctl.d does not set counts as it is now. `moves`: as for [`missing_at_boot`].
+    /// `None`: there is no limit then, pools do not lower it, or it is unknown.
+    pub fn at_boot(
+        machine: &Machine,
+        in_pools_then: Bytes,
+        moves: impl Fn(Option<&Instance>) -> bool,
+    ) -> Option<Self> {
+        let vm = &machine.env.as_ref()?.host.vm;
+        let usage = machine.usage()?;
+        let set = |key: &str, now: Option<i64>| {
+            let by_file = machine.next_boot().and_then(|boot| boot.vm(key));
+            by_file.map_or_else(|| u64::try_from(now?).ok(), |(value, _)| Some(value))
+        };
+        let is_strict = set("overcommit_memory", vm.overcommit_memory) == Some(2);
+        let kilobytes = set("overcommit_kbytes", vm.overcommit_bytes);
+        if !is_strict || kilobytes.is_some_and(|kilobytes| kilobytes > 0) {
+            return None;
+        }
+        let ratio = set("overcommit_ratio", vm.overcommit_ratio)?;
+        let others = others_on_small_pages(machine);
+        let others = others.filter(|(other, _)| moves(Some(other)));
+        let others: Bytes = others.map(|(_, segment)| segment).sum();
+        let own = match moves(None) {
+            true => segment_on_small_pages(machine),
+            false => Bytes(0),
+        };
+        let swap = Bytes(usage.swap_total.unwrap_or(0));
+        let reserve = vm
+            .admin_reserve_bytes
+            .and_then(|bytes| u64::try_from(bytes).ok());
+        Some(Self {
+            limit: Self::with(host_ram(machine)?, in_pools_then, ratio, swap),
+            committed: Bytes(usage.committed?) - own - others,
+            reserve: Bytes(reserve.unwrap_or(0)),
+            ratio: Some(ratio),
+        })
+    }
+
+    /// Why it is unknown whether a larger pool leaves enough for the committed memory. `None`: it
+    /// is known.
+    pub fn unknown(machine: &Machine) -> Option<&'static str> {
+        match machine.env.as_ref()?.host.vm.overcommit_memory {
+            None => Some("vm.overcommit_memory cannot be read"),
+            Some(2) if Self::of(machine).is_none() => Some("/proc/meminfo has no CommitLimit"),
+            Some(_) => None,
+        }
+    }
+
+    /// Bytes that are committed beyond the limit, for a process of an ordinary user.
+    pub fn missing(&self) -> Bytes {
+        self.committed + self.reserve - self.limit
+    }
+
     /// Bytes that a process of an ordinary user can still commit.
     pub fn room(&self) -> Bytes {
         self.limit - self.reserve - self.committed

@@ -65,6 +65,8 @@ pub enum Decision {
         pages: Pages,
         /// The nodes that it is allowed to use.
         nodes: Vec<u32>,
+        /// Pages that others need, or that the boot configuration sets for them.
+        others: Pages,
         /// A line in sysctl.d that would set the whole pool later.
         later: Option<String>,
     },
@@ -298,15 +300,42 @@ fn add_swap(machine: &Machine, missing: Bytes) -> Decision {
     let limit = CommitLimit::of(machine);
     let ratio = limit.and_then(|limit| limit.ratio);
     let outside = memory::left(machine).unwrap_or_default();
-    // One per cent of RAM outside of the pools for each per cent of the ratio.
-    let enough = ratio.and_then(|ratio| {
-        (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
-    });
     Decision::AddSwap {
         missing,
         ratio,
-        enough,
+        enough: ratio.and_then(|ratio| enough(outside, ratio, missing)),
     }
+}
+
+/// The decision about pools of the next boot that would leave too little for committed memory.
+/// `None`: they leave enough, as far as known.
+pub(crate) fn about_commit_limit_at_boot(
+    machine: &Machine,
+    demands: &Demands,
+    pages: Pages,
+) -> Option<Decision> {
+    let limit = demands.low_commit_limit_at_boot(machine, pages)?;
+    let ratio = limit.ratio?;
+    let outside = memory::host_ram(machine)? - demands.pools_at_boot(machine, pages);
+    let missing = commit_limit_for(limit.committed) + limit.reserve - limit.limit;
+    let enough = enough(outside, ratio, missing);
+    let most = outside.percent(100) - outside.percent(ratio);
+    let swap = Decision::AddSwap {
+        missing: if enough.is_some() {
+            missing
+        } else {
+            missing - most
+        },
+        ratio: Some(ratio),
+        enough,
+    };
+    Some(Decision::Text(format!("for the next boot, {swap}")))
+}
+
+/// The lowest `vm.overcommit_ratio` that raises the limit by this much: one per cent of RAM outside
+/// of the pools for each per cent of the ratio.
+fn enough(outside: Bytes, ratio: u64, missing: Bytes) -> Option<u64> {
+    (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
 }
 
 /// The decision about a next start that would fail for a reason that no step removes.

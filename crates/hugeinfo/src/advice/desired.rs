@@ -17,7 +17,7 @@ use crate::{
         memory::{self, CommitLimit},
         numa,
         pool_change::set_persistent,
-        step::{LimitChange, Pending, SettingChange, SettingPlace, Step},
+        step::{LimitChange, Pending, SettingChange, SettingPlace, Step, VmSetting},
     },
     server::{
         environment::{Environment, Files},
@@ -128,6 +128,18 @@ impl Desired {
         }
         desired.overcommit_ratio = desired.ratio(machine)?;
         Ok(desired)
+    }
+
+    /// The step that sets `vm.overcommit_ratio`, now and for the next boot.
+    pub(crate) fn ratio_step(&self, machine: &Machine) -> Option<Step> {
+        let setting = VmSetting::OvercommitRatio;
+        let value = self.overcommit_ratio?;
+        let boot = machine.next_boot();
+        Some(Step::SetVm {
+            setting,
+            value,
+            edit: boot.and_then(|boot| boot.set_vm(setting.name(), value)),
+        })
     }
 
     fn pool_change(
@@ -297,6 +309,9 @@ impl Boot {
         for limit in desired.iter().flat_map(|desired| &desired.limits) {
             at = at.apply(&Step::RaiseLimit(limit.clone())).unwrap_or(at);
         }
+        if let Some(ratio) = desired.and_then(|desired| desired.ratio_step(machine)) {
+            at = at.apply(&ratio).unwrap_or(at);
+        }
         for size in own.into_iter().chain(others) {
             match at_boot(&at, size, next) {
                 Ok(Some(line)) => {
@@ -355,6 +370,13 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             why: "the memory of the host is unknown here".to_owned(),
         });
     };
+    if let Some(why) = CommitLimit::unknown(machine) {
+        return Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: why.to_owned(),
+        });
+    }
     let missing_for = |pages: Pages| demands.missing_at_boot(machine, pages).unwrap_or_default();
     let missing = missing_for(pages);
     let beyond_reserve = || {
@@ -399,6 +421,9 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             or_at_boot: false,
         });
     }
+    if let Some(decision) = decision::about_commit_limit_at_boot(machine, &demands, pages) {
+        return Err(decision);
+    }
     if machine.is_bound_to_nodes() && own > Pages(0) {
         // Lines in sysctl.d name no page size.
         let later = request.filter(|request| request.page_bytes.is_none());
@@ -406,6 +431,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             size,
             pages: own,
             nodes: numa::allowed_numbers(machine),
+            others: pages.max(asked) - own,
             later: later.map(|request| request.place.to_string()),
         });
     }

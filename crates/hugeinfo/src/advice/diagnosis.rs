@@ -157,11 +157,12 @@ impl Remedies {
             next.map_or(Boot::default(), |next| Boot::of(machine, next, desired))
         };
         let with_core = boot(desired.as_ref().ok());
-        let limits = desired.as_ref().map_or(&[][..], |desired| &desired.limits);
+        let raises =
+            |desired: &Desired| !desired.limits.is_empty() || desired.overcommit_ratio.is_some();
         // Alone, the lines must not lead into limits that the core raises.
-        let boot = match limits {
-            [] => with_core.clone(),
-            _ => boot(None),
+        let boot = match desired.as_ref().is_ok_and(raises) {
+            false => with_core.clone(),
+            true => boot(None),
         };
         let core =
             desired.and_then(|desired| diff::plan(machine, &desired, &with_core.lines, extra));

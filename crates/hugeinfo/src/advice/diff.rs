@@ -10,7 +10,7 @@ use crate::{
     model::{
         Blocked, demand,
         machine::{Machine, ServerState},
-        step::{Step, VmSetting},
+        step::Step,
     },
     units::{PageSize, Pages},
 };
@@ -67,17 +67,10 @@ fn steps(
     let limits = desired.limits.iter().cloned().map(Step::RaiseLimit);
     // ALTER SYSTEM needs a running server.
     let settings = desired.settings.iter().cloned().map(Step::ChangeSetting);
-    let ratio = desired.overcommit_ratio.map(|value| Step::SetVm {
-        setting: VmSetting::OvercommitRatio,
-        value,
-        edit: machine
-            .next_boot()
-            .and_then(|boot| boot.set_vm(VmSetting::OvercommitRatio.name(), value)),
-    });
     steps.extend(limits);
     steps.extend(settings);
     steps.extend(desired.reload.then_some(Step::Reload));
-    steps.extend(ratio);
+    steps.extend(desired.ratio_step(machine));
     steps.extend(extra.iter().cloned());
     if order == Order::Stopped && machine.state == ServerState::Running {
         // Nothing that can be done earlier waits until the server is stopped.

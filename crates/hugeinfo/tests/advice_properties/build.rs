@@ -755,7 +755,7 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 }
 
 /// Facts that can be absent.
-pub const FACTS: usize = 20;
+pub const FACTS: usize = 21;
 
 /// Makes one fact absent.
 pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
@@ -789,6 +789,7 @@ pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
             .into_iter()
             .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
         18 => env.files = Files::Unknown("only superusers may look".to_owned()),
+        19 => env.host.vm.overcommit_memory = None,
         _ => *all = None,
     }
 }

@@ -15,7 +15,7 @@ use hugeinfo::{
         demand::{self, Demands, PoolTarget, When},
         forecast::{self, Forecast},
         machine::{Machine, ServerState},
-        memory::{self, LEFT_PERCENT},
+        memory::{self, CommitLimit, LEFT_PERCENT},
         start::{self, StartOutcome},
         step::{SettingPlace, Step},
     },
@@ -632,8 +632,11 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
     for (name, _, steps) in all_steps(&machine).iter().filter(|_| machine.env.is_some()) {
         for step in steps {
             let is_wrong = match step {
-                Step::SetPool { .. } => fact <= 1 || fact == 3,
-                Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8),
+                Step::SetPool { size, pages, .. } => {
+                    let total = machine.pool(*size).map_or(0, |pool| pool.total);
+                    matches!(fact, 0 | 1 | 3) || fact == 19 && *pages > Pages(total)
+                }
+                Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8 | 19),
                 Step::RaiseLimit(_) => fact == 4,
                 Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5),
                 Step::SetThp { .. } => fact == 15,
@@ -969,8 +972,12 @@ pub fn boot_line_is_never_withheld(spec: &Spec, machine: &Machine) -> TestCaseRe
     let is_limited =
         !spec.limits.is_empty() || !spec.memory_limits.is_empty() || spec.told_limit.is_some();
     let demands = Demands::at_boot(machine, size, &machine.next_start());
-    let missing = demands.and_then(|demands| demands.missing_at_boot(machine, pages));
-    let fits = !is_limited && missing == Some(Bytes(0));
+    let missing = demands.as_ref();
+    let missing = missing.and_then(|demands| demands.missing_at_boot(machine, pages));
+    let is_committed = demands
+        .as_ref()
+        .is_some_and(|demands| demands.low_commit_limit_at_boot(machine, pages).is_some());
+    let fits = !is_limited && missing == Some(Bytes(0)) && !is_committed;
     // The number of pages is that of the files.
     let is_file_unknown = machine.env.as_ref().is_some_and(|env| match env.files {
         Files::Unknown(_) => env.has_pending_restart,
@@ -1108,11 +1115,12 @@ pub fn large_machines() {
     );
 }
 
-/// After the boot lines of the runbook, pools and memory in use now fit into RAM.
+/// After the boot lines of the runbook, pools and memory in use now fit into RAM, and committed memory
+/// into the strict commit limit.
 pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     let steps: Vec<_> = steps_of(&runbook::of(machine, None))
         .into_iter()
-        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. }))
+        .filter(|step| matches!(step, Step::SetPoolAtBoot { .. } | Step::SetVm { .. }))
         .collect();
     prop_assume!(!steps.is_empty());
     let after = machine.apply_all(&steps);
@@ -1141,12 +1149,14 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
     let used = ram - Bytes(available) - memory::in_pools(machine);
     // Small pages that become huge pages.
     let mut moved = Bytes(0);
+    let mut moved_segments = Bytes(0);
     if memory::segment_on_small_pages(machine) > Bytes(0)
         && machine
             .size_to_map(&machine.next_start_on_huge_pages())
             .is_some()
     {
         moved = moved + machine.touched.least;
+        moved_segments = memory::segment_on_small_pages(machine);
     }
     for other in memory::other_servers(machine) {
         let Some(segment) = other.segment.as_ref() else {
@@ -1172,7 +1182,25 @@ pub fn boot_lines_leave_memory(_: &Spec, machine: &Machine) -> TestCaseResult {
         });
         if moves {
             moved = moved + Bytes(other.rss_shmem_bytes.unwrap_or(0));
+            moved_segments = moved_segments + Bytes(segment.bytes);
         }
+    }
+    if let Some(now) = CommitLimit::of(machine)
+        && let Some(ratio) = now.ratio
+        && then > memory::in_pools(machine)
+    {
+        let usage = machine.usage();
+        let swap = Bytes(usage.and_then(|usage| usage.swap_total).unwrap_or(0));
+        // A step can raise the ratio.
+        let ratio = boot
+            .vm("overcommit_ratio")
+            .map_or(ratio, |(ratio, _)| ratio);
+        let limit = (ram - then).percent(ratio) + swap;
+        prop_assert!(
+            now.committed - moved_segments <= limit,
+            "{} committed - {moved_segments} moved > {limit}: {steps:#?}",
+            now.committed
+        );
     }
     prop_assert!(
         then + used - moved <= ram,

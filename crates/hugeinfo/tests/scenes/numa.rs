@@ -289,5 +289,25 @@ fn bound_servers() {
         })
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
         .runbook(&["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("another server has pages on the other node", |m| {
+            m.on_huge_pages(1074 * MB, 300 * MB);
+            m.asked(900);
+            m.pool(0).total = 1000;
+            m.pool(0).reserved += 463;
+            m.pool(0).free += 463;
+            m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
+            m.bound(&[0]);
+            m.other(926 * MB, 2 * MB, TRY);
+        })
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 900 huge pages of 2 MB at boot; needed: 1000 = 537 for this server + 463 for the server on port 5433.", &["# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the boot sets more pages than are in use now", |m| {
+            m.on_huge_pages(1074 * MB, 300 * MB);
+            m.nodes(&[(537, 32 * GB), (463, 32 * GB)]);
+            m.pool(0).total = 1000;
+            m.pool(0).free += 463;
+            m.asked(1000);
+            m.bound(&[0]);
+        })
+        .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 500.", &["# on the kernel command line, set 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
     ]);
 }

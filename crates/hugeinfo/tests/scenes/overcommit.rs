@@ -107,3 +107,70 @@ fn overcommit() {
         .says("overcommit", OK, "within_commit_limit", "Strict overcommit: 20 GB of 46 GB is committed. The pools lower the limit by 13 GB.", &[]),
     ]);
 }
+
+#[test]
+fn limit_of_the_next_boot() {
+    test(vec![
+        when("a larger pool leaves too little at boot with any ratio", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.strict(31 * GB);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB);
+        })
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, add 2504 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        when("a file sets a lower ratio than that of now", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.file(RATIO, "90\n");
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");
+            m.strict(26 * GB);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB);
+        })
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages the segment takes 40 GB; CommitLimit leaves 31 GB.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"]),
+        when("a file sets strict overcommit for the next boot", |m| {
+            m.on_small_pages(40 * GB, 0);
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
+            m.committed = Some(60 * GB);
+        })
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, set vm.overcommit_ratio to 60, add 9649 MB of swap, or lower committed memory by as much"]),
+        when("the ratio has to be higher before the pool grows", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.strict(20 * GB);
+            m.waits(|next| next.shared_memory_bytes = 40 * GB);
+        })
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages the segment takes 40 GB; CommitLimit leaves 15 GB.", &["sysctl -w vm.overcommit_ratio=60", "(umask 022 && echo 'vm.overcommit_ratio = 60' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# as restart"]),
+        when("the pool of now has the pages, and the ratio is that of now", |m| {
+            m.on_huge_pages(40 * GB, 5 * GB);
+            m.file("etc/sysctl.d/hugepages.conf", None);
+            m.strict(22 * GB);
+        })
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
+    ]);
+}
+
+#[test]
+fn unknown_limit() {
+    test(vec![
+        when("the mode cannot be read", |m| {
+            m.on_small_pages(20 * GB, 0);
+            m.file("proc/sys/vm/overcommit_memory", None);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, set 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# set 10240 huge pages of 2 MB at boot by hand: vm.overcommit_memory cannot be read"])
+        .says("overcommit", UNKNOWN, "unknown", "Cannot judge overcommit: vm.overcommit_memory cannot be read.", &[]),
+        when("the mode cannot be read, and a smaller pool is enough", |m| {
+            m.on_huge_pages(4 * GB, GB);
+            m.more(2000);
+            m.file("proc/sys/vm/overcommit_memory", None);
+        })
+        .says("pool_size", WARNING, "unused_pages", "2000 huge pages of 2 MB (4000 MB) are idle; 2048 are needed.", &["sysctl -w vm.nr_hugepages=2048"]),
+        when("the kernel does not report the limit", |m| {
+            m.on_small_pages(20 * GB, 0);
+            m.strict(38 * GB);
+            let usage = m.env.host.usage.as_mut().expect("meminfo");
+            usage.swap_total = None;
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, set 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# set 10240 huge pages of 2 MB at boot by hand: /proc/meminfo has no CommitLimit"]),
+    ]);
+}

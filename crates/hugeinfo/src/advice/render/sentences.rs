@@ -11,7 +11,7 @@ use crate::{
         start::{Fit, LowLimit, Reason},
     },
     server::recovery::TooLow,
-    units::{Bytes, huge_pages},
+    units::{Bytes, Pages, huge_pages},
 };
 
 /// Why the next start gets no huge pages, or might not.
@@ -225,14 +225,19 @@ impl fmt::Display for Decision {
                 size,
                 pages,
                 nodes,
+                others,
                 later,
             } => {
+                let more = match others {
+                    Pages(0) => String::new(),
+                    others => format!(" and {others} more for others"),
+                };
                 let remove = later.as_ref().map_or_else(String::new, |place| {
                     format!(" and remove {place}, which sets the whole pool later")
                 });
                 write!(
                     f,
-                    "on the kernel command line, set {} for NUMA {} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
+                    "on the kernel command line, set {} for NUMA {}{more} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
                     huge_pages(*pages, *size),
                     named_nodes(nodes)
                 )
