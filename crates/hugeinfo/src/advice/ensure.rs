@@ -36,12 +36,14 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
     let size = PageSize(target.pool.page_bytes);
     let steps = match reason {
-        Reason::PoolShort { .. } => {
-            let missing = target.shortfall.unwrap_or_default();
-            let compact = (missing > ready_pages(machine, size)).then_some(Step::Compact);
+        Reason::PoolShort { .. } | Reason::Overcommit { .. } => {
+            // Persistent pages, because the kernel might not find surplus pages during the start.
+            let pages = target.required + target.others.unwrap_or_default();
+            let growth = pages - Pages(target.pool.total);
+            let compact = (growth > ready_pages(machine, size)).then_some(Step::Compact);
             let grow = Step::SetPool {
                 size,
-                pages: Pages(target.pool.persistent()) + missing,
+                pages,
                 by_node: Vec::new(),
             };
             compact.into_iter().chain([grow]).collect()

@@ -7,6 +7,7 @@
 
 mod cgroups;
 mod ensure;
+mod ensured;
 mod harm;
 mod memory;
 mod next_boot;
