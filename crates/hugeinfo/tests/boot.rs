@@ -823,13 +823,24 @@ fn files_hide_files_of_other_directories() {
     assert_eq!(edit(&host.next(), MB2), expected);
     fs::remove_dir_all(host.path("/run/systemd")).expect("rm");
     assert_eq!(source(), "/etc/sysctl.conf:1");
-    // tuned's active profile.
+    // tuned's active profile, and the profiles that it includes.
     host.write("/etc/tuned/active_profile", "oracle mine\n");
     host.write(
         "/usr/lib/tuned/profiles/mine/tuned.conf",
         "[sysctl]\nvm.nr_hugepages=5\n",
     );
     let file = "/usr/lib/tuned/profiles/mine/tuned.conf:2".to_owned();
+    assert_eq!(host.unknown(), [(file, WhyUnknown::SetsPool)]);
+    host.write(
+        "/usr/lib/tuned/profiles/mine/tuned.conf",
+        "[main]\nsummary=a profile\ninclude = throughput-performance, -base\n",
+    );
+    assert_eq!(host.unknown(), []);
+    host.write(
+        "/etc/tuned/base/tuned.conf",
+        "[main]\ninclude=mine\n[sysctl]\nvm.nr_hugepages=5\n",
+    );
+    let file = "/etc/tuned/base/tuned.conf:4".to_owned();
     assert_eq!(host.unknown(), [(file, WhyUnknown::SetsPool)]);
 }
 

@@ -27,6 +27,17 @@ const PLACES: [&str; 4] = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"];
 /// procps reads this file last. systemd reads it only through a link in a sysctl.d directory.
 pub(super) const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 
+/// The directories with profiles of tuned.
+const TUNED: [&str; 4] = [
+    "/etc/tuned",
+    "/etc/tuned/profiles",
+    "/usr/lib/tuned",
+    "/usr/lib/tuned/profiles",
+];
+
+/// Maximum number of profiles that are read.
+const MOST_PROFILES: usize = 16;
+
 /// Maximum size of a file, far larger than any real one.
 const LARGEST_FILE: u64 = 256 << 10;
 
@@ -94,18 +105,22 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
     if has_systemd {
         reader.read_drop_ins("tmpfiles.d")?;
     }
-    let profiles = fact(root.read_written("/etc/tuned/active_profile"))?.unwrap_or_default();
-    let profiles = String::from_utf8_lossy(&profiles).into_owned();
-    for profile in profiles.split_ascii_whitespace().take(8) {
-        for place in [
-            "/etc/tuned",
-            "/etc/tuned/profiles",
-            "/usr/lib/tuned",
-            "/usr/lib/tuned/profiles",
-        ] {
-            others.push(Path::new(place).join(profile).join("tuned.conf"));
+    let active = fact(root.read_written("/etc/tuned/active_profile"))?.unwrap_or_default();
+    let active = String::from_utf8_lossy(&active).into_owned();
+    let mut profiles = names(&active);
+    let mut nth = 0;
+    while let Some(profile) = profiles.get(nth).filter(|_| nth < MOST_PROFILES).cloned() {
+        nth += 1;
+        for place in TUNED {
+            let path = Path::new(place).join(&profile).join("tuned.conf");
+            let text = fact(root.read_written(&path))?.unwrap_or_default();
+            let included = included(&String::from_utf8_lossy(&text));
+            profiles.extend(included.into_iter().filter(|name| *name != profile));
+            others.push(path);
         }
     }
+    others.sort();
+    others.dedup();
     for path in others {
         if root.path(&path).exists() {
             let real = real(root, &path);
@@ -113,6 +128,22 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
         }
     }
     Ok(reader.files)
+}
+
+/// Names of profiles, separated by blanks, commas or semicolons.
+fn names(text: &str) -> Vec<String> {
+    let names = text.split([',', ';', ' ', '\t', '\n']);
+    // Since tuned 2.15, a dash means that the profile need not exist.
+    let names = names.map(|name| name.strip_prefix('-').unwrap_or(name));
+    let is_name = |name: &&str| !name.is_empty() && !name.contains('/');
+    names.filter(is_name).map(str::to_owned).collect()
+}
+
+/// The profiles that a profile of tuned includes.
+fn included(text: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    let lists = lines.filter(|(key, _)| key.trim() == "include");
+    lists.flat_map(|(_, list)| names(list)).collect()
 }
 
 /// Returns the path with all symbolic links resolved. `None`: it cannot be resolved.
