@@ -12,9 +12,10 @@ use super::{
 use crate::{
     model::{
         demand::PoolTarget,
+        limits,
         machine::{Machine, ServerState},
         start::{self, Fit, StartOutcome},
-        step::Step,
+        step::{Counts, Step},
     },
     server::{
         environment::Files,
@@ -218,6 +219,12 @@ impl Remedies {
                         remaining: self.left_by_core.clone().filter(|_| moves_pages(steps)),
                     }),
                     core => {
+                        if let Some(steps) = steps_for_running(machine, id) {
+                            return Remedy::Steps(Plan {
+                                steps,
+                                remaining: core.as_ref().err().cloned(),
+                            });
+                        }
                         let own = decide(machine);
                         // Pages that cannot be had now can be set for the next boot.
                         let lines = match (&own, id) {
@@ -301,6 +308,39 @@ impl Remedies {
         let decision = decision.or_else(|| checks::decision_about_boot(machine));
         Remedy::NeedsDecision(decision.unwrap_or_else(|| decision::of_next_start(machine)))
     }
+}
+
+/// Steps that keep the running server from a crash, if its next start cannot be planned. `None`: it
+/// is not about to crash, or they do not help.
+fn steps_for_running(machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
+    let Backing::HugePages(size) = machine.backing() else {
+        return None;
+    };
+    if id.judge(machine).status != Status::Critical {
+        return None;
+    }
+    let steps = match id {
+        CheckId::CgroupFaultLimit => {
+            let limits = limits::to_raise(machine, size, machine.pages_held(size)?);
+            let limits = limits.into_iter();
+            let limits = limits.filter(|change| change.counts == Counts::Faults);
+            limits.map(Step::RaiseLimit).collect()
+        }
+        CheckId::HugePages => {
+            let mut running = machine.clone();
+            running.facts.planned = None;
+            if let Some(env) = &mut running.env {
+                env.files = Files::NothingPending;
+                env.has_pending_restart = false;
+            }
+            let mut desired = Desired::of(&running).ok()?;
+            desired.pools.retain(|change| change.pages > change.before);
+            diff::plan(&running, &desired, &[], &[]).ok()?
+        }
+        _ => return None,
+    };
+    let after = machine.apply_all(&steps).ok()?;
+    (id.judge(&after).status < Status::Critical).then_some(steps)
 }
 
 /// Whether steps change the pages of the server or of a pool, so that the next boot matters.

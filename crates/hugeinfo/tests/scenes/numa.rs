@@ -1,8 +1,11 @@
 //! NUMA nodes: the distribution of pools and segments, and servers that are bound to some nodes.
 
-use hugeinfo::linux::{
-    hugepages::Pool,
-    numa::node::{Node, NodeCounters},
+use hugeinfo::{
+    linux::{
+        hugepages::Pool,
+        numa::node::{Node, NodeCounters},
+    },
+    server::environment::Files,
 };
 
 use crate::{scene::*, table::*};
@@ -289,6 +292,14 @@ fn bound_servers() {
         })
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 900 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
         .runbook(&["sysctl -w vm.nr_hugepages=789", "echo 900 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, set 900 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("nodes have too few pages, and the files would keep the server from starting", |m| {
+            let pool = m.pool(0);
+            (pool.total, pool.free, pool.reserved) = (637, 597, 497);
+            m.env.nodes = Ok(vec![of_32_gb(0, 537, 537), of_32_gb(1, 100, 60)]);
+            m.bound(&[1]);
+            m.env.files = Files::Refused("syntax error".to_owned());
+        })
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("another server has pages on the other node", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.asked(900);

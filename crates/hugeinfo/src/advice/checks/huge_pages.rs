@@ -13,7 +13,7 @@ use crate::{
         start::{self, Reason, StartOutcome},
     },
     server::facts::{Backing, HugePages, SharedMemoryType},
-    units::{Bytes, PageSize, huge_pages},
+    units::{Bytes, PageSize, capitalized, huge_pages},
 };
 
 pub(super) fn judge(machine: &Machine) -> Judgment {
@@ -95,6 +95,7 @@ fn on_small_pages(machine: &Machine) -> Finding {
             };
             let next = match reason {
                 Reason::Sysv if code == "sysv" => String::new(),
+                Reason::Missing(_) => capitalized(&render::reason(&reason)),
                 reason => render::reason(&reason),
             };
             (Status::Warning, code, next)
