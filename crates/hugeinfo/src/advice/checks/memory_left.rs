@@ -13,7 +13,7 @@ use crate::{
     model::{
         machine::Machine,
         memory::{self, CgroupMemory, LEFT_PERCENT},
-        start::{self, StartOutcome},
+        start::{self, Fit, StartOutcome},
     },
     units::Bytes,
 };
@@ -148,7 +148,11 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
 
 /// The decision about memory that is too small.
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
-    if of_cgroups(machine).is_some_and(|finding| finding.status > Status::Unknown) {
+    let fit = start::misfit(machine);
+    let of_pools = of_pools(machine).map_or(Status::Unknown, |finding| finding.status);
+    let of_cgroups = of_cgroups(machine).map_or(Status::Ok, |finding| finding.status);
+    // A higher limit of the cgroup does not help if RAM is too small.
+    if matches!(fit, Some(Fit::BeyondCgroup { .. })) || of_cgroups > of_pools {
         let segment = Bytes(machine.facts.needed_bytes());
         let is_huge = matches!(start::outcome(machine), StartOutcome::HugePages(_));
         let present = machine
@@ -167,7 +171,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
             return Some(Decision::RaiseMemoryLimit { by });
         }
     }
-    if let Some(fit) = start::misfit(machine) {
+    if let Some(fit) = fit {
         return Some(decision::of_fit(machine, fit));
     }
     let idle = pool_size::decision(machine);
