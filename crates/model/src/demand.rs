@@ -533,10 +533,11 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     }
     // Servers that ask for pages are no demand if memory is too small for all of them.
     let is_demand = target.after.asked_by_others() > Pages(0);
-    let mut servers = on_small_pages(machine, target.after.size)
+    let servers = on_small_pages(machine, target.after.size)
         .filter(|(_, setting, _)| setting.is_none() || !is_demand);
+    // One that is known to ask for them, rather than one whose settings are unknown.
     if target.persistent > target.after.total()
-        && let Some((server, ..)) = servers.next()
+        && let Some((server, ..)) = servers.min_by_key(|(_, setting, _)| setting.is_none())
     {
         return Some(IdleFor::Server(server));
     }

@@ -213,5 +213,13 @@ fn other_servers() {
             m.other(143 * MB, 4096, TRY).port = None;
         })
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server with pid 815 (huge_pages = try)"]),
+        when("two of three servers that could use idle pages ask for them", |m| {
+            m.ram(88 * GB);
+            m.more(16_000);
+            m.other(GB, 4096, Wish::Unknown).rss_shmem_bytes = Some(0);
+            m.other(31 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
+            m.other(40 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
+        })
+        .says("pool_size", UNKNOWN, "unknown", "16000 huge pages of 2 MB (31 GB) are idle; 537 are needed. They could be meant for the server on port 5434.", &[]),
     ]);
 }
