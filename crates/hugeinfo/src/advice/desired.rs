@@ -370,13 +370,6 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             why: "the memory of the host is unknown here".to_owned(),
         });
     };
-    if let Some(why) = CommitLimit::unknown(machine) {
-        return Err(Decision::SetAtBootElsewhere {
-            size,
-            pages,
-            why: why.to_owned(),
-        });
-    }
     let missing_for = |pages: Pages| demands.missing_at_boot(machine, pages).unwrap_or_default();
     let missing = missing_for(pages);
     let beyond_reserve = || {
@@ -419,6 +412,14 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
             missing,
             lower: Lower::by_pages(machine, size, own, missing.in_pages(size)),
             or_at_boot: false,
+        });
+    }
+    let grows = demands.pools_at_boot(machine, pages) > memory::in_pools(machine);
+    if let Some(why) = CommitLimit::unknown(machine).filter(|_| grows) {
+        return Err(Decision::SetAtBootElsewhere {
+            size,
+            pages,
+            why: why.to_owned(),
         });
     }
     if let Some(decision) = decision::about_commit_limit_at_boot(machine, &demands, pages) {
