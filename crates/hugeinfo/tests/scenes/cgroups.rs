@@ -56,13 +56,13 @@ fn fault_limits() {
             limited(&mut m.facts, Some(100), None);
             m.env.files = Files::Refused("syntax error".to_owned());
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings need more than RAM", |m| {
             limited(&mut m.facts, Some(100), None);
             m.waits(|next| next.shared_memory_bytes = 62 * GB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise it where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.facts, Some(1074), Some(1074));
         })
