@@ -163,6 +163,7 @@ SKIP:
 			is_deeply([ map { "$_->{title}: @{$_->{errors}}" } grep { @{ $_->{errors} } || $_->{state} ne 'Done' } @{ $page->{panels} } ], [], "$name, $board: each panel gets its data");
 			is_deeply([ map { $_->{title} } grep { !grep { defined $_->{last} } @{ $_->{fields} } } @{ $page->{panels} } ], [], "$name, $board: each panel shows data");
 			is_deeply([ grep { /\{\{|\$/ } map { map { $_->{name} } @{ $_->{fields} } } @{ $page->{panels} } ], [], "$name, $board: legends have labels");
+			is_deeply([ map { $_->{title} } grep { grep { $_->{name} eq 'Value' } @{ $_->{fields} } } @{ $page->{panels} } ], [], "$name, $board: columns have titles");
 			is_deeply($page->{variables}, { datasource => ['tested'], job => [qw(justwatch pg)], instance => [qw(bomb lost small stuck)] }, "$name, $board: variables have values");
 		}
 		my %shows;
@@ -174,7 +175,7 @@ SKIP:
 		is_deeply($shows{server}{'On huge pages'}, { bomb => 'yes', lost => 'yes' }, "$name: flags have words");
 		is_deeply($shows{server}{'Kept after a restart'}, { bomb => 'no', lost => 'no' }, "$name: the restart");
 		like($shows{server}{'Main segment'}{lost}, qr/^\d+ MiB$/, "$name: sizes have units");
-		is_deeply([ sort keys %{ $shows{server}{'Needs attention now'} } ], [qw(check code server status)], "$name: columns have titles");
+		is_deeply([ sort keys %{ $shows{server}{'Needs attention now'} } ], [qw(check code server status)], "$name: the columns of checks");
 		is_deeply($shows{fleet}{'Lost at a restart'}, { '{}' => 3 }, "$name: the fleet");
 	}
 

@@ -153,7 +153,7 @@ function interpolate(text, scopedVars) {
   const format = (value, variable) => {
     const values = [value].flat();
     const isPattern = sceneGraph.lookupVariable(variable.name, scene)?.hasAllValue?.();
-    return isPattern ? values.join('|') : `(${values.join('|')})`;
+    return isPattern || values.length === 1 ? values.join('|') : `(${values.join('|')})`;
   };
   return sceneGraph.interpolate(scopedVars.__sceneObject.value.valueOf(), text, scopedVars, format);
 }
@@ -465,22 +465,23 @@ window.draw = async (dashboard, options) => {
     isDefault: true,
   };
   const source = new Prometheus(settings, options);
-  setDataSourceSrv({
-    getList: () => [settings],
-    getInstanceSettings: () => settings,
-    get: async () => source,
-  });
+  const get = async (reference, scopedVars) => {
+    const uid = interpolate(reference.uid, scopedVars);
+    if (uid !== settings.uid) {
+      throw new Error(`no data source ${uid}`);
+    }
+    return source;
+  };
+  setDataSourceSrv({ getList: () => [settings], getInstanceSettings: () => settings, get });
   setRunRequest((source, request) =>
-    source
-      .query(request)
-      .pipe(
-        map(({ data }) => ({
-          state: LoadingState.Done,
-          series: data,
-          timeRange: request.range,
-          request,
-        })),
-      ),
+    source.query(request).pipe(
+      map(({ data }) => ({
+        state: LoadingState.Done,
+        series: data,
+        timeRange: request.range,
+        request,
+      })),
+    ),
   );
   setAppEvents(new EventBusSrv());
   await initPluginTranslations('grafana-scenes');
