@@ -357,6 +357,7 @@ impl Case<'_> {
                         continue;
                     }
                     Attempt::Short(_) => {
+                        compacted_at = None;
                         let wait = self.options.wait.as_secs();
                         format!("The kernel could not allocate the pages within {wait} s.")
                     }

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
-# 1,024 nodes, the most that Debian's kernels have, which the kernel makes of one machine. Compares
-# the costs with that of reading one file of each node, since absolute times mean nothing in an
-# emulated machine.
+# Many nodes, which the kernel makes of one machine. Prints the costs as multiples of that of reading
+# one file of each node, because absolute times mean nothing in an emulated machine.
 use lib '/guest/lib';
 use Guest;
 use Time::HiRes qw(time);
