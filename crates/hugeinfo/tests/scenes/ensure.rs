@@ -40,7 +40,7 @@ fn small_hosts_keep_memory_for_the_system() {
     // For other steps, two per cent of RAM would be enough.
     assert_eq!(
         added(&with(546 * MB)),
-        Err("free 2 MB of memory, lower shared_buffers by 2MB, or set the pool at boot: available memory is too small for the pool".to_owned())
+        Err("free 2 MB of memory, lower shared_buffers by 2MB, or set the pool at boot: too little memory is available for the pool".to_owned())
     );
 }
 

@@ -295,7 +295,7 @@ fn ram_and_a_cgroup_are_too_small() {
                 next.shared_memory_bytes = 50 * GB;
             });
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages the segment takes 50 GB; the pools leave 44 GB of RAM.", &["# release 3072 huge pages of 2 MB while the server is stopped, lower shared_buffers by 6144MB, or add 6144 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, the segment takes 50 GB; the pools leave 44 GB of RAM.", &["# release 3072 huge pages of 2 MB while the server is stopped, lower shared_buffers by 6144MB, or add 6144 MB of memory: RAM outside of the pools is smaller than the segments on small pages"]),
         when("a higher limit of the cgroup is enough", |m| {
             m.on_huge_pages(20 * GB, GB);
             m.memory_limit(30 * GB, GB, 0);
@@ -304,6 +304,6 @@ fn ram_and_a_cgroup_are_too_small() {
                 next.shared_memory_bytes = 40 * GB;
             });
         })
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.", &["# raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"]),
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.", &["# raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"]),
     ]);
 }

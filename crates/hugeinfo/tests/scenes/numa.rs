@@ -299,7 +299,7 @@ fn bound_servers() {
             m.bound(&[1]);
             m.env.files = Files::Refused("syntax error".to_owned());
         })
-        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have 100. It crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
+        .says("huge_pages", CRITICAL, "nodes_short", "On 537 huge pages of 2 MB, but the NUMA nodes that the server is allowed to use have only 100. The server crashes (SIGBUS, or short reads) when it uses the rest.", &["echo 537 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("another server has pages on the other node", |m| {
             m.on_huge_pages(1074 * MB, 300 * MB);
             m.asked(900);

@@ -124,7 +124,7 @@ fn limit_of_the_next_boot() {
             m.strict(26 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages the segment takes 40 GB; CommitLimit leaves 31 GB.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 31 GB.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# for the next boot, set vm.overcommit_ratio to 88, add 9103 MB of swap, or lower committed memory by as much"]),
         when("a file sets strict overcommit for the next boot", |m| {
             m.on_small_pages(40 * GB, 0);
@@ -137,7 +137,7 @@ fn limit_of_the_next_boot() {
             m.strict(20 * GB);
             m.waits(|next| next.shared_memory_bytes = 40 * GB);
         })
-        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages the segment takes 40 GB; CommitLimit leaves 15 GB.", &["sysctl -w vm.overcommit_ratio=60", "(umask 022 && echo 'vm.overcommit_ratio = 60' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"])
+        .says("restart", CRITICAL, "would_not_start", "A restart would fail. Needs 20480 huge pages of 2 MB; 5120 are available. On small pages, the segment takes 40 GB; CommitLimit leaves 15 GB.", &["sysctl -w vm.overcommit_ratio=60", "(umask 022 && echo 'vm.overcommit_ratio = 60' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 5120$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot; 20480 are needed.", &["# as restart"]),
         when("the pool of now has the pages, and the ratio is that of now", |m| {
             m.on_huge_pages(40 * GB, 5 * GB);
