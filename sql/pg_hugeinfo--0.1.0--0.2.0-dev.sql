@@ -1017,7 +1017,7 @@ LANGUAGE c AS 'MODULE_PATHNAME', 'hugeinfo_text_wrapper';
 REVOKE ALL ON FUNCTION hugeinfo_text() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugeinfo_text() TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_text() IS
-'The answer for people, as text of at most 100 columns: status, pools, page tables, the next restart and reboot, and the steps to take.';
+'The answer for people, as text of at most 80 columns: status, pools, page tables, the next restart and reboot, and the steps to take.';
 
 COMMENT ON FUNCTION hugeinfo_vmstat() IS
 'Each line of /proc/vmstat, in the order of the kernel; the function behind the view of the same name.';

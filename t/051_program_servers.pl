@@ -53,7 +53,7 @@ sub shape
 {
 	my ($text) = @_;
 	return undef unless defined $text;
-	return $text =~ s/ \((?:\w+, )*shared_buffers\)//gr =~ s/\s+/ /gr =~ s/\d[\d.]*/N/gr =~ s/N (?:bytes|[kMGT]B)/SIZE/gr;
+	return $text =~ s/\s+/ /gr =~ s/ \((?:\w+, )*shared_buffers\)//gr =~ s/\d[\d.]*/N/gr =~ s/N (?:bytes|[kMGT]B)/SIZE/gr;
 }
 
 sub compare
@@ -114,6 +114,15 @@ SKIP:
 	$node->restart;
 	compare('on huge pages');
 	is((hugeinfo('status'))[0], (hugeinfo('status', @here))[0], 'without -D: the only server') if asked_by_others($node) == 0;
+
+	# Colors only if wanted: the output is no terminal.
+	{
+		local $ENV{CLICOLOR_FORCE} = 1;
+		my $colored = (hugeinfo('status', @here))[1];
+		like($colored, qr/\A\e\[1m\e\[\d+m[A-Z]+  \e\[0m/, 'status: colors');
+		local $ENV{NO_COLOR} = 1;
+		is($colored =~ s/\e\[\d+m//gr, (hugeinfo('status', @here))[1], 'status: the same text without colors');
+	}
 
 	# A server on huge pages costs no child process.
 	my $trace = "$scratch/trace";

@@ -1,8 +1,15 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 use hugeinfo::{
-    advice::{diagnosis, render, status::StatusRow, text},
+    advice::{
+        check::Status,
+        diagnosis, render,
+        status::StatusRow,
+        text::{self, Kind},
+    },
     escape,
     model::machine::{Machine, ServerState},
 };
@@ -81,8 +88,48 @@ fn all(options: &Options) -> Result<Done, Error> {
     })
 }
 
+/// The text, with colors if the output is a terminal, and `NO_COLOR` and `TERM` allow it.
 fn text(machine: &Machine) -> String {
-    escape::lines(text::text(machine)) + "\n"
+    let is_colored = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
+    let lines = text::lines(machine).into_iter().map(|line| {
+        let text = escape::lines(&line.text);
+        // Labels and bars are ASCII.
+        match text.split_at_checked(line.label) {
+            Some((label, rest)) if is_colored => colored(line.kind, label, rest) + "\n",
+            _ => text + "\n",
+        }
+    });
+    lines.collect()
+}
+
+fn colored(kind: Kind, label: &str, rest: &str) -> String {
+    let paint = |style: Style, text: &str| match text {
+        "" => String::new(),
+        _ => format!("{style}{text}{style:#}"),
+    };
+    let bold = Style::new().bold();
+    match kind {
+        Kind::Status(status) => {
+            let color = match status {
+                Status::Ok => AnsiColor::Green,
+                Status::Warning => AnsiColor::Yellow,
+                Status::Critical => AnsiColor::Red,
+                Status::Unknown => AnsiColor::Cyan,
+            };
+            paint(bold.fg_color(Some(color.into())), label) + rest
+        }
+        Kind::Bar => {
+            let (bar, counts) = rest.split_at_checked(text::BAR + 2).unwrap_or((rest, ""));
+            let cells = bar.chars().map(|cell| match cell {
+                '#' => paint(AnsiColor::Blue.on_default(), "#"),
+                '=' => paint(AnsiColor::Yellow.on_default(), "="),
+                _ => cell.to_string(),
+            });
+            paint(bold, label) + &cells.collect::<String>() + counts
+        }
+        Kind::Text => paint(bold, label) + rest,
+        Kind::Command => label.to_owned() + &paint(bold, rest),
+    }
 }
 
 /// The row of `hugeinfo_status`.
