@@ -5,11 +5,13 @@ WHERE proname = 'hugeinfo_report'
 ORDER BY 1;
 
 SET application_name = '<script>alert(''&"'')</script>';
-CREATE TEMP TABLE report AS SELECT hugeinfo_report() AS page, hugeinfo_report(redact => true) AS redacted, NULL::jsonb AS figures;
--- the figures of a page, for programs
+CREATE TEMP TABLE report AS
+SELECT hugeinfo_report() AS page, hugeinfo_report(redact => true) AS redacted, hugeinfo_report(before => to_jsonb(f)) AS compared, NULL AS words
+FROM hugeinfo_footprint AS f;
+-- the text of a page
 UPDATE report
-SET figures = replace(replace(replace(replace(substring(page FROM '<pre class="json"><code>(.*)</code></pre>'),
-    '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&')::jsonb;
+SET words = replace(replace(replace(replace(regexp_replace(substring(page FROM '<body>.*'), '<[^>]*>', '', 'g'),
+    '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&amp;', '&');
 
 -- one page in ASCII, which any encoding supports
 SELECT starts_with(page, '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">') AS is_page,
@@ -22,40 +24,30 @@ FROM report;
 
 -- a name is escaped, and is not in a redacted page
 SELECT position('&lt;script&gt;alert(' IN page) > 0 AS is_shown,
-       position('alert(' IN redacted) = 0 AS is_left_out,
-       figures #> '{report}' ->> 'is_redacted' AS is_redacted,
-       figures -> 'processes' @> jsonb_build_array(jsonb_build_object('application_name', current_setting('application_name'))) AS is_in_figures
+       position(current_setting('application_name') IN words) > 0 AS is_text,
+       position('alert(' IN redacted) = 0 AS is_left_out
 FROM report;
 
--- the figures are the same as in the views
-SELECT figures -> 'status' ->> 'status' = s.status AS status,
-       figures -> 'status' ->> 'reason' = s.reason AS reason,
-       figures -> 'status' ->> 'remedy' IS NOT DISTINCT FROM s.remedy AS remedy,
-       (figures -> 'server' ->> 'segment_bytes')::bigint IS NOT DISTINCT FROM s.segment_bytes AS segment_bytes
+-- the page has the results of the views
+SELECT position(s.status || ' ' || s.reason IN words) > 0 AS has_reason
 FROM report, hugeinfo_status AS s;
-SELECT bool_and(f ->> 'status' = c.status) AS statuses, count(*) = (SELECT count(*) FROM hugeinfo_checks) AS all_checks
-FROM report, jsonb_array_elements(figures -> 'checks') AS f
-JOIN hugeinfo_checks AS c ON c.name = f ->> 'name';
-SELECT count(*) FILTER (WHERE r.command IS DISTINCT FROM f ->> 'command') AS different
-FROM report, jsonb_array_elements(figures -> 'runbook') AS f
-FULL JOIN hugeinfo_runbook AS r ON r.step = (f ->> 'step')::int;
-SELECT count(*) FILTER (WHERE (f ->> 'required_pages')::bigint IS DISTINCT FROM p.required_pages
-    OR (f ->> 'recommended_nr_hugepages')::bigint IS DISTINCT FROM p.recommended_nr_hugepages) AS different
-FROM report, jsonb_array_elements(figures -> 'pools') AS f
-FULL JOIN hugeinfo_pools AS p ON p.page_size_bytes = (f ->> 'page_size_bytes')::bigint;
-SELECT count(*) FILTER (WHERE (f ->> 'max_connections_bytes')::bigint IS DISTINCT FROM p.max_connections_bytes) AS different
-FROM report, jsonb_array_elements(figures -> 'page_tables') AS f
-FULL JOIN hugeinfo_page_tables AS p ON p.page_size_bytes = (f ->> 'page_size_bytes')::bigint;
+SELECT count(*) FILTER (WHERE position(format('<b class="badge %1$s">%1$s</b> <code>%2$s</code>', c.status, c.name) IN page) = 0) AS missing
+FROM report, hugeinfo_checks AS c;
+SELECT count(*) FILTER (WHERE position(r.command IN words) = 0) AS missing
+FROM report, hugeinfo_runbook AS r;
+SELECT count(*) FILTER (WHERE words !~ format('\m%s huge pages? of ', p.total_pages)) AS missing
+FROM report, hugeinfo_pools AS p
+WHERE p.total_pages > 0;
 
--- the figures are consistent: each type is the sum of its processes
-SELECT (figures #>> '{footprint,page_table_bytes}')::bigint = (SELECT sum((t ->> 'page_table_bytes')::bigint) FROM jsonb_array_elements(figures -> 'backend_types') AS t) AS page_table_bytes,
-       (figures #>> '{footprint,page_table_bytes}')::bigint = (figures #>> '{page_tables,0,now_bytes}')::bigint AS now_bytes,
-       (figures #>> '{footprint,processes}')::bigint = (SELECT sum((t ->> 'processes')::bigint) FROM jsonb_array_elements(figures -> 'backend_types') AS t) AS processes
+-- a saved row is compared
+SELECT position('Before and now' IN compared) > 0 AS is_compared, position('Before and now' IN page) = 0 AS is_optional
 FROM report;
+SELECT hugeinfo_report(before => '{"page_table_bytes": null}'::jsonb);
+SELECT hugeinfo_report(before => '[]'::jsonb);
 
 -- a quoted literal is read as PostgreSQL reads a boolean
-SELECT position('is_redacted&quot;: ' || redacted IN hugeinfo_report(literal)) > 0 AS is_read
-FROM (VALUES (text 'on', 'true'), ('f', 'false')) AS v (literal, redacted);
+SELECT (position('Redacted: ' IN hugeinfo_report(literal)) > 0) = redacted AS is_read
+FROM (VALUES (text 'on', true), ('f', false)) AS v (literal, redacted);
 SELECT hugeinfo_report('secret');
 -- NULL is not accepted
 SELECT hugeinfo_report(NULL) IS NULL AS is_null, hugeinfo_report(NULL::boolean) IS NULL AS is_null_of_boolean;

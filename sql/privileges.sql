@@ -62,6 +62,7 @@ SELECT count(*) FROM hugeinfo_runbook('{}'::jsonb);
 SELECT hugeinfo_report();
 SELECT hugeinfo_report(redact => true);
 SELECT hugeinfo_report('true');
+SELECT hugeinfo_report('{"page_table_bytes": 1}'::jsonb);
 SELECT count(*) FROM hugeinfo_next_start;
 SELECT count(*) FROM hugeinfo_next_start();
 SELECT count(*) FROM hugeinfo_plan();
@@ -115,6 +116,7 @@ SELECT count(*) >= 0 AS may_read FROM hugeinfo_runbook();
 SELECT length(hugeinfo_report()) > 0 AS may_read;
 SELECT length(hugeinfo_report(redact => true)) > 0 AS may_read;
 SELECT length(hugeinfo_report('true')) > 0 AS may_read;
+SELECT length(hugeinfo_report('{"page_table_bytes": 1}'::jsonb)) > 0 AS may_read;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start;
 SELECT count(*) > 0 AS may_read FROM hugeinfo_next_start();
 -- runs a program

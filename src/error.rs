@@ -62,6 +62,8 @@ pub(crate) enum Error {
     AnotherHost(String),
     /// A setting to plan is given twice, in upper and lower case.
     PlannedTwice(String),
+    /// `before` is not a row of `hugeinfo_footprint`.
+    NotAFootprint,
     /// A number of huge pages that is NULL or not above zero.
     NoPages,
     /// Even the minimum of `shared_buffers` needs this many pages of that size.

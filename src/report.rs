@@ -124,6 +124,14 @@ impl From<Error> for ErrorReport {
                 format!("setting \"{name}\" is given more than once"),
                 Some("Names of settings are not case-sensitive.".to_owned()),
             ),
+            Error::NotAFootprint => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "before must be a row of hugeinfo_footprint".to_owned(),
+                Some(
+                    "SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f"
+                        .to_owned(),
+                ),
+            ),
             Error::NoPages => (
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 "pages must be greater than zero".to_owned(),

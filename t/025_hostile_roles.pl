@@ -67,7 +67,8 @@ my %calls = (
 	hugeinfo_footprint => [ '', 'true', q('true'), 'exact => true', q(exact => 'true'), q('t'::text) ],
 	hugeinfo_mappings => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
 	hugeinfo_memory => [ '', $pid, "pid => $pid", 'pg_backend_pid()' ],
-	hugeinfo_report => [ '', 'true', q('true'), 'redact => true', q(redact => 'true'), q('t'::text), 'NULL' ]);
+	hugeinfo_report => [ '', 'true', q('true'), 'redact => true', q(redact => 'true'), q('t'::text), 'NULL',
+		q('{"page_table_bytes": 1}'::jsonb), q(before => jsonb_build_object('page_table_bytes', 1)) ]);
 # Arguments with which our function sleeps for a second. A call that waits has reached our function.
 my %sleeps = map { $_ => 1 } '', '1', 'duration => 1', '+1', '2 / 2', 'ceil(0.5)', '1::smallint', '1::bigint', 'duration => 1::int2';
 my @functions = sort keys %calls;
@@ -78,7 +79,7 @@ my %owned = (
 	hugeinfo_footprint => [ '', 'boolean', 'text' ],
 	hugeinfo_mappings => [ '', 'integer' ],
 	hugeinfo_memory => [ '', 'integer' ],
-	hugeinfo_report => [ '', 'boolean', 'text' ]);
+	hugeinfo_report => [ '', 'boolean', 'jsonb', 'text' ]);
 
 # Runs calls in a query's FROM and in its select list, with a prefix before the name. Groups them by
 # their result: rows, or an error.

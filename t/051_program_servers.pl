@@ -124,6 +124,16 @@ SKIP:
 		is($colored =~ s/\e\[\d+m//gr, (hugeinfo('status', @here))[1], 'status: the same text without colors');
 	}
 
+	# A report compares a saved row.
+	append_to_file("$scratch/before", $node->safe_psql('postgres', 'SELECT to_jsonb(f) FROM hugeinfo_footprint AS f'));
+	append_to_file("$scratch/no_row", '[]');
+	my ($done, $compared) = hugeinfo('report', @here, '--before', "$scratch/before");
+	is($done, 0, 'report: exit status');
+	like($compared, qr/>Before and now</, 'report: compares');
+	my ($failed, undef, $why) = hugeinfo('report', @here, '--before', "$scratch/no_row");
+	is($failed, 3, 'report: exit status with another file');
+	like($why, qr/no_row is not a row of hugeinfo_footprint/, 'report: message with another file');
+
 	# A server on huge pages costs no child process.
 	my $trace = "$scratch/trace";
 	system('strace', '-f', '-e', 'trace=execve', '-o', $trace, $program, 'status', @here, '--format', 'json') if -x '/usr/bin/strace';

@@ -71,7 +71,7 @@ sub grants
 		ORDER BY 1});
 	s/^hugeinfo_own_mappings /hugeinfo_mappings / for @grants;
 	# New objects have no privileges to keep.
-	return [ sort grep { !/^hugeinfo_(?:text|fit\([^)]*\)|report\((?:text)?\)|footprint\((?:text|boolean)\)|(?:plan|memory) )/ } @grants ];
+	return [ sort grep { !/^hugeinfo_(?:text|fit\([^)]*\)|report\((?:jsonb|text)?\)|footprint\((?:text|boolean)\)|(?:plan|memory) )/ } @grants ];
 }
 
 # Returns functions of the library with the types of their arguments and columns, in order, because

@@ -1,4 +1,4 @@
-//! `hugeinfo_report(redact)`: a report as one HTML page.
+//! `hugeinfo_report`: a report as one HTML page.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use hugeinfo::{
 };
 use hugeinfo_report::{
     page,
-    subject::{About, Process, Subject},
+    subject::{About, Figures, Process, Subject},
     utc_now,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -22,6 +22,7 @@ use crate::{
         activity::{Activity, activity},
         catalogue::may_plan,
         interrupts::check_for_interrupts,
+        jsonb::Jsonb,
         recovery_settings::is_in_recovery,
         roles::may_read_server_files,
         server::subject,
@@ -38,35 +39,55 @@ use crate::{
 /// For the reason for three signatures, see [`overloads`](super::overloads).
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
-    report(|| redact)
+    report(|| Ok((redact, None)))
 }
 
 /// Returns the page without redaction.
 #[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
 fn hugeinfo_report_whole() -> Result<String, ErrorReport> {
-    report(|| false)
+    report(|| Ok((false, None)))
 }
 
 /// Errors: 22P02 if the text is not a valid boolean.
 #[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
 fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
-    report(|| redact.boolean())
+    report(|| Ok((redact.boolean(), None)))
+}
+
+/// Compares the memory of the server with a saved row of `hugeinfo_footprint`.
+///
+/// Errors: 22023 if it is no such row.
+#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
+fn hugeinfo_report_compared(before: Jsonb) -> Result<String, ErrorReport> {
+    report(|| {
+        let Jsonb::Object(columns) = before else {
+            return Err(Error::NotAFootprint);
+        };
+        let column = |name: &str| {
+            let (_, value) = columns.iter().find(|(column, _)| column == name)?;
+            value.as_ref()?.to_str().ok()?.parse().ok()
+        };
+        let before = Figures::of_row(column).ok_or(Error::NotAFootprint)?;
+        Ok((false, Some(before)))
+    })
 }
 
 /// Returns the page. It shows the data of `hugeinfo_checks`, read once, and the list of
 /// connections.
 ///
 /// Errors: as for `hugeinfo_status`. The page lists sources that are missing or cannot be read.
-fn report(redact: impl FnOnce() -> bool) -> Result<String, ErrorReport> {
+fn report(
+    arguments: impl FnOnce() -> Result<(bool, Option<Figures>), Error>,
+) -> Result<String, ErrorReport> {
     answer(|| {
-        let redact = redact();
-        let seen = seen()?;
+        let (redact, before) = arguments()?;
+        let seen = seen(before)?;
         check_for_interrupts();
         Ok(page(seen, redact))
     })
 }
 
-fn seen() -> Result<Subject, Error> {
+fn seen(before: Option<Figures>) -> Result<Subject, Error> {
     let mut processes: Vec<Process> = Vec::new();
     let mut watcher = |member: &Member, memory: &Memory, buffer: &mut Vec<u8>| {
         processes.try_push(Process {
@@ -85,6 +106,7 @@ fn seen() -> Result<Subject, Error> {
     let pids = processes.iter().map(|process| u64::from(process.pid));
     Ok(Subject {
         footprint: hugeinfo_footprint::of(&machine.facts, &figures, &pids.collect())?,
+        before,
         sources: sources::probe(&Root::system(), &subject()),
         about: about(),
         may_plan: may_plan(),
@@ -132,5 +154,10 @@ fn about() -> About {
 
 extension_sql_file!(
     "hugeinfo_report.sql",
-    requires = [hugeinfo_report, hugeinfo_report_whole, hugeinfo_report_text]
+    requires = [
+        hugeinfo_report,
+        hugeinfo_report_whole,
+        hugeinfo_report_text,
+        hugeinfo_report_compared
+    ]
 );

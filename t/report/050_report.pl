@@ -21,7 +21,7 @@ BEGIN
 	if (system("$root/tools/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
 	{
-		for my $name (qw(two-nodes 256-nodes hostile-names long-texts nothing-readable))
+		for my $name (qw(compared two-nodes 256-nodes hostile-names long-texts nothing-readable))
 		{
 			open my $fh, '<', "$directory/$name.html" or die "$name: $!\n";
 			local $/ = undef;
@@ -103,7 +103,7 @@ cmp_ok(length $page, '<=', 100_000, 'the page has at most 100 kB');
 	my $seen = save($name, '', role => 'observer');
 	like($seen, qr/your role cannot execute hugeinfo_plan/, "$name: the plan is missing");
 	unlike($page, qr/your role cannot execute hugeinfo_plan/, "$name: other pages have the plan");
-	like($seen, qr/<h2 id="figures-heading">/, "$name: the page is complete");
+	like($seen, qr/<details id="sources">/, "$name: the page is complete");
 	$node->safe_psql('shop', 'CREATE ROLE nobody');
 	like(($node->psql('shop', 'SET ROLE nobody; SELECT hugeinfo_report()'))[2], qr/permission denied for function hugeinfo_report/, "$name: other roles have no access");
 }
@@ -125,12 +125,13 @@ HugeInfo::Session->new($node, dbname => 'shop')->is_cancelled(endless('hugeinfo_
 # Matches the numbers that the page shows for the pool.
 sub pool_in_words
 {
-	my ($total, $own, $name) = @_;
+	my ($total, $own) = @_;
 	my $mb = $kb / 1024;
-	my $idle = $total - $own;
+	my $used = $own ? qr/(?=\s*in use by this server: $own \()/ : qr//;
+	my $parts = qr/(?:\s*(?:in use|free|missing|wasted)[^\n]*\n)*/;
 	# Other servers here can request pages, too.
 	my $needed = qr/(?:Needed: \d+ = $need for this server \+ |$need are needed\. )/;
-	return qr/^$total huge pages of $mb MB \([^)]*\): $own of this server, 0 of other processes, $idle idle\. $needed/m;
+	return qr/^$total huge pages of $mb MB \([^)]*\)\n$used$parts\s*$needed/m;
 }
 
 # Includes the need of other servers here, which can start and stop meanwhile.
@@ -150,7 +151,7 @@ SKIP:
 	restarts($node);
 	connect_all();
 	save($name, '');
-	$expected{$name} = [ qr/does not run on huge pages/, pool_in_words($need - 1, 0), qr/\b1 too few\b/, to_set() ];
+	$expected{$name} = [ qr/^warning On 4 kB pages: huge_pages = try fell back\./m, qr/\bmissing: \d/, pool_in_words($need - 1, 0), qr/\b1 too few\b/, to_set() ];
 
 	$name = 'healthy';
 	set_pool($kb, $need);
@@ -158,13 +159,13 @@ SKIP:
 	restarts($node);
 	connect_all();
 	save($name, '');
-	$expected{$name} = [ qr/This server runs on \d+ [MG]B huge pages\./, pool_in_words($need, $need), qr/A restart would get huge pages\./ ];
+	$expected{$name} = [ qr/^ok On $need huge pages of/m, qr/ instead of /, pool_in_words($need, $need), qr/A restart gets huge pages\./ ];
 
 	$name = 'oversized-pool';
 	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need;
 	set_pool($kb, $total);
 	save($name, '');
-	$expected{$name} = [ pool_in_words($total, $need), qr/\bare idle\b/, to_set() ];
+	$expected{$name} = [ pool_in_words($total, $need), qr/\bof RAM are wasted\b/, qr/\bare idle\b/, to_set() ];
 }
 
 for my $name (sort keys %fixtures)
@@ -175,6 +176,7 @@ for my $name (sort keys %fixtures)
 	close $fh;
 	push @files, $file;
 }
+$expected{'compared'} = [ qr/^Before and now$/m ];
 $expected{'two-nodes'} = [ qr/^node 0\b/m, qr/^node 1\b/m ];
 $expected{'256-nodes'} = [ qr/\x{2026} and \d+ more/ ];
 $expected{'long-texts'} = [ qr/^Truncated: this page would be longer than 100 kB\./m ];
@@ -205,9 +207,9 @@ SKIP:
 		is($page->{scripts}, 0, "$name: no scripts, external pictures or frames");
 		like($page->{text}, $_, "$name: the text is shown") for @{ $expected{$name} // [] };
 		# in mail
-		my @headings = ('Summary', 'Memory of the host', 'Pools of huge pages', 'Page tables', 'Runbook', 'Checks');
-		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E$/m } @headings ], [], "$name: the text is readable without the style sheet");
-		ok((ref eval { JSON::PP->new->decode($page->{figures}) }) eq 'HASH', "$name: the figures are JSON");
+		my @headings = ('Memory of the host', 'Pools of huge pages', 'Page tables', 'Other checks', 'Processes');
+		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E\b/m } @headings ], [], "$name: the text is readable without the style sheet");
+		is($page->{summary}, 1, "$name: the summary is printed on one page") if $name !~ /^(?:256-nodes|long-texts)$/;
 	}
 	my %is_shown = map { $_ => 1 } @{ $seen->{'as-it-is'}{names} };
 	my @expected = map { Encode::is_utf8($_) ? $_ : Encode::decode('UTF-8', $_) } @shown;

@@ -22,10 +22,12 @@ const VIEWS = [
   { name: 'phone', width: 390, scheme: 'light' },
 ];
 
-// Inline styles are for mail programs, and the page has one line on purpose.
+const PAPER = { format: 'A4', preferCSSPageSize: true, printBackground: true };
+
+// The page has one line on purpose.
 const validator = new HtmlValidate({
   extends: ['html-validate:recommended'],
-  rules: { 'no-inline-style': 'off', 'long-title': 'off', 'no-trailing-whitespace': 'off' },
+  rules: { 'long-title': 'off', 'no-trailing-whitespace': 'off' },
 });
 
 // Runs in the page: finds elements that overflow it, or the box that clips them.
@@ -75,12 +77,26 @@ async function opened(browser, file, { width, scheme }, { forAxe = false } = {})
   return { page, messages };
 }
 
+// Opens the parts of the page that are closed at first.
+async function open(page) {
+  await page.evaluate(() => document.querySelectorAll('details').forEach((element) => { element.open = true; }));
+}
+
+// Returns the number of printed pages before the checks.
+async function printedSummary(page) {
+  await page.evaluate(() => document.querySelector('#checks')?.remove());
+  const pdf = Buffer.from(await page.pdf(PAPER)).toString('latin1');
+  return pdf.match(/\/Type \/Page\b/g).length;
+}
+
 async function look(browser, file) {
   const name = path.basename(file, '.html');
   const result = { messages: [], misplaced: [], overlapping: [], accessibility: [], valid: [] };
   for (const view of VIEWS) {
     const { page, messages } = await opened(browser, file, view);
     await page.screenshot({ path: path.join(out, `${name}-${view.name}.png`), fullPage: true });
+    if (view.name === 'desk') await page.pdf({ path: path.join(out, `${name}.pdf`), ...PAPER });
+    await open(page);
     const where = (finding) => `${view.name}: ${finding}`;
     result.messages.push(...messages.map(where));
     result.misplaced.push(...(await page.evaluate(misplaced)).map(where));
@@ -88,14 +104,13 @@ async function look(browser, file) {
     if (view.name === 'desk') {
       result.text = await page.evaluate(() => document.body.innerText);
       result.names = await page.evaluate(() => [...document.querySelectorAll('bdi')].map((element) => element.textContent));
-      result.figures = await page.evaluate(() => document.querySelector('pre.json').textContent);
       result.scripts = await page.evaluate(() => document.querySelectorAll('script, img, iframe, object, link').length);
-      await page.pdf({ path: path.join(out, `${name}.pdf`), printBackground: true });
     }
     await page.close();
   }
   for (const view of VIEWS) {
     const { page } = await opened(browser, file, view, { forAxe: true });
+    await open(page);
     await page.evaluate(axeSource);
     const { violations } = await page.evaluate(() => axe.run());
     for (const { id, nodes } of violations) result.accessibility.push(`${view.name}: ${id}: ${nodes[0].html.slice(0, 120)}`);
@@ -106,6 +121,9 @@ async function look(browser, file) {
     }
     await page.close();
   }
+  const { page } = await opened(browser, file, VIEWS[0]);
+  result.summary = await printedSummary(page);
+  await page.close();
   const report = await validator.validateFile(file);
   for (const { messages } of report.results) result.valid.push(...messages.map(({ ruleId, message, line, column }) => `${ruleId} at ${line}:${column}: ${message}`));
   return [name, result];

@@ -1,5 +1,10 @@
 //! `hugeinfo report`: one HTML page about a running server.
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
 use clap::Args;
 use hugeinfo::{
     escape,
@@ -11,9 +16,10 @@ use hugeinfo::{
 };
 use hugeinfo_report::{
     page,
-    subject::{About, Process, Subject},
+    subject::{About, Figures, Process, Subject},
     utc_now,
 };
+use serde_json::Value;
 
 use crate::{
     Done,
@@ -30,9 +36,14 @@ pub(crate) struct Options {
     /// Leaves out names, paths and addresses.
     #[arg(long)]
     redact: bool,
+    /// Compares the memory of the server with a saved row of hugeinfo_footprint, as written by psql
+    /// -XAtqc 'SELECT to_jsonb(f) FROM hugeinfo.hugeinfo_footprint AS f'.
+    #[arg(long, value_name = "FILE")]
+    before: Option<PathBuf>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let before = options.before.as_deref().map(saved).transpose()?;
     let target = Target::find(&options.server)?;
     let Some(pid) = target.postmaster else {
         return Err(Error::with_hint(
@@ -46,6 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let subject = Subject {
         // Dynamic shared memory of a server can be found only from inside.
         footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
+        before,
         sources: sources::probe(&Root::system(), &seen.subject),
         about: About {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -61,6 +73,16 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         machine: seen.machine,
     };
     Ok(page(subject, options.redact).into())
+}
+
+/// The saved row in a file.
+fn saved(file: &Path) -> Result<Figures, Error> {
+    let name = escape::name(file);
+    let text = fs::read_to_string(file);
+    let text = text.map_err(|error| Error::new(format!("could not read {name}: {error}")))?;
+    let row: Option<Value> = serde_json::from_str(&text).ok();
+    let before = row.and_then(|row| Figures::of_row(|column| row.get(column)?.as_u64()));
+    before.ok_or_else(|| Error::new(format!("{name} is not a row of hugeinfo_footprint as JSON")))
 }
 
 fn process(member: &Member) -> Process {

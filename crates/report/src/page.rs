@@ -1,64 +1,166 @@
 //! The HTML document.
 
-use hugeinfo::escape;
+use std::fmt::Write;
+
+use hugeinfo::{
+    advice::{
+        check::{Check, CheckId},
+        diagnosis::{self, Verdict},
+        runbook,
+    },
+    escape,
+    model::{
+        forecast::Forecast,
+        page_tables::{self, Cost},
+    },
+};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{
-    context::Context,
-    findings::Findings,
-    redact::Redaction,
-    sections,
-    subject::Subject,
-    text::{self, ascii},
-};
+use crate::{chart::patterns, redact::Redaction, sections, subject::Subject};
 
 /// Maximum length of a page, in bytes.
 pub const LONGEST: usize = 100_000;
 
 /// Maximum number of entries of a list and of characters of a text. The first pair that keeps the
 /// page short enough is used; the last pair always does.
-const LIMITS: [(usize, usize); 7] = [
-    (24, text::LONGEST),
-    (16, text::LONGEST),
-    (10, text::LONGEST),
-    (6, text::LONGEST),
-    (3, text::LONGEST),
-    (1, text::LONGEST),
+const LIMITS: [(usize, usize); 4] = [
+    (16, LONGEST_TEXT),
+    (4, LONGEST_TEXT),
+    (1, LONGEST_TEXT),
     (1, 150),
 ];
+const LONGEST_TEXT: usize = 1500;
 
 const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
+/// The data and the limits that all sections share.
+pub(crate) struct Context<'a> {
+    pub(crate) subject: &'a Subject,
+    pub(crate) advice: &'a Advice,
+    pub(crate) is_redacted: bool,
+    most: usize,
+    longest: usize,
+}
+
+/// The advice on a subject, the same as in SQL.
+pub(crate) struct Advice {
+    pub(crate) verdict: Verdict,
+    pub(crate) runbook: Vec<runbook::Row>,
+    /// The most important first.
+    pub(crate) checks: Vec<Check>,
+    /// The smallest page size first. `Err`: why the pools are unknown.
+    pub(crate) pools: Result<Vec<Forecast>, String>,
+    /// The smallest page size first.
+    pub(crate) page_tables: Vec<Cost>,
+}
+
+impl Context<'_> {
+    /// The entries that are shown, and the number of those that are not.
+    pub(crate) fn first<'l, T>(&self, list: &'l [T]) -> (&'l [T], usize) {
+        let shown = list.len().min(self.most);
+        (&list[..shown], list.len() - shown)
+    }
+
+    /// An untrusted text: truncated if it is too long, and without hidden characters.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        escape::lines(escape::shortened(text, self.longest))
+    }
+
+    /// A command or an instruction, or `None` if it is too long. Half of a command is dangerous.
+    pub(crate) fn whole(&self, command: &str) -> Option<String> {
+        let fits = command.chars().count() <= self.longest;
+        fits.then(|| self.shown(command))
+    }
+}
+
+impl Advice {
+    fn of(subject: &Subject) -> Self {
+        let machine = &subject.machine;
+        let (processes, max_connections) = match &machine.env {
+            Some(env) => (env.processes.as_slice(), env.max_connections),
+            None => (&[][..], 0),
+        };
+        Self {
+            verdict: diagnosis::verdict(machine),
+            runbook: runbook::of(machine, None),
+            checks: diagnosis::checks(machine),
+            pools: Forecast::of_each_pool(machine).map_err(|absent| absent.to_string()),
+            page_tables: page_tables::on_each_size(&machine.facts, processes, max_connections),
+        }
+    }
+
+    /// The checks that need attention, the worst first.
+    pub(crate) fn need_attention(&self) -> Vec<&Check> {
+        let mut checks: Vec<_> = self
+            .checks
+            .iter()
+            .filter(|check| needs_attention(check))
+            .collect();
+        checks.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
+        checks
+    }
+
+    pub(crate) fn is_bad(&self, id: CheckId) -> bool {
+        self.need_attention().iter().any(|check| check.id == id)
+    }
+
+    fn redact(&mut self, redaction: &Redaction) {
+        let checks = self.checks.iter_mut();
+        let steps = self.runbook.iter_mut().flat_map(|row| {
+            let optional = [&mut row.command, &mut row.instruction, &mut row.expected];
+            std::iter::once(&mut row.why).chain(optional.into_iter().flatten())
+        });
+        let texts = std::iter::once(&mut self.verdict.reason)
+            .chain(checks.map(|check| &mut check.finding.text))
+            .chain(steps)
+            .chain(self.pools.as_mut().err());
+        texts.for_each(|text| *text = redaction.text(text));
+    }
+}
+
+pub(crate) fn needs_attention(check: &Check) -> bool {
+    check.finding.status.needs_attention() && !check.is_muted
+}
+
 /// Renders the report. A redacted page has no names, paths or addresses.
 pub fn page(mut subject: Subject, is_redacted: bool) -> String {
     let redaction = is_redacted.then(|| Redaction::of(&mut subject));
-    let mut findings = Findings::of(&subject);
+    let mut advice = Advice::of(&subject);
     if let Some(redaction) = &redaction {
-        findings.redact(redaction);
+        advice.redact(redaction);
         for source in &mut subject.sources {
             source.path = redaction.text(&escape::name(&source.path)).into();
         }
     }
-    let rendered = |(most, longest)| {
+    let mut page = String::new();
+    for (most, longest) in LIMITS {
         let context = Context {
             subject: &subject,
-            findings: &findings,
+            advice: &advice,
+            is_redacted,
             most,
             longest,
-            is_short: most == 1,
-            is_redacted,
         };
-        ascii(&document(&context).into_string())
-    };
-    let mut page = String::new();
-    for limits in LIMITS {
-        page = rendered(limits);
+        page = ascii(&document(&context).into_string());
         if page.len() <= LONGEST {
             break;
         }
     }
     page
+}
+
+/// Replaces non-ASCII characters by character references.
+fn ascii(html: &str) -> String {
+    let mut ascii = String::with_capacity(html.len());
+    for character in html.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+        } else {
+            let _ = write!(ascii, "&#x{:x};", u32::from(character));
+        }
+    }
+    ascii
 }
 
 fn document(context: &Context<'_>) -> Markup {
@@ -80,24 +182,22 @@ fn document(context: &Context<'_>) -> Markup {
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                (patterns())
                 header {
                     h1 { "Huge page report" }
                     (identity(context))
                 }
                 main {
-                    (sections::verdict::section(context))
-                    (sections::ram::section(context))
-                    (sections::pools::section(context))
+                    (sections::summary::section(context))
+                    (sections::comparison::section(context))
                     (sections::page_tables::section(context))
-                    (sections::memory::section(context))
-                    (sections::runbook::section(context))
+                    (sections::memory::ram(context))
+                    (sections::memory::pools(context))
                     (sections::checks::section(context))
                     (sections::processes::section(context))
-                    (sections::numa::section(context))
-                    (sections::other_servers::section(context))
-                    (sections::next_start::section(context))
-                    (sections::unread::section(context))
-                    (sections::figures::section(context))
+                    (sections::machine::nodes(context))
+                    (sections::machine::other_servers(context))
+                    (sections::machine::sources(context))
                 }
                 footer {
                     p {
@@ -114,28 +214,23 @@ fn document(context: &Context<'_>) -> Markup {
 fn identity(context: &Context<'_>) -> Markup {
     let about = &context.subject.about;
     let env = context.subject.machine.env.as_ref();
-    let host = env.map(|env| &env.host);
     let role = if about.is_in_recovery {
         "standby"
     } else {
         "primary"
     };
+    let kernel = env.map(|env| format!("Linux {}, {}", env.host.kernel_release, env.host.machine));
+    let server = format!("PostgreSQL {}, {role}", about.server_version);
     let facts = [
         ("Host", about.host_name.clone()),
         ("Cluster", about.cluster_name.clone()),
         ("Port", about.port.clone()),
-        (
-            "Server",
-            Some(format!("PostgreSQL {}, {role}", about.server_version)),
-        ),
-        (
-            "Kernel",
-            host.map(|host| format!("Linux {}, {}", host.kernel_release, host.machine)),
-        ),
+        ("Server", Some(server)),
+        ("Kernel", kernel),
         ("Time", Some(about.taken_at.clone())),
     ];
     html! {
-        dl class="identity" {
+        dl {
             @for (name, value) in facts {
                 @if let Some(value) = value {
                     div { dt { (name) " " } dd { bdi { (context.shown(&value)) } } }
@@ -148,11 +243,11 @@ fn identity(context: &Context<'_>) -> Markup {
                 code { "[path]" } " are complete in the full report."
             }
         }
-        @if context.longest < text::LONGEST {
+        @if context.longest < LONGEST_TEXT {
             p class="note" {
                 "Truncated: this page would be longer than " (LONGEST / 1000) " kB. "
-                "It shows one entry of each list and " (context.longest) " characters of each text, "
-                "and omits longer commands. The SQL views are complete."
+                "It shows one entry of each list and " (context.longest)
+                " characters of each text, and omits longer commands. The SQL views are complete."
             }
         }
     }
@@ -162,4 +257,12 @@ fn identity(context: &Context<'_>) -> Markup {
 pub fn utc_now() -> String {
     let now = jiff::Timestamp::now();
     now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn pages_are_ascii() {
+        assert_eq!(super::ascii("a\u{fc}\u{1f418}"), "a&#xfc;&#x1f418;");
+    }
 }

@@ -1,13 +1,9 @@
 //! Elements that several sections use.
 
 use hugeinfo::{advice::check::Status, units::Bytes};
-use maud::{Markup, Render, html};
+use maud::{Markup, html};
 
-use crate::{
-    chart::{Color, swatch},
-    context::Context,
-    table::{name, number, table},
-};
+use crate::page::Context;
 
 /// A section with its heading.
 pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
@@ -19,55 +15,56 @@ pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     }
 }
 
-/// A note that replaces missing data.
-pub(crate) fn missing(why: &str) -> Markup {
-    html! { p class="note" { (why) } }
-}
-
-/// The note for a machine whose environment was not read.
-pub(crate) fn not_read() -> Markup {
-    missing("Not read.")
-}
-
-/// Lines to paste, or a reference to `view` if they are too long.
-pub(crate) fn command(context: &Context<'_>, command: &str, view: &str) -> Markup {
-    match context.whole(command) {
-        Some(command) => html! { pre { code { (command) } } },
-        None => too_long(view),
+/// A section that is closed at first, and not printed unless it is open. `hint` summarizes it.
+pub(crate) fn closed(id: &str, heading: &str, hint: &str, content: &Markup) -> Markup {
+    html! {
+        details id=(id) {
+            summary { h2 { (heading) } " " span class="note" { (hint) } }
+            (content)
+        }
     }
 }
 
-/// The text of a step that is not a command, or a reference to `view` if it is too long.
-pub(crate) fn instruction(context: &Context<'_>, text: &str, view: &str) -> Markup {
-    match context.whole(text) {
-        Some(text) => html! { p { (text) } },
-        None => too_long(view),
-    }
-}
-
-fn too_long(view: &str) -> Markup {
-    html! { p class="note" { "Too long for this page: see " code { (view) } "." } }
+/// A remark, or what replaces missing data.
+pub(crate) fn note(text: &str) -> Markup {
+    html! { p class="note" { (text) } }
 }
 
 /// The number of entries of a list that are not shown, and the view that has them.
 pub(crate) fn more(count: usize, view: &str) -> Markup {
     html! {
         @if count > 0 {
-            p class="more" { "\u{2026} and " (count) " more in " code { (view) } }
+            p class="note" { "\u{2026} and " (count) " more in " code { (view) } }
         }
     }
 }
 
-/// A status as a colored word. The style is inline, because mail readers drop style sheets.
+/// A command, an instruction, or a reference to the view if it is too long.
+pub(crate) fn step(context: &Context<'_>, text: &str, is_command: bool) -> Markup {
+    html! {
+        @match context.whole(text) {
+            Some(text) if is_command => pre { code { (text) } },
+            Some(text) => p { (text) },
+            None => p class="note" {
+                "Too long for this page: see " code { "hugeinfo_runbook" } "."
+            },
+        }
+    }
+}
+
+/// A status as a colored word.
 pub(crate) fn badge(status: Status) -> Markup {
-    let color = match status {
-        Status::Ok => "#20673f",
-        Status::Unknown => "#4d5966",
-        Status::Warning => "#8a5200",
-        Status::Critical => "#a61b1b",
-    };
-    let style = format!("background:{color};color:#ffffff;padding:1px 8px;border-radius:4px");
-    html! { b class="badge" style=(style) { (status.as_str()) } }
+    html! { b class=(format!("badge {}", status.as_str())) { (status.as_str()) } " " }
+}
+
+/// An untrusted text that can be written from right to left, or a dash.
+pub(crate) fn name(context: &Context<'_>, name: Option<&str>) -> Markup {
+    html! {
+        @match name.filter(|name| !name.is_empty()) {
+            Some(name) => bdi { (context.shown(name)) },
+            None => "\u{2013}",
+        }
+    }
 }
 
 /// A size, or "unknown".
@@ -75,29 +72,32 @@ pub(crate) fn size(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "unknown".to_owned(), |bytes| Bytes(bytes).to_string())
 }
 
-/// The parts of a bar with their sizes.
-pub(crate) fn legend(caption: &str, parts: &[(Color, String, u64)], full: u64) -> Markup {
-    let columns = [
-        name("part"),
-        number("size").plain(),
-        number("share").plain(),
-    ];
-    let rows = parts.iter().map(|(color, name, bytes)| {
-        vec![
-            html! { (swatch(*color)) (name) },
-            html! { (Bytes(*bytes)) },
-            share(*bytes, full).render(),
-        ]
-    });
-    table(Some("legend"), caption, &columns, rows)
+/// A number with its noun.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    let noun = if number == 1 { one } else { many };
+    format!("{number} {noun}")
 }
 
-pub(crate) fn share(value: u64, full: u64) -> String {
-    let percent = crate::chart::percent(value, full);
-    match percent {
-        0.0 => "0%".to_owned(),
-        p if p < 0.1 => "< 0.1%".to_owned(),
-        p if p < 10.0 => format!("{p:.1}%"),
-        p => format!("{p:.0}%"),
+/// The title of a column with bars.
+pub(crate) const BARS: &str = "share of the largest";
+
+/// A table. The first column has the name of the row.
+pub(crate) fn table(caption: &str, titles: &[&str], rows: Vec<Vec<Markup>>) -> Markup {
+    html! {
+        table {
+            caption { (caption) }
+            thead { tr { @for title in titles { th scope="col" { (title) } } } }
+            tbody {
+                @for cells in rows {
+                    tr {
+                        @for (index, (title, cell)) in titles.iter().zip(cells).enumerate() {
+                            @if index == 0 { th scope="row" { (cell) } }
+                            @else if *title == BARS { td class="drawn" { (cell) } }
+                            @else { td data-label=(title) { (cell) } }
+                        }
+                    }
+                }
+            }
+        }
     }
 }

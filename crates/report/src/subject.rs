@@ -17,10 +17,50 @@ pub struct Subject {
     pub processes: Vec<Process>,
     /// Memory of all these processes together.
     pub footprint: Footprint,
+    /// The memory at an earlier time, to compare.
+    pub before: Option<Figures>,
     /// The kernel sources, and whether they could be read.
     pub sources: Vec<Source>,
     /// Whether the role is allowed to read the configuration files for a plan.
     pub may_plan: bool,
+}
+
+/// Memory of a server in bytes: these columns of `hugeinfo_footprint`. `None`: unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Figures {
+    pub(crate) segment: Option<u64>,
+    pub(crate) private: Option<u64>,
+    pub(crate) other_shared: Option<u64>,
+    pub(crate) page_tables: Option<u64>,
+    pub(crate) swap: Option<u64>,
+    pub(crate) full_total: Option<u64>,
+}
+
+impl Figures {
+    /// A saved row. `None`: it has no figure for page tables.
+    pub fn of_row(column: impl Fn(&str) -> Option<u64>) -> Option<Self> {
+        Some(Self {
+            segment: column("segment_bytes"),
+            private: column("private_bytes"),
+            other_shared: column("other_shared_bytes"),
+            page_tables: Some(column("page_table_bytes")?),
+            swap: column("swap_bytes"),
+            full_total: column("full_total_bytes"),
+        })
+    }
+}
+
+impl From<&Footprint> for Figures {
+    fn from(footprint: &Footprint) -> Self {
+        Self {
+            segment: footprint.segment,
+            private: footprint.private,
+            other_shared: footprint.other_shared,
+            page_tables: footprint.page_tables,
+            swap: footprint.swap,
+            full_total: footprint.total_when_full(),
+        }
+    }
 }
 
 /// Identity of a server, and the time of the report.

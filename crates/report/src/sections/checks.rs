@@ -1,62 +1,50 @@
-//! The finding and the remedy of each check.
+//! The checks that need attention, then all others.
 
-use hugeinfo::advice::check::Status;
+use hugeinfo::advice::check::{Check, Status};
 use maud::{Markup, html};
 
 use crate::{
-    context::Context,
-    findings::Judged,
-    parts::{badge, command, section as part},
-    table::{Column, name, table, text},
-    text::count,
+    page::{Context, needs_attention},
+    parts::{badge, closed, section as part},
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let mut checks: Vec<&Judged> = context.findings.checks.iter().collect();
-    checks.sort_by_key(|judged| std::cmp::Reverse(judged.check.finding.status));
+    let attention = context.advice.need_attention();
+    let checks = context.advice.checks.iter();
+    let mut others: Vec<_> = checks.filter(|check| !needs_attention(check)).collect();
+    others.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
     let counts = [
         Status::Critical,
         Status::Warning,
         Status::Unknown,
         Status::Ok,
-    ];
-    let counts = counts.map(|status| {
-        let all = checks.iter();
-        let count = all.filter(|judged| judged.check.finding.status == status);
-        format!("{} {}", count.count(), status.as_str())
+    ]
+    .map(|status| {
+        let same = others.iter().filter(|check| check.finding.status == status);
+        (same.count(), status.as_str())
     });
-    let total = count(checks.len() as u64, "check", "checks");
-    let content = html! {
-        p { (total) ": " (counts.join(", ")) "." }
-        (table(
-            Some("checks stacked"),
-            "Checks, the worst first",
-            &COLUMNS,
-            checks.iter().map(|judged| row(context, judged)),
-        ))
-    };
-    part("checks", "Checks", &content)
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let hint: Vec<_> = counts
+        .map(|(count, status)| format!("{count} {status}"))
+        .collect();
+    html! {
+        @if !attention.is_empty() {
+            (part("checks", "Checks that need attention", &list(context, &attention)))
+        }
+        (closed("other-checks", "Other checks", &hint.join(", "), &list(context, &others)))
+    }
 }
 
-const COLUMNS: [Column; 3] = [
-    text("status").plain(),
-    name("check"),
-    text("finding").plain(),
-];
-
-fn row(context: &Context<'_>, judged: &Judged) -> Vec<Markup> {
-    let check = &judged.check;
-    vec![
-        html! { (badge(check.finding.status)) @if check.is_muted { " muted" } },
-        html! { code id=(format!("check-{}", check.name())) { (check.name()) } },
-        html! {
-            (context.shown(&check.finding.text))
-            @if let Some(name) = judged.same_as() {
-                br;
-                "Remedy: same as for " a href=(format!("#check-{name}")) { (name) } "."
-            } @else if let Some(remedy) = &judged.remedy {
-                (command(context, remedy, "hugeinfo_checks"))
+fn list(context: &Context<'_>, checks: &[&Check]) -> Markup {
+    html! {
+        ul class="list" {
+            @for check in checks {
+                li id=(format!("check-{}", check.name())) {
+                    (badge(check.finding.status))
+                    code { (check.name()) } @if check.is_muted { " (muted)" } ": "
+                    (context.shown(&check.finding.text))
+                }
             }
-        },
-    ]
+        }
+    }
 }

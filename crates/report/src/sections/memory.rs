@@ -1,109 +1,204 @@
-//! Memory of the server, and of its processes by type.
+//! RAM of the host as one bar, and each pool of huge pages as a bar.
 
-use std::collections::BTreeMap;
+use hugeinfo::{
+    linux::{hugepages::Pool, meminfo::Usage},
+    model::{demand::PoolTarget, forecast::Forecast, machine::Machine, memory},
+    server::{facts::Backing, footprint::Footprint},
+    units::{Bytes, PageSize, Pages, capitalized, huge_pages},
+};
+use maud::{Markup, html};
 
-use hugeinfo::units::Bytes;
-use maud::{Markup, Render, html};
-
+use super::page_tables::Pair;
 use crate::{
-    chart::{Color, bar, swatch},
-    context::Context,
-    parts::{more, section as part, size},
-    subject::Process,
-    table::{Column, drawn, name, number, table},
-    text::count,
+    chart::{Color, bar, key, percent},
+    page::Context,
+    parts::{note, section as part, size},
 };
 
-pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let footprint = &context.subject.footprint;
-    let types = by_type(&context.subject.processes);
-    let (first, rest) = context.first(&types);
-    let largest = types.iter().map(|group| group.total).max().unwrap_or(0);
-    let content = html! {
-        p {
-            (count(footprint.processes, "process", "processes"))
-            ". Private memory: " (size(footprint.private))
-            ". Page tables: " (size(footprint.page_tables))
-            ". Swapped out: " (size(footprint.swap))
-            ". Main shared memory segment: " (size(footprint.segment_backed)) " in use of "
-            (size(footprint.segment)) ". Other shared memory: " (size(footprint.other_shared))
-            ". In total: " (size(footprint.total())) "."
-        }
-        ul class="key" {
-            li { (swatch(Color::Private)) "private" }
-            li { (swatch(Color::PageTables)) "page tables" }
-            li { (swatch(Color::Swap)) "swapped out" }
-        }
-        (table(
-            Some("chart"),
-            "Private memory, page tables and swap of each type",
-            &COLUMNS,
-            first.iter().map(|group| row(context, group, largest)),
-        ))
-        (more(rest, "hugeinfo_backends"))
+pub(crate) fn ram(context: &Context<'_>) -> Markup {
+    let env = context.subject.machine.env.as_ref();
+    let usage = env.map(|env| &env.host.usage);
+    let content = match usage {
+        Some(Ok(usage)) => match parts_of_ram(context, usage) {
+            Some(parts) => stacked("Memory of the host by use", &parts),
+            None => note(&format!(
+                "/proc/meminfo shows the memory of a container ({}), but the pools are those of \
+                 the host.",
+                size(usage.total)
+            )),
+        },
+        Some(Err(_)) | None => note("/proc/meminfo could not be read."),
     };
-    part("memory", "Memory by backend type", &content)
+    let total = usage.and_then(|usage| usage.as_ref().ok()?.total);
+    let heading = match total {
+        Some(total) => format!("Memory of the host: {}", Bytes(total)),
+        None => "Memory of the host".to_owned(),
+    };
+    part("ram", &heading, &content)
 }
 
-const COLUMNS: [Column; 6] = [
-    name("type"),
-    drawn("share of the largest"),
-    number("processes"),
-    number("private"),
-    number("page tables"),
-    number("swapped out"),
-];
+type Part = (Color, &'static str, u64);
 
-fn row(context: &Context<'_>, group: &Group, largest: u64) -> Vec<Markup> {
-    let name = context.shown(&group.name);
-    let parts = [
-        (Color::Private, group.private),
-        (Color::PageTables, group.page_tables),
-        (Color::Swap, group.swap),
+/// Disjoint parts. `None`: the memory of the host is unknown.
+fn parts_of_ram(context: &Context<'_>, usage: &Usage) -> Option<Vec<Part>> {
+    let subject = context.subject;
+    let machine = &subject.machine;
+    let total = memory::host_ram(machine)?.0;
+    let mut in_pools = [Bytes(0); 6];
+    for pool in context.advice.pools.iter().flatten() {
+        for (sum, pages) in in_pools.iter_mut().zip(uses(machine, &pool.pool)) {
+            *sum = *sum + pages * PageSize(pool.pool.page_bytes);
+        }
+    }
+    let [on_huge_pages, of_others, ready, _, kept, wasted_pages] = in_pools;
+    let Footprint {
+        segment_backed,
+        private,
+        page_tables,
+        ..
+    } = subject.footprint;
+    let segment = match machine.backing() {
+        Backing::HugePages(_) => on_huge_pages.0,
+        Backing::SmallPages | Backing::Unknown => segment_backed.unwrap_or(0),
+    };
+    let tables = page_tables.unwrap_or(0);
+    let saving = Pair::of(context).and_then(|pair| pair.saving());
+    let saved = saving.map_or(0, |(now, then)| now - then).min(tables);
+    let free = usage.free.unwrap_or(0);
+    let cached = usage.available.unwrap_or(0).saturating_sub(free);
+    let private = private.unwrap_or(0);
+    let used = [
+        (Color::Segment, "main segment of this server", segment),
+        (Color::Private, "its private memory", private),
+        (Color::Tables, "its page tables", tables - saved),
+        (Color::Wasted, "its needless page tables", saved),
+        (Color::Wasted, "wasted huge pages", wasted_pages.0),
+        (Color::Ready, "free huge pages, needed", (ready + kept).0),
+        (Color::Others, "huge pages of others", of_others.0),
     ];
-    let label = format!("{name}: {}", Bytes(group.total));
-    vec![
-        html! { bdi { (name) } },
-        bar(&label, &parts, largest, None),
-        group.processes.render(),
-        html! { (Bytes(group.private)) },
-        html! { (Bytes(group.page_tables)) },
-        html! { (Bytes(group.swap)) },
+    let unused = [
+        (Color::Cached, "cached files", cached),
+        (Color::Free, "free", free),
+    ];
+    // The sum can exceed RAM, because the counters are not read at the same time.
+    let known = used.iter().chain(&unused).map(|part| part.2);
+    let rest = total.saturating_sub(known.fold(0, u64::saturating_add));
+    let rest = (Color::Rest, "programs, kernel and other use", rest);
+    Some(used.into_iter().chain([rest]).chain(unused).collect())
+}
+
+/// A bar of all parts, and their sizes.
+fn stacked(label: &str, parts: &[Part]) -> Markup {
+    let full = parts.iter().map(|part| part.2).fold(0, u64::saturating_add);
+    let drawn: Vec<_> = parts
+        .iter()
+        .map(|&(color, _, bytes)| (color, bytes))
+        .collect();
+    let texts = parts
+        .iter()
+        .filter(|part| part.2 > 0)
+        .map(|&(color, name, bytes)| {
+            let share = match percent(bytes, full) {
+                p if p < 0.1 => "< 0.1".to_owned(),
+                p if p < 10.0 => format!("{p:.1}"),
+                p => format!("{p:.0}"),
+            };
+            (color, format!("{name}: {} ({share}%)", Bytes(bytes)))
+        });
+    html! { (bar(label, &drawn, full)) (key(texts)) }
+}
+
+pub(crate) fn pools(context: &Context<'_>) -> Markup {
+    let content = match &context.advice.pools {
+        Ok(pools) if pools.is_empty() => note("This kernel has no huge pages."),
+        Ok(pools) => html! { @for pool in pools { (shown_pool(context, pool)) } },
+        Err(why) => note(&format!("{}.", context.shown(why))),
+    };
+    part("pools", "Pools of huge pages", &content)
+}
+
+fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
+    let machine = &context.subject.machine;
+    let size = PageSize(forecast.pool.page_bytes);
+    let total = Pages(forecast.pool.total);
+    let is_requested = machine.size_asked_for(&machine.next_start()) == Some(size);
+    let [held, others, ready, missing, kept, wasted] = uses(machine, &forecast.pool);
+    if total == Pages(0) && missing == Pages(0) {
+        return note(&format!(
+            "{size} pages: the pool is empty. {}",
+            would_need(forecast)
+        ));
+    }
+    let parts = [
+        (Color::Segment, "in use by this server", held),
+        (Color::Others, "in use by others", others),
+        (Color::Ready, "free and needed", ready),
+        (Color::Ready, "free, and could be needed", kept),
+        (Color::Missing, "missing", missing),
+        (Color::Wasted, "wasted", wasted),
+    ];
+    let drawn = parts.map(|(color, _, pages)| (color, pages.0));
+    let texts = parts.into_iter().filter(|part| part.2 > Pages(0));
+    let texts =
+        texts.map(|(color, name, pages)| (color, format!("{name}: {pages} ({})", pages * size)));
+    html! {
+        h3 { (huge_pages(total, size)) " (" (total * size) ")" }
+        (bar(&format!("Pool of {size} pages by use"), &drawn, (total + missing).0))
+        (key(texts))
+        p { @if is_requested { (need(forecast)) } @else { (would_need(forecast)) } }
+    }
+}
+
+/// Pages in use by this server, in use by others, free and needed, missing, free for a reason, and
+/// free for none.
+pub(crate) fn uses(machine: &Machine, pool: &Pool) -> [Pages; 6] {
+    let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &machine.next_start());
+    let needed = target
+        .as_ref()
+        .map_or(Pages(0), |target| target.after.total());
+    let held = machine
+        .pages_held(PageSize(pool.page_bytes))
+        .unwrap_or_default();
+    let (total, committed) = (Pages(pool.total), Pages(pool.committed()));
+    let ready = (total - committed).min(needed - committed);
+    let free = total - committed - ready;
+    let wasted = match target {
+        Some(target) if target.idle_for.is_none() => target.idle().min(free),
+        _ => Pages(0),
+    };
+    [
+        held,
+        committed - held,
+        ready,
+        needed - total.max(committed),
+        free - wasted,
+        wasted,
     ]
 }
 
-/// The processes of one type.
-#[derive(Debug, Default)]
-pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) processes: u64,
-    pub(crate) private: u64,
-    pub(crate) page_tables: u64,
-    pub(crate) swap: u64,
-    total: u64,
+fn need(forecast: &Forecast) -> Markup {
+    let fits = match forecast.fits_after_restart {
+        Some(true) => "A restart would get huge pages.",
+        Some(false) => "A restart would not get huge pages.",
+        None => "Only a start shows whether the server gets huge pages.",
+    };
+    html! {
+        @match &forecast.target {
+            Some(target) => { (capitalized(&target.after.to_string())) ". " },
+            None => {
+                "Pages needed by this server: " (forecast.required) "; by others: unknown. "
+            },
+        }
+        @if let Some(missing) = forecast.shortfall.filter(|&pages| pages > Pages(0)) {
+            strong { (missing) " too few" } ". "
+        }
+        (fits)
+    }
 }
 
-/// Groups the processes by type, the largest group first.
-pub(crate) fn by_type(processes: &[Process]) -> Vec<Group> {
-    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
-    for process in processes {
-        let name = process
-            .backend_type
-            .as_deref()
-            .unwrap_or("starting or ending");
-        let group = groups.entry(name).or_default();
-        let add = |sum: &mut u64, part: Option<u64>| *sum = sum.saturating_add(part.unwrap_or(0));
-        group.processes += 1;
-        add(&mut group.private, process.memory.rss_anon);
-        add(&mut group.page_tables, process.memory.page_tables);
-        add(&mut group.swap, process.memory.swap);
-        add(&mut group.total, Some(process.own_bytes()));
-    }
-    let named = groups.into_iter().map(|(name, group)| Group {
-        name: name.to_owned(),
-        ..group
-    });
-    let mut groups: Vec<_> = named.collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.total));
-    groups
+fn would_need(forecast: &Forecast) -> String {
+    format!(
+        "With this page size, the server would need {}.",
+        forecast.required
+    )
 }

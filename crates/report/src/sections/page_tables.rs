@@ -1,100 +1,156 @@
-//! Memory for page tables now, and a forecast for each page size.
+//! Page tables against connections, on 4 kB pages and on huge pages.
 
 use hugeinfo::{
     model::page_tables::Cost,
+    server::facts::Backing,
     units::{Bytes, PageSize},
 };
 use maud::{Markup, Render, html};
 
 use crate::{
-    chart::{Color, bar, swatch},
-    context::Context,
-    parts::{missing, section as part, size},
-    table::{Column, drawn, name, number, table},
+    chart::{Color, percent, swatch},
+    page::Context,
+    parts::{note, section as part, size, table},
 };
 
-pub(crate) fn section(context: &Context<'_>) -> Markup {
-    let costs = &context.findings.page_tables;
-    let env = context.subject.machine.env.as_ref();
-    let max_connections = env.map_or(0, |env| env.max_connections);
-    let now = costs.first().and_then(|cost| cost.now);
-    let largest = costs.iter().map(|cost| cost.max_connections);
-    let largest = largest.chain(now).max().unwrap_or(0);
-    let processes = context.subject.processes.len();
-    let content = html! {
-        p {
-            "Each process has its own page tables for the shared memory that it has touched. "
-            @if let Some(now) = now { (processes) " processes use " (Bytes(now)) " for them now." }
-        }
-        @if now.is_none() { (missing("The page tables of the processes could not be read.")) }
-        ul class="key" {
-            li { (swatch(Color::PageTables)) "measured now" }
-            li {
-                (swatch(Color::Forecast)) "forecast: once " (max_connections)
-                " connections have touched all shared memory"
+/// Page tables on small pages, and on the huge pages that the server uses or would use.
+pub(crate) struct Pair<'a> {
+    pub(crate) small: &'a Cost,
+    pub(crate) huge: &'a Cost,
+    pub(crate) max_connections: u64,
+}
+
+impl<'a> Pair<'a> {
+    /// `None`: the kernel has no huge pages, or something is unknown.
+    pub(crate) fn of(context: &Context<'a>) -> Option<Self> {
+        let machine = &context.subject.machine;
+        let huge = match machine.backing() {
+            Backing::HugePages(size) => size,
+            Backing::SmallPages | Backing::Unknown => {
+                machine.size_asked_for(&machine.next_start_on_huge_pages())?
             }
+        };
+        let costs = &context.advice.page_tables;
+        Some(Self {
+            small: costs.first()?,
+            huge: costs.iter().find(|cost| cost.page_bytes == huge.0)?,
+            max_connections: machine.env.as_ref()?.max_connections,
+        })
+    }
+
+    /// Present page tables of a server on small pages, and an estimate on huge pages.
+    pub(crate) fn saving(&self) -> Option<(u64, u64)> {
+        let (now, then) = self.small.now.zip(self.huge.then)?;
+        (self.small.is_used == Some(true) && then < now).then_some((now, then))
+    }
+}
+
+pub(crate) fn section(context: &Context<'_>) -> Markup {
+    let costs = &context.advice.page_tables;
+    let now = costs.first().and_then(|cost| cost.now);
+    let rows = costs.iter().map(row).collect();
+    let content = html! {
+        @match Pair::of(context) {
+            Some(pair) => (chart(context, &pair)),
+            None => {},
         }
+        @if now.is_none() { (note("The page tables of the processes could not be read.")) }
         (table(
-            Some("chart"),
-            &format!("Page tables for each page size, with max_connections = {max_connections}"),
-            &COLUMNS,
-            std::iter::once(row_now(now, largest))
-                .chain(costs.iter().map(|cost| row(cost, largest))),
+            "Page tables on pages of each size",
+            &["pages", "all connections", "one connection", "processes now"],
+            rows,
         ))
-        p class="note" {
-            "Measured page tables include those for private memory and libraries; the forecast is "
-            "for shared memory alone. \u{201c}As used now\u{201d} is an estimate for the current "
-            "processes and the memory that they have touched so far, with that page size."
-        }
+        (note(
+            "The first columns are a forecast for shared memory, once each connection has touched \
+             all of it. Page tables of the current processes include those for private memory and \
+             libraries; on other page sizes they are an estimate."
+        ))
     };
     part("page-tables", "Page tables", &content)
 }
 
-const COLUMNS: [Column; 5] = [
-    name("pages"),
-    drawn("share of the largest"),
-    number("in total"),
-    number("each process"),
-    number("as used now"),
-];
-
-fn row_now(now: Option<u64>, largest: u64) -> Vec<Markup> {
-    vec![
-        "now".render(),
-        one_bar(
-            "Page tables now",
-            now.unwrap_or(0),
-            largest,
-            Color::PageTables,
-        ),
-        size(now).render(),
-        html! {},
-        html! {},
-    ]
+/// Two lines from zero to the page tables of all connections, and a point for those now.
+fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
+    let Pair {
+        small,
+        huge,
+        max_connections,
+    } = *pair;
+    let processes = context.subject.processes.len();
+    let wastes = small.is_used == Some(true);
+    let highest = small.max_connections.max(small.now.unwrap_or(0));
+    let y = |bytes| format!("{:.2}", 100.0 - percent(bytes, highest));
+    let [high, low] = [small, huge].map(|cost| y(cost.max_connections));
+    let text = |cost: &Cost| {
+        let state = if cost.is_used == Some(true) {
+            ", in use"
+        } else {
+            ""
+        };
+        let pages = PageSize(cost.page_bytes);
+        format!(
+            "{pages} pages{state}: up to {}",
+            Bytes(cost.max_connections)
+        )
+    };
+    let label = format!("Page tables of up to {max_connections} connections");
+    html! {
+        svg class="lines" role="img" aria-label=(label) width="100%" height="150" {
+            @if wastes {
+                svg viewBox="0 0 100 100" preserveAspectRatio="none" width="100%" height="100%" {
+                    polygon class="wasted" points=(format!("0,100 100,{high} 100,{low}")) {}
+                }
+            }
+            @for (cost, y) in [(small, &high), (huge, &low)] {
+                line class=(class(cost)) x1="0" y1="100%" x2="100%" y2=(format!("{y}%")) {}
+            }
+            @if let Some(now) = small.now {
+                @let x = percent(processes as u64, max_connections);
+                circle cx=(format!("{x:.2}%")) cy=(format!("{}%", y(now))) r="6" {}
+            }
+        }
+        p class="axis" { span { "0" } " " span { (max_connections) " connections" } }
+        ul class="key" {
+            @for cost in [small, huge] {
+                li {
+                    svg class="swatch" width="20" height="12" aria-hidden="true" {
+                        line class=(class(cost)) x1="0" y1="6" x2="20" y2="6" {}
+                    }
+                    " " (text(cost))
+                }
+            }
+            @if wastes { li { (swatch(Color::Wasted)) "wasted" } }
+            @if let Some(now) = small.now {
+                li {
+                    svg class="swatch" width="12" height="12" aria-hidden="true" {
+                        circle cx="6" cy="6" r="5" {}
+                    }
+                    " " (processes) " processes now: " (Bytes(now))
+                }
+            }
+        }
+    }
 }
 
-fn row(cost: &Cost, largest: u64) -> Vec<Markup> {
-    let pages = PageSize(cost.page_bytes);
-    let label = format!("Page tables on {pages} pages");
+/// A solid line for the pages that the server uses, a dashed line for others.
+fn class(cost: &Cost) -> &'static str {
+    match cost.is_used {
+        Some(true) => "real",
+        Some(false) | None => "forecast",
+    }
+}
+
+fn row(cost: &Cost) -> Vec<Markup> {
+    let is_used = cost.is_used == Some(true);
+    let then = if is_used { cost.now } else { cost.then };
     vec![
-        html! { (pages) @if cost.is_used == Some(true) { " (in use)" } },
-        one_bar(&label, cost.max_connections, largest, Color::Forecast),
-        html! { (Bytes(cost.max_connections)) },
-        html! { (Bytes(cost.one)) },
-        html! {
-            @match cost.then {
-                Some(bytes) => (Bytes(bytes)),
-                None => "\u{2013}",
-            }
+        html! { (PageSize(cost.page_bytes)) @if is_used { " (in use)" } },
+        Bytes(cost.max_connections).to_string().render(),
+        Bytes(cost.one).to_string().render(),
+        match then {
+            Some(_) if is_used => size(then).render(),
+            Some(bytes) => html! { "about " (Bytes(bytes)) },
+            None => "\u{2013}".render(),
         },
     ]
-}
-
-fn one_bar(label: &str, bytes: u64, largest: u64, color: Color) -> Markup {
-    bar(
-        &format!("{label}: {}", Bytes(bytes)),
-        &[(color, bytes)],
-        largest,
-        None,
-    )
 }

@@ -1,134 +1,108 @@
-//! The largest processes. Similar ones share a row.
+//! The processes of the server. Those of the same type, role and database share a row.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{cmp::Reverse, collections::HashMap};
 
+use hugeinfo::units::Bytes;
 use maud::{Markup, Render, html};
 
 use crate::{
-    context::Context,
-    parts::{more, section as part, size},
+    chart::{Color, bar, key},
+    page::Context,
+    parts::{BARS, closed, count, more, name, size, table},
     subject::Process,
-    table::{number, table, text},
 };
 
-/// Processes of the same type, role and database are similar if none of their figures differs from
-/// the largest process by more than this share of its memory.
-const SIMILAR_PERCENT: u64 = 10;
-
 pub(crate) fn section(context: &Context<'_>) -> Markup {
+    let footprint = &context.subject.footprint;
     let groups = groups(&context.subject.processes);
     let (first, rest) = context.first(&groups);
-    let mut columns = vec![number("pid").naming(), text("type")];
-    if !context.is_redacted {
-        columns.extend([text("role"), text("database"), text("application")]);
-    }
-    columns.extend([
-        number("private"),
-        number("page tables"),
-        number("swapped out"),
-        number("major faults"),
-    ]);
+    let largest = first.first().map_or(0, |group| total(group));
+    let titles = [
+        "processes",
+        BARS,
+        "private",
+        "page tables",
+        "swapped out",
+        "largest",
+    ];
+    let rows = first.iter().map(|group| row(context, group, largest));
+    let colors = [
+        (Color::Private, "private memory, swapped out or not"),
+        (Color::Tables, "page tables"),
+    ];
     let content = html! {
-        @if context.is_redacted {
-            p { "Roles, databases and application names are left out." }
+        p {
+            "Private memory: " (size(footprint.private)) ". Page tables: "
+            (size(footprint.page_tables)) ". Swapped out: " (size(footprint.swap))
+            ". Main shared memory segment: " (size(footprint.segment_backed)) " in use of "
+            (size(footprint.segment)) ". Other shared memory: " (size(footprint.other_shared))
+            ". In total: " (size(footprint.total())) "."
         }
-        @if groups.iter().any(|group| group.processes > 1) {
-            p { "Similar processes share a row with the figures of the largest." }
-        }
+        (key(colors))
         (table(
-            Some("stacked processes"),
-            "Processes with the most private memory, page tables and swap",
-            &columns,
-            first.iter().map(|group| row(context, group)),
+            "Bars are sums of all processes of a row. Figures are those of a typical one.",
+            &titles,
+            rows.collect(),
         ))
         (more(rest, "hugeinfo_backends"))
     };
-    part("processes", "Top processes", &content)
+    let hint = count(context.subject.processes.len(), "process", "processes");
+    closed("processes", "Processes", &hint, &content)
 }
 
-fn row(context: &Context<'_>, group: &Similar<'_>) -> Vec<Markup> {
-    let process = group.largest;
-    let memory = &process.memory;
-    let name = |name: &Option<String>| or_dash(context, name.as_deref());
-    let mut cells = vec![
-        process.pid.render(),
-        html! {
-            @if group.processes > 1 { (group.processes) " \u{d7} " }
-            (name(&process.backend_type))
-        },
-    ];
-    if !context.is_redacted {
-        cells.extend([name(&process.role), name(&process.database)]);
-        cells.push(match group.applications.len() {
-            0 | 1 => name(&process.application),
-            count => html! { (count) " different" },
-        });
-    }
-    cells.extend(
-        [memory.rss_anon, memory.page_tables, memory.swap].map(|bytes| size(bytes).render()),
+fn row(context: &Context<'_>, group: &[&Process], largest_group: u64) -> Vec<Markup> {
+    let (largest, typical) = (group[0], group[group.len() / 2]);
+    let tables = group
+        .iter()
+        .filter_map(|process| process.memory.page_tables);
+    let tables = tables.fold(0, u64::saturating_add);
+    let total = total(group);
+    let kind = name(context, typical.backend_type.as_deref());
+    let label = format!(
+        "{}: {}",
+        count(group.len(), "process", "processes"),
+        Bytes(total)
     );
-    cells.push(process.major_faults.render());
+    let parts = [
+        (Color::Private, total.saturating_sub(tables)),
+        (Color::Tables, tables),
+    ];
+    let names = [&typical.role, &typical.database];
+    let memory = &typical.memory;
+    let figures = [memory.rss_anon, memory.page_tables, memory.swap];
+    let mut cells = vec![
+        html! {
+            @if group.len() > 1 { (group.len()) " \u{d7} " }
+            (kind)
+            @for text in names.into_iter().flatten() { ", " (name(context, Some(text))) }
+        },
+        bar(&label, &parts, largest_group),
+    ];
+    cells.extend(figures.map(|bytes| size(bytes).render()));
+    cells.push(html! {
+        (Bytes(largest.own_bytes())) " (pid " (largest.pid)
+        @if let Some(text) = &largest.application { ", " (name(context, Some(text))) }
+        ")"
+    });
     cells
 }
 
-fn or_dash(context: &Context<'_>, name: Option<&str>) -> Markup {
-    html! {
-        @match name.filter(|name| !name.is_empty()) {
-            Some(name) => bdi { (context.shown(name)) },
-            None => "\u{2013}",
-        }
-    }
+fn total(group: &[&Process]) -> u64 {
+    let each = group.iter().map(|process| process.own_bytes());
+    each.fold(0, u64::saturating_add)
 }
 
-/// Similar processes.
-pub(crate) struct Similar<'p> {
-    pub(crate) largest: &'p Process,
-    pub(crate) processes: u64,
-    applications: BTreeSet<Option<&'p str>>,
-}
-
-impl Similar<'_> {
-    fn contains(&self, process: &Process) -> bool {
-        let most = u128::from(self.largest.own_bytes()) * u128::from(SIMILAR_PERCENT);
-        let figures = |process: &Process| {
-            let memory = &process.memory;
-            [memory.rss_anon, memory.page_tables, memory.swap]
-        };
-        figures(self.largest)
-            .iter()
-            .zip(figures(process))
-            .all(|pair| match pair {
-                (Some(one), Some(other)) => u128::from(one.abs_diff(other)) * 100 <= most,
-                (one, other) => *one == other,
-            })
-    }
-}
-
-/// Groups similar processes, the largest process first.
-pub(crate) fn groups(processes: &[Process]) -> Vec<Similar<'_>> {
-    let mut largest_first: Vec<_> = processes.iter().collect();
-    largest_first.sort_by_key(|process| std::cmp::Reverse(process.own_bytes()));
-    let mut groups: Vec<Similar<'_>> = Vec::new();
-    // The last group of each kind. Only this group is compared, because there can be thousands.
-    let mut last = HashMap::new();
-    for process in largest_first {
+/// Groups of processes, the largest group first, and in each the largest process.
+fn groups(processes: &[Process]) -> Vec<Vec<&Process>> {
+    let mut groups: HashMap<_, Vec<&Process>> = HashMap::new();
+    for process in processes {
         let kind = (&process.backend_type, &process.role, &process.database);
-        let application = process.application.as_deref();
-        if let Some(&index) = last.get(&kind)
-            && let Some(group) = groups
-                .get_mut(index)
-                .filter(|group: &&mut Similar<'_>| group.contains(process))
-        {
-            group.processes += 1;
-            group.applications.insert(application);
-            continue;
-        }
-        last.insert(kind, groups.len());
-        groups.push(Similar {
-            largest: process,
-            processes: 1,
-            applications: BTreeSet::from([application]),
-        });
+        groups.entry(kind).or_default().push(process);
     }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by_key(|process| (Reverse(process.own_bytes()), process.pid));
+    }
+    groups.sort_by_key(|group| (Reverse(total(group)), group[0].pid));
     groups
 }
