@@ -184,6 +184,8 @@ sub is_cancelled
 	my ($self, $question, $name, $begun) = @_;
 	$begun //= sub { $self->{error} =~ /^NOTICE: .* begun$/m };
 	my (@states, @files);
+	# opens the files that a session keeps open
+	$self->query('SELECT * FROM hugeinfo_status');
 	# the first query can load libraries
 	for (1, 2)
 	{
