@@ -7,7 +7,6 @@
 
 mod cgroups;
 mod ensure;
-mod ensured;
 mod harm;
 mod memory;
 mod next_boot;
