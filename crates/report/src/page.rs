@@ -95,7 +95,7 @@ impl Advice {
         let mut checks: Vec<_> = self
             .checks
             .iter()
-            .filter(|check| needs_attention(check))
+            .filter(|check| check.needs_attention())
             .collect();
         checks.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
         checks
@@ -117,10 +117,6 @@ impl Advice {
             .chain(self.pools.as_mut().err());
         texts.for_each(|text| *text = redaction.text(text));
     }
-}
-
-pub(crate) fn needs_attention(check: &Check) -> bool {
-    check.finding.status.needs_attention() && !check.is_muted
 }
 
 /// Renders the report. A redacted page has no names, paths or addresses.

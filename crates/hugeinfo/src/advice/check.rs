@@ -258,6 +258,11 @@ impl Check {
     pub fn name(&self) -> &'static str {
         self.id.name()
     }
+
+    /// True for a warning or worse that is not muted.
+    pub fn needs_attention(&self) -> bool {
+        self.finding.status.needs_attention() && !self.is_muted
+    }
 }
 
 /// The environment of a machine. Errors: it was not read.

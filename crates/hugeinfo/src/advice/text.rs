@@ -1,7 +1,7 @@
 //! The answer for people, as plain text of at most 80 columns.
 
 use super::{
-    check::{Check, CheckId, Finding, Status},
+    check::{CheckId, Finding, Status},
     diagnosis,
     render::Place,
     runbook::{self, Row},
@@ -106,7 +106,7 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
         CheckId::Reboot,
         CheckId::HugePages,
     ];
-    let others = checks.iter().filter(|check| needs_attention(check));
+    let others = checks.iter().filter(|check| check.needs_attention());
     for check in others.filter(|check| !shown.contains(&check.id)) {
         let Finding { status, text, .. } = &check.finding;
         lines.extend(labeled(
@@ -135,10 +135,6 @@ fn at_full_load(machine: &Machine) -> Option<String> {
         Bytes(small.max_connections),
         Bytes(huge.max_connections)
     ))
-}
-
-fn needs_attention(check: &Check) -> bool {
-    check.finding.status.needs_attention() && !check.is_muted
 }
 
 /// Pages in use or reserved as `#`, idle pages as `=`, missing pages as `.`, and `|` at the number

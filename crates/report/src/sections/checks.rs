@@ -4,14 +4,14 @@ use hugeinfo::advice::check::{Check, Status};
 use maud::{Markup, html};
 
 use crate::{
-    page::{Context, needs_attention},
+    page::Context,
     parts::{badge, closed, section as part},
 };
 
 pub(crate) fn section(context: &Context<'_>) -> Markup {
     let attention = context.advice.need_attention();
     let checks = context.advice.checks.iter();
-    let mut others: Vec<_> = checks.filter(|check| !needs_attention(check)).collect();
+    let mut others: Vec<_> = checks.filter(|check| !check.needs_attention()).collect();
     others.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
     let counts = [
         Status::Critical,
