@@ -165,7 +165,7 @@ SKIP:
 	my $total = int(0.012 * ram_bytes() / $kb / 1024) + 2 * $need;
 	set_pool($kb, $total);
 	save($name, '');
-	$expected{$name} = [ pool_in_words($total, $need), qr/\bof RAM are wasted\b/, qr/\bare idle\b/, to_set() ];
+	$expected{$name} = [ pool_in_words($total, $need), qr/\bof RAM is wasted\b/, qr/\bare idle\b/, to_set() ];
 }
 
 for my $name (sort keys %fixtures)

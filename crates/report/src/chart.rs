@@ -1,5 +1,5 @@
 //! Charts as inline SVG. Widths are percentages, so that charts fit any screen. All their text is
-//! HTML beside them, because mail readers drop pictures.
+//! HTML next to them, because mail programs drop pictures.
 
 use maud::{Markup, Render, html};
 
@@ -19,7 +19,7 @@ pub(crate) enum Color {
     /// Needed: allocated and not yet used, or missing.
     Ready,
     Missing,
-    /// Used for nothing, or needless on huge pages.
+    /// Idle huge pages that nothing could need, and page tables that huge pages would save.
     Wasted,
 }
 

@@ -212,7 +212,7 @@ fn healthy_server_has_nothing_to_do() {
     for words in [
         "420\u{a0}kB instead of 210\u{a0}MB of page tables",
         "On 537 huge pages of 2 MB. A restart would get them again.",
-        "Nothing has to be done.",
+        "No action is needed.",
         "in use by this server: 537 (1074 MB)",
         "537 are needed. A restart would get huge pages.",
         "2 MB pages, in use: up to 420 kB",
@@ -238,7 +238,7 @@ fn fallen_back_server_gets_steps() {
         "Then hugeinfo_status: ok: On 8192 huge pages of 2 MB.",
         "checks need attention: ",
         "its private memory: ",
-        "its needless page tables: 211 MB",
+        "its page tables that huge pages would save: 211 MB",
     ] {
         assert!(text.contains(words), "{words}");
     }
@@ -269,7 +269,7 @@ fn idle_pages_are_wasted_unless_something_could_need_them() {
     assert!(kept.contains("free, and could be needed: 7655 (15 GB)"));
     assert!(!kept.contains("wasted"));
     let wasted = text(&page(fixtures::wasted(), false));
-    assert!(wasted.contains("15\u{a0}GB of RAM are wasted on huge pages that nothing uses."));
+    assert!(wasted.contains("15\u{a0}GB of RAM is wasted on huge pages that nothing uses."));
     assert!(wasted.contains("wasted: 7655 (15 GB)"));
 }
 

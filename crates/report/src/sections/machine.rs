@@ -37,7 +37,7 @@ pub(crate) fn nodes(context: &Context<'_>) -> Markup {
     let uses = [
         (
             Color::Segment,
-            "main segment of this server, as far as one process has touched it",
+            "pages of the main segment that one process of this server has touched",
         ),
         (Color::Rest, "other use"),
         (Color::Free, "free"),

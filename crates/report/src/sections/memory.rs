@@ -71,9 +71,17 @@ fn parts_of_ram(context: &Context<'_>, usage: &Usage) -> Option<Vec<Part>> {
         (Color::Segment, "main segment of this server", segment),
         (Color::Private, "its private memory", private),
         (Color::Tables, "its page tables", tables - saved),
-        (Color::Wasted, "its needless page tables", saved),
+        (
+            Color::Wasted,
+            "its page tables that huge pages would save",
+            saved,
+        ),
         (Color::Wasted, "wasted huge pages", wasted_pages.0),
-        (Color::Ready, "free huge pages, needed", (ready + kept).0),
+        (
+            Color::Ready,
+            "free huge pages that are or could be needed",
+            (ready + kept).0,
+        ),
         (Color::Others, "huge pages of others", of_others.0),
     ];
     let unused = [
@@ -149,8 +157,8 @@ fn shown_pool(context: &Context<'_>, forecast: &Forecast) -> Markup {
     }
 }
 
-/// Pages in use by this server, in use by others, free and needed, missing, free for a reason, and
-/// free for none.
+/// Pages in use by this server, in use by others, free and needed, missing, free and possibly
+/// needed, and wasted.
 pub(crate) fn uses(machine: &Machine, pool: &Pool) -> [Pages; 6] {
     let target = PoolTarget::of(machine, PageSize(pool.page_bytes), &machine.next_start());
     let needed = target

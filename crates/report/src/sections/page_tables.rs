@@ -38,7 +38,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Present page tables of a server on small pages, and an estimate on huge pages.
+    /// Current page tables of a server on small pages, and an estimate on huge pages.
     pub(crate) fn saving(&self) -> Option<(u64, u64)> {
         let (now, then) = self.small.now.zip(self.huge.then)?;
         (self.small.is_used == Some(true) && then < now).then_some((now, then))
@@ -61,9 +61,9 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
             rows,
         ))
         (note(
-            "The first columns are a forecast for shared memory, once each connection has touched \
-             all of it. Page tables of the current processes include those for private memory and \
-             libraries; on other page sizes they are an estimate."
+            "The columns for connections are forecasts: page tables for shared memory, once each \
+             connection has touched all of it. Page tables of the current processes include those \
+             for private memory and libraries; on other page sizes, they are an estimate."
         ))
     };
     part("page-tables", "Page tables", &content)

@@ -40,7 +40,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         }
         (key(colors))
         (table(
-            "Bars are sums of all processes of a row. Figures are those of a typical one.",
+            "Bars show the sum of all processes in a row. Figures are those of a typical process.",
             &titles,
             rows.collect(),
         ))

@@ -38,7 +38,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
                     }
                 }
                 @if context.advice.runbook.is_empty() && verdict.status == Status::Ok {
-                    p { "Nothing has to be done." }
+                    p { "No action is needed." }
                 }
             }
         }
@@ -113,13 +113,13 @@ impl Headline {
         Some(Self {
             figure: kept((missing * size).0),
             sentence: format!(
-                "are missing for the next restart: {}.",
+                "is missing for the next restart: {}.",
                 huge_pages(missing, size)
             ),
         })
     }
 
-    /// Idle pages that nothing could want.
+    /// Idle pages that nothing could need.
     fn wasted(context: &Context<'_>) -> Option<Self> {
         context.advice.is_bad(CheckId::PoolSize).then_some(())?;
         let pools = context.advice.pools.iter().flatten();
@@ -129,7 +129,7 @@ impl Headline {
         });
         Some(Self {
             figure: kept(idle.sum::<Bytes>().0),
-            sentence: "of RAM are wasted on huge pages that nothing uses.".to_owned(),
+            sentence: "of RAM is wasted on huge pages that nothing uses.".to_owned(),
         })
     }
 
@@ -176,7 +176,7 @@ fn runbook(context: &Context<'_>) -> Markup {
 
 fn step(context: &Context<'_>, row: &Row) -> Markup {
     let place = row.place.map_or("decision", |place| place.as_str());
-    // The badge says so.
+    // The badge already shows this.
     let instruction = row.instruction.as_deref();
     let instruction = instruction.map(|text| text.trim_end_matches(" (ends all sessions)"));
     html! {
