@@ -170,7 +170,7 @@ forget();
 		my ($postmaster) = @_;
 		($status, $out) = as_root('ensure -D ' . $one->data_dir);
 		like($out, qr/the server runs; nothing was changed/, 'a server in a container: runs');
-		like((hugeinfo('preflight', '-D', $one->data_dir))[2], qr/is running \(PID $postmaster\)|may be in use by a container/, 'a server in a container: preflight');
+		like((hugeinfo('preflight', '-D', $one->data_dir))[2], qr/is running \(PID $postmaster\)|might be in use by a container/, 'a server in a container: preflight');
 	});
 	forget();
 }

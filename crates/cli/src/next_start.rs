@@ -166,7 +166,7 @@ impl NextStart {
             let found = fs::metadata(data).map_err(|error| Error::file("open", data, error))?;
             if !found.is_dir() || found.uid() != owner {
                 return Err(Error::new(format!(
-                    "{} is not a directory of the user of the server",
+                    "{} is not a directory that the user of the server owns",
                     escape::name(data)
                 )));
             }

@@ -506,7 +506,7 @@ pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
     match in_container(data, file.pid) {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::with_hint(
-            format!("{} may be in use by a container", escape::name(data)),
+            format!("{} might be in use by a container", escape::name(data)),
             "Run this as root",
         )),
     }

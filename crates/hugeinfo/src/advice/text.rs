@@ -130,7 +130,7 @@ fn at_full_load(machine: &Machine) -> Option<String> {
     let small = costs.first().filter(|cost| cost.is_used == Some(true))?;
     let huge = costs.iter().find(|cost| cost.page_bytes == size.0)?;
     Some(format!(
-        "With {} connections up to {}, on {size} pages {}.",
+        "With {} connections: up to {}. On {size} pages: up to {}.",
         env.max_connections,
         Bytes(small.max_connections),
         Bytes(huge.max_connections)
