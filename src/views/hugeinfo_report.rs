@@ -36,7 +36,7 @@ use crate::{
 /// A redacted page has no names, paths or addresses. The SQL objects of 0.1.0 call this symbol,
 /// also for `hugeinfo_report()`.
 ///
-/// For the reason for three signatures, see [`overloads`](super::overloads).
+/// For the reason for several signatures, see [`overloads`](super::overloads).
 #[pg_extern(parallel_restricted, cost = 1000000)]
 fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
     report(|| Ok((redact, None)))
@@ -56,7 +56,7 @@ fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
 
 /// Compares the memory of the server with a saved row of `hugeinfo_footprint`.
 ///
-/// Errors: 22023 if it is no such row.
+/// Errors: 22023 if the argument is not such a row.
 #[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
 fn hugeinfo_report_compared(before: Jsonb) -> Result<String, ErrorReport> {
     report(|| {

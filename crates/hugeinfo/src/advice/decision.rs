@@ -332,8 +332,8 @@ pub(crate) fn about_commit_limit_at_boot(
     Some(Decision::Text(format!("for the next boot, {swap}")))
 }
 
-/// The lowest `vm.overcommit_ratio` that raises the limit by this much: one per cent of RAM outside
-/// of the pools for each per cent of the ratio.
+/// The lowest `vm.overcommit_ratio` that raises the limit by this much: one percent of RAM outside
+/// of the pools for each percent of the ratio.
 fn enough(outside: Bytes, ratio: u64, missing: Bytes) -> Option<u64> {
     (ratio + 1..=100).find(|more| outside.percent(*more) - outside.percent(ratio) >= missing)
 }
@@ -409,8 +409,8 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
     }
 }
 
-/// The decision about idle pages that are not free to be released. `None`: nobody else could want
-/// them.
+/// The decision about idle pages that are not free to be released. `None`: nothing else could
+/// need them.
 pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
     let size = target.now.size;
     Some(match target.idle_for.as_ref()? {

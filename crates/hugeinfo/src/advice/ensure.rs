@@ -1,4 +1,4 @@
-//! Pages for the next start of a server that does not run, beside everything else on the host.
+//! Pages for the next start of a server that does not run, in addition to the demands of the host.
 
 use super::{
     check::{Plan, Remedy},
