@@ -33,7 +33,7 @@ const OF_KERNEL: [&str; 7] = [
 ];
 
 /// Types of PostgreSQL's own processes. Extensions can give their workers any name.
-const BACKEND_TYPES: [&str; 20] = [
+const BACKEND_TYPES: [&str; 21] = [
     "archiver",
     "autovacuum launcher",
     "autovacuum worker",
@@ -53,6 +53,7 @@ const BACKEND_TYPES: [&str; 20] = [
     "syslogger",
     "walreceiver",
     "walsender",
+    "walsummarizer",
     "walwriter",
 ];
 
