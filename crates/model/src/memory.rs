@@ -210,8 +210,9 @@ impl CommitLimit {
             by_file.map_or_else(|| u64::try_from(now?).ok(), |(value, _)| Some(value))
         };
         let is_strict = set("overcommit_memory", vm.overcommit_memory) == Some(2);
-        let kilobytes = set("overcommit_kbytes", vm.overcommit_bytes);
-        if !is_strict || kilobytes.is_some_and(|kilobytes| kilobytes > 0) {
+        // In kB or in bytes: only zero matters.
+        let fixed = set("overcommit_kbytes", vm.overcommit_bytes);
+        if !is_strict || fixed.is_some_and(|fixed| fixed > 0) {
             return None;
         }
         let ratio = set("overcommit_ratio", vm.overcommit_ratio)?;
