@@ -352,7 +352,7 @@ impl Case<'_> {
                         "Another process reserved the pages first.".to_owned()
                     }
                     Attempt::Short(pages) if compacted_at.is_none_or(|before| pages > before) => {
-                        pool::compact()?;
+                        pool::compact();
                         compacted_at = Some(pages);
                         continue;
                     }

@@ -190,14 +190,10 @@ fn wanted(steps: &[Step]) -> Vec<(String, PageSize, Pages)> {
         .collect()
 }
 
-/// Compacts memory, so that the kernel finds more huge pages.
-pub(crate) fn compact() -> Result<(), Error> {
-    let path = PathBuf::from("/proc/sys/vm/compact_memory");
-    match fs::write(&path, "1\n") {
-        // A kernel without CONFIG_COMPACTION.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        written => written.map_err(|error| Error::file("write", &path, error)),
-    }
+/// Compacts memory, so that the kernel finds more huge pages. Growing goes on without it, for example
+/// in a kernel without `CONFIG_COMPACTION`, or with a read-only `/proc/sys`.
+pub(crate) fn compact() {
+    let _ = fs::write("/proc/sys/vm/compact_memory", "1\n");
 }
 
 #[cfg(test)]
