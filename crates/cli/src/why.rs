@@ -107,6 +107,9 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
     match last {
         None => {
             let _ = writeln!(text, "The log has no failed start ({source}).");
+            // It starts after shared memory has been mapped (postmaster.c, PostmasterMain).
+            text += "If the start failed before the logging collector ran, its message is in the \
+                     journal or in the file of pg_ctl -l; --log reads a file.\n";
         }
         Some(last) => {
             if let Some(cause) = last.cause {
