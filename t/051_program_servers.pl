@@ -211,6 +211,7 @@ SKIP:
 	is($own[0], $status, 'nagios: exit status');
 	is(shape($own[1]), shape($by_sql), 'nagios: the output of the plugin');
 	is((hugeinfo('check', @here, '--format', 'nagios', '--only', 'hugetlb_shm_group'))[0], 0, 'nagios: one check');
+	is(scalar(() = (hugeinfo('check', @here, '--only', 'hugetlb_shm_group,initdb'))[1] =~ /^ok /mg), 2, 'check: two checks');
 	@own = hugeinfo('check', '-D', $scratch, '--format', 'nagios');
 	is($own[0], 3, 'nagios: unknown');
 	like($own[1], qr/^HUGEPAGES UNKNOWN - [^|]+\n\z/, 'nagios: why');

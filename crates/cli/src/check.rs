@@ -32,11 +32,11 @@ pub(crate) enum Format {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// Evaluates only this check. Can be repeated.
-    #[arg(long = "only", value_name = "CHECK", value_parser = parse_check)]
+    /// Evaluates only these checks, separated by commas.
+    #[arg(long = "only", value_name = "CHECKS", value_delimiter = ',', value_parser = parse_check)]
     only: Vec<CheckId>,
-    /// Evaluates all checks except this one. Can be repeated.
-    #[arg(long = "ignore", value_name = "CHECK", value_parser = parse_check)]
+    /// Evaluates all checks except these, separated by commas.
+    #[arg(long = "ignore", value_name = "CHECKS", value_delimiter = ',', value_parser = parse_check)]
     ignored: Vec<CheckId>,
     /// The output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
