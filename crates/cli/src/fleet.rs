@@ -229,11 +229,19 @@ fn read_some(source: impl AsFd, limit: Duration, bytes: &mut Vec<u8>) -> io::Res
 }
 
 fn service_file(options: &Options) -> Result<PathBuf, Error> {
-    let of_user = || Some(env::home_dir()?.join(".pg_service.conf"));
+    let of_user = || {
+        let file = env::home_dir()?.join(".pg_service.conf");
+        Some(file).filter(|file| file.exists())
+    };
     let file = options.service_file.clone();
     file.or_else(|| env::var_os("PGSERVICEFILE").map(PathBuf::from))
         .or_else(of_user)
-        .ok_or_else(|| Error::new("no servers"))
+        .ok_or_else(|| {
+            Error::with_hint(
+                "no servers, and no services in ~/.pg_service.conf",
+                "Name the servers, as in: hugeinfo fleet db1 db2",
+            )
+        })
 }
 
 fn services_in(text: &str) -> Vec<String> {
