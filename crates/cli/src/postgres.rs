@@ -229,9 +229,8 @@ impl Planned {
 
     fn major(&self) -> Result<u32, Error> {
         let version = self.version()?;
-        let digits = version.split(|c: char| !c.is_ascii_digit()).next();
-        let major = digits.and_then(|digits| digits.parse().ok());
-        major.ok_or_else(|| Error::new(format!("unknown version of PostgreSQL: {version}")))
+        major_version(&version)
+            .ok_or_else(|| Error::new(format!("unknown version of PostgreSQL: {version}")))
     }
 
     /// The next start.
@@ -686,6 +685,12 @@ fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, Error> {
 /// The oldest major version with `shared_memory_size`.
 const OLDEST: u32 = 15;
 
+/// The major version, as in `15.20`, `19rc1` or `20devel`.
+pub(crate) fn major_version(version: &str) -> Option<u32> {
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
 /// The major version of a data directory.
 fn major_of(data: &Path) -> Option<u32> {
     let bytes = read_small(&data.join("PG_VERSION")).ok()?;
@@ -712,4 +717,16 @@ fn has_programs(directory: PathBuf) -> Option<PathBuf> {
     let exists = |name: &str| directory.join(name).try_exists().unwrap_or(false);
     let has_all = ["postgres", "initdb"].into_iter().all(exists);
     fs::canonicalize(&directory).ok().filter(|_| has_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::major_version;
+
+    #[test]
+    fn candidates_have_major_versions() {
+        let versions = ["15.20", "19rc1", "19beta2", "20devel", "", "devel"];
+        let majors = versions.map(major_version);
+        assert_eq!(majors, [Some(15), Some(19), Some(19), Some(20), None, None]);
+    }
 }

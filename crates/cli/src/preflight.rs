@@ -152,8 +152,7 @@ fn crashes(trial: &Machine) -> Result<bool, Error> {
 }
 
 fn of_crash(version: &str) -> Option<String> {
-    let major: u32 = version.split('.').next()?.parse().ok()?;
-    Some(match major {
+    Some(match postgres::major_version(version)? {
         16.. => "initdb would also crash here: run initdb -c huge_pages=off".to_owned(),
         _ => "initdb would also crash here, and leave max_connections = 20 and shared_buffers = 400kB: append huge_pages = off to a copy of postgresql.conf.sample, run initdb -L on the directory of the copy, and then set both".to_owned(),
     })
