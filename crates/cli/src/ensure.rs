@@ -312,16 +312,17 @@ impl Case<'_> {
         self.next.data_directory.clone().unwrap_or_default()
     }
 
-    fn read(&self, promises: &Promises) -> Result<Machine, Error> {
+    fn read(&self, promises: &mut Promises) -> Result<Machine, Error> {
+        promises.forget_kept();
         loop {
-            let open = promises.count_open();
             let mut machine = match self.target.postmaster {
                 Some(pid) => machine::before_restart(pid, self.next)?,
                 None => machine::stopped(self.next, ServerState::Stopped)?,
             };
             promises.reserve(&mut machine, &self.data());
-            // Pages count as promised or as mapped, never as both or as neither.
-            if promises.count_open() == open {
+            // Pages count as promised or as mapped, never as both or as neither. Ends, because there
+            // are fewer promises each time.
+            if !promises.forget_kept() {
                 if let Some(owner) = self.next.owner {
                     ensure::distrust_other_users(&mut machine, owner);
                 }
@@ -333,7 +334,7 @@ impl Case<'_> {
 
     /// Adds the pages that the next start lacks. Plans each attempt with the machine as it is then,
     /// because other programs take memory and pages meanwhile. Returns why the pages are missing.
-    fn grow(&self, growth: &mut Growth, promises: &Promises) -> Result<Option<String>, Error> {
+    fn grow(&self, growth: &mut Growth, promises: &mut Promises) -> Result<Option<String>, Error> {
         // Pages after the last attempt, since which memory was compacted.
         let mut compacted_at = None;
         loop {

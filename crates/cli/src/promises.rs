@@ -114,13 +114,12 @@ impl Promises {
         })
     }
 
-    /// The number of promises to servers that have not mapped their pages yet.
-    pub(crate) fn count_open(&self) -> usize {
-        let open = self
-            .all
-            .iter()
-            .filter(|promise| promise.open_pages().is_some());
-        open.count()
+    /// Forgets promises to servers that have mapped their pages. Returns whether there were any.
+    /// A promise that is kept stays so, whatever its server writes to its lock file later.
+    pub(crate) fn forget_kept(&mut self) -> bool {
+        let before = self.all.len();
+        self.all.retain(|promise| promise.open_pages().is_some());
+        self.all.len() < before
     }
 
     /// Counts the pages of other servers as reserved.
@@ -191,4 +190,39 @@ fn read(directory: &OwnedFd) -> Option<Vec<Promise>> {
 fn seconds_since_boot() -> u64 {
     let now = rustix::time::clock_gettime(ClockId::Boottime);
     u64::try_from(now.tv_sec).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn kept_promises_stay_kept() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = fs::canonicalize(directory.path()).expect("a path");
+        let mut server = Command::new("sleep")
+            .arg("60")
+            .current_dir(&data)
+            .spawn()
+            .expect("a process");
+        let pid = server.id();
+        let write = |segment: &str| {
+            let text = format!("{pid}\n/x\n1\n5432\n/tmp\n*\n{segment}\n");
+            fs::write(data.join("postmaster.pid"), text).expect("written");
+        };
+        let mut promises = Promises::none();
+        promises.promise(data.clone(), PageSize(2 << 20), Pages(7), None);
+        write("");
+        assert!(!promises.forget_kept());
+        write("5432001 17");
+        assert!(promises.forget_kept());
+        // Otherwise, an owner who changes the file again and again could delay other servers.
+        write("");
+        assert!(!promises.forget_kept());
+        assert!(promises.all.is_empty());
+        server.kill().expect("ended");
+        server.wait().expect("ended");
+    }
 }
