@@ -1,10 +1,6 @@
 //! Reads the server and its machine.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::Path,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use hugeinfo::{
     advice::shared_thp_may_be_used,
@@ -43,6 +39,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::{
     error::Error,
     next_start::{Detail, NextStart},
+    search,
     target::Target,
 };
 
@@ -231,12 +228,7 @@ fn others(
     root: &Root,
     own: Option<u32>,
 ) -> Result<(Result<Vec<Instance>, Absent>, Visibility), ReadError> {
-    let mut steps = Vec::new();
-    let found = instances::read(root, own, &HashSet::new(), |step| steps.push(step));
-    let found = fact(found)?.and_then(|()| {
-        let unfinished = Absent::not_looked_at;
-        instances::collect(steps).ok_or_else(unfinished)
-    });
+    let found = search::all(own);
     let found = found.map(|all| {
         let others = all.into_iter();
         others.filter(|server| Some(server.pid) != own).collect()

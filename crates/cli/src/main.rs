@@ -23,6 +23,7 @@ mod promises;
 mod report;
 mod runbook;
 mod scratch;
+mod search;
 mod size;
 mod status;
 mod target;
@@ -86,6 +87,8 @@ enum Verb {
     Touch(probe::Options),
     #[command(hide = true)]
     Settings(next_start::Options),
+    #[command(hide = true)]
+    Search(search::Options),
 }
 
 /// The server whose shared memory is computed.
@@ -221,6 +224,7 @@ fn main() -> ExitCode {
         Verb::Touch(options) => probe::touch(&options),
         Verb::Fleet(options) => fleet::run(&options),
         Verb::Settings(options) => next_start::run(&options),
+        Verb::Search(options) => search::run(&options),
         Verb::Completion(options) => Ok(completion::run(&options)),
         Verb::Man(options) => man::run(&options),
     });

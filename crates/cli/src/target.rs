@@ -9,18 +9,16 @@ use std::{
 
 use hugeinfo::{
     escape,
-    linux::{
-        error::{ReadError, absent_or},
-        process::Process,
-        root::Root,
-    },
-    server::{
-        instances::{self, Instance},
-        postmaster_arguments,
-    },
+    linux::{process::Process, root::Root},
+    server::{instances::Instance, postmaster_arguments},
 };
 
-use crate::{Server, error::Error, postgres};
+use crate::{
+    Server,
+    error::Error,
+    postgres,
+    search::{self, Found},
+};
 
 /// A server, running or not.
 pub(crate) struct Target {
@@ -34,15 +32,16 @@ pub(crate) struct Target {
 impl Target {
     /// Finds the server that the options name. Without -D, the only server that runs.
     pub(crate) fn find(server: &Server) -> Result<Self, Error> {
-        let root = Root::system();
-        let running = running(&root)?;
+        let running = search::candidates();
         let Some(directory) = server.directory() else {
-            return only(&root, running);
+            return only(running);
         };
         let directory =
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
-        let is_it = |instance: &&Instance| places(&root, instance).contains(&directory);
-        let found = running.iter().find(is_it).map(|instance| instance.pid);
+        let found = running
+            .iter()
+            .find(|found| found.places.contains(&directory));
+        let found = found.map(|found| found.instance.pid);
         let postmaster = found.or_else(|| postgres::running(&directory));
         if postmaster.is_none() {
             postgres::check_containers(&directory)?;
@@ -55,17 +54,14 @@ impl Target {
 
     /// All servers that run, and the clusters of Debian's packages that do not.
     pub(crate) fn all() -> Result<Vec<Self>, Error> {
-        let root = Root::system();
-        let running = running(&root)?;
         let mut known = Vec::new();
         let mut targets = Vec::new();
-        for instance in &running {
-            let places = places(&root, instance);
+        for found in search::candidates() {
             targets.push(Self {
-                directory: places.first().cloned(),
-                postmaster: Some(instance.pid),
+                directory: found.places.first().cloned(),
+                postmaster: Some(found.instance.pid),
             });
-            known.extend(places);
+            known.extend(found.places);
         }
         for directory in clusters() {
             if !known.contains(&directory) {
@@ -93,17 +89,9 @@ impl Target {
     }
 }
 
-/// Servers of this IPC namespace.
-fn running(root: &Root) -> Result<Vec<Instance>, ReadError> {
-    let mut steps = Vec::new();
-    let found = instances::read_candidates(root, None, |step| steps.push(step));
-    // The kernel might have no System V shared memory.
-    let _ = absent_or(found)?;
-    Ok(instances::collect(steps).unwrap_or_default())
-}
-
 /// Directories with the configuration or the data of a server, that for the option -D first.
-fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
+/// Their file systems can hang.
+pub(crate) fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
     let data = [&instance.data_directory, &instance.directory_argument];
     let data = data.into_iter().flatten().map(path);
@@ -128,22 +116,21 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(file.to_vec())))
 }
 
-fn only(root: &Root, mut running: Vec<Instance>) -> Result<Target, Error> {
+fn only(mut running: Vec<Found>) -> Result<Target, Error> {
     match running.pop() {
         None => Err(Error::with_hint(
             "no server runs here",
             "-D or --cluster names a server that is stopped, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )),
-        Some(instance) if running.is_empty() => Ok(Target {
-            directory: places(root, &instance).first().cloned(),
-            postmaster: Some(instance.pid),
+        Some(found) if running.is_empty() => Ok(Target {
+            directory: found.places.first().cloned(),
+            postmaster: Some(found.instance.pid),
         }),
         Some(last) => {
             running.push(last);
-            let directories = running.iter().map(|instance| {
-                let places = places(root, instance);
-                let place = places.first().map(escape::name);
-                place.unwrap_or_else(|| format!("a directory of PID {}", instance.pid))
+            let directories = running.iter().map(|found| {
+                let place = found.places.first().map(escape::name);
+                place.unwrap_or_else(|| format!("a directory of PID {}", found.instance.pid))
             });
             let directories: Vec<_> = directories.collect();
             Err(Error::with_hint(

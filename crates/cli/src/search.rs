@@ -1,0 +1,213 @@
+//! Searches for servers in a process of its own, for a limited time.
+//!
+//! A read of `maps` or `cmdline` in `/proc/PID` waits as long as that process holds the lock of its
+//! memory, and any user can work in a directory of a file system that hangs. Not even SIGKILL ends
+//! such a wait, so this process must not wait itself.
+
+use std::{
+    ffi::OsString,
+    io::{BufRead, BufReader, Write},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use hugeinfo::{
+    linux::{
+        error::{Absence, Absent, absent_or},
+        root::Root,
+    },
+    server::instances::{self, Instance, Progress},
+};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::{Done, error::Error, target};
+
+/// Reading a host with a thousand processes takes about 50 ms.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
+
+/// The options of `hugeinfo search`.
+#[derive(Args, Default)]
+pub(crate) struct Options {
+    /// The PID of a process that is known to be a server.
+    #[arg(long)]
+    own: Option<u32>,
+    /// Only servers of this IPC namespace, with their directories.
+    #[arg(long)]
+    only_candidates: bool,
+}
+
+/// A line of the output.
+#[derive(Serialize, Deserialize)]
+enum Step {
+    Progress(Progress),
+    /// The directories of the server with this PID.
+    Places(u32, Vec<Vec<u8>>),
+}
+
+/// A server, with its directories as far as they are known.
+pub(crate) struct Found {
+    pub(crate) instance: Instance,
+    pub(crate) places: Vec<PathBuf>,
+}
+
+/// The servers of this host. Those that could not be examined in time have no details. Absent: not
+/// all processes could be examined.
+pub(crate) fn all(own: Option<u32>) -> Result<Vec<Instance>, Absent> {
+    let mut command = this();
+    command.args(own.map(|pid| format!("--own={pid}")));
+    let found = collect(steps(command, TIME_LIMIT)).ok_or(Absent {
+        path: "/proc/PID of other processes".into(),
+        why: Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
+    })?;
+    Ok(found.into_iter().map(|found| found.instance).collect())
+}
+
+/// The servers of this IPC namespace.
+pub(crate) fn candidates() -> Vec<Found> {
+    let mut command = this();
+    command.arg("--only-candidates");
+    collect(steps(command, TIME_LIMIT)).unwrap_or_default()
+}
+
+fn this() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg("search");
+    command
+}
+
+/// `None`: the search ended before all servers were found.
+fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
+    let mut places = Vec::new();
+    let mut progress = Vec::new();
+    for step in steps {
+        match step {
+            Step::Progress(step) => progress.push(step),
+            Step::Places(pid, found) => places.push((pid, found)),
+        }
+    }
+    let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
+    let servers = instances::collect(progress)?.into_iter();
+    let found = servers.map(|instance| {
+        let index = places.iter().position(|(pid, _)| *pid == instance.pid);
+        let own = index.map(|index| places.swap_remove(index).1);
+        Found {
+            places: own.into_iter().flatten().map(path).collect(),
+            instance,
+        }
+    });
+    Some(found.collect())
+}
+
+/// What a program reports until it ends or time is up.
+fn steps(mut command: Command, limit: Duration) -> Vec<Step> {
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let deadline = Instant::now() + limit;
+    let mut steps = Vec::new();
+    let Ok(mut child) = command.spawn() else {
+        return steps;
+    };
+    let (sender, receiver) = mpsc::channel();
+    if let Some(out) = child.stdout.take() {
+        // It ends with the output.
+        thread::spawn(move || {
+            let lines = BufReader::new(out).lines().map_while(Result::ok);
+            for step in lines.map_while(|line| serde_json::from_str(&line).ok()) {
+                if sender.send(step).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    loop {
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(step) => steps.push(step),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return steps;
+            }
+            // Waiting for its end might take forever.
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                return steps;
+            }
+        }
+    }
+}
+
+/// `hugeinfo search`: prints each step of a search as a line of JSON.
+pub(crate) fn run(options: &Options) -> Result<Done, Error> {
+    let root = Root::system();
+    let mut written = Ok(());
+    let mut write = |step: &Step| {
+        if written.is_ok() {
+            let json = serde_json::to_string(step).map_err(std::io::Error::from);
+            written = json.and_then(|json| writeln!(std::io::stdout(), "{json}"));
+        }
+    };
+    let report = |step: Progress| {
+        let places = match &step {
+            Progress::Detailed(server) if options.only_candidates => {
+                let places = target::places(&root, server).into_iter();
+                let bytes = places.map(|place| place.as_os_str().as_bytes().to_vec());
+                Some(Step::Places(server.pid, bytes.collect()))
+            }
+            _ => None,
+        };
+        write(&Step::Progress(step));
+        places.iter().for_each(&mut write);
+    };
+    let found = match options.only_candidates {
+        true => instances::read_candidates(&root, options.own, report),
+        false => instances::read(&root, options.own, &Default::default(), report),
+    };
+    // The kernel might have no System V shared memory.
+    let _ = absent_or(found)?;
+    written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
+    Ok(String::new().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_hangs_keeps_what_it_found() {
+        let server = Instance {
+            pid: 7,
+            ..Instance::default()
+        };
+        let lines = [
+            Step::Progress(Progress::Found(server)),
+            Step::Progress(Progress::AllFound),
+            Step::Places(7, vec![b"/srv/a\xff".to_vec()]),
+        ];
+        let script = |lines: &[Step]| {
+            let lines = lines.iter().map(|step| {
+                let json = serde_json::to_string(step).expect("JSON");
+                format!("echo '{json}'; ")
+            });
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
+            collect(steps(command, Duration::from_millis(500)))
+        };
+        let start = Instant::now();
+        let found = script(&lines).expect("all servers");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].instance.pid, 7);
+        let expected = OsString::from_vec(b"/srv/a\xff".to_vec());
+        assert_eq!(found[0].places, [PathBuf::from(expected)]);
+        assert!(script(&lines[..1]).is_none());
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}
