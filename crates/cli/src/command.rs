@@ -19,6 +19,9 @@ const LONGEST_OUTPUT: u64 = 64 << 10;
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Time for the end of a program after SIGKILL.
+const AFTER_KILL: Duration = Duration::from_secs(1);
+
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Handles SIGINT, SIGTERM and SIGHUP: ends the running program, so that this process removes its
@@ -99,5 +102,10 @@ fn end(child: &mut Child) -> io::Result<()> {
     // Also ends processes that the program started.
     signal(Signal::KILL);
     child.kill()?;
-    child.wait().map(|_| ())
+    // Not even SIGKILL ends a process that reads a file of a file system that hangs.
+    let deadline = Instant::now() + AFTER_KILL;
+    while child.try_wait()?.is_none() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
