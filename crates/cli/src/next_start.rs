@@ -173,6 +173,7 @@ impl NextStart {
         }
         Ok(Self {
             owner: Some(owner),
+            version: escape::name(&self.version),
             ..self
         })
     }
@@ -355,7 +356,7 @@ mod tests {
         };
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
-                "version": "", "data_directory": data, "config_file": null, "owner": 0,
+                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0,
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
@@ -363,7 +364,9 @@ mod tests {
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");
-            next.of_owner(owner).ok().and_then(|next| next.owner)
+            let next = next.of_owner(owner).ok()?;
+            assert_eq!(next.version, r"15.1\033[2J\012x");
+            next.owner
         };
         assert_eq!(of_owner(Some(directory.path()), own), Some(own));
         assert_eq!(of_owner(None, own), Some(own));
