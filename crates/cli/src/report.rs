@@ -1,7 +1,8 @@
 //! `hugeinfo report`: one HTML page about a running server.
 
 use std::{
-    fs,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -27,6 +28,9 @@ use crate::{
     machine::{self, Member},
     target::Target,
 };
+
+/// Bytes of a saved row. A row has about 1 kB.
+const LARGEST_ROW: u64 = 1 << 20;
 
 /// The options of `report`.
 #[derive(Args)]
@@ -78,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 /// The saved row in a file.
 fn saved(file: &Path) -> Result<Figures, Error> {
     let name = escape::name(file);
-    let text = fs::read_to_string(file);
+    let text = File::open(file).and_then(|file| io::read_to_string(file.take(LARGEST_ROW)));
     let text = text.map_err(|error| Error::new(format!("could not read {name}: {error}")))?;
     let row: Option<Value> = serde_json::from_str(&text).ok();
     let before = row.and_then(|row| Figures::of_row(|column| row.get(column)?.as_u64()));
