@@ -102,7 +102,7 @@ impl Options {
 }
 
 fn warning(error: &Error) -> String {
-    format!("warning: {}", error.to_string().trim_end())
+    format!("warning: {}", error.indented())
 }
 
 fn ensure(options: &Options) -> Result<Done, Error> {
@@ -144,7 +144,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
         let done = match result {
             Ok(done) => done,
             Err(error) if options.is_lenient() => Outcome::new(warning(&error), 0),
-            Err(error) => Outcome::new(error.to_string().trim_end(), error.exit_status()),
+            Err(error) => Outcome::new(error.indented(), error.exit_status()),
         };
         if done.starts_on_small_pages() {
             later[index] = own;

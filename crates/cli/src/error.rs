@@ -30,6 +30,13 @@ impl Error {
         Self::Other(format!("could not {what} {path}: {error}"), hint)
     }
 
+    /// The text among those of other servers. Parts of it can be from the owner of a data
+    /// directory, and must not look like a line about another server.
+    pub(crate) fn indented(&self) -> String {
+        let text = escape::lines(self.to_string());
+        text.trim_end().replace('\n', "\n    ")
+    }
+
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Refused(refusal) if refusal.is_of_configuration => 2,
@@ -58,5 +65,17 @@ impl fmt::Display for Error {
             Some(hint) => writeln!(f, "HINT: {hint}"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_do_not_look_like_lines_about_other_servers() {
+        let error = Error::with_hint("a\n/srv/b: has its pages\u{1b}[2J", "c");
+        let expected = "a\n    /srv/b: has its pages\\033[2J\n    HINT: c";
+        assert_eq!(error.indented(), expected);
     }
 }

@@ -69,9 +69,7 @@ fn all(options: &Options) -> Result<Done, Error> {
                 crate::exit_status(diagnosis::verdict(&machine).status)
             }
             Err(error) => {
-                // Parts of it can be from the owner of a data directory.
-                let text = escape::lines(error.to_string());
-                texts.push(format!("{name}:\nUNKNOWN  {text}"));
+                texts.push(format!("{name}:\nUNKNOWN  {}\n", error.indented()));
                 rows.push(json!({ "server": name, "error": error.to_string().trim_end() }));
                 error.exit_status()
             }
