@@ -8,7 +8,10 @@ use std::{
     path::PathBuf,
 };
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::{
+    fs::{AtFlags, Mode, OFlags},
+    io::Errno,
+};
 
 use crate::{
     error::{ParseError, ReadError},
@@ -239,7 +242,14 @@ impl Process {
     /// Identifies the target of a link of the kernel. Such links refer to the file itself, without
     /// a lookup of names.
     fn target(&self, name: &str) -> Result<FileId, ReadError> {
-        match rustix::fs::statat(&self.directory, name, AtFlags::empty()) {
+        let stat = |flags| rustix::fs::statat(&self.directory, name, flags);
+        // What the kernel knows: any user can work on a file system that never answers.
+        let found = match stat(AtFlags::STATX_DONT_SYNC) {
+            // gVisor knows fewer flags.
+            Err(Errno::INVAL) => stat(AtFlags::empty()),
+            found => found,
+        };
+        match found {
             Ok(file) => Ok(FileId {
                 device: file.st_dev,
                 inode: file.st_ino,
