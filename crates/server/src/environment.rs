@@ -1,5 +1,5 @@
 //! The environment of a server: facts about the host, the processes of the server, and other
-//! servers, which checks need in addition to [`Facts`](super::facts::Facts).
+//! servers, which checks need in addition to [`Facts`].
 
 use std::{collections::BTreeMap, path::PathBuf};
 
