@@ -28,7 +28,7 @@ my %rules = map { $_ => slurp_file(source("target/monitoring/prometheus/$_.yml")
 my @alerts = $rules{rules} =~ /- alert: (\w+)/g;
 cmp_ok(scalar @alerts, '>', 10, 'there are alerts');
 {
-	my %times = ('at once' => '0s', map { ("$_ min" => "${_}m", "$_ h" => "${_}h") } 1 .. 60);
+	my %times = (immediately => '0s', map { ("$_ min" => "${_}m", "$_ h" => "${_}h") } 1 .. 60);
 	my @documented = map { my ($name, $for, $severity) = /^\| `(Postgres\w+)` \|.*\| ([^|]+) \| (\w+) \|$/; $name ? "$name $times{$for} $severity" : () }
 	  split /\n/, slurp_file(source('docs/monitoring.md'));
 	my @generated;
