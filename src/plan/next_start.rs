@@ -120,31 +120,23 @@ fn compute<T>(
     let deadline = Instant::now() + output::TIME_LIMIT;
     // PostgreSQL's own error about the files comes first.
     let reader = Reader::start()?;
-    let (program, shared_memory_bytes, on_disk, command_line, result) = match is_of_patroni() {
-        // Both children run at once.
-        false => {
-            let command_line = CommandLine::Kept;
-            let program = Program::prepare(planned, &command_line)?;
-            let (bytes, result) = program.segment_bytes_while(meanwhile, deadline)?;
-            (
-                program,
-                bytes,
-                reader.finish(deadline)?,
-                command_line,
-                result,
-            )
-        }
+    // With Patroni, the command line depends on the files. Otherwise, both children run at once.
+    let (command_line, read) = match is_of_patroni() {
+        false => (CommandLine::Kept, Err(reader)),
         true => {
             let on_disk = reader.finish(deadline);
             let command_line = match &on_disk {
                 Ok(on_disk) => CommandLine::of_patroni(on_disk)?,
                 Err(_) => CommandLine::OfPatroni(Vec::new()),
             };
-            let program = Program::prepare(planned, &command_line)?;
-            let (bytes, result) = program.segment_bytes_while(meanwhile, deadline)?;
-            (program, bytes, on_disk?, command_line, result)
+            (command_line, Ok(on_disk))
         }
     };
+    let program = Program::prepare(planned, &command_line)?;
+    let run = program.start(&[])?;
+    let result = meanwhile();
+    let shared_memory_bytes = program.finish(run, &[], deadline)?;
+    let on_disk = read.unwrap_or_else(|reader| reader.finish(deadline))?;
     let value = in_effect(planned, &on_disk, &command_line);
     let server = server_with(&value, shared_memory_bytes)?;
     let recovery_settings = recovery_settings(&value)?;
@@ -288,17 +280,6 @@ impl<'a> Program<'a> {
     /// up to whole MB above.
     fn segment_bytes(&self, more: &[OsString], deadline: Instant) -> Result<u64, Error> {
         self.finish(self.start(more)?, more, deadline)
-    }
-
-    /// Like [`Self::segment_bytes`], and calls `meanwhile` while PostgreSQL computes.
-    fn segment_bytes_while<T>(
-        &self,
-        meanwhile: impl FnOnce() -> T,
-        deadline: Instant,
-    ) -> Result<(u64, T), Error> {
-        let run = self.start(&[])?;
-        let result = meanwhile();
-        Ok((self.finish(run, &[], deadline)?, result))
     }
 
     /// Starts the run that computes the size.
