@@ -36,6 +36,13 @@ pub(crate) fn is_interrupted() -> bool {
     IS_INTERRUPTED.load(Ordering::Relaxed)
 }
 
+/// A verb of this program, for a process of its own.
+pub(crate) fn this(verb: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(verb);
+    command
+}
+
 /// The escaped output of a program, and its status.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -92,19 +99,18 @@ fn end(child: &mut Child) -> io::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
     signal(Signal::TERM);
-    let deadline = Instant::now() + GRACE;
-    while child.try_wait()?.is_none() {
-        if Instant::now() > deadline {
-            break;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait(child, GRACE)?;
     // Also ends processes that the program started.
     signal(Signal::KILL);
     child.kill()?;
     // Not even SIGKILL ends a process that reads a file of a file system that hangs.
-    let deadline = Instant::now() + AFTER_KILL;
-    while child.try_wait()?.is_none() && Instant::now() < deadline {
+    wait(child, AFTER_KILL)
+}
+
+/// Waits for the end of the program, at most this long.
+fn wait(child: &mut Child, limit: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + limit;
+    while child.try_wait()?.is_none() && Instant::now() <= deadline {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())

@@ -10,7 +10,6 @@ use std::{
         unix::{fs::MetadataExt, process::CommandExt},
     },
     path::{Path, PathBuf},
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -139,7 +138,7 @@ impl NextStart {
         if !rustix::process::geteuid().is_root() {
             return Self::compute(server, detail);
         }
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = command::this("settings");
         command.args(arguments(server, detail));
         let output = command::run(command, server.time_limit.for_next(Instant::now())?)?;
         if !output.status.success() {
@@ -218,8 +217,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 }
 
 fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
-    let mut arguments = vec!["settings".into()];
-    arguments.extend(server.arguments());
+    let mut arguments = server.arguments();
     if detail == Detail::Pages {
         arguments.push("--only-pages".into());
     }
@@ -306,7 +304,7 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
     if let Err(error) = close_at_exec() {
         return Error::file("read", Path::new("/proc/self/fd"), error);
     }
-    let error = Command::new("/proc/self/exe")
+    let error = command::this("settings")
         .args(arguments(&server.at(Some(data)), detail))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")

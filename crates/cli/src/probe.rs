@@ -1,6 +1,6 @@
 //! `hugeinfo preflight --probe`: maps and touches the huge pages of a start, in a child.
 
-use std::{os::unix::process::ExitStatusExt, process::Command, time::Duration};
+use std::{os::unix::process::ExitStatusExt, time::Duration};
 
 use clap::Args;
 use hugeinfo::{
@@ -36,8 +36,7 @@ pub(crate) enum Answer {
 
 /// Lets a child map that many bytes and touch each page. Needs the pages for that time.
 pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg("touch");
+    let mut command = command::this("touch");
     command.args(["--bytes", &bytes.to_string()]);
     command.args(["--page-bytes", &size.0.to_string()]);
     let output = command::run(command, TIME_LIMIT)?;

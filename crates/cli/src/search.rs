@@ -26,7 +26,7 @@ use hugeinfo::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::{Done, error::Error, target};
+use crate::{Done, command::this, error::Error, target};
 
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ pub(crate) struct Found {
 /// The servers of this host. Those that could not be examined in time have no details. Absent: not
 /// all processes could be examined.
 pub(crate) fn all(own: Option<u32>) -> Result<Vec<Instance>, Absent> {
-    let mut command = this();
+    let mut command = this("search");
     command.args(own.map(|pid| format!("--own={pid}")));
     let found = collect(steps(command, TIME_LIMIT)).ok_or(Absent {
         path: "/proc/PID of other processes".into(),
@@ -70,15 +70,9 @@ pub(crate) fn all(own: Option<u32>) -> Result<Vec<Instance>, Absent> {
 
 /// The servers of this IPC namespace.
 pub(crate) fn candidates() -> Vec<Found> {
-    let mut command = this();
+    let mut command = this("search");
     command.arg("--only-candidates");
     collect(steps(command, TIME_LIMIT)).unwrap_or_default()
-}
-
-fn this() -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg("search");
-    command
 }
 
 /// `None`: the search ended before all servers were found.
