@@ -5,7 +5,12 @@ use hugeinfo_linux::{
     pages::pages_required,
     units::{Bytes, PageSize},
 };
-use hugeinfo_server::{environment::ProcessFigures, facts::Facts};
+use hugeinfo_server::{
+    environment::ProcessFigures,
+    facts::{Backing, Facts},
+};
+
+use crate::machine::Machine;
 
 /// Size of an entry of the lowest level on x86-64 and arm64. Higher levels add less than 1%.
 const ENTRY_BYTES: u64 = 8;
@@ -57,6 +62,19 @@ pub fn on_each_size(facts: &Facts, all: &[ProcessFigures], max_connections: u64)
         }
     };
     sizes.map(cost).collect()
+}
+
+/// The costs on small pages, and on the huge pages that the server uses or would use, among those of
+/// [`on_each_size`]. `None`: the kernel has no huge pages, or something is unknown.
+pub fn small_and_huge<'a>(machine: &Machine, costs: &'a [Cost]) -> Option<(&'a Cost, &'a Cost)> {
+    let size = match machine.backing() {
+        Backing::HugePages(size) => size,
+        Backing::SmallPages | Backing::Unknown => {
+            machine.size_asked_for(&machine.next_start_on_huge_pages())?
+        }
+    };
+    let huge = costs.iter().find(|cost| cost.page_bytes == size.0)?;
+    Some((costs.first()?, huge))
 }
 
 /// Bytes of page tables that one process needs once it has touched the whole segment on pages of

@@ -10,7 +10,7 @@ use crate::{
     model::{
         demand::PoolTarget,
         machine::{Machine, ServerState},
-        page_tables::on_each_size,
+        page_tables::{on_each_size, small_and_huge},
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -126,15 +126,16 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
 fn at_full_load(machine: &Machine) -> Option<String> {
     let env = machine.env.as_ref()?;
     let costs = on_each_size(&machine.facts, &env.processes, env.max_connections);
-    let size = machine.size_asked_for(&machine.next_start_on_huge_pages())?;
-    let small = costs.first().filter(|cost| cost.is_used == Some(true))?;
-    let huge = costs.iter().find(|cost| cost.page_bytes == size.0)?;
-    Some(format!(
-        "With {} connections: up to {}. On {size} pages: up to {}.",
-        env.max_connections,
-        Bytes(small.max_connections),
-        Bytes(huge.max_connections)
-    ))
+    let (small, huge) = small_and_huge(machine, &costs)?;
+    (small.is_used == Some(true)).then(|| {
+        format!(
+            "With {} connections: up to {}. On {} pages: up to {}.",
+            env.max_connections,
+            Bytes(small.max_connections),
+            PageSize(huge.page_bytes),
+            Bytes(huge.max_connections)
+        )
+    })
 }
 
 /// Pages in use or reserved as `#`, idle pages as `=`, missing pages as `.`, and `|` at the number

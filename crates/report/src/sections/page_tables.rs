@@ -1,8 +1,7 @@
 //! Page tables against connections, on 4 kB pages and on huge pages.
 
 use hugeinfo::{
-    model::page_tables::Cost,
-    server::facts::Backing,
+    model::page_tables::{Cost, small_and_huge},
     units::{Bytes, PageSize},
 };
 use maud::{Markup, Render, html};
@@ -24,16 +23,10 @@ impl<'a> Pair<'a> {
     /// `None`: the kernel has no huge pages, or something is unknown.
     pub(crate) fn of(context: &Context<'a>) -> Option<Self> {
         let machine = &context.subject.machine;
-        let huge = match machine.backing() {
-            Backing::HugePages(size) => size,
-            Backing::SmallPages | Backing::Unknown => {
-                machine.size_asked_for(&machine.next_start_on_huge_pages())?
-            }
-        };
-        let costs = &context.advice.page_tables;
+        let (small, huge) = small_and_huge(machine, &context.advice.page_tables)?;
         Some(Self {
-            small: costs.first()?,
-            huge: costs.iter().find(|cost| cost.page_bytes == huge.0)?,
+            small,
+            huge,
             max_connections: machine.env.as_ref()?.max_connections,
         })
     }
