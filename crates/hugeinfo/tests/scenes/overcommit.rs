@@ -44,7 +44,8 @@ fn overcommit() {
             m.file(CONF, "vm.overcommit_ratio=50\n");
             m.file("usr/lib/sysctl.d/n.conf", "vm.overcommit_kbytes=0\n");
         })
-        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)"]),
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, which leaves a CommitLimit of 8 GB, but 38 GB is committed.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)"])
+        .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# as reboot"]),
         when("the boot configuration cannot be read", |m| {
             m.strict(38 * GB);
             m.env.next_boot = Err(denied("/etc"));
@@ -145,6 +146,18 @@ fn limit_of_the_next_boot() {
             m.strict(22 * GB);
         })
         .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 20480 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 20480' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        when("the files set a pool and a ratio that do not fit", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
+            m.committed = Some(30 * GB);
+        })
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, which leaves a CommitLimit of 19 GB, but 30 GB is committed.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
+        when("this boot has the same pool and ratio", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");
+            m.strict(30 * GB);
+        })
+        .says("reboot", OK, "set_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot.", &[]),
     ]);
 }
 

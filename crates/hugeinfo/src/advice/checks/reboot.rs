@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     advice::{
         check::{Finding, Judgment, env},
-        decision::Decision,
+        decision::{Decision, about_commit_limit_at_boot},
         render,
     },
     linux::{boot::Request, hugepages::Pool},
@@ -72,14 +72,19 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 machine.pool(size).map_or(0, Pool::persistent)
             ),
         ),
-        Some(request) => Finding::ok(
-            "set_at_boot",
-            format!(
-                "{} sets {} at boot.",
-                request.place,
-                huge_pages(asked, size)
-            ),
-        ),
+        Some(request) => {
+            let text = format!("{} sets {} at boot", request.place, huge_pages(asked, size));
+            match demands.low_commit_limit_at_boot(machine, asked) {
+                Some(then) => Finding::warning(
+                    "low_commit_limit_at_boot",
+                    format!(
+                        "{text}, which leaves a CommitLimit of {}, but {} is committed.",
+                        then.limit, then.committed
+                    ),
+                ),
+                None => Finding::ok("set_at_boot", format!("{text}.")),
+            }
+        }
         None => match &boot.not_read {
             Some(Request { place, .. }) => Finding::warning(
                 "not_read_at_boot",
@@ -211,9 +216,14 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         let next = machine.next_start();
         let size = machine.size_to_map(&next)?;
         let asked = Pages(machine.next_boot()?.pages(size.0, machine.default_bytes())?.pages);
-        let required = Demands::at_boot(machine, size, &next)?.total();
+        let demands = Demands::at_boot(machine, size, &next)?;
+        if asked >= demands.total()
+            && let Some(limit) = about_commit_limit_at_boot(machine, &demands, asked)
+        {
+            return Some(limit);
+        }
         let why =
             "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them".to_owned();
-        fell_short(machine, size, asked, required).then_some(Decision::Text(why))
+        fell_short(machine, size, asked, demands.total()).then_some(Decision::Text(why))
     })
 }
