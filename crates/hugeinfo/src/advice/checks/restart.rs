@@ -13,6 +13,7 @@ use crate::{
         machine::{Machine, ServerState},
         start::{self, Fit, Reason, StartOutcome},
     },
+    server::environment::Files,
     units::capitalized,
 };
 
@@ -22,7 +23,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let capital = capitalized(start);
     let finding = match start::outcome(machine) {
         StartOutcome::HugePages(_) => {
-            let text = if has_them {
+            let files = machine.env.as_ref().map(|env| &env.files);
+            let text = if files.is_some_and(Files::stop_a_start) {
+                "A start would find its huge pages, but might fail: see pending_settings."
+            } else if has_them {
                 "A restart would get them again."
             } else {
                 &format!("{capital} would get huge pages.")
