@@ -393,6 +393,21 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		my ($out) = (as_root("why --format json @here"))[1];
 		is(JSON::PP->new->decode($out)->{log}, "$directory/a.log", "why: log_directory = $value");
 	}
+	# A start that fails before the logging collector runs writes only to the journal.
+	mkdir "$scratch/journal";
+	append_to_file("$scratch/journal/journalctl", "#!/bin/sh\necho \"\$@\" >$scratch/asked\ncat $scratch/written\n");
+	chmod 0755, "$scratch/journal/journalctl";
+	for (
+		[ no_memory_for_segment => 'FATAL:  could not map anonymous shared memory: Cannot allocate memory' ],
+		[ port => 'LOG:  database system is ready to accept connections' ])
+	{
+		my ($code, $line) = @$_;
+		type_in("echo '2026-01-02 03:04:06 UTC [8] $line' >$scratch/written");
+		type_in("PATH=$scratch/journal:\$PATH $program why --format json @here --bindir $bindir >$scratch/out");
+		my $answer = JSON::PP->new->decode(slurp_file("$scratch/out"));
+		is($answer->{code}, $code, "why: the journal has: $line");
+		like(slurp_file("$scratch/asked"), qr/ _UID=\d+ --since=\@\d+\.\d{6}$/, 'why: only later messages of this user');
+	}
 	type_in("umask 022; cat $scratch/logs/a.log >$scratch/logs/c.log");
 	unlike((as_root("why @here"))[1], qr{logs/c\.log}, 'why: no log of another user');
 	open my $file, '>', $one->data_dir . '/postgresql.conf' or die;

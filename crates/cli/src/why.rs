@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use clap::Args;
@@ -108,8 +108,8 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
         None => {
             let _ = writeln!(text, "The log has no failed start ({source}).");
             // It starts after shared memory has been mapped (postmaster.c, PostmasterMain).
-            text += "If the start failed before the logging collector ran, its message is in the \
-                     journal or in the file of pg_ctl -l; --log reads a file.\n";
+            text += "If the start failed before the logging collector ran, its message can be in \
+                     the file of pg_ctl -l; --log reads a file.\n";
         }
         Some(last) => {
             if let Some(cause) = last.cause {
@@ -145,7 +145,7 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
 /// The end of the log, and its name.
 fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, String), Error> {
     if let Some(file) = &options.log {
-        let text = end_of(file, None).map_err(|error| Error::file("read", file, error))?;
+        let (_, text) = end_of(file, None).map_err(|error| Error::file("read", file, error))?;
         return Ok((escape::name(file), text));
     }
     let mut files = Vec::new();
@@ -173,10 +173,15 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
     let found = files
         .iter()
         .find_map(|file| Some((file, end_of(file, owner).ok()?)));
-    match found {
-        Some((file, text)) => Ok((escape::name(file), text)),
-        None => journal(owner),
-    }
+    let Some((file, (written, text))) = found else {
+        let hint = "--log names the log of the server";
+        return journal(owner, None)
+            .ok_or_else(|| Error::with_hint("no log of the server was found", hint));
+    };
+    // A start that fails before the logging collector runs writes only to the journal.
+    let later = owner.and_then(|uid| journal(Some(uid), written));
+    let later = later.filter(|(_, text)| failure::last(text).is_some());
+    Ok(later.unwrap_or_else(|| (escape::name(file), text)))
 }
 
 /// The newest log in a directory. Follows no links, and leaves out the copies in other formats
@@ -195,8 +200,8 @@ fn newest_in(directory: &Path) -> Option<PathBuf> {
     logs.max().map(|(_, path)| path)
 }
 
-/// The end of a file. With `owner`, only of a file of this user.
-fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<String> {
+/// The time of the last change and the end of a file. With `owner`, only of a file of this user.
+fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<(Option<SystemTime>, String)> {
     let opened = rustix::fs::open(file, WRITTEN, Mode::empty())?;
     let mut file =
         if_regular(opened)?.ok_or_else(|| std::io::Error::other("not a regular file"))?;
@@ -208,19 +213,20 @@ fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<String> {
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
     let mut bytes = Vec::new();
     File::take(file, LONGEST).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((found.modified().ok(), text))
 }
 
-/// Messages of the servers of a user. Any user can write to the journal.
-fn journal(owner: Option<u32>) -> Result<(String, String), Error> {
-    let hint = "--log names the log of the server";
+/// Messages of the servers of a user, from this time on. Any user can write to the journal.
+/// `None`: there are none, or they cannot be read.
+fn journal(owner: Option<u32>, since: Option<SystemTime>) -> Option<(String, String)> {
     let mut command = Command::new("journalctl");
     command.args(["--no-pager", "-o", "cat", "-n", "500", "_COMM=postgres"]);
     command.args(owner.map(|uid| format!("_UID={uid}")));
-    let output = command::run(command, Duration::from_secs(10))
-        .map_err(|_| Error::with_hint("no log of the server was found", hint))?;
-    match output.status.success() && !output.out.trim().is_empty() {
-        true => Ok(("the journal".to_owned(), output.out)),
-        false => Err(Error::with_hint("no log of the server was found", hint)),
-    }
+    let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    command.args(since.map(|time| format!("--since=@{:.6}", time.as_secs_f64())));
+    let output = command::run(command, Duration::from_secs(10)).ok()?;
+    let is_read = output.status.success() && !output.out.trim().is_empty();
+    let source = "the journal, which has all servers of this user";
+    is_read.then(|| (source.to_owned(), output.out))
 }
