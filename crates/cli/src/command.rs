@@ -19,8 +19,13 @@ const LONGEST_OUTPUT: u64 = 64 << 10;
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// The same for this program, which first ends the program that it runs.
+const OWN_GRACE: Duration = GRACE.saturating_add(AFTER_KILL).saturating_add(GRACE);
+
 /// Time for the end of a program after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(1);
+
+const THIS: &str = "/proc/self/exe";
 
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -38,7 +43,7 @@ pub(crate) fn is_interrupted() -> bool {
 
 /// A verb of this program, for a process of its own.
 pub(crate) fn this(verb: &str) -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(THIS);
     command.arg(verb);
     command
 }
@@ -54,6 +59,10 @@ pub(crate) struct Output {
 /// signal, the group gets SIGTERM, and SIGKILL if the program does not end.
 pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error> {
     let name = escape::name(command.get_program());
+    let grace = match command.get_program() == THIS {
+        true => OWN_GRACE,
+        false => GRACE,
+    };
     let failed = |error: io::Error| Error::new(format!("could not run {name}: {error}"));
     let (mut out, mut err) = (
         tempfile::tempfile().map_err(failed)?,
@@ -72,7 +81,7 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
         }
         let is_late = Instant::now() > deadline;
         if is_late || is_interrupted() {
-            end(&mut child).map_err(failed)?;
+            end(&mut child, grace).map_err(failed)?;
             return Err(Error::new(match is_late {
                 true => format!("{name} did not end within {} s", limit.as_secs()),
                 false => "interrupted by a signal".to_owned(),
@@ -95,11 +104,11 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
     })
 }
 
-fn end(child: &mut Child) -> io::Result<()> {
+fn end(child: &mut Child, grace: Duration) -> io::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
     signal(Signal::TERM);
-    wait(child, GRACE)?;
+    wait(child, grace)?;
     // Also ends processes that the program started.
     signal(Signal::KILL);
     child.kill()?;
