@@ -403,7 +403,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	{
 		my ($code, $line) = @$_;
 		type_in("echo '2026-01-02 03:04:06 UTC [8] $line' >$scratch/written");
-		type_in("PATH=$scratch/journal:\$PATH $program why --format json @here --bindir $bindir >$scratch/out");
+		type_in("PATH=$scratch/journal:\$PATH $program why --format json @here --bindir $bindir >$scratch/out; true");
 		my $answer = JSON::PP->new->decode(slurp_file("$scratch/out"));
 		is($answer->{code}, $code, "why: the journal has: $line");
 		like(slurp_file("$scratch/asked"), qr/ _UID=\d+ --since=\@\d+\.\d{6}$/, 'why: only later messages of this user');

@@ -387,8 +387,13 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     // The line that systemd does not read could be meant for others, too.
     let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
     let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
+    let is_low = || {
+        demands
+            .low_commit_limit_at_boot(machine, not_read)
+            .is_some()
+    };
     let pages = match missing_for(not_read) {
-        Bytes(0) => pages.max(not_read),
+        Bytes(0) if !is_low() => pages.max(not_read),
         _ => pages,
     };
     let words = boot.words_for_pages(size.0, default, pages.0);

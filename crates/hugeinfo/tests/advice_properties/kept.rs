@@ -49,7 +49,7 @@ fn next(spec: &Spec) -> NextSpec {
 }
 
 /// One line of facts for each machine, and the property.
-pub const ROWS: [Row; 14] = [
+pub const ROWS: [Row; 15] = [
     // All pages are surplus pages on nodes of different size: one write leaves them in place.
     (
         |spec| {
@@ -354,5 +354,20 @@ pub const ROWS: [Row; 14] = [
             spec.host.thp = ("always", "always");
         },
         numbers_agree,
+    ),
+    // With strict overcommit, a line that systemd does not read sets more pages than fit.
+    (
+        |spec| {
+            bare(spec);
+            spec.host.nodes_gb = vec![16];
+            spec.host.strict = Some(Strict::Ratio(80));
+            spec.host.committed_percent = 89;
+            spec.server.is_on_huge_pages = false;
+            spec.server.next.percent_of_ram = 0;
+            spec.server.next.plus_kb = 204_800;
+            spec.boot.file = ("/etc/sysctl.conf", "vm.nr_hugepages = 4000\n");
+            spec.boot.has_systemd = true;
+        },
+        boot_line_is_never_withheld,
     ),
 ];

@@ -152,6 +152,12 @@ fn limit_of_the_next_boot() {
             m.committed = Some(30 * GB);
         })
         .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, which leaves a CommitLimit of 19 GB, but 30 GB is committed.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
+        when("a file sets more pages than are needed", |m| {
+            m.on_huge_pages(GB, GB);
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.nr_hugepages = 20000\n");
+            m.committed = Some(30 * GB);
+        })
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB at boot, which leaves a CommitLimit of 20 GB, but 30 GB is committed.", &["# lower the pools of the next boot (/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB); 512 huge pages of 2 MB are needed"]),
         when("this boot has the same pool and ratio", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");

@@ -217,13 +217,23 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         let size = machine.size_to_map(&next)?;
         let asked = Pages(machine.next_boot()?.pages(size.0, machine.default_bytes())?.pages);
         let demands = Demands::at_boot(machine, size, &next)?;
-        if asked >= demands.total()
+        let needed = demands.total();
+        if asked >= needed
             && let Some(limit) = about_commit_limit_at_boot(machine, &demands, asked)
         {
-            return Some(limit);
+            let is_needed = demands.low_commit_limit_at_boot(machine, needed).is_some();
+            return Some(if is_needed {
+                limit
+            } else {
+                Decision::Text(format!(
+                    "lower the pools of the next boot ({}); {} are needed",
+                    places(machine).join(", "),
+                    huge_pages(needed, size)
+                ))
+            });
         }
         let why =
             "reboot and check the pool, or configure fewer pages: this boot did not allocate all of them".to_owned();
-        fell_short(machine, size, asked, demands.total()).then_some(Decision::Text(why))
+        fell_short(machine, size, asked, needed).then_some(Decision::Text(why))
     })
 }
