@@ -110,7 +110,7 @@ pub(crate) enum Error {
     /// Like `Refused` without planned settings, for roles that cannot see the contents of the
     /// files.
     RefusedForOthers {
-        /// True if the cause is the configuration, so that a start would fail, too.
+        /// True if the cause is the configuration, so that a start would also fail.
         is_of_configuration: bool,
     },
     /// PostgreSQL's program did not exit within this time.

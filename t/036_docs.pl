@@ -160,7 +160,7 @@ SELECT relname || '.' || attname FROM pg_class JOIN pg_attribute ON attrelid = p
 WHERE relnamespace = 'hugeinfo'::regnamespace
 UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
 SQL
-# The changelog and the pages about upgrades name objects of releases, too.
+# The changelog and the pages about upgrades also name objects of releases.
 my $released = join '', map { slurp_file($_) } glob source('sql/pg_hugeinfo--*.sql');
 my $extension_version = in_postgres(q(SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo'));
 for my $page (pages())

@@ -35,7 +35,7 @@ fn changed_since_reload() -> bool {
     let is_newer = |file: &Path| change_time::of_path(file).is_some_and(|changed| changed > read);
     let config_file = places::config_file();
     let files = setting_source::files();
-    // Directories in which other files change, too.
+    // Directories in which other files also change.
     let busy = [places::data_directory(), directory(&config_file)];
     let included = files.iter().map(|file| directory(file));
     let included = included.filter(|directory| !busy.contains(directory));

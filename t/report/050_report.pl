@@ -129,7 +129,7 @@ sub pool_in_words
 	my $mb = $kb / 1024;
 	my $used = $own ? qr/(?=\s*in use by this server: $own \()/ : qr//;
 	my $parts = qr/(?:\s*(?:in use|free|missing|wasted)[^\n]*\n)*/;
-	# Other servers here can request pages, too.
+	# Other servers here can also request pages.
 	my $needed = qr/(?:Needed: \d+ = $need for this server \+ |$need are needed\. )/;
 	return qr/^$total huge pages of $mb MB \([^)]*\)\n$used$parts\s*$needed/m;
 }

@@ -100,7 +100,7 @@ pub(crate) fn is_public(conninfo: &str) -> bool {
     }
     let mut prefixes = ["postgres://", "postgresql://"].into_iter();
     if prefixes.any(|prefix| conninfo.starts_with(prefix)) {
-        // The name of a user can contain a `?`, too.
+        // The name of a user can also contain a `?`.
         return conninfo
             .split('?')
             .skip(1)

@@ -54,7 +54,7 @@ impl Counter {
         number.map_err(|_| failed(io::ErrorKind::InvalidData.into()))
     }
 
-    /// The number that a write sets: `nr_hugepages` shows surplus pages, too.
+    /// The number that a write sets: `nr_hugepages` also shows surplus pages.
     fn persistent(&self) -> Result<u64, Error> {
         let surplus = self.read("surplus_hugepages")?;
         Ok(self.read("nr_hugepages")?.saturating_sub(surplus))

@@ -148,7 +148,7 @@ impl Planned {
         self.data = Some(real);
         let scratch = utf8(self.scratch.path())?;
         self.is_of_patroni = patroni::wrote(&config);
-        // The next start has another command line. All of its settings are in the file, too.
+        // The next start has another command line. All of its settings are also in the file.
         if !self.is_of_patroni {
             self.arguments.extend(last);
         }

@@ -148,7 +148,7 @@ impl Root {
     }
 
     /// Reads a file of a user, like [`Self::open_written`]. A file that is larger than any valid
-    /// one counts as missing, too.
+    /// one also counts as missing.
     pub(crate) fn read_written(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
         match self.read_written_up_to(LARGEST_WRITTEN, path) {
             Err(ReadError::TooLarge { path, .. }) => Err(ReadError::missing(path)),

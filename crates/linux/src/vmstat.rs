@@ -26,7 +26,7 @@ impl Vmstat {
 }
 
 /// The topic of a counter, derived from its name: `thp`, `huge_pages`, `compaction`, `swap`,
-/// `numa`, `reclaim`, `faults` or `other`. New counters of newer kernels can be `other`, too.
+/// `numa`, `reclaim`, `faults` or `other`. New counters of newer kernels can also be `other`.
 pub fn topic(name: &str) -> &'static str {
     const TOPICS: [(&str, &[&str]); 7] = [
         (

@@ -67,7 +67,7 @@ impl Footprint {
             (Backing::SmallPages, Some((resident, _))) => Some(resident),
             (Backing::SmallPages, None) => {
                 let most = living().filter_map(|one| one.rss_shmem).max();
-                // That process might have faulted in all other shared memory, too.
+                // That process might also have faulted in all other shared memory.
                 let most = most.map(|most| most.saturating_sub(other_shared.unwrap_or(0)));
                 most.zip(segment).map(|(most, segment)| most.min(segment))
             }

@@ -117,7 +117,7 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// its arguments look like a server's, and if it created a System V segment or runs in a separate
 /// PID namespace. This misses servers of other users whose program has neither `postgres` nor
 /// `postmaster` in its name, and servers of other users that share our PID namespace but not
-/// our IPC namespace. Processes of other users that `hidepid` hides are missing, too.
+/// our IPC namespace. Processes of other users that `hidepid` hides are also missing.
 ///
 /// Errors: a kernel file that is malformed or fails to be read. A process that ends meanwhile is
 /// skipped.

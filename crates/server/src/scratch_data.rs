@@ -4,7 +4,7 @@
 use std::{os::unix::ffi::OsStrExt, path::Path};
 
 /// Options that override settings which would refer to the real data directory, or hide an error.
-/// `config_file` and `data_directory` have to be set, too.
+/// `config_file` and `data_directory` also have to be set.
 pub const FIXED_SETTINGS: [&str; 7] = [
     // The files can be relative to the data directory. They use no shared memory.
     "ssl=off",

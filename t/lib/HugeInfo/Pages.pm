@@ -44,7 +44,7 @@ sub _blocks
 	return @blocks;
 }
 
-# Combines a query and the output below it. A shell block with psql and one query is a query, too.
+# Combines a query and the output below it. A shell block with psql and one query is also a query.
 sub _queries
 {
 	my ($text) = @_;

@@ -42,7 +42,7 @@ pub(crate) struct Desired {
     pub(crate) pools: Vec<PoolChange>,
     /// `vm.overcommit_ratio` to set.
     pub(crate) overcommit_ratio: Option<u64>,
-    /// Whether the server has to read its files. A restart does so, too.
+    /// Whether the server has to read its files. A restart also does so.
     pub(crate) reload: bool,
     /// Whether the server has to be restarted now.
     pub(crate) restart: bool,
@@ -384,7 +384,7 @@ fn at_boot(machine: &Machine, size: PageSize, next: &Server) -> Result<Option<St
     if pages * size > most {
         return beyond_reserve();
     }
-    // The line that systemd does not read could be meant for others, too.
+    // The line that systemd does not read could also be meant for others.
     let not_read = boot.not_read.as_ref().filter(|_| size.0 == default);
     let not_read = not_read.map_or(Pages(0), |request| Pages(request.pages));
     let is_low = || {

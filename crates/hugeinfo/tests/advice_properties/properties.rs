@@ -496,7 +496,7 @@ pub fn numbers_agree(_: &Spec, machine: &Machine) -> TestCaseResult {
             if let (Step::SetPoolAtBoot { pages, size, .. }, Some(shown)) =
                 (step, evidence("reboot", "required_pages"))
             {
-                // A line that systemd does not read could be meant for others, too.
+                // A line that systemd does not read could also be meant for others.
                 let boot = machine
                     .env
                     .as_ref()

@@ -319,7 +319,7 @@ fn vmstat(bytes: &[u8]) {
     }
 }
 
-/// The mapping that the corpus knows, too.
+/// The mapping that the corpus also knows.
 const SEGMENT: Extent = extent(0x7f00_0000_0000);
 
 const fn extent(start: u64) -> Extent {

@@ -326,7 +326,7 @@ fn muted() {
     ]);
 }
 
-/// For small pages, facts are not enough: an environment is needed, too.
+/// For small pages, facts are not enough: an environment is also needed.
 #[test]
 fn facts_are_enough_on_huge_pages() {
     fn turned_off(m: &mut Scene) {

@@ -63,7 +63,7 @@ set_overcommit($kb, 0);
 
 situation('the pool is too large');
 stop();
-# 120 MB: small pages are needed, too
+# 120 MB: small pages are also needed
 set_pool($kb, $need + int(120 * 1024 / $kb));
 start(@size, huge_pages => 'on');
 compare();

@@ -178,7 +178,7 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let (left, ram) = (memory::left(machine)?, memory::host_ram(machine)?);
     let least = ram.percent(LEFT_PERCENT);
     let missing = memory::missing_outside_pools(machine)?;
-    // A tenth of what is added has to stay outside of the pools, too.
+    // A tenth of what is added also has to stay outside of the pools.
     let added = Bytes((least - left).0 / (100 - LEFT_PERCENT) * 100);
     let lacks = if missing > added {
         Lacks::SmallPages

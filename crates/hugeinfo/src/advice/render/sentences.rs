@@ -188,7 +188,7 @@ impl fmt::Display for Decision {
                     format!("release {pages} while the server is stopped")
                 });
                 let more = match lacks {
-                    // A tenth of what is added stays outside of the pools, too.
+                    // A tenth of what is added also stays outside of the pools.
                     Lacks::Reserve => Bytes(missing.0 / (100 - LEFT_PERCENT) * 100 + 100),
                     Lacks::SmallPages => *missing,
                 };
@@ -395,7 +395,7 @@ fn raise(settings: &[TooLow]) -> String {
             "wal_level" => ("", "replication slots"),
             "max_active_replication_origins" => ("at least ", "replication origins"),
             "max_prepared_transactions" => ("at least ", "prepared transactions"),
-            // Before PostgreSQL 18, `max_replication_slots` limits origins, too.
+            // Before PostgreSQL 18, `max_replication_slots` also limits origins.
             _ => ("at least ", "replication slots or origins"),
         };
         let least = shown_value(one.setting, one.least);

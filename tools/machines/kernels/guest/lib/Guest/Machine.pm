@@ -1,5 +1,5 @@
 # The guest's kernel, and functions that change it. No change is undone, because a guest ends with
-# its situation. HugeInfo::Kernel has the functions that other tests use, too.
+# its situation. HugeInfo::Kernel has the functions that other tests also use.
 package Guest::Machine;
 
 use strict;
