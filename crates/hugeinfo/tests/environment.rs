@@ -6,29 +6,8 @@ mod scene;
 
 use std::path::PathBuf;
 
-use hugeinfo::server::{
-    environment::{ProcessFigures, typical_backend},
-    setting::{FileLine, Setting, SettingSource},
-};
+use hugeinfo::server::setting::{FileLine, Setting, SettingSource};
 use scene::quiet;
-
-#[test]
-fn typical_backend_is_the_median_of_client_backends() {
-    let process = |page_tables, is_client_backend| ProcessFigures {
-        page_tables,
-        is_client_backend,
-        ..ProcessFigures::default()
-    };
-    let client = |kilobytes: u64| process(Some(kilobytes << 10), true);
-    let others = [process(Some(1 << 10), false), process(None, true)];
-    assert_eq!(typical_backend(&others), None);
-    let mut all = others.to_vec();
-    all.extend([client(320), client(136), client(9000)]);
-    assert_eq!(typical_backend(&all), Some(320 << 10));
-    all.push(client(400));
-    assert_eq!(typical_backend(&all), Some(400 << 10));
-    assert_eq!(typical_backend(&[]), None);
-}
 
 #[test]
 fn initdb_fallback_is_both_values_in_a_configuration_file() {

@@ -151,18 +151,6 @@ impl ProcessFigures {
     }
 }
 
-/// Page tables of a typical client backend: the median of all client backends, in bytes. `None`: no
-/// client backend is known.
-pub fn typical_backend(processes: &[ProcessFigures]) -> Option<u64> {
-    let mut page_tables: Vec<u64> = processes
-        .iter()
-        .filter(|process| process.is_client_backend)
-        .filter_map(|process| process.page_tables)
-        .collect();
-    page_tables.sort_unstable();
-    page_tables.get(page_tables.len() / 2).copied()
-}
-
 impl Environment {
     /// An environment of which only the host has been read.
     pub fn unread(host: Host) -> Self {

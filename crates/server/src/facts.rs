@@ -335,14 +335,6 @@ impl Facts {
         self.next_start().asks_for_huge_pages()
     }
 
-    /// True if the next start requests huge pages of that size. `None`: unknown.
-    pub fn asks_for(&self, page_bytes: u64) -> Option<bool> {
-        if !self.asks_for_huge_pages() {
-            return Some(false);
-        }
-        self.huge_page_asked_for().map(|asked| asked == page_bytes)
-    }
-
     /// True if a start with these settings maps as many pages of the same kind as the server has
     /// now. If the kernel does not report the size of the segment, compares PostgreSQL's figure in
     /// whole MB, rounded up.
