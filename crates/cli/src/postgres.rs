@@ -490,6 +490,13 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
     lock_file(data).map(|file| file.pid)
 }
 
+/// The PID of the server of a data directory, if it runs outside of containers.
+pub(crate) fn running_outside(data: &Path) -> Option<u32> {
+    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
+    let file = postmaster_pid::parse(&bytes)?;
+    works_in(file.pid, data).then_some(file.pid)
+}
+
 /// Whether the server of a data directory runs and has its pages. It writes its lock file before it
 /// loads libraries and allocates shared memory.
 pub(crate) fn has_shared_memory(data: &Path) -> bool {
@@ -515,12 +522,16 @@ pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
 fn lock_file(data: &Path) -> Option<PostmasterPid> {
     let bytes = read_small(&data.join("postmaster.pid")).ok()?;
     let file = postmaster_pid::parse(&bytes)?;
-    let directory = fs::read_link(format!("/proc/{}/cwd", file.pid)).ok();
-    let pid = match directory.is_some_and(|directory| directory == data) {
+    let pid = match works_in(file.pid, data) {
         true => file.pid,
         false => in_container(data, file.pid).ok()??,
     };
     Some(PostmasterPid { pid, ..file })
+}
+
+fn works_in(pid: u32, data: &Path) -> bool {
+    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    directory.is_some_and(|directory| directory == data)
 }
 
 /// The process that works in this directory and has this number in a PID namespace of its own.

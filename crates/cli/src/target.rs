@@ -32,17 +32,15 @@ pub(crate) struct Target {
 impl Target {
     /// Finds the server that the options name. Without -D, the only server that runs.
     pub(crate) fn find(server: &Server) -> Result<Self, Error> {
-        let running = search::candidates();
         let Some(directory) = server.directory() else {
-            return only(running);
+            return only(search::candidates());
         };
         let directory =
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
-        let found = running
-            .iter()
-            .find(|found| found.places.contains(&directory));
-        let found = found.map(|found| found.instance.pid);
-        let postmaster = found.or_else(|| postgres::running(&directory));
+        // The search reads all processes.
+        let postmaster = postgres::running_outside(&directory)
+            .or_else(|| searched(&directory))
+            .or_else(|| postgres::running(&directory));
         if postmaster.is_none() {
             postgres::check_containers(&directory)?;
         }
@@ -114,6 +112,15 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
     let mut settings = postmaster_arguments::settings(arguments);
     let (_, file) = settings.find(|(name, _)| name == b"config_file")?;
     Some(PathBuf::from(OsString::from_vec(file.to_vec())))
+}
+
+/// The server that uses this directory for its configuration or data.
+fn searched(directory: &PathBuf) -> Option<u32> {
+    let running = search::candidates();
+    let mut found = running
+        .iter()
+        .filter(|found| found.places.contains(directory));
+    Some(found.next()?.instance.pid)
 }
 
 fn only(mut running: Vec<Found>) -> Result<Target, Error> {
