@@ -397,16 +397,22 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	mkdir "$scratch/journal";
 	append_to_file("$scratch/journal/journalctl", "#!/bin/sh\necho \"\$@\" >$scratch/asked\ncat $scratch/written\n");
 	chmod 0755, "$scratch/journal/journalctl";
+	my ($now, $none) = (time, 'could not map anonymous shared memory: Cannot allocate memory');
 	for (
-		[ no_memory_for_segment => 'FATAL:  could not map anonymous shared memory: Cannot allocate memory' ],
-		[ port => 'LOG:  database system is ready to accept connections' ])
+		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ] ],
+		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 9, 'LOG:  database system is ready to accept connections' ] ],
+		[ no_memory_for_segment => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 9, 'FATAL:  no PostgreSQL user name specified' ] ],
+		[ port => [ $now - 9999, 8, "FATAL:  $none" ] ],
+		[ port => [ $now + 9, 8, "FATAL:  $none" ], [ $now + 9, 8, 'LOG:  database system is ready to accept connections' ] ])
 	{
-		my ($code, $line) = @$_;
-		type_in("echo '2026-01-02 03:04:06 UTC [8] $line' >$scratch/written");
+		my ($code, @entries) = @$_;
+		my @lines = map { JSON::PP->new->encode({ __REALTIME_TIMESTAMP => $_->[0] . '000000', _PID => "$_->[1]", MESSAGE => "a $_->[2]" }) } @entries;
+		unlink "$scratch/written";
+		append_to_file("$scratch/written", join("\n", @lines) . "\n");
 		type_in("PATH=$scratch/journal:\$PATH $program why --format json @here --bindir $bindir >$scratch/out; true");
 		my $answer = JSON::PP->new->decode(slurp_file("$scratch/out"));
-		is($answer->{code}, $code, "why: the journal has: $line");
-		like(slurp_file("$scratch/asked"), qr/ _UID=\d+ --since=\@\d+\.\d{6}$/, 'why: only later messages of this user');
+		is($answer->{code}, $code, 'why: the journal has ' . join ', ', map { $_->[2] } @entries);
+		like(slurp_file("$scratch/asked"), qr/ _COMM=postgres .*_UID=\d+$/, 'why: only messages of this user');
 	}
 	type_in("umask 022; cat $scratch/logs/a.log >$scratch/logs/c.log");
 	unlike((as_root("why @here"))[1], qr{logs/c\.log}, 'why: no log of another user');

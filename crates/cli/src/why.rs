@@ -23,6 +23,7 @@ use hugeinfo::{
     model::machine::{Machine, ServerState},
 };
 use rustix::fs::Mode;
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
@@ -36,6 +37,8 @@ use crate::{
 
 /// The end of the log that is read.
 const LONGEST: u64 = 256 << 10;
+
+const JOURNAL: &str = "the journal, which has all servers of this user";
 
 /// The options of `why`.
 #[derive(Args)]
@@ -108,8 +111,9 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
         None => {
             let _ = writeln!(text, "The log has no failed start ({source}).");
             // It starts after shared memory has been mapped (postmaster.c, PostmasterMain).
-            text += "If the start failed before the logging collector ran, its message can be in \
-                     the file of pg_ctl -l; --log reads a file.\n";
+            text += "If the start failed before the logging collector ran, its message is in the \
+                     journal, which root can read, or in the file of pg_ctl -l; --log reads a \
+                     file.\n";
         }
         Some(last) => {
             if let Some(cause) = last.cause {
@@ -174,14 +178,39 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
         .iter()
         .find_map(|file| Some((file, end_of(file, owner).ok()?)));
     let Some((file, (written, text))) = found else {
-        let hint = "--log names the log of the server";
-        return journal(owner, None)
-            .ok_or_else(|| Error::with_hint("no log of the server was found", hint));
+        return match journal(owner) {
+            messages if messages.is_empty() => Err(Error::with_hint(
+                "no log of the server was found",
+                "--log names the log of the server",
+            )),
+            messages => Ok((JOURNAL.to_owned(), joined(messages.iter()))),
+        };
     };
     // A start that fails before the logging collector runs writes only to the journal.
-    let later = owner.and_then(|uid| journal(Some(uid), written));
-    let later = later.filter(|(_, text)| failure::last(text).is_some());
-    Ok(later.unwrap_or_else(|| (escape::name(file), text)))
+    let early = owner.and_then(|uid| early_failure(&journal(Some(uid)), written?));
+    Ok(match early {
+        Some(text) => (JOURNAL.to_owned(), text),
+        None => (escape::name(file), text),
+    })
+}
+
+/// The messages of the last process since this time whose start failed. The journal has all
+/// servers of the user, and only the postmaster writes before the logging collector runs.
+fn early_failure(journal: &[Message], since: SystemTime) -> Option<String> {
+    let since = since.duration_since(UNIX_EPOCH).ok()?.as_micros();
+    let is_later = |message: &&Message| message.time.parse().is_ok_and(|time: u128| time >= since);
+    let later: Vec<_> = journal.iter().filter(is_later).collect();
+    later.iter().rev().find_map(|last| {
+        let same = later.iter().filter(|message| message.pid == last.pid);
+        let text = joined(same.copied());
+        failure::last(&text)?.cause.is_some().then_some(text)
+    })
+}
+
+fn joined<'a>(messages: impl Iterator<Item = &'a Message>) -> String {
+    messages
+        .map(|message| message.text.clone() + "\n")
+        .collect()
 }
 
 /// The newest log in a directory. Follows no links, and leaves out the copies in other formats
@@ -217,16 +246,31 @@ fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<(Option<SystemTime
     Ok((found.modified().ok(), text))
 }
 
-/// Messages of the servers of a user, from this time on. Any user can write to the journal.
-/// `None`: there are none, or they cannot be read.
-fn journal(owner: Option<u32>, since: Option<SystemTime>) -> Option<(String, String)> {
+/// A message in the journal.
+#[derive(Deserialize)]
+struct Message {
+    /// Microseconds since 1970.
+    #[serde(rename = "__REALTIME_TIMESTAMP")]
+    time: String,
+    #[serde(rename = "_PID")]
+    pid: String,
+    #[serde(rename = "MESSAGE")]
+    text: String,
+}
+
+/// The last messages of the servers of a user. Any user can write to the journal. Empty: there are
+/// none, or they cannot be read.
+fn journal(owner: Option<u32>) -> Vec<Message> {
     let mut command = Command::new("journalctl");
-    command.args(["--no-pager", "-o", "cat", "-n", "500", "_COMM=postgres"]);
+    command.args(["--no-pager", "-n", "200", "-o", "json"]);
+    command.arg("--output-fields=MESSAGE,_PID");
+    // RHEL's own packages start the server under its old name.
+    command.args(["_COMM=postgres", "_COMM=postmaster"]);
     command.args(owner.map(|uid| format!("_UID={uid}")));
-    let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    command.args(since.map(|time| format!("--since=@{:.6}", time.as_secs_f64())));
-    let output = command::run(command, Duration::from_secs(10)).ok()?;
-    let is_read = output.status.success() && !output.out.trim().is_empty();
-    let source = "the journal, which has all servers of this user";
-    is_read.then(|| (source.to_owned(), output.out))
+    let output = command::run(command, Duration::from_secs(10));
+    let output = output.ok().filter(|output| output.status.success());
+    let text = output.map_or(String::new(), |output| output.out);
+    // Text that is not UTF-8 is an array of bytes.
+    let messages = text.lines().map(serde_json::from_str);
+    messages.filter_map(Result::ok).collect()
 }
