@@ -490,11 +490,14 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
     lock_file(data).map(|file| file.pid)
 }
 
-/// The PID of the server of a data directory, if it runs outside of containers.
+/// The PID of the server of a data directory, if it runs outside of containers. Its user owns the
+/// directory (PostgreSQL's `checkDataDir`).
 pub(crate) fn running_outside(data: &Path) -> Option<u32> {
     let bytes = read_small(&data.join("postmaster.pid")).ok()?;
     let file = postmaster_pid::parse(&bytes)?;
-    works_in(file.pid, data).then_some(file.pid)
+    let process = fs::metadata(format!("/proc/{}", file.pid)).ok()?;
+    let is_own = fs::metadata(data).ok()?.uid() == process.uid();
+    (is_own && works_in(file.pid, data)).then_some(file.pid)
 }
 
 /// Whether the server of a data directory runs and has its pages. It writes its lock file before it

@@ -37,7 +37,7 @@ impl Target {
         };
         let directory =
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
-        // The search reads all processes.
+        // The search is a process of its own, and the last look reads all processes.
         let postmaster = postgres::running_outside(&directory)
             .or_else(|| searched(&directory))
             .or_else(|| postgres::running(&directory));
