@@ -183,7 +183,8 @@ impl Demands {
         let then = CommitLimit::at_boot(machine, pools, |server| self.moves(machine, server))?;
         // The next boot leaves as much as this one.
         let is_as_now = pools <= memory::in_pools(machine)
-            && CommitLimit::of(machine).is_some_and(|now| now.ratio <= then.ratio);
+            && CommitLimit::of(machine)
+                .is_some_and(|now| now.ratio.is_some() && now.ratio <= then.ratio);
         (then.missing() > Bytes(0) && !is_as_now).then_some(then)
     }
 

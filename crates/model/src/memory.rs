@@ -245,9 +245,14 @@ impl CommitLimit {
         }
     }
 
+    /// The lowest limit under which ordinary users can keep what is committed.
+    pub fn needed(&self) -> Bytes {
+        self.committed + self.reserve
+    }
+
     /// Bytes that are committed beyond the limit, for a process of an ordinary user.
     pub fn missing(&self) -> Bytes {
-        self.committed + self.reserve - self.limit
+        self.needed() - self.limit
     }
 
     /// Bytes that a process of an ordinary user can still commit.

@@ -265,12 +265,12 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         worse.retain(|worse| !worse.starts_with("other_servers"));
         // A server that requests pages from now on finds that this boot allocated too few, or that
         // the next boot leaves too little for programs.
-        let fell_short = |(id, found): &(CheckId, Finding)| {
+        let warns = |(id, found): &(CheckId, Finding)| {
             let of_files = ["boot_fell_short", "low_commit_limit_at_boot"];
             *id == CheckId::Reboot && of_files.contains(&found.code)
         };
-        let fell_short = findings(&after).iter().any(fell_short);
-        worse.retain(|worse| !fell_short || !worse.starts_with("reboot"));
+        let warns = findings(&after).iter().any(warns);
+        worse.retain(|worse| !warns || !worse.starts_with("reboot"));
         // Released memory can be enough for pages that other servers request.
         worse.retain(|worse| !worse.starts_with("pool_filled"));
         // Pending settings are judged as the restart is.

@@ -43,7 +43,7 @@ fn other_programs_keep_their_memory_at_boot() {
             m.more(2000);
         })
         .says("pool_size", UNKNOWN, "unknown", "2000 huge pages of 2 MB (4000 MB) are idle; 537 are needed. The boot configuration could ask for them (/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file).", &[])
-        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer). Move the line to a file in /etc/sysctl.d; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"]),
+        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages=2537, but systemd does not read this file (Debian 13 and newer); 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 2537' >> /etc/sysctl.d/60-hugepages.conf)"]),
         when("the page size of another server is unknown", |m| {
             m.more(8000);
             let other = m.other(8 * GB, 4096, TRY);

@@ -43,7 +43,7 @@ fn reboot() {
             m.file("run/systemd/system/x", "");
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 537\n");
         })
-        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer). Move the line to a file in /etc/sysctl.d; 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
+        .says("reboot", WARNING, "not_read_at_boot", "/etc/sysctl.conf:1 sets vm.nr_hugepages = 537, but systemd does not read this file (Debian 13 and newer); 537 are needed.", &["(umask 022 && mkdir -p /etc/sysctl.d && echo 'vm.nr_hugepages = 537' >> /etc/sysctl.d/60-hugepages.conf)"])
         .says("pool_filled", OK, "not_asked", "The boot configuration asks for no huge pages.", &[]),
         when("/etc/sysctl.conf is read without systemd", |m| {
             m.file("etc/sysctl.conf", "vm.nr_hugepages = 5\n");

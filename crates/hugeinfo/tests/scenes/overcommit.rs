@@ -44,7 +44,7 @@ fn overcommit() {
             m.file(CONF, "vm.overcommit_ratio=50\n");
             m.file("usr/lib/sysctl.d/n.conf", "vm.overcommit_kbytes=0\n");
         })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot, which leaves a CommitLimit of 8 GB, but 38 GB is committed.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)"])
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 8 GB; programs need 38 GB.", &["sysctl -w vm.overcommit_ratio=55", "(umask 022 && echo 'vm.overcommit_ratio = 55' >> /etc/sysctl.d/zz-hugepages.conf)"])
         .says("overcommit", WARNING, "near_commit_limit", "Strict overcommit: 38 GB of 39 GB is committed. The pools lower the limit by 537 MB.", &["# as reboot"]),
         when("the boot configuration cannot be read", |m| {
             m.strict(38 * GB);
@@ -151,13 +151,20 @@ fn limit_of_the_next_boot() {
             m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
             m.committed = Some(30 * GB);
         })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, which leaves a CommitLimit of 19 GB, but 30 GB is committed.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 19 GB; programs need 30 GB.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
         when("a file sets more pages than are needed", |m| {
             m.on_huge_pages(GB, GB);
             m.file(CONF, "vm.overcommit_memory = 2\nvm.nr_hugepages = 20000\n");
             m.committed = Some(30 * GB);
         })
-        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB at boot, which leaves a CommitLimit of 20 GB, but 30 GB is committed.", &["# lower the pools of the next boot (/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB); 512 huge pages of 2 MB are needed"]),
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 20 GB; programs need 30 GB.", &["# lower the pools (/etc/sysctl.d/m.conf:2 sets 20000 huge pages of 2 MB; 512 huge pages of 2 MB are needed), or for the next boot, add 406 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 50, and 100 would not be enough"]),
+        when("kilobytes were set by hand, and the files have the pool of now", |m| {
+            m.on_huge_pages(10 * GB, 5 * GB);
+            m.file(KBYTES, "62914560\n");
+            m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 20\n");
+            m.strict(30 * GB);
+        })
+        .says("reboot", WARNING, "low_commit_limit_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot. With strict overcommit, the pools of the next boot leave a CommitLimit of 19 GB; programs need 30 GB.", &["# for the next boot, set vm.overcommit_ratio to 47, add 14883 MB of swap, or lower committed memory by as much"]),
         when("this boot has the same pool and ratio", |m| {
             m.on_huge_pages(10 * GB, 5 * GB);
             m.file(CONF, "vm.overcommit_memory = 2\nvm.overcommit_ratio = 50\n");

@@ -44,6 +44,14 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let required = demands.total();
     let fell_short = fell_short(machine, size, asked, required);
     let on_nodes = numa::of_even_boot(machine, asked);
+    let low = demands.low_commit_limit_at_boot(machine, asked);
+    let low = low.map(|then| {
+        format!(
+            "a CommitLimit of {}; programs need {}",
+            then.limit,
+            then.needed()
+        )
+    });
     let finding = match request {
         Some(request) if asked < required => Finding::warning(
             "too_few_at_boot",
@@ -63,6 +71,15 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 render::numbers(&numa::allowed_numbers(machine))
             ),
         ),
+        Some(request) if low.is_some() => Finding::warning(
+            "low_commit_limit_at_boot",
+            format!(
+                "{} sets {} at boot. With strict overcommit, the pools of the next boot leave {}.",
+                request.place,
+                huge_pages(asked, size),
+                low.unwrap_or_default()
+            ),
+        ),
         Some(request) if fell_short => Finding::warning(
             "boot_fell_short",
             format!(
@@ -72,24 +89,19 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
                 machine.pool(size).map_or(0, Pool::persistent)
             ),
         ),
-        Some(request) => {
-            let text = format!("{} sets {} at boot", request.place, huge_pages(asked, size));
-            match demands.low_commit_limit_at_boot(machine, asked) {
-                Some(then) => Finding::warning(
-                    "low_commit_limit_at_boot",
-                    format!(
-                        "{text}, which leaves a CommitLimit of {}, but {} is committed.",
-                        then.limit, then.committed
-                    ),
-                ),
-                None => Finding::ok("set_at_boot", format!("{text}.")),
-            }
-        }
+        Some(request) => Finding::ok(
+            "set_at_boot",
+            format!(
+                "{} sets {} at boot.",
+                request.place,
+                huge_pages(asked, size)
+            ),
+        ),
         None => match &boot.not_read {
             Some(Request { place, .. }) => Finding::warning(
                 "not_read_at_boot",
                 format!(
-                    "{} sets {}, but systemd does not read this file (Debian 13 and newer). Move the line to a file in /etc/sysctl.d; {demands}.",
+                    "{} sets {}, but systemd does not read this file (Debian 13 and newer); {demands}.",
                     place, place.text
                 ),
             ),
@@ -221,15 +233,17 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
         if asked >= needed
             && let Some(limit) = about_commit_limit_at_boot(machine, &demands, asked)
         {
-            let is_needed = demands.low_commit_limit_at_boot(machine, needed).is_some();
-            return Some(if is_needed {
-                limit
-            } else {
-                Decision::Text(format!(
-                    "lower the pools of the next boot ({}); {} are needed",
-                    places(machine).join(", "),
+            let places = places(machine);
+            // Pages that are set evenly can be needed on the nodes of a bound server.
+            let can_lower =
+                !machine.is_bound_to_nodes() && (asked > needed || places.len() > 1);
+            return Some(match can_lower {
+                true => Decision::Text(format!(
+                    "lower the pools ({}; {} are needed), or {limit}",
+                    places.join(", "),
                     huge_pages(needed, size)
-                ))
+                )),
+                false => limit,
             });
         }
         let why =

@@ -25,7 +25,9 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         StartOutcome::HugePages(_) => {
             let files = machine.env.as_ref().map(|env| &env.files);
             let text = if files.is_some_and(Files::stop_a_start) {
-                "A start would find its huge pages, but might fail: see pending_settings."
+                &format!(
+                    "{capital} would find its huge pages, but the configuration files can prevent it: see pending_settings."
+                )
             } else if has_them {
                 "A restart would get them again."
             } else {
