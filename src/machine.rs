@@ -192,6 +192,15 @@ pub(crate) fn for_remedy() -> Result<Machine, Error> {
     }
 }
 
+/// Reads all processes of the server.
+pub(crate) fn with_all_processes(read: Machine) -> Result<Machine, Error> {
+    let Machine { facts, mut env, .. } = read;
+    if let Some(env) = &mut env {
+        env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
+    }
+    Ok(machine(facts, env))
+}
+
 /// Adds the boot configuration, and the other facts that commands need.
 fn with_boot(read: Machine) -> Result<Machine, Error> {
     let Machine { facts, env, .. } = read;

@@ -80,8 +80,12 @@ fn hugeinfo_status() -> Result<
 #[pg_extern(stable, parallel_restricted, cost = 10000)]
 fn hugeinfo_remedy() -> Result<Option<String>, ErrorReport> {
     let remedy = || {
-        let machine = machine::for_remedy()?;
-        let remedy = diagnosis::remedy(&machine);
+        let mut machine = machine::for_remedy()?;
+        let mut remedy = diagnosis::remedy(&machine);
+        if diagnosis::depends_on_all_processes(&machine, &remedy) {
+            machine = machine::with_all_processes(machine)?;
+            remedy = diagnosis::remedy(&machine);
+        }
         Ok::<_, Error>(render::remedy(&machine, &remedy).map(shown_lines))
     };
     answer(remedy)

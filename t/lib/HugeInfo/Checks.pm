@@ -41,6 +41,8 @@ sub _compare_verdict
 	$expected{reason} = $worst->{status} eq 'ok' ? "@healthy" : $worst->{finding};
 	my %said = map { $_ => $status->{$_} } keys %expected;
 	$said{reason} =~ s/ Settings are pending a restart(?:, and the pages that they need are unknown)?\.$//;
+	# Available memory changes between the two queries.
+	for ($said{remedy}, $expected{remedy}) { s/\d+ ?MB/N MB/g if ($_ // '') =~ /^# / }
 	is_deeply(\%said, \%expected, "$name: hugeinfo_status has the worst of the checks");
 	return;
 }

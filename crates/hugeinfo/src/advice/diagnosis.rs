@@ -551,6 +551,23 @@ pub fn remedy(machine: &Machine) -> Remedy {
     }
 }
 
+/// Whether this remedy could be another one if all processes of the server were read: they show how
+/// much of a segment on small pages has been faulted in. What some processes show is less, and a
+/// remedy without a stop and without a decision would stay the same.
+pub fn depends_on_all_processes(machine: &Machine, remedy: &Remedy) -> bool {
+    let is_simple = match remedy {
+        Remedy::Steps(plan) => plan.remaining.is_none() && !plan.steps.contains(&Step::Stop),
+        Remedy::NeedsDecision(_) => false,
+        Remedy::Nothing | Remedy::As(_) => true,
+    };
+    if is_simple || machine.backing() != Backing::SmallPages {
+        return false;
+    }
+    let mut all = machine.clone();
+    all.touched.least = all.touched.most;
+    self::remedy(&all) != *remedy
+}
+
 /// The remedy for the number of pages of one pool, as if the server asked for its page size.
 pub fn how_to_set(machine: &Machine, size: crate::units::PageSize) -> Remedy {
     let next = crate::model::forecast::asking_for(machine, size);

@@ -1,6 +1,9 @@
 //! RAM that the pools leave, and small pages that have not been faulted in yet.
 
-use hugeinfo::server::{facts::HugePages, visibility::Visibility, wish::Wish};
+use hugeinfo::{
+    advice::diagnosis,
+    server::{facts::HugePages, visibility::Visibility, wish::Wish},
+};
 
 use crate::{scene::*, table::*};
 
@@ -306,4 +309,21 @@ fn ram_and_a_cgroup_are_too_small() {
         })
         .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 41 GB; its memory limit is 30 GB.", &["# raise the memory limit of the server's cgroup by 11264 MB, or lower shared_buffers by as much"]),
     ]);
+}
+
+#[test]
+fn a_shortage_can_depend_on_all_processes() {
+    let depends = |touched, available| {
+        let mut scene = Scene::healthy();
+        scene.on_small_pages(25 * GB, 0);
+        scene.touched(touched);
+        scene.available = Some(available);
+        let machine = scene.machine();
+        diagnosis::depends_on_all_processes(&machine, &diagnosis::remedy(&machine))
+    };
+    assert!(depends(2 * GB, 20 * GB));
+    // All of the segment has been faulted in.
+    assert!(!depends(25 * GB, 20 * GB));
+    // There is enough memory, however much has been faulted in.
+    assert!(!depends(2 * GB, 60 * GB));
 }

@@ -24,7 +24,8 @@ sub situation { ($situation) = @_; note($situation); return }
 
 sub same { my ($seen, $real, $what) = @_; return is($seen, $real, "$situation: $what") }
 
-sub true { my ($holds, $what, $else) = @_; return ok($holds, "$situation: $what") || diag($else // '') && 0 }
+# With a prototype, because a failed match is nothing in a list.
+sub true($$;$) { my ($holds, $what, $else) = @_; return ok($holds, "$situation: $what") || diag($else // '') && 0 }
 
 sub told { my ($what) = @_; note("$situation: $what"); return }
 
