@@ -66,11 +66,9 @@ pub(crate) fn for_status() -> Result<Machine, Error> {
     }
     // Idle pages that are worth releasing might be meant for servers in other IPC namespaces.
     let has_unused_pages = diagnosis::has_unused_pages(&glance.machine);
-    let mut read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
-    if diagnosis::depends_on_page_tables(&read)
-        && let Some(env) = &mut read.env
-    {
-        env.processes = environment::process_figures(&mut |_, _, _| Ok(()))?;
+    let read = glance.with_environment(has_unused_pages, OfProcesses::Few)?;
+    if diagnosis::depends_on_page_tables(&read) {
+        return with_all_processes(read);
     }
     Ok(read)
 }
