@@ -19,7 +19,7 @@ const LONGEST_OUTPUT: u64 = 64 << 10;
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The same for this program, which first ends the program that it runs.
+/// Time for a verb of this program to clean up. It first ends the program that it runs.
 const OWN_GRACE: Duration = GRACE.saturating_add(AFTER_KILL).saturating_add(GRACE);
 
 /// Time for the end of a program after SIGKILL.

@@ -493,8 +493,7 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
 /// The PID of the server of a data directory, if it runs outside of containers. Its user owns the
 /// directory (PostgreSQL's `checkDataDir`).
 pub(crate) fn running_outside(data: &Path) -> Option<u32> {
-    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
-    let file = postmaster_pid::parse(&bytes)?;
+    let file = written_lock_file(data)?;
     let process = fs::metadata(format!("/proc/{}", file.pid)).ok()?;
     let is_own = fs::metadata(data).ok()?.uid() == process.uid();
     (is_own && works_in(file.pid, data)).then_some(file.pid)
@@ -508,8 +507,7 @@ pub(crate) fn has_shared_memory(data: &Path) -> bool {
 
 /// Errors: it is unknown whether a server in a container uses the data directory.
 pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
-    let bytes = read_small(&data.join("postmaster.pid")).unwrap_or_default();
-    let Some(file) = postmaster_pid::parse(&bytes) else {
+    let Some(file) = written_lock_file(data) else {
         return Ok(());
     };
     match in_container(data, file.pid) {
@@ -521,10 +519,15 @@ pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
     }
 }
 
+/// The lock file of a data directory. Its server might have ended.
+fn written_lock_file(data: &Path) -> Option<PostmasterPid> {
+    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
+    postmaster_pid::parse(&bytes)
+}
+
 /// The lock file of the server of a data directory, if it runs, with the PID that it has here.
 fn lock_file(data: &Path) -> Option<PostmasterPid> {
-    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
-    let file = postmaster_pid::parse(&bytes)?;
+    let file = written_lock_file(data)?;
     let pid = match works_in(file.pid, data) {
         true => file.pid,
         false => in_container(data, file.pid).ok()??,

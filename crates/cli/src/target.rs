@@ -116,11 +116,9 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
 
 /// The server that uses this directory for its configuration or data.
 fn searched(directory: &PathBuf) -> Option<u32> {
-    let running = search::candidates();
-    let mut found = running
-        .iter()
-        .filter(|found| found.places.contains(directory));
-    Some(found.next()?.instance.pid)
+    let mut running = search::candidates().into_iter();
+    let found = running.find(|found| found.places.contains(directory))?;
+    Some(found.instance.pid)
 }
 
 fn only(mut running: Vec<Found>) -> Result<Target, Error> {
