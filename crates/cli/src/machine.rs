@@ -26,11 +26,10 @@ use hugeinfo::{
         environment::{Environment, Files, ProcessFigures},
         facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
         host::Host,
-        instances::{self, Instance},
-        postmaster_arguments, postmaster_pid,
+        instances, postmaster_arguments, postmaster_pid,
         rights::Rights,
         setting::{FileLine, Setting, SettingSource},
-        visibility::{self, Visibility},
+        visibility,
         wish::{self, Values},
     },
 };
@@ -39,7 +38,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::{
     error::Error,
     next_start::{Detail, NextStart},
-    search,
+    search::Search,
     target::Target,
 };
 
@@ -56,12 +55,13 @@ pub(crate) struct Seen {
 /// Reads a server that runs, and its processes, for a report.
 pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
     let root = Root::system();
+    let search = Search::start(Some(pid));
     let running = Running::open(&root, pid)?;
     // A number, because the file could be a link to any other.
     let version = running.process.read_regular("cwd/PG_VERSION").ok();
     let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
     Ok(Seen {
-        machine: running.machine(&root, options)?,
+        machine: running.machine(&root, options, search)?,
         subject: Subject {
             postmaster: Some(pid),
             address: running.address,
@@ -83,21 +83,24 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
         return Ok(stopped(&NextStart::read(&options, Detail::All)?, state)?);
     };
     let root = Root::system();
-    Running::open(&root, pid)?.machine(&root, &options)
+    let search = Search::start(Some(pid));
+    Running::open(&root, pid)?.machine(&root, &options, search)
 }
 
 /// A server that runs, with a known next start.
 pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Error> {
     let root = Root::system();
+    let search = Search::start(Some(pid));
     let running = Running::open(&root, pid)?;
     let now = running.probable(next)?;
-    running.with(&root, &now, Some(next))
+    running.with(&root, &now, Some(next), search)
 }
 
 /// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
 /// nodes and environment.
 pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
     let root = Root::system();
+    let search = Search::start(None);
     let server = match &next.settings {
         Ok(settings) => settings.server(),
         Err(_) => Server {
@@ -128,7 +131,6 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         Ok(this) => Rights::read(this, &mut buffer)?,
         Err(_) => Rights::default(),
     };
-    let (other_servers, visibility) = others(&root, None)?;
     let settings = next.settings.as_ref().ok();
     let env = Environment {
         vmstat: fact(vmstat::read(&root))?,
@@ -143,8 +145,8 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         })?,
         has_ipc_lock: rights.has_ipc_lock,
         uses_io_uring: settings.is_some_and(|settings| settings.uses_io_uring),
-        other_servers,
-        visibility,
+        other_servers: search.finish(),
+        visibility: visibility::read(&root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
         shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
         settings: settings.map_or_else(BTreeMap::new, |settings| {
@@ -223,19 +225,6 @@ fn next_boot(root: &Root, facts: &Facts) -> Result<Result<NextBoot, Absent>, Rea
     NextBoot::read_for(root, facts.kernel(), is_etc_kept(root)?)
 }
 
-/// The other servers of the host, and whether there can be hidden ones.
-fn others(
-    root: &Root,
-    own: Option<u32>,
-) -> Result<(Result<Vec<Instance>, Absent>, Visibility), ReadError> {
-    let found = search::all(own);
-    let found = found.map(|all| {
-        let others = all.into_iter();
-        others.filter(|server| Some(server.pid) != own).collect()
-    });
-    Ok((found, visibility::read(root)?))
-}
-
 /// A server that runs.
 struct Running {
     process: Process,
@@ -301,7 +290,12 @@ impl Running {
             .any(|name| self.process.read_regular(name).is_ok())
     }
 
-    fn machine(&self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
+    fn machine(
+        &self,
+        root: &Root,
+        options: &crate::Server,
+        search: Search,
+    ) -> Result<Machine, Error> {
         let unchanged = match options.settings.as_slice() {
             [] => self
                 .unchanged_values()?
@@ -310,16 +304,22 @@ impl Running {
             _ => None,
         };
         match unchanged {
-            Some(now) => self.with(root, &now, None),
+            Some(now) => self.with(root, &now, None, search),
             None => {
                 let next = NextStart::read(options, Detail::All)?;
-                self.with(root, &self.probable(&next)?, Some(&next))
+                self.with(root, &self.probable(&next)?, Some(&next), search)
             }
         }
     }
 
     /// `next`: `None` if the settings have not changed.
-    fn with(&self, root: &Root, now: &Now, next: Option<&NextStart>) -> Result<Machine, Error> {
+    fn with(
+        &self,
+        root: &Root,
+        now: &Now,
+        next: Option<&NextStart>,
+        search: Search,
+    ) -> Result<Machine, Error> {
         let (server, segment) = (now.server.clone(), self.segment.clone());
         let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
         let facts = facts.with_pod_limits(|name| std::env::var_os(name));
@@ -332,7 +332,7 @@ impl Running {
                 (files, _) => files.unwrap_or(Files::NothingPending),
             },
         };
-        let env = self.environment(root, &facts, files)?;
+        let env = self.environment(root, &facts, files, search)?;
         let is_on_command_line = |name: &str| {
             let mut settings = postmaster_arguments::settings(&self.command_line);
             settings.any(|(set, _)| set == name.as_bytes())
@@ -408,6 +408,7 @@ impl Running {
         root: &Root,
         facts: &Facts,
         files: Files,
+        search: Search,
     ) -> Result<Environment, ReadError> {
         let mut buffer = Vec::new();
         let postmaster = &self.process;
@@ -425,7 +426,6 @@ impl Running {
             true => fact(segment::mappings(largest, self.address, &mut buffer))?,
             false => Err(Absent::not_looked_at()),
         };
-        let (other_servers, visibility) = others(root, Some(postmaster.pid()))?;
         let pmd_bytes = fact(transparent_hugepage::pmd_bytes(root))?.ok();
         let object = fact(segment::object(postmaster, self.address))?.ok();
         let has_pending_restart = files != Files::NothingPending;
@@ -450,8 +450,8 @@ impl Running {
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
             processes: self.members.iter().map(|member| member.figures).collect(),
             is_container: container::is_container(root)?,
-            other_servers,
-            visibility,
+            other_servers: search.finish(),
+            visibility: visibility::read(root)?,
             uses_io_uring: uses_io_uring(postmaster),
             has_pending_restart,
             allows_alter_system: true,

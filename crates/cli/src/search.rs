@@ -9,8 +9,8 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::PathBuf,
-    process::{Command, Stdio},
-    sync::mpsc,
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -56,23 +56,42 @@ pub(crate) struct Found {
     pub(crate) places: Vec<PathBuf>,
 }
 
-/// The servers of this host. Those that could not be examined in time have no details. Absent: not
-/// all processes could be examined.
-pub(crate) fn all(own: Option<u32>) -> Result<Vec<Instance>, Absent> {
-    let mut command = this("search");
-    command.args(own.map(|pid| format!("--own={pid}")));
-    let found = collect(steps(command, TIME_LIMIT)).ok_or(Absent {
-        path: "/proc/PID of other processes".into(),
-        why: Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
-    })?;
-    Ok(found.into_iter().map(|found| found.instance).collect())
+/// A search for the servers of this host. Those that could not be examined in time have no details.
+pub(crate) struct Search {
+    own: Option<u32>,
+    running: Running,
+}
+
+impl Search {
+    /// Starts the search, which goes on while the caller reads something else. `own` is known to be
+    /// a server, and is not among the result.
+    pub(crate) fn start(own: Option<u32>) -> Self {
+        let mut command = this("search");
+        command.args(own.map(|pid| format!("--own={pid}")));
+        Self {
+            own,
+            running: Running::start(command, TIME_LIMIT),
+        }
+    }
+
+    /// Absent: not all processes could be examined.
+    pub(crate) fn finish(self) -> Result<Vec<Instance>, Absent> {
+        let found = collect(self.running.steps()).ok_or(Absent {
+            path: "/proc/PID of other processes".into(),
+            why: Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
+        })?;
+        let servers = found.into_iter().map(|found| found.instance);
+        Ok(servers
+            .filter(|server| Some(server.pid) != self.own)
+            .collect())
+    }
 }
 
 /// The servers of this IPC namespace.
 pub(crate) fn candidates() -> Vec<Found> {
     let mut command = this("search");
     command.arg("--only-candidates");
-    collect(steps(command, TIME_LIMIT)).unwrap_or_default()
+    collect(Running::start(command, TIME_LIMIT).steps()).unwrap_or_default()
 }
 
 /// `None`: the search ended before all servers were found.
@@ -98,44 +117,73 @@ fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
     Some(found.collect())
 }
 
-/// What a program reports until it ends or time is up.
-fn steps(mut command: Command, limit: Duration) -> Vec<Step> {
-    command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let deadline = Instant::now() + limit;
-    let mut steps = Vec::new();
-    let Ok(mut child) = command.spawn() else {
-        return steps;
-    };
-    let (sender, receiver) = mpsc::channel();
-    if let Some(out) = child.stdout.take() {
-        // It ends with the output.
-        thread::spawn(move || {
-            let lines = BufReader::new(out).lines().map_while(Result::ok);
-            for step in lines.map_while(|line| serde_json::from_str(&line).ok()) {
-                if sender.send(step).is_err() {
-                    break;
+/// A search in another process.
+struct Running {
+    /// `None`: it could not be started.
+    child: Option<Child>,
+    reported: Receiver<Step>,
+    deadline: Instant,
+}
+
+impl Running {
+    fn start(mut command: Command, limit: Duration) -> Self {
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let deadline = Instant::now() + limit;
+        let mut child = command.spawn().ok();
+        let (sender, reported) = mpsc::channel();
+        if let Some(out) = child.as_mut().and_then(|child| child.stdout.take()) {
+            // It ends with the output.
+            thread::spawn(move || {
+                let lines = BufReader::new(out).lines().map_while(Result::ok);
+                for step in lines.map_while(|line| serde_json::from_str(&line).ok()) {
+                    if sender.send(step).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Self {
+            child,
+            reported,
+            deadline,
+        }
+    }
+
+    /// What the process reports until it ends or time is up.
+    fn steps(mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            match self.reported.recv_timeout(left) {
+                Ok(step) => steps.push(step),
+                Err(RecvTimeoutError::Timeout) => return steps,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.kill();
+                    // Without output, it ends at once.
+                    if let Some(child) = &mut self.child {
+                        let _ = child.wait();
+                    }
+                    return steps;
                 }
             }
-        });
-    }
-    loop {
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(step) => steps.push(step),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return steps;
-            }
-            // Waiting for its end might take forever.
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                let _ = child.kill();
-                return steps;
-            }
         }
+    }
+
+    fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+        }
+    }
+}
+
+/// Waiting for the end of the process might take forever.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -193,7 +241,7 @@ mod tests {
             });
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
-            collect(steps(command, Duration::from_millis(500)))
+            collect(Running::start(command, Duration::from_millis(500)).steps())
         };
         let start = Instant::now();
         let found = script(&lines).expect("all servers");
