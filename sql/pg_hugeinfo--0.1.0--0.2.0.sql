@@ -1,4 +1,4 @@
-\echo Use "ALTER EXTENSION pg_hugeinfo UPDATE TO '0.2.0-dev'" to load this file. \quit
+\echo Use "ALTER EXTENSION pg_hugeinfo UPDATE TO '0.2.0'" to load this file. \quit
 
 -- Views whose columns changed, and functions whose columns or arguments changed, are dropped and
 -- created again, with the privileges that they had. This fails if objects outside the extension
