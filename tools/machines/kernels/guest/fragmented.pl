@@ -84,8 +84,11 @@ situation('memory no longer fragmented');
 stop();
 @pieces = ();
 start(@size);
-my @steps = rows(q(SELECT coalesce(s->>'command', s->>'instruction') AS command FROM hugeinfo_checks, jsonb_array_elements(steps) AS s WHERE name = 'pool_filled'));
-true(scalar @steps, 'pool_filled has a remedy');
+# The remedy can be that of another check.
+my $remedy = check_of('pool_filled')->{remedy} // '';
+my $from = $remedy =~ /^# as (\w+)$/ ? $1 : 'pool_filled';
+my @steps = rows(qq(SELECT coalesce(s->>'command', s->>'instruction') AS command FROM hugeinfo_checks, jsonb_array_elements(steps) AS s WHERE name = '$from'));
+true(scalar @steps, 'pool_filled has a remedy', $remedy);
 for (@steps)
 {
 	told($_->{command});
