@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use File::Basename qw(basename);
 use File::Copy qw(copy);
 use FindBin;
 use lib "$FindBin::RealBin/lib";
@@ -77,8 +78,16 @@ sub open_to_us
 {
 	# As in Nix, whose `postgres` is a script.
 	my $name = 'another program name';
-	my $program = PostgreSQL::Test::Utils::tempdir() . '/.wrapped';
-	copy($two->config_data('--bindir') . '/postgres', $program) && chmod 0755, $program or die "$program: $!\n";
+	my $installed = $two->config_data('--bindir');
+	my $copied = PostgreSQL::Test::Utils::tempdir();
+	my $program = "$copied/bin/.wrapped";
+	mkdir "$copied/bin" or die "$copied/bin: $!\n";
+	copy("$installed/postgres", $program) && chmod 0755, $program or die "$program: $!\n";
+	# A server that was built to be moved looks for its files beside the directory of its program.
+	for my $beside (grep { !m{/bin$} } glob "$installed/../*")
+	{
+		symlink $beside, "$copied/" . basename($beside) or die "$beside: $!\n";
+	}
 	my $log = '';
 	my $run = IPC::Run::start([ $program, '-D', $two->data_dir ], '<', \undef, '>', \$log, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$run->pump until $log =~ /ready to accept connections|redirecting log output/;
