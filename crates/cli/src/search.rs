@@ -59,7 +59,7 @@ pub(crate) struct Found {
 /// A search for the servers of this host. Those that could not be examined in time have no details.
 pub(crate) struct Search {
     own: Option<u32>,
-    running: Running,
+    process: SearchProcess,
 }
 
 impl Search {
@@ -70,13 +70,13 @@ impl Search {
         command.args(own.map(|pid| format!("--own={pid}")));
         Self {
             own,
-            running: Running::start(command, TIME_LIMIT),
+            process: SearchProcess::start(command, TIME_LIMIT),
         }
     }
 
     /// Absent: not all processes could be examined.
     pub(crate) fn finish(self) -> Result<Vec<Instance>, Absent> {
-        let found = collect(self.running.steps()).ok_or(Absent {
+        let found = collect(self.process.steps()).ok_or(Absent {
             path: "/proc/PID of other processes".into(),
             why: Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
         })?;
@@ -91,7 +91,7 @@ impl Search {
 pub(crate) fn candidates() -> Vec<Found> {
     let mut command = this("search");
     command.arg("--only-candidates");
-    collect(Running::start(command, TIME_LIMIT).steps()).unwrap_or_default()
+    collect(SearchProcess::start(command, TIME_LIMIT).steps()).unwrap_or_default()
 }
 
 /// `None`: the search ended before all servers were found.
@@ -118,14 +118,14 @@ fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
 }
 
 /// A search in another process.
-struct Running {
+struct SearchProcess {
     /// `None`: it could not be started.
     child: Option<Child>,
     reported: Receiver<Step>,
     deadline: Instant,
 }
 
-impl Running {
+impl SearchProcess {
     fn start(mut command: Command, limit: Duration) -> Self {
         command
             .current_dir("/")
@@ -181,7 +181,7 @@ impl Running {
 }
 
 /// Waiting for the end of the process might take forever.
-impl Drop for Running {
+impl Drop for SearchProcess {
     fn drop(&mut self) {
         self.kill();
     }
@@ -241,7 +241,7 @@ mod tests {
             });
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
-            collect(Running::start(command, Duration::from_millis(500)).steps())
+            collect(SearchProcess::start(command, Duration::from_millis(500)).steps())
         };
         let start = Instant::now();
         let found = script(&lines).expect("all servers");
