@@ -79,7 +79,9 @@ sub compare_exporters
 		my $kept = postgres_exporter($node, source('target/monitoring/postgres_exporter.yml'));
 		my @first = map { $kept->samples('pg_hugeinfo_processes_minor_faults', 'server') } 1 .. 2;
 		is_deeply($first[1], $first[0], "$name: queries processes once a minute");
-		is_deeply([ sort keys %{ $kept->samples('pg_hugeinfo', 'server') } ], [ sort keys %{ $exporter->samples('pg_hugeinfo', 'server') } ], "$name: the same series");
+		# A process that starts or ends at that moment has no type.
+		my @series = map { [ sort grep { !/backend_type="unknown"/ } keys %{ $_->samples('pg_hugeinfo', 'server') } ] } $kept, $exporter;
+		is_deeply($series[0], $series[1], "$name: the same series");
 		# both files in one
 		my $more = edited('postgres_exporter.yml', [ qr/  cache_seconds: \d+\n/, '' ]);
 		append_to_file($more, slurp_file(edited('postgres_exporter_findings.yml', [ qr/  cache_seconds: \d+\n/, '' ])));
