@@ -51,4 +51,16 @@ same(pool($kb)->{total}, $need, 'ensure: pages in the pool');
 true(try_start(%settings), 'the server starts', why_not());
 compare_program(0);
 
+situation('the program, strict overcommit');
+stop();
+set_pool($kb, 0);
+put('/proc/sys/vm/overcommit_ratio', 80);
+put('/proc/sys/vm/overcommit_memory', 2);
+($status, $out) = hugeinfo('ensure');
+same($status, 0, 'ensure: exit status');
+same(pool($kb)->{total}, $need, 'ensure: pages in the pool');
+true(try_start(%settings), 'the server starts', why_not());
+compare_program(0);
+put('/proc/sys/vm/overcommit_memory', 0);
+
 finished();
