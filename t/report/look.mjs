@@ -17,8 +17,8 @@ const axeSource = await readFile(require.resolve('axe-core/axe.min.js'), 'utf8')
 const { HtmlValidate } = await import(require.resolve('html-validate'));
 
 const VIEWS = [
-  { name: 'desk', width: 1100, scheme: 'light' },
-  { name: 'desk-dark', width: 1100, scheme: 'dark' },
+  { name: 'desk', width: 1280, scheme: 'light' },
+  { name: 'desk-dark', width: 1280, scheme: 'dark' },
   { name: 'phone', width: 390, scheme: 'light' },
 ];
 
