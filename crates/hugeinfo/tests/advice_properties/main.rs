@@ -79,6 +79,7 @@ properties! {
         kernel_settings_are_kept_over_a_reboot,
         server_that_would_not_start_gets_help,
         everything_can_be_rendered,
+        text_fits_on_a_terminal,
         boot_lines_leave_memory,
         ensured_starts_get_huge_pages,
     ]

@@ -7,7 +7,7 @@ use hugeinfo::{
         check::{CheckId, Finding, Remedy, Status},
         decision::{Decision, Lower},
         diagnosis::{self, checks, findings, how_to_set, verdict},
-        ensure, render, runbook,
+        ensure, render, runbook, text,
     },
     linux::error::Absent,
     model::{
@@ -1070,6 +1070,25 @@ pub fn server_that_would_not_start_gets_help(_: &Spec, machine: &Machine) -> Tes
         Remedy::As(_) | Remedy::Nothing => false,
     };
     prop_assert!(is_help, "{}: {remedy:?}", restart.finding.text);
+    Ok(())
+}
+
+/// Commands are never wrapped, and neither are long words such as paths.
+pub fn text_fits_on_a_terminal(_: &Spec, machine: &Machine) -> TestCaseResult {
+    const COLUMNS: usize = 80;
+    const LABELS: usize = 18;
+    for line in text::lines(machine) {
+        let has_long_word = line
+            .text
+            .split_whitespace()
+            .any(|word| word.chars().count() > COLUMNS - LABELS);
+        let is_exempt = line.kind == text::Kind::Command || has_long_word;
+        prop_assert!(
+            is_exempt || line.text.chars().count() <= COLUMNS,
+            "{}",
+            line.text
+        );
+    }
     Ok(())
 }
 
