@@ -34,7 +34,7 @@ pub struct Cause {
 }
 
 /// In order: the first match counts.
-const CAUSES: [Cause; 17] = [
+const CAUSES: [Cause; 19] = [
     Cause {
         words: &[
             "could not map anonymous shared memory",
@@ -56,6 +56,19 @@ const CAUSES: [Cause; 17] = [
         code: "bus_error",
         text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
         checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
+    },
+    // The postmaster itself, in messages of systemd.
+    Cause {
+        words: &["code=", "status=7/BUS"],
+        code: "bus_error",
+        text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
+        checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
+    },
+    Cause {
+        words: &["code=", "status=9/KILL"],
+        code: "killed",
+        text: "The server was killed, by the OOM killer or by a person.",
+        checks: &[CheckId::MemoryLeft, CheckId::Restart],
     },
     Cause {
         words: &["terminated by signal 9"],
@@ -300,6 +313,13 @@ mod tests {
                 false,
             ),
             (vec!["Bus error (core dumped)"], true),
+            (
+                vec![
+                    "postgresql@17-main.service: Main process exited, code=dumped, status=7/BUS",
+                    "postgresql@17-main.service: Failed with result 'core-dump'.",
+                ],
+                true,
+            ),
             (
                 vec!["LOG:  server process (PID 1) was terminated by signal 9: Killed"],
                 true,
