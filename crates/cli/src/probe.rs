@@ -1,6 +1,9 @@
 //! `hugeinfo preflight --probe`: maps and touches the huge pages of a start, in a child.
 
-use std::{os::unix::process::ExitStatusExt, time::Duration};
+use std::{
+    os::unix::process::{CommandExt, ExitStatusExt},
+    time::Duration,
+};
 
 use clap::Args;
 use hugeinfo::{
@@ -9,6 +12,7 @@ use hugeinfo::{
     units::{Bytes, PageSize, huge_pages},
 };
 use memmap2::MmapOptions;
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::{Done, command, error::Error};
 
@@ -39,6 +43,7 @@ pub(crate) fn probe(bytes: u64, size: PageSize) -> Result<Answer, Error> {
     let mut command = command::this("touch");
     command.args(["--bytes", &bytes.to_string()]);
     command.args(["--page-bytes", &size.0.to_string()]);
+    command.process_group(0);
     let output = command::run(command, TIME_LIMIT)?;
     Ok(match output.status.signal() {
         Some(signal) => Answer::Killed(signal),
@@ -77,6 +82,9 @@ impl Answer {
 
 /// The child: `hugeinfo touch`.
 pub(crate) fn touch(options: &Options) -> Result<Done, Error> {
+    // The pages must not stay in use if the caller is killed.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| Error::new(format!("could not follow the end of the caller: {errno}")))?;
     let failed = |error: std::io::Error| Error::new(error.to_string());
     let whole =
         Bytes(options.bytes).in_pages(PageSize(options.page_bytes)) * PageSize(options.page_bytes);

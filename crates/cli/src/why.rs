@@ -4,7 +4,7 @@ use std::{
     fmt::Write,
     fs::{self, File},
     io::{Read, Seek, SeekFrom},
-    os::unix::fs::MetadataExt,
+    os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -267,6 +267,7 @@ fn journal(owner: Option<u32>) -> Vec<Message> {
     // RHEL's own packages start the server under its old name.
     command.args(["_COMM=postgres", "_COMM=postmaster"]);
     command.args(owner.map(|uid| format!("_UID={uid}")));
+    command.process_group(0);
     let output = command::run(command, Duration::from_secs(10));
     let output = output.ok().filter(|output| output.status.success());
     let text = output.map_or(String::new(), |output| output.out);
