@@ -150,7 +150,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
             later[index] = own;
         }
         lines.push(format!("{}: {}\n", target.name(), done.text));
-        exit_status = exit_status.max(done.exit_status);
+        exit_status = crate::worse(exit_status, done.exit_status);
     }
     promises.save()?;
     Ok(Done {

@@ -199,6 +199,16 @@ fn exit_status(status: Status) -> u8 {
     }
 }
 
+/// The worse exit status of two servers. Critical counts more than unknown, as in `check`.
+fn worse(one: u8, other: u8) -> u8 {
+    const FROM_MILDEST: [u8; 4] = [0, 3, 1, 2];
+    let rank = |status: &u8| FROM_MILDEST.iter().position(|known| known == status);
+    match rank(&one) > rank(&other) {
+        true => one,
+        false => other,
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -242,6 +252,19 @@ fn main() -> ExitCode {
             // Parts of it can be from the owner of a data directory.
             eprint!("hugeinfo: {}", escape::lines(error.to_string()));
             ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn critical_counts_most() {
+        for (one, other, expected) in [(2, 3, 2), (3, 1, 1), (0, 3, 3), (1, 0, 1), (2, 2, 2)] {
+            assert_eq!(worse(one, other), expected);
+            assert_eq!(worse(other, one), expected);
         }
     }
 }

@@ -74,7 +74,7 @@ fn all(options: &Options) -> Result<Done, Error> {
                 error.exit_status()
             }
         };
-        exit_status = exit_status.max(status);
+        exit_status = crate::worse(exit_status, status);
     }
     if rows.is_empty() {
         return Err(Error::new("no server was found on this host"));
