@@ -68,6 +68,11 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	like($text, qr/^$of_files->{required_pages} huge pages of .*, the default size/m, 'plan: text');
 	is((hugeinfo('plan', @options, '--format', 'sysctl'))[1], "vm.nr_hugepages = $of_files->{required_pages}\n", 'plan: sysctl');
 	like((hugeinfo('plan', @options, '--format', 'env'))[1], qr/^HUGEINFO_REQUIRED_PAGES=$of_files->{required_pages}$/m, 'plan: env');
+	my $mb = $kb / 1024;
+	my $resource = sprintf 'hugepages-%dMi: %dMi', $mb, $mb * $of_files->{required_pages};
+	my @resources = (hugeinfo('plan', @options, '--format', 'k8s'))[1] =~ /^  (?:requests|limits): \{ memory: \w+, (.*) \}$/mg;
+	is_deeply(\@resources, [ ($resource) x 2 ], 'plan: k8s');
+	like((hugeinfo('plan', @options, '--format', 'ansible'))[1], qr/^    name: vm\.nr_hugepages\n    value: '$of_files->{required_pages}'$/m, 'plan: ansible');
 	my $other = json('plan', @options, qw(--format json --page-size 1GB --host-ram 64GB))->{plan};
 	is_deeply([ map { $_->{page_size_bytes} } @$other ], [ 1 << 30 ], 'plan: another page size');
 }
@@ -79,7 +84,7 @@ SKIP:
 	my $pages = required_pages($node, $kb) + 3;
 	$node->stop;
 	pools_of_one_size($kb, $pages);
-	my $fit = json('fit', '--pages', $pages, '-D', $node->data_dir, '--json');
+	my $fit = json('fit', '--pages', $pages, '-D', $node->data_dir, '--format', 'json');
 	is($fit->{required_pages}, $pages, 'fit: uses all pages');
 	my $buffers = $fit->{shared_buffers_bytes} / 1024;
 	configure($node, huge_pages => 'on', shared_buffers => "${buffers}kB");
@@ -95,7 +100,9 @@ SKIP:
 	$node->start;
 
 	my $bytes = $pages * $kb * 1024;
-	is(json('fit', '--bytes', $bytes + 1, '-D', $node->data_dir, '--json')->{shared_buffers}, "${buffers}kB", 'fit: bytes');
+	my @of_share = map { json('fit', @$_, '--format', 'json') } [qw(--percent-of-ram 25 --host-ram 64GB)], [ '--bytes', 16 << 30 ];
+	is($of_share[0]{shared_buffers}, $of_share[1]{shared_buffers}, 'fit: a share of RAM');
+	is(json('fit', '--bytes', $bytes + 1, '-D', $node->data_dir, '--format', 'json')->{shared_buffers}, "${buffers}kB", 'fit: bytes');
 }
 
 # preflight forecasts real starts.
@@ -122,7 +129,7 @@ SKIP:
 	# Limits of the cgroup in which the program runs.
 	limit_group('small', 'fault', $kb, $kb * 1024);
 	in_group('small', sub {
-		my $json = JSON::PP->new->decode(($stopped->('--json'))[1]);
+		my $json = JSON::PP->new->decode(($stopped->('--format', 'json'))[1]);
 		is($json->{checks}[0]{code}, 'cgroup_bomb_at_restart', 'preflight: a cgroup that would crash the server');
 		is(($stopped->())[0], 1, 'preflight: exit status there');
 	});
@@ -130,9 +137,19 @@ SKIP:
 	$node->start;
 }
 
+# --pg selects the programs of a version.
+{
+	my $run = sub { IPC::Run::run([ $program, @_ ], '<', '/dev/null', '>', \my $out, '2>', \my $error); return ($? >> 8, $out, $error) };
+	my ($major) = $bindir_of_server =~ m{^/usr/lib/postgresql/(\d+)/bin\z};
+	is(($run->('plan', '--pg', $major, '--format', 'env'))[1], (hugeinfo('plan', '--format', 'env'))[1], 'plan: --pg') if $major;
+	my ($status, undef, $error) = $run->(qw(plan --pg 99));
+	is($status, 3, 'plan: a version that is not installed');
+	like($error, qr/99/, 'plan: which version is not installed');
+}
+
 # Odd input that is accepted.
 {
-	my $large = json('fit', '--pages', 1 << 62, '--json');
+	my $large = json('fit', '--pages', 1 << 62, '--format', 'json');
 	is($large->{shared_buffers_bytes}, 1073741823 * 8192, 'fit: at most the maximum of shared_buffers');
 	like((hugeinfo('plan', '-c', 'huge_pages=off'))[2], qr/^NOTICE:  huge_pages = off: figures are for huge_pages = try$/m, 'plan: a notice');
 	my $requested = json('plan', qw(-c huge_page_size=1GB --format json));
@@ -191,7 +208,7 @@ for (
 	[ 3, qr/this setting cannot be planned/, 'plan', '-c', "data-directory=$scratch" ],
 	[ 3, qr/expected NAME=VALUE/, 'plan', '-c', 'shared_buffers = 1GB' ],
 	[ 3, qr/is not a directory of this user/, 'plan', '-D', '/' ],
-	[ 3, qr/has no postgresql\.conf\nHINT: On Debian/, 'plan', '-D', $scratch ],
+	[ 3, qr/\Q$scratch\E is empty\nHINT: Without -D, hugeinfo plan/, 'plan', '-D', $scratch ],
 	[ 3, qr/fit computes shared_buffers/, 'fit', '--pages', '100', '-c', 'shared_buffers=1GB' ],
 	[ 3, qr/--pages <N>\|--bytes <SIZE>\|--percent-of-ram <PERCENT>/, 'fit' ])
 {

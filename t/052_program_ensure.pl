@@ -7,6 +7,7 @@ use File::Temp ();
 use FindBin;
 use IPC::Run ();
 use JSON::PP ();
+use Time::HiRes ();
 use lib "$FindBin::RealBin/lib";
 use HugeInfo::Tools;
 use HugeInfo::Contained;
@@ -253,7 +254,12 @@ for (
 }
 
 # kill -9 at any time: the pool has at least the pages that it had, and the next run succeeds.
-for my $after (0.002, 0.01, 0.03, 0.06, 0.1)
+pools_of_one_size($kb, 4);
+my $start = Time::HiRes::time();
+type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1");
+my $whole = Time::HiRes::time() - $start;
+forget();
+for my $after (map { sprintf '%.3f', $whole * $_ / 15 } 0 .. 15)
 {
 	pools_of_one_size($kb, 4);
 	type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1 & sleep $after; kill -9 \$!; wait; true");
@@ -447,7 +453,7 @@ forget();
 	in_group('pod', sub { is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[1], $here, 'plan: the same there') });
 	limit_group('limited', 'fault', $kb, 100 * $kb * 1024);
 	in_group('limited', sub {
-		my $fit = JSON::PP->new->decode((hugeinfo('fit', '--pod', '--json'))[1]);
+		my $fit = JSON::PP->new->decode((hugeinfo('fit', '--pod', '--format', 'json'))[1]);
 		is($fit->{required_pages}, 100, 'fit: the limit of the pod');
 	});
 }

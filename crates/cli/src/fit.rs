@@ -19,6 +19,7 @@ use crate::{
     plan,
     postgres::{Planned, normalized},
     size::Size,
+    status::Format,
 };
 
 /// The options of `fit`.
@@ -30,9 +31,9 @@ pub(crate) struct Options {
     host: Host,
     #[command(flatten)]
     capacity: Capacity,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 }
 
 #[derive(Args)]
@@ -88,8 +89,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         ))
     })?;
     let buffers = found.blocks * block / 1024;
-    let text = match options.json {
-        true => {
+    let text = match options.format {
+        Format::Json => {
             let json = json!({
                 "schema": 1,
                 "postgresql": planned.version()?,
@@ -103,7 +104,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             });
             format!("{json:#}\n")
         }
-        false => format!(
+        Format::Text => format!(
             "shared_buffers = {buffers}kB\n# {} of {}; {} unused at the end\n",
             found.required,
             huge_pages(Pages(capacity), size),

@@ -76,11 +76,8 @@ pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Er
 pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
     let options = target.options(options);
     let Some(pid) = target.postmaster else {
-        let state = match target.directory {
-            Some(_) => ServerState::Stopped,
-            None => ServerState::NotCreated,
-        };
-        return Ok(stopped(&NextStart::read(&options, Detail::All)?, state)?);
+        let next = NextStart::read_or_new(&options, Detail::All)?;
+        return Ok(stopped(&next, next.state())?);
     };
     let root = Root::system();
     let search = Search::start(Some(pid));

@@ -17,6 +17,7 @@ use clap::Args;
 use hugeinfo::{
     escape,
     linux::{passwd, root::Root},
+    model::machine::ServerState,
     server::{facts, failed_start::FailedStart, recovery::TooLow},
 };
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -134,7 +135,33 @@ impl TimeLimit {
 
 impl NextStart {
     /// Computes the next start. As root, with the rights of the owner of the data directory.
+    ///
+    /// Errors: the directory is empty, perhaps because its file system is not mounted.
     pub(crate) fn read(server: &Server, detail: Detail) -> Result<Self, Error> {
+        let next = Self::read_any(server, detail)?;
+        match (server.directory(), next.state()) {
+            (Some(directory), ServerState::NotCreated) => Err(Error::with_hint(
+                no_server_in(&directory),
+                "Without -D, hugeinfo plan computes the pages of a new server",
+            )),
+            _ => Ok(next),
+        }
+    }
+
+    /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
+    /// create there.
+    pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
+        let next = Self::read_any(server, detail)?;
+        if let (Some(directory), ServerState::NotCreated) = (server.directory(), next.state()) {
+            eprintln!(
+                "NOTICE:  {}: this is about a new server with the default configuration",
+                no_server_in(&directory)
+            );
+        }
+        Ok(next)
+    }
+
+    fn read_any(server: &Server, detail: Detail) -> Result<Self, Error> {
         if !rustix::process::geteuid().is_root() {
             return Self::compute(server, detail);
         }
@@ -178,7 +205,12 @@ impl NextStart {
     }
 
     fn compute(server: &Server, detail: Detail) -> Result<Self, Error> {
-        match Planned::prepare(server) {
+        let is_new = server.directory().as_deref().is_some_and(is_empty);
+        let prepared = match is_new {
+            true => Planned::prepare(&server.at(None)),
+            false => Planned::prepare(server),
+        };
+        match prepared {
             Ok(planned) => planned.next_start(detail),
             // The directory and the version are in files that PostgreSQL refuses.
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
@@ -189,6 +221,15 @@ impl NextStart {
                 owner: None,
             }),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The state of a server that does not run.
+    pub(crate) fn state(&self) -> ServerState {
+        match (&self.settings, &self.data_directory) {
+            (Ok(_), None) => ServerState::NotCreated,
+            // Of a configuration that PostgreSQL refuses, the directory is unknown.
+            _ => ServerState::Stopped,
         }
     }
 
@@ -222,6 +263,16 @@ fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
         arguments.push("--only-pages".into());
     }
     arguments
+}
+
+/// There is no server yet.
+pub(crate) fn no_server_in(directory: &Path) -> String {
+    format!("{} is empty", escape::name(directory))
+}
+
+/// True for a directory for `initdb`.
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The path of a directory without links, and its owner. Only root and the owner can replace the

@@ -24,7 +24,7 @@ use crate::{
     machine,
     next_start::{Detail, NextStart},
     plan, postgres, probe,
-    status::with_state,
+    status::{Format, with_state},
 };
 
 /// The checks that are about a start.
@@ -43,13 +43,13 @@ pub(crate) struct Options {
     /// Also maps and touches the pages in a child process, which holds them for that time.
     #[arg(long)]
     probe: bool,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    /// The output format.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let next = NextStart::read(&options.server, Detail::All)?;
+    let next = NextStart::read_or_new(&options.server, Detail::All)?;
     let state = match &next.data_directory {
         Some(data) => match postgres::running(data) {
             Some(pid) => {
@@ -99,8 +99,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             format!("In Kubernetes, requests and limits need {resource}")
         });
     Ok(Done {
-        text: match options.json {
-            true => {
+        text: match options.format {
+            Format::Json => {
                 let document = json!({
                     "checks": check::rows(&machine, &checks),
                     "remedy": remedy(&machine, &checks),
@@ -110,7 +110,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                 });
                 format!("{:#}\n", with_state(&machine, document))
             }
-            false => {
+            Format::Text => {
                 let mut text = to_text(&machine, &checks);
                 for line in probed.iter().chain(&pod).chain(&initdb) {
                     let _ = writeln!(text, "{line}");
