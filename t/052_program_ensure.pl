@@ -5,6 +5,7 @@ use warnings;
 
 use File::Temp ();
 use FindBin;
+use IO::Socket::INET ();
 use IPC::Run ();
 use JSON::PP ();
 use Time::HiRes ();
@@ -358,6 +359,58 @@ type_in("rm /run/hugeinfo >$scratch/log");
 		print {$file} $saved;
 		close $file;
 	}
+	# Each row prepares a start that fails, and returns how to repair the server.
+	configure($one, huge_pages => 'off');
+	my $data = $one->data_dir;
+	my $written = sub { my ($file, $text) = @_; unlink $file; append_to_file($file, $text) };
+	my %broken = (
+		port => sub {
+			my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $one->port, Listen => 1) or die "listen: $!\n";
+			configure($one, listen_addresses => '127.0.0.1');
+			return sub { close $socket; configure($one, listen_addresses => '') };
+		},
+		permissions => sub { chmod 0755, $data; return sub { chmod 0700, $data } },
+		version => sub {
+			my $version = slurp_file("$data/PG_VERSION");
+			$written->("$data/PG_VERSION", "9.6\n");
+			return sub { $written->("$data/PG_VERSION", $version) };
+		},
+		lock_file => sub {
+			my $other = IPC::Run::start([ 'sleep', '1000' ]);
+			my $pid = $other->{KIDS}[0]{PID};
+			$written->("$data/postmaster.pid", "$pid\n$data\n1\n@{[ $one->port ]}\n\n\n");
+			return sub { $other->kill_kill; unlink "$data/postmaster.pid"; $one->{_pid} = undef };
+		},
+		settings_too_low => sub {
+			# pg_control has the settings of the last start.
+			configure($one, wal_level => 'replica');
+			$one->start;
+			$one->stop;
+			$one->append_conf('standby.signal', '');
+			configure($one, max_connections => 5);
+			return sub { unlink "$data/standby.signal"; configure($one, max_connections => 20) };
+		},
+		old_processes => sub {
+			$one->start;
+			my $pid = $one->{_pid};
+			my ($child) = grep { $_ != $pid } family($pid);
+			kill STOP => $child;
+			$one->kill9;
+			until_true(sub { !kill 0, $pid }) or die "the server did not end\n";
+			return sub { kill KILL => $child };
+		});
+	for my $code (sort keys %broken)
+	{
+		my $repair = $broken{$code}->();
+		$fails->();
+		$answer = ($why->())[1];
+		is($answer->{code}, $code, "why: a start that fails: $code") or diag($answer->{message});
+		$repair->();
+	}
+	ok(until_true(sub { (starts($one))[0] }), 'why: it starts after the repairs');
+	$one->stop;
+	configure($one, huge_pages => 'on');
+
 	# Messages of starts that are hard to provoke, as PostgreSQL writes them.
 	my $log = "$scratch/server.log";
 	for (
