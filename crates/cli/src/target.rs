@@ -50,8 +50,7 @@ impl Target {
         })
     }
 
-    /// All servers that run, and those of packages that do not: the clusters of Debian, and the
-    /// enabled servers of RHEL.
+    /// All servers that run, and the clusters of Debian's packages that do not.
     pub(crate) fn all() -> Result<Vec<Self>, Error> {
         let mut known = Vec::new();
         let mut targets = Vec::new();
@@ -62,8 +61,7 @@ impl Target {
             });
             known.extend(found.places);
         }
-        let enabled = enabled_on_rhel(Path::new(WANTED_AT_BOOT), Path::new(RHEL_HOME));
-        for directory in clusters().into_iter().chain(enabled) {
+        for directory in clusters() {
             if !known.contains(&directory) {
                 targets.push(Self {
                     directory: Some(directory),
@@ -177,76 +175,11 @@ fn clusters() -> Vec<PathBuf> {
     clusters
 }
 
-/// Links to the units that systemd starts at boot.
-const WANTED_AT_BOOT: &str = "/etc/systemd/system/multi-user.target.wants";
-
-/// The home of the user postgres in RHEL's and PGDG's packages, with the data directories.
-const RHEL_HOME: &str = "/var/lib/pgsql";
-
-/// The default data directories of the enabled units `postgresql-17.service`, of PGDG, and
-/// `postgresql.service`, of RHEL. Without those of old versions, which are disabled after an
-/// upgrade, and those that `PGDATA` in a drop-in moves.
-fn enabled_on_rhel(wanted: &Path, home: &Path) -> Vec<PathBuf> {
-    let units = fs::read_dir(wanted).into_iter().flatten().flatten();
-    let directory = |unit: &str| {
-        let version = unit.strip_prefix("postgresql")?.strip_suffix(".service")?;
-        match version.strip_prefix('-') {
-            None if version.is_empty() => Some(home.join("data")),
-            Some(version) if version.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Some(home.join(version).join("data"))
-            }
-            _ => None,
-        }
-    };
-    let mut directories: Vec<_> = units
-        .filter_map(|unit| directory(unit.file_name().to_str()?))
-        .filter(|directory| directory.join("PG_VERSION").exists())
-        .collect();
-    directories.sort();
-    directories
-}
-
 #[cfg(test)]
 mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
-
-    #[test]
-    fn servers_of_rhel_that_are_enabled() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let (wanted, home) = (
-            directory.path().join("wants"),
-            directory.path().join("pgsql"),
-        );
-        assert!(enabled_on_rhel(&wanted, &home).is_empty());
-        fs::create_dir(&wanted).expect("a directory");
-        for unit in [
-            "postgresql-17.service",
-            "postgresql-18.service",
-            "postgresql.service",
-        ] {
-            fs::write(wanted.join(unit), "").expect("written");
-        }
-        for unit in [
-            "postgresql@17-main.service",
-            "postgresql-x.service",
-            "sshd.service",
-        ] {
-            fs::write(wanted.join(unit), "").expect("written");
-        }
-        // 16 is disabled, and 18 has no data yet.
-        for data in ["16/data", "17/data", "18/data", "data"] {
-            fs::create_dir_all(home.join(data)).expect("a directory");
-            if data != "18/data" {
-                fs::write(home.join(data).join("PG_VERSION"), "").expect("written");
-            }
-        }
-        assert_eq!(
-            enabled_on_rhel(&wanted, &home),
-            ["17/data", "data"].map(|data| home.join(data))
-        );
-    }
 
     #[test]
     fn clusters_that_start_at_boot() {
