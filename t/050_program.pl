@@ -208,7 +208,7 @@ for (
 	[ 3, qr/this setting cannot be planned/, 'plan', '-c', "data-directory=$scratch" ],
 	[ 3, qr/expected NAME=VALUE/, 'plan', '-c', 'shared_buffers = 1GB' ],
 	[ 3, qr/is not a directory of this user/, 'plan', '-D', '/' ],
-	[ 3, qr/\Q$scratch\E is empty\nHINT: Without -D, hugeinfo plan/, 'plan', '-D', $scratch ],
+	[ 3, qr/\Q$scratch\E is empty\nHINT: Is its file system mounted/, 'plan', '-D', $scratch ],
 	[ 3, qr/fit computes shared_buffers/, 'fit', '--pages', '100', '-c', 'shared_buffers=1GB' ],
 	[ 3, qr/--pages <N>\|--bytes <SIZE>\|--percent-of-ram <PERCENT>/, 'fit' ])
 {

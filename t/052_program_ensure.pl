@@ -260,7 +260,7 @@ my $start = Time::HiRes::time();
 type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1");
 my $whole = Time::HiRes::time() - $start;
 forget();
-for my $after (map { sprintf '%.3f', $whole * $_ / 15 } 0 .. 15)
+for my $after (map { sprintf '%.3f', $whole * $_ / 16 } 1 .. 16)
 {
 	pools_of_one_size($kb, 4);
 	type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1 & sleep $after; kill -9 \$!; wait; true");

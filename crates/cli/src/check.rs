@@ -10,7 +10,7 @@ use hugeinfo::{
         status::StatusRow,
     },
     escape,
-    model::machine::{Machine, ServerState},
+    model::machine::Machine,
 };
 use serde_json::{Value, json};
 
@@ -60,15 +60,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             let first = text.lines().next().unwrap_or_default();
             return Ok(Done {
                 text: format!("HUGEPAGES UNKNOWN - {}\n", printable(first)),
-                exit_status: 3,
-            });
-        }
-        // Its file system might not be mounted.
-        Ok(machine)
-            if options.format == Format::Nagios && machine.state == ServerState::NotCreated =>
-        {
-            return Ok(Done {
-                text: "HUGEPAGES UNKNOWN - the data directory is empty\n".to_owned(),
                 exit_status: 3,
             });
         }

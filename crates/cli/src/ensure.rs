@@ -50,7 +50,7 @@ pub(crate) enum Moment {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// All Debian clusters and enabled servers of RHEL that are not running.
+    /// All Debian clusters that are not running.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
     /// The time of the next start. Default: unknown.

@@ -76,7 +76,7 @@ pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Er
 pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, Error> {
     let options = target.options(options);
     let Some(pid) = target.postmaster else {
-        let next = NextStart::read_or_new(&options, Detail::All)?;
+        let next = NextStart::read(&options, Detail::All)?;
         return Ok(stopped(&next, next.state())?);
     };
     let root = Root::system();

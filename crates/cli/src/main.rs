@@ -221,7 +221,12 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_help { 0 } else { 3 });
         }
     };
-    let done = command::end_on_signal().and_then(|()| match arguments.verb {
+    let handled = match arguments.verb {
+        // It holds pages, and has nothing to clean up.
+        Verb::Touch(_) => Ok(()),
+        _ => command::end_on_signal(),
+    };
+    let done = handled.and_then(|()| match arguments.verb {
         Verb::Status(options) => status::run(&options),
         Verb::Check(options) => check::run(&options),
         Verb::Runbook(options) => runbook::run(&options),

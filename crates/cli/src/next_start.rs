@@ -142,7 +142,7 @@ impl NextStart {
         match (server.directory(), next.state()) {
             (Some(directory), ServerState::NotCreated) => Err(Error::with_hint(
                 no_server_in(&directory),
-                "Without -D, hugeinfo plan computes the pages of a new server",
+                "Is its file system mounted? hugeinfo preflight answers for a new server",
             )),
             _ => Ok(next),
         }
@@ -154,7 +154,7 @@ impl NextStart {
         let next = Self::read_any(server, detail)?;
         if let (Some(directory), ServerState::NotCreated) = (server.directory(), next.state()) {
             eprintln!(
-                "NOTICE:  {}: this is about a new server with the default configuration",
+                "NOTICE:  {}: the answer is for a new server",
                 no_server_in(&directory)
             );
         }

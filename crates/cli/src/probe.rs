@@ -83,8 +83,9 @@ impl Answer {
 /// The child: `hugeinfo touch`.
 pub(crate) fn touch(options: &Options) -> Result<Done, Error> {
     // The pages must not stay in use if the caller is killed.
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|errno| Error::new(format!("could not follow the end of the caller: {errno}")))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| {
+        Error::new(format!("could not arrange to end with the caller: {errno}"))
+    })?;
     let failed = |error: std::io::Error| Error::new(error.to_string());
     let whole =
         Bytes(options.bytes).in_pages(PageSize(options.page_bytes)) * PageSize(options.page_bytes);

@@ -63,8 +63,8 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Starts the search, which goes on while the caller reads something else. `own` is known to be
-    /// a server, and is not among the result.
+    /// Starts the search, which runs while the caller reads other files. `own` is known to be a
+    /// server, and is not in the result.
     pub(crate) fn start(own: Option<u32>) -> Self {
         let mut command = this("search");
         command.args(own.map(|pid| format!("--own={pid}")));

@@ -31,7 +31,7 @@ pub(crate) enum Format {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// All servers that run on this host, all Debian clusters, and the enabled servers of RHEL.
+    /// All servers that run on this host, and all Debian clusters.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
     /// The output format.

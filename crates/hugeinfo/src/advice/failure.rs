@@ -59,15 +59,15 @@ const CAUSES: [Cause; 19] = [
     },
     // The postmaster itself, in messages of systemd.
     Cause {
-        words: &["code=", "status=7/BUS"],
+        words: &["Main process exited", "status=7/BUS"],
         code: "bus_error",
         text: "The kernel had reserved huge pages, but could not provide one of them (SIGBUS).",
         checks: &[CheckId::CgroupFaultLimit, CheckId::MemoryLeft],
     },
     Cause {
-        words: &["code=", "status=9/KILL"],
+        words: &["Main process exited", "status=9/KILL"],
         code: "killed",
-        text: "The server was killed, by the OOM killer or by a person.",
+        text: "The server was killed by the OOM killer, by systemd after a timeout, or by a person.",
         checks: &[CheckId::MemoryLeft, CheckId::Restart],
     },
     Cause {
@@ -319,6 +319,14 @@ mod tests {
                     "postgresql@17-main.service: Failed with result 'core-dump'.",
                 ],
                 true,
+            ),
+            (
+                vec!["postgresql-17.service: Main process exited, code=killed, status=9/KILL"],
+                true,
+            ),
+            (
+                vec!["postgresql-17.service: Control process exited, code=killed, status=9/KILL"],
+                false,
             ),
             (
                 vec!["LOG:  server process (PID 1) was terminated by signal 9: Killed"],
