@@ -77,7 +77,7 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
     let options = target.options(options);
     let Some(pid) = target.postmaster else {
         let next = NextStart::read(&options, Detail::All)?;
-        return Ok(stopped(&next, next.state())?);
+        return Ok(stopped(&next, ServerState::Stopped)?);
     };
     let root = Root::system();
     let search = Search::start(Some(pid));

@@ -138,10 +138,10 @@ impl NextStart {
     ///
     /// Errors: the directory is empty, perhaps because its file system is not mounted.
     pub(crate) fn read(server: &Server, detail: Detail) -> Result<Self, Error> {
-        let next = Self::read_any(server, detail)?;
+        let next = Self::read_or_new(server, detail)?;
         match (server.directory(), next.state()) {
             (Some(directory), ServerState::NotCreated) => Err(Error::with_hint(
-                no_server_in(&directory),
+                format!("{} is empty", escape::name(directory)),
                 "Is its file system mounted? hugeinfo preflight answers for a new server",
             )),
             _ => Ok(next),
@@ -151,17 +151,6 @@ impl NextStart {
     /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
-        let next = Self::read_any(server, detail)?;
-        if let (Some(directory), ServerState::NotCreated) = (server.directory(), next.state()) {
-            eprintln!(
-                "NOTICE:  {}: the answer is for a new server",
-                no_server_in(&directory)
-            );
-        }
-        Ok(next)
-    }
-
-    fn read_any(server: &Server, detail: Detail) -> Result<Self, Error> {
         if !rustix::process::geteuid().is_root() {
             return Self::compute(server, detail);
         }
@@ -228,7 +217,7 @@ impl NextStart {
     pub(crate) fn state(&self) -> ServerState {
         match (&self.settings, &self.data_directory) {
             (Ok(_), None) => ServerState::NotCreated,
-            // Of a configuration that PostgreSQL refuses, the directory is unknown.
+            // If PostgreSQL refuses the configuration, the directory is unknown.
             _ => ServerState::Stopped,
         }
     }
@@ -263,11 +252,6 @@ fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
         arguments.push("--only-pages".into());
     }
     arguments
-}
-
-/// There is no server yet.
-pub(crate) fn no_server_in(directory: &Path) -> String {
-    format!("{} is empty", escape::name(directory))
 }
 
 /// True for a directory for `initdb`.

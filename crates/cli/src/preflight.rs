@@ -50,22 +50,21 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let next = NextStart::read_or_new(&options.server, Detail::All)?;
-    let state = match &next.data_directory {
-        Some(data) => match postgres::running(data) {
-            Some(pid) => {
-                return Err(Error::with_hint(
-                    format!("the server of this data directory is running (PID {pid})"),
-                    "Use hugeinfo status, or stop the server first",
-                ));
-            }
-            None => {
-                postgres::check_containers(data)?;
-                ServerState::Stopped
-            }
-        },
-        None => ServerState::NotCreated,
-    };
+    if let Some(data) = &next.data_directory {
+        if let Some(pid) = postgres::running(data) {
+            return Err(Error::with_hint(
+                format!("the server of this data directory is running (PID {pid})"),
+                "Use hugeinfo status, or stop the server first",
+            ));
+        }
+        postgres::check_containers(data)?;
+    }
     next.settings()?;
+    let state = next.state();
+    if let (Some(directory), ServerState::NotCreated) = (options.server.directory(), state) {
+        let directory = escape::name(directory);
+        eprintln!("NOTICE:  {directory} is empty: the answer is for a new server");
+    }
     let machine = machine::stopped(&next, state)?;
     let checks: Vec<Check> = diagnosis::checks(&machine)
         .into_iter()

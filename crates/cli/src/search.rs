@@ -153,7 +153,7 @@ impl SearchProcess {
         }
     }
 
-    /// What the process reports until it ends or time is up.
+    /// Returns what the process reports until it ends, or until the time limit.
     fn steps(mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         loop {
@@ -163,7 +163,7 @@ impl SearchProcess {
                 Err(RecvTimeoutError::Timeout) => return steps,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.kill();
-                    // Without output, it ends at once.
+                    // It has closed its output, so it is about to end.
                     if let Some(child) = &mut self.child {
                         let _ = child.wait();
                     }
