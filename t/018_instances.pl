@@ -158,6 +158,23 @@ sub open_to_us
 }
 
 {
+	# The kernel cannot show the path of this directory: readlink fails.
+	my $name = 'a process in a very deep directory';
+	my $deep = 'chdir shift; for (1 .. 30) { mkdir "x" x 200; chdir "x" x 200 } $| = 1; print "ready"; <STDIN>;'
+	  . ' for (1 .. 30) { chdir ".."; rmdir "x" x 200 }';
+	my ($in, $out) = ('', '');
+	my $run = IPC::Run::start([ $^X, '-e', $deep, PostgreSQL::Test::Utils::tempdir() ], '<', \$in, '>', \$out);
+	$run->pump until $out =~ /ready/;
+	my ($pid) = map { $_->{PID} } @{ $run->{KIDS} };
+	ok(!defined readlink("/proc/$pid/cwd"), "$name: its path cannot be read");
+	my $session = HugeInfo::Session->new($one, user => 'monitor', dbname => 'postgres');
+	my %seen = instances($session);
+	ok($seen{ $one->{_pid} }, "$name: servers are found");
+	$session->close;
+	$run->finish;
+}
+
+{
 	# Other processes can block reads of their files forever. Here, the copy that reads is stopped.
 	my $name = 'a read that does not end';
 	my $backend = $sql->pid;

@@ -87,11 +87,16 @@ impl Search {
     }
 }
 
-/// The servers of this IPC namespace.
-pub(crate) fn candidates() -> Vec<Found> {
+/// The servers of this IPC namespace. Errors: not all processes could be examined.
+pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     let mut command = this("search");
     command.arg("--only-candidates");
-    collect(SearchProcess::start(command, TIME_LIMIT).steps()).unwrap_or_default()
+    collect(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
+        Error::with_hint(
+            "the search for servers did not end in time",
+            "-D or --cluster names a server, as in: hugeinfo status -D /var/lib/pgsql/17/data",
+        )
+    })
 }
 
 /// `None`: the search ended before all servers were found.
@@ -213,8 +218,10 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         true => instances::read_candidates(&root, options.own, report),
         false => instances::read(&root, options.own, &Default::default(), report),
     };
-    // The kernel might have no System V shared memory.
-    let _ = absent_or(found)?;
+    // Without System V shared memory, the kernel can run no server.
+    if absent_or(found)?.is_err() {
+        write(&Step::Progress(Progress::AllFound));
+    }
     written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
     Ok(String::new().into())
 }
@@ -241,7 +248,8 @@ mod tests {
             });
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
-            collect(SearchProcess::start(command, Duration::from_millis(500)).steps())
+            let process = SearchProcess::start(command, Duration::from_secs(5));
+            collect(process.steps())
         };
         let start = Instant::now();
         let found = script(&lines).expect("all servers");

@@ -33,7 +33,7 @@ impl Target {
     /// Finds the server that the options name. Without -D, the only server that runs.
     pub(crate) fn find(server: &Server) -> Result<Self, Error> {
         let Some(directory) = server.directory() else {
-            return only(search::candidates());
+            return only(search::candidates()?);
         };
         let directory =
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
@@ -54,7 +54,7 @@ impl Target {
     pub(crate) fn all() -> Result<Vec<Self>, Error> {
         let mut known = Vec::new();
         let mut targets = Vec::new();
-        for found in search::candidates() {
+        for found in search::candidates()? {
             targets.push(Self {
                 directory: found.places.first().cloned(),
                 postmaster: Some(found.instance.pid),
@@ -116,7 +116,7 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
 
 /// The server that uses this directory for its configuration or data.
 fn searched(directory: &PathBuf) -> Option<u32> {
-    let mut running = search::candidates().into_iter();
+    let mut running = search::candidates().ok()?.into_iter();
     let found = running.find(|found| found.places.contains(directory))?;
     Some(found.instance.pid)
 }

@@ -259,6 +259,22 @@ fn process_that_ends_meanwhile_is_skipped() {
 }
 
 #[test]
+fn process_whose_files_fail_is_skipped() {
+    let host = Host::new();
+    for pid in [10, 20, 30] {
+        host.server(pid, &format!("data{pid}"));
+    }
+    // Not a link: readlink fails, as for a path that is too long.
+    fs::remove_file(host.0.path().join("proc/10/cwd")).expect("remove");
+    host.write("proc/10/cwd", "");
+    host.write("proc/30/maps", "nonsense\n");
+    assert_eq!(host.pids(), [20, 30]);
+    let root = Root::at(host.0.path());
+    let own = instances::read(&root, Some(10), &[].into(), |_| ());
+    assert!(own.is_err(), "its own files have to be readable");
+}
+
+#[test]
 fn only_creators_of_segments_are_candidates() {
     let host = Host::new();
     let root = Root::at(host.0.path());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use hugeinfo_linux::{
-    error::{Absence, ReadError, absent_or},
+    error::{Absence, ReadError, absent_or, fact},
     growth::TryPush,
     passwd::{self, Users},
     process::{
@@ -119,8 +119,9 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// `postmaster` in its name, and servers of other users that share our PID namespace but not
 /// our IPC namespace. Processes of other users that `hidepid` hides are also missing.
 ///
-/// Errors: a kernel file that is malformed or fails to be read. A process that ends meanwhile is
-/// skipped.
+/// Errors: a kernel file of this host or of `own` is malformed or fails to be read. Another process
+/// whose files fail is skipped: any user can have one, such as one whose working directory has too
+/// long a path.
 pub fn read(
     root: &Root,
     own: Option<u32>,
@@ -165,7 +166,13 @@ fn read_each(
     for pid in pids {
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
-        if let Ok(Some(instance)) = absent_or(search.server(&process, &mut buffer))? {
+        let server = search.server(&process, &mut buffer);
+        let server = if own == Some(pid) {
+            absent_or(server)?
+        } else {
+            fact(server)?
+        };
+        if let Ok(Some(instance)) = server {
             search.directories.extend(process.working_directory());
             report(Progress::Found(instance.clone()));
             servers.try_push((process, instance))?;
@@ -173,9 +180,10 @@ fn read_each(
     }
     report(Progress::AllFound);
     for (process, mut instance) in servers {
-        look_inside(&process, &mut instance, &mut buffer)?;
+        // The facts before the first error are kept.
+        let _ = fact(look_inside(&process, &mut instance, &mut buffer))?;
         // The kernel shows no working directory of a process that has ended.
-        report(match absent_or(process.link("cwd"))? {
+        report(match fact(process.link("cwd"))? {
             Err(absent) if absent.why == Absence::Missing => Progress::Ended(instance.pid),
             _ => Progress::Detailed(instance),
         });
