@@ -1,5 +1,7 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
+use std::{sync::mpsc, thread, time::Duration};
+
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
@@ -60,7 +62,7 @@ fn all(options: &Options) -> Result<Done, Error> {
     for target in Target::all()? {
         let name = target.name();
         // One server that cannot be read does not hide the others.
-        let status = match machine::read(&target, &server) {
+        let status = match read_in_time(target, &server) {
             Ok(machine) => {
                 texts.push(format!("{name}:\n{}", text(&machine)));
                 let mut row = row(&machine);
@@ -86,6 +88,19 @@ fn all(options: &Options) -> Result<Done, Error> {
         },
         exit_status,
     })
+}
+
+/// Reads a server. Any user can have a process that looks like one, and whose files never answer.
+fn read_in_time(target: Target, server: &crate::Server) -> Result<Machine, Error> {
+    const LIMIT: Duration = Duration::from_secs(30);
+    let server = target.options(server);
+    let (sender, result) = mpsc::channel();
+    // The end of this process also ends a thread that waits for a file.
+    thread::spawn(move || sender.send(machine::read(&target, &server)));
+    let seconds = LIMIT.as_secs();
+    result
+        .recv_timeout(LIMIT)
+        .unwrap_or_else(|_| Err(Error::new(format!("no answer within {seconds} s"))))
 }
 
 /// The text, with colors if the output is a terminal, and `NO_COLOR` and `TERM` allow it.
