@@ -330,7 +330,7 @@ chmod 0755, "$dir/fake/psql";
 	my ($psql) = grep { -x } map { "$_/psql" } split /:/, $ENV{PATH};
 	mkdir "$dir/bin" and symlink $psql, "$dir/bin/psql" or die "$dir/bin: $!\n";
 	local $ENV{PATH} = "$dir/bin";
-	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger');
+	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger', @patient);
 	is($status, 3, 'no pg_isready: exit status');
 	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: not needed for a server that answers');
 	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown cannot check whether it is down without pg_isready in PATH: connection to/, "no pg_isready: $_")
@@ -386,7 +386,7 @@ for my $name (qw(INT TERM HUP))
 
 {
 	my $hundreds = write_file('hundreds', join '', map { service("primary$_", $primary) } 1 .. 200);
-	my ($status, $fleet) = fleet_json('--service-file', $hundreds);
+	my ($status, $fleet) = fleet_json('--service-file', $hundreds, @patient);
 	is($status, 1, '200 servers: exit status');
 	is_deeply([ map { $_->{in_use} ? $_->{name} : () } @{ $fleet->{servers} } ], [], '200 servers: all are on small pages');
 	is(scalar(grep { defined $_->{in_use} } @{ $fleet->{servers} }), 200, '200 servers: all have answered');

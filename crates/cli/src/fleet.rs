@@ -682,18 +682,14 @@ fn error_in(output: &str) -> &str {
 
 // Results of several servers.
 
+/// Compares with this program, because a server can claim any version.
 fn note_newest_version(servers: &mut [Server]) {
-    let of = |server: &Server| server.answer.text("version").and_then(version);
-    let newest = servers.iter().max_by_key(|server| of(server));
-    let Some(newest) = newest.filter(|server| of(server).is_some()) else {
-        return;
-    };
-    let (order, newest) = (of(newest), newest.answer.members["version"].clone());
+    let newest = env!("CARGO_PKG_VERSION");
     for server in servers {
-        let version = of(server);
-        if version.is_some() && version < order {
+        let found = server.answer.text("version").and_then(version);
+        if found.is_some() && found < version(newest) {
             let members = &mut server.answer.members;
-            members.insert("newest_version".to_owned(), newest.clone());
+            members.insert("newest_version".to_owned(), newest.into());
         }
     }
 }
@@ -775,7 +771,10 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
             if let (Some(version), Some(newest)) =
                 (answer.text("version"), answer.text("newest_version"))
             {
-                let _ = write!(reason, "; older version {version}, others have {newest}");
+                let _ = write!(
+                    reason,
+                    "; older version {version}: this program has {newest}"
+                );
             }
             let columns = [
                 upper(answer.status),
