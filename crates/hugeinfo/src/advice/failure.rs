@@ -200,39 +200,50 @@ const ABOUT_OTHERS: [&str; 4] = [
     "unaffected changes were applied",
 ];
 
-impl Cause {
-    fn matches(&self, line: &str) -> bool {
-        self.words.iter().all(|words| line.contains(words))
+/// Splits a line before the message: the label, and the text after it. Without a label, all of it is
+/// the message. `None`: there are several labels, of which a client might have written one, such as
+/// that in the name of a role or in a statement.
+fn parts(line: &str) -> Option<(Option<&'static str>, &str)> {
+    let mut found = LABELS
+        .into_iter()
+        .flat_map(|label| line.match_indices(label));
+    match (found.next(), found.next()) {
+        (None, _) => Some((None, line)),
+        (Some((at, label)), None) => {
+            let label = LABELS.into_iter().find(|known| *known == label);
+            Some((label, line.get(at..)?))
+        }
+        (Some(_), Some(_)) => None,
     }
 }
 
-/// The first label in a line.
-fn label(line: &str) -> Option<&'static str> {
-    let found = LABELS
-        .into_iter()
-        .filter_map(|label| Some((line.find(label)?, label)));
-    found.min().map(|(_, label)| label)
+/// The cause that a message of the server names.
+fn cause(message: &str) -> Option<&'static Cause> {
+    let matches = |cause: &&Cause| cause.words.iter().all(|words| message.contains(words));
+    CAUSES.iter().find(matches)
 }
 
 /// The last failure in a log of PostgreSQL, with any `log_line_prefix`. `None`: there is none, or
 /// the server has started or was stopped since.
 pub fn last(log: &str) -> Option<Failure> {
     let lines: Vec<_> = log.lines().collect();
-    let cause = |line: &str| CAUSES.iter().find(|cause| cause.matches(line));
     let has_any = |line: &str, all: &[&str]| all.iter().any(|words| line.contains(words));
-    let is_failure = |line: &str| match label(line) {
-        Some("FATAL:" | "PANIC:") => cause(line).is_some() || !has_any(line, &ABOUT_CONNECTIONS),
-        Some("LOG:") => cause(line).is_some() && !has_any(line, &ABOUT_OTHERS),
-        // About one statement, with a text that can be from any user.
-        Some(_) => false,
+    let is_failure = |line: &str| match parts(line) {
+        Some((Some("FATAL:" | "PANIC:"), message)) => !has_any(message, &ABOUT_CONNECTIONS),
+        Some((Some("LOG:"), message)) => {
+            cause(message).is_some() && !has_any(message, &ABOUT_OTHERS)
+        }
         // From systemd or a shell.
-        None => cause(line).is_some(),
+        Some((None, line)) => cause(line).is_some(),
+        // About one statement, with a text that can be from any user.
+        Some((Some(_), _)) | None => false,
     };
-    let is_healthy = |line: &str| {
-        let is_stop = line.contains("received ") && line.contains(" shutdown request");
-        label(line) == Some("LOG:")
-            && !has_any(line, &ABOUT_OTHERS)
-            && (line.contains("ready to accept") || is_stop)
+    let is_healthy = |line: &str| match parts(line) {
+        Some((Some("LOG:"), message)) => {
+            let is_stop = message.contains("received ") && message.contains(" shutdown request");
+            !has_any(message, &ABOUT_OTHERS) && (message.contains("ready to accept") || is_stop)
+        }
+        _ => false,
     };
     // PostgreSQL writes a tab after each line feed in a message.
     let at = lines
@@ -248,7 +259,7 @@ pub fn last(log: &str) -> Option<Failure> {
     Some(Failure {
         message: shown(lines[at]),
         details: details.take(MOST_DETAILS).map(|line| shown(line)).collect(),
-        cause: cause(lines[at]),
+        cause: parts(lines[at]).and_then(|(_, message)| cause(message)),
     })
 }
 
@@ -311,6 +322,35 @@ mod tests {
             (
                 vec![READY, "LOG:  statement: SELECT 'terminated by signal 9'"],
                 false,
+            ),
+            // Names that a client chooses, in log_line_prefix.
+            (
+                vec![
+                    SHUTDOWN,
+                    "Bus error@x FATAL:  the database system is shutting down",
+                ],
+                false,
+            ),
+            (
+                vec![
+                    READY,
+                    "Bus error@x LOG:  could not receive data from client",
+                ],
+                false,
+            ),
+            (
+                vec![
+                    READY,
+                    &format!("FATAL:  {MAP}@x LOG:  could not receive data from client"),
+                ],
+                false,
+            ),
+            (
+                vec![
+                    &format!("FATAL:  {MAP}"),
+                    "database system is ready to accept@x LOG:  connection authorized",
+                ],
+                true,
             ),
             (vec!["Bus error (core dumped)"], true),
             (
