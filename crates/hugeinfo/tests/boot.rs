@@ -872,6 +872,19 @@ fn unreadable_and_large_files_are_unknown() {
     }
     assert_eq!(host.unknown(), [("/etc/sysctl.d".to_owned(), TooLarge)]);
     assert_eq!(edit(&host.next(), MB2), None);
+    // The limits of all files together.
+    for (text, count, last) in [
+        (padded(large), 5, "4.conf"),
+        (format!("{LINE}\n").repeat(400), 3, "2.conf"),
+    ] {
+        let host = Host::with(&[]);
+        for name in 0..count {
+            host.write(&format!("/etc/sysctl.d/{name}.conf"), &text);
+        }
+        let last = format!("/etc/sysctl.d/{last}");
+        assert_eq!(host.unknown(), [(last, TooLarge)]);
+        assert_eq!(pages(&host.next(), MB2), None);
+    }
 
     // A later line overrides a file that cannot be read.
     let line = [(
@@ -913,6 +926,26 @@ fn unreadable_and_large_files_are_unknown() {
         host.unknown(),
         [file("/proc/cmdline"), file("/etc/tmpfiles.d")]
     );
+}
+
+#[test]
+fn unreadable_profiles_of_tuned_are_unknown() {
+    use WhyUnknown::{TooLarge, Unreadable};
+    let active = "/etc/tuned/active_profile";
+    let profile = "/etc/tuned/mine/tuned.conf";
+    for file in [active, profile] {
+        let host = Host::with(&[(active, "mine\n"), (profile, "[main]\n")]);
+        assert_eq!(host.unknown(), []);
+        host.hide(file);
+        assert_eq!(host.unknown(), [(file.to_owned(), Unreadable)]);
+    }
+    let host = Host::with(&[(active, "")]);
+    assert_eq!(host.unknown(), []);
+    fs::write(host.path(active), b"\xff\n").expect("write");
+    assert_eq!(host.unknown(), [(active.to_owned(), Unreadable)]);
+    let names: Vec<_> = (0..17).map(|n| format!("p{n}")).collect();
+    host.write(active, &names.join(" "));
+    assert_eq!(host.unknown(), [(active.to_owned(), TooLarge)]);
 }
 
 #[test]

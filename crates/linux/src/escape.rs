@@ -63,8 +63,9 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// True for control and format characters, zero-width characters, line separators, private-use
-/// characters and noncharacters.
+/// True for control characters, characters that have no width or change the direction of text, line
+/// separators, private-use characters and noncharacters. Not for signs of scripts that Unicode also
+/// calls format characters, such as U+0600.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,

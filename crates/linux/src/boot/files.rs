@@ -14,7 +14,7 @@ use super::{
     sysctl, tmpfiles,
 };
 use crate::{
-    error::{ReadError, fact},
+    error::{Absence, ReadError, fact},
     escape,
     root::Root,
     shell,
@@ -40,6 +40,12 @@ const MOST_PROFILES: usize = 16;
 
 /// Maximum size of a file, far larger than any real one.
 const LARGEST_FILE: u64 = 256 << 10;
+
+/// Maximum size of all files together.
+const LARGEST_TOTAL: u64 = 1 << 20;
+
+/// Maximum number of relevant lines in all files together.
+const MOST_LINES: usize = 1000;
 
 /// Maximum number of names in one directory.
 const MOST_NAMES: usize = 1024;
@@ -94,6 +100,8 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
         etc: real(root, "/etc"),
         real_paths: BTreeSet::new(),
         files: Vec::new(),
+        bytes_left: LARGEST_TOTAL,
+        lines_left: MOST_LINES,
     };
     reader.read_drop_ins("sysctl.d")?;
     let conf = real(root, SYSCTL_CONF);
@@ -105,17 +113,25 @@ pub(super) fn read(root: &Root, has_systemd: bool) -> Result<Vec<File>, ReadErro
     if has_systemd {
         reader.read_drop_ins("tmpfiles.d")?;
     }
-    let active = fact(root.read_written("/etc/tuned/active_profile"))?.unwrap_or_default();
-    let active = String::from_utf8_lossy(&active).into_owned();
-    let mut profiles = names(&active);
+    let active = Path::new("/etc/tuned/active_profile");
+    let mut profiles = names(&reader.text(active)?.unwrap_or_default());
     let mut nth = 0;
-    while let Some(profile) = profiles.get(nth).filter(|_| nth < MOST_PROFILES).cloned() {
+    while let Some(profile) = profiles.get(nth).cloned() {
+        if nth == MOST_PROFILES {
+            reader.add_unknown(active, WhyUnknown::TooLarge);
+            break;
+        }
         nth += 1;
         for place in TUNED {
             let path = Path::new(place).join(&profile).join("tuned.conf");
-            let text = fact(root.read_written(&path))?.unwrap_or_default();
-            let included = included(&String::from_utf8_lossy(&text));
-            profiles.extend(included.into_iter().filter(|name| *name != profile));
+            let Some(text) = reader.text(&path)? else {
+                continue;
+            };
+            for name in included(&text) {
+                if !profiles.contains(&name) {
+                    profiles.push(name);
+                }
+            }
             others.push(path);
         }
     }
@@ -158,9 +174,30 @@ struct Reader<'r> {
     /// The resolved paths of the files read so far.
     real_paths: BTreeSet<PathBuf>,
     files: Vec<File>,
+    /// The rest of [`LARGEST_TOTAL`].
+    bytes_left: u64,
+    /// The rest of [`MOST_LINES`].
+    lines_left: usize,
 }
 
 impl Reader<'_> {
+    fn add_unknown(&mut self, path: &Path, why: WhyUnknown) {
+        self.files.push(File::new(path, None, Err(why)));
+    }
+
+    /// The text of a file of tuned, if it exists. `None`: it cannot be read, and is added as unknown.
+    fn text(&mut self, path: &Path) -> Result<Option<String>, ReadError> {
+        let text = match fact(self.root.read_written(path))? {
+            Ok(bytes) => String::from_utf8(bytes).ok(),
+            Err(absent) if absent.why == Absence::Missing => Some(String::new()),
+            Err(_) => None,
+        };
+        if text.is_none() {
+            self.add_unknown(path, WhyUnknown::Unreadable);
+        }
+        Ok(text)
+    }
+
     /// Reads the drop-in files of all directories with this name, such as `sysctl.d`.
     fn read_drop_ins(&mut self, name: &str) -> Result<(), ReadError> {
         let mut by_name = BTreeMap::new();
@@ -204,16 +241,15 @@ impl Reader<'_> {
                 .or_else(|| real(self.root, &path));
             self.read_file(&path, real)?;
         }
-        self.files.extend(
-            unread
-                .iter()
-                .map(|(path, why)| File::new(path, None, Err(*why))),
-        );
+        for (path, why) in unread {
+            self.add_unknown(&path, why);
+        }
         Ok(())
     }
 
     fn read_file(&mut self, path: &Path, real: Option<PathBuf>) -> Result<(), ReadError> {
-        let text = match self.root.read_written_up_to(LARGEST_FILE, path) {
+        let limit = LARGEST_FILE.min(self.bytes_left);
+        let text = match self.root.read_written_up_to(limit, path) {
             Ok(text) => Ok(text),
             Err(ReadError::NoMemory(error)) => return Err(error.into()),
             Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
@@ -223,7 +259,16 @@ impl Reader<'_> {
         };
         let local = real.as_deref().and_then(|real| self.local(real));
         let text = text.as_deref().map_err(|why| *why);
-        self.files.push(File::new(path, local, text));
+        let mut file = File::new(path, local, text);
+        let bytes = text.map_or(0, |text| text.len() as u64);
+        let lines = file.lines.as_ref().map_or(0, Vec::len);
+        if lines > self.lines_left {
+            file = File::new(path, None, Err(WhyUnknown::TooLarge));
+        } else {
+            self.lines_left -= lines;
+            self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        }
+        self.files.push(file);
         self.real_paths.extend(real);
         Ok(())
     }
