@@ -136,7 +136,7 @@ def compose(step):
 
 
 class _Host:
-    """The memory and the pools of the host, from the lines that hugeinfo_read_memory prints."""
+    """The memory of the host, from the lines that hugeinfo_read_memory prints."""
 
     def __init__(self, text):
         lines = re.findall(r"^/proc/meminfo:(\w+): +([0-9]+) kB$", text, re.MULTILINE)
@@ -144,6 +144,8 @@ class _Host:
         lines = re.findall(r"^(/\S+/nr_hugepages):([0-9]+)$", text, re.MULTILINE)
         self.pages = {file: int(pages) for file, pages in lines}
         self.default_kb = memory.get("Hugepagesize", 0)
+        ratio = re.search(r"^/proc/sys/vm/overcommit_ratio:([0-9]+)$", text, re.MULTILINE)
+        self.overcommit_ratio = int(ratio[1]) if ratio else 100
         self.has_pools = POOL.format(kb=self.default_kb) in self.pages
         # A tenth of the memory must remain.
         self.limit_kb = memory["MemTotal"] * 9 // 10
@@ -220,6 +222,10 @@ def _steps(status, runbook, host):
             step["text"] = f"{where}: {compose(step)}"
             step["where"] = where
             step["sets_pool"] = bool(form.pool) and not form.at_boot
+            # With strict overcommit, programs could not allocate the memory that they use now.
+            if int(step["fields"].get("percent", 100)) < host.overcommit_ratio:
+                step["form"] = None
+                step["text"] += " (for a person: lowers vm.overcommit_ratio)"
             # Splitting pages makes the pool of these pages smaller.
             if form.command.endswith("/demote") or form.pool and host.apply(step):
                 step["shrinks"] = True
