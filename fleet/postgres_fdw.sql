@@ -23,8 +23,9 @@
 -- postgres_fdw raises an error if a server is down, which would end a plain view. Therefore, a
 -- function queries each server in a separate block, and turns an error into a row. Only a
 -- connection that breaks during the answer still ends the query. Then run the query again.
--- Cost: servers are queried one after another. A server that does not respond takes `timeout`. Each
--- server needs a subtransaction, and a connection, which is closed at the end of the transaction.
+-- Cost: servers are queried one after another. A server that does not respond takes `timeout`, or
+-- more if it ignores that setting: use statement_timeout in this session, too. Each server needs a
+-- subtransaction, and a connection, which is closed at the end of the transaction.
 
 \set ON_ERROR_STOP on
 \set QUIET on
