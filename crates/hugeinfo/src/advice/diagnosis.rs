@@ -55,30 +55,35 @@ pub fn checks(muted: &Machine) -> Vec<Check> {
     };
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
     let remedies = Remedies::of(machine, &findings);
-    let mut listed = Vec::new();
     let is_judged =
         |id: CheckId| machine.state == ServerState::Running || !id.needs_running_server();
-    ALL.iter()
+    let mut checks: Vec<_> = ALL
+        .iter()
         .zip(findings)
         .filter(|(id, _)| is_judged(**id))
-        .map(|(id, finding)| {
-            let remedy = if finding.status.needs_attention() {
-                remedies.of_check(machine, *id)
-            } else {
-                Remedy::Nothing
-            };
-            Check {
-                id: *id,
-                is_muted: id.is_muted(muted),
-                finding,
-                remedy: unless_listed(&mut listed, *id, remedy),
-            }
+        .map(|(id, finding)| Check {
+            id: *id,
+            is_muted: id.is_muted(muted),
+            remedy: match finding.status.needs_attention() {
+                true => remedies.of_check(machine, *id),
+                false => Remedy::Nothing,
+            },
+            finding,
         })
-        .collect()
+        .collect();
+    // Muted checks last: whoever leaves out their rows must not be referred to them.
+    let mut listed = Vec::new();
+    for is_muted in [false, true] {
+        for check in checks.iter_mut().filter(|check| check.is_muted == is_muted) {
+            let remedy = std::mem::replace(&mut check.remedy, Remedy::Nothing);
+            check.remedy = unless_listed(&mut listed, check.id, remedy);
+        }
+    }
+    checks
 }
 
-/// Replaces a remedy that an earlier check has by the name of that check, so that typing all rows
-/// from top to bottom does nothing twice.
+/// Replaces a remedy that another check has by the name of that check, so that typing all rows from
+/// top to bottom does nothing twice.
 fn unless_listed(listed: &mut Vec<(CheckId, Remedy)>, id: CheckId, mut remedy: Remedy) -> Remedy {
     if let Remedy::Steps(plan) = &mut remedy {
         // A line that is added twice can have another effect.

@@ -305,7 +305,9 @@ fn muted() {
             m.muted = "huge_pages";
         })
         .status(WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        // A row that is not muted refers to no muted row.
+        .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 537 huge pages of 2 MB; 0 are available.", &["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# as restart"]),
         when("other checks are muted", |m| {
             m.fall_back(0);
             m.muted = "swap, major_faults";
