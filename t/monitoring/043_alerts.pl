@@ -92,7 +92,7 @@ SKIP:
 			PostgresHugePagesNoData => [] }, 'the pool is removed');
 	{
 		my ($alert) = grep { $_->{labels}{alertname} eq 'PostgresWillNotStart' } @{ JSON::PP->new->decode($prometheus->get('/api/v1/alerts')->{content})->{data}{alerts} };
-		like($alert->{annotations}{description}, qr/before the check restart is ok\. A restart would fail/, 'the alert has the finding');
+		like($alert->{annotations}{description}, qr/before the check restart is ok: .* memory\. A restart would fail/, 'the alert has the finding');
 		is($alert->{annotations}{runbook_url}, 'docs/checks.md#restart', 'the alert has the page');
 		is($alert->{labels}{code}, 'would_not_start', 'the alert has the code');
 		like($alert->{annotations}{remedy}, qr/^sysctl -w vm\.nr_hugepages=\d+$/m, 'the alert has the remedy');

@@ -37,7 +37,7 @@ pub struct Alert {
     pub severity: String,
     /// Name of the check, or empty: the section of the runbook.
     pub check: String,
-    /// The query that prints what to type. By default, it prints the remedy of `check`.
+    /// The query that prints what to type. By default, it prints all remedies if `check` is set.
     #[serde(default)]
     pub remedy: String,
     pub summary: String,
@@ -70,8 +70,8 @@ impl Rules {
         for alert in &mut rules.alerts {
             if alert.remedy.is_empty() && !alert.check.is_empty() {
                 alert.remedy = format!(
-                    "SELECT remedy FROM {}.hugeinfo_checks WHERE name = '{}'",
-                    list.schema, alert.check
+                    "SELECT name, remedy FROM {}.hugeinfo_checks WHERE severity > 1 AND NOT is_muted",
+                    list.schema
                 );
             }
         }
