@@ -21,7 +21,7 @@ BEGIN
 	if (system("$root/tools/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
 	{
-		for my $name (qw(compared two-nodes 256-nodes hostile-names long-texts nothing-readable))
+		for my $name (qw(compared fallen-back bomb short-of-memory two-nodes 256-nodes hostile-names long-texts nothing-readable))
 		{
 			open my $fh, '<', "$directory/$name.html" or die "$name: $!\n";
 			local $/ = undef;
@@ -209,7 +209,7 @@ SKIP:
 		# in mail
 		my @headings = ('Memory of the host', 'Pools of huge pages', 'Page tables', 'Other checks', 'Processes');
 		is_deeply([ grep { $page->{bare} !~ /^\Q$_\E\b/m } @headings ], [], "$name: the text is readable without the style sheet");
-		is($page->{summary}, 1, "$name: the summary is printed on one page") if $name =~ /^(?:compared|two-nodes|nothing-readable)$/;
+		is($page->{summary}, 1, "$name: the summary is printed on one page") if $name =~ /^(?:compared|fallen-back|bomb|short-of-memory|two-nodes|nothing-readable)$/;
 	}
 	my %is_shown = map { $_ => 1 } @{ $seen->{'as-it-is'}{names} };
 	my @expected = map { Encode::is_utf8($_) ? $_ : Encode::decode('UTF-8', $_) } @shown;

@@ -264,6 +264,28 @@ fn new_server_gets_the_forecast_as_headline() {
 }
 
 #[test]
+fn server_that_will_break_has_no_other_headline() {
+    for (subject, words) in [
+        (
+            fixtures::bomb(),
+            "974\u{a0}MB of huge pages is mapped beyond a limit of 100 MB.",
+        ),
+        (
+            fixtures::short_of_memory(),
+            "6\u{a0}GB of memory is missing once all shared memory is in use.",
+        ),
+    ] {
+        let html = page(subject, false);
+        let headline = html.split_once("class=\"headline\"").expect("a headline").1;
+        let headline = headline.split_once("</p>").expect("its end").0;
+        assert!(
+            text(&format!("</head><p{headline}")).contains(words),
+            "{headline}"
+        );
+    }
+}
+
+#[test]
 fn idle_pages_are_wasted_unless_something_could_need_them() {
     let kept = text(&page(fixtures::oversized_pool(), false));
     assert!(kept.contains("free, and could be needed: 7655 (15 GB)"));

@@ -5,7 +5,11 @@ use hugeinfo::{
         check::{CheckId, Status},
         runbook::Row,
     },
-    model::forecast::Forecast,
+    model::{
+        forecast::Forecast,
+        memory,
+        start::{self, Fit},
+    },
     units::{Bytes, PageSize, Pages, capitalized, huge_pages},
 };
 use maud::{Markup, html};
@@ -56,8 +60,13 @@ struct Headline {
 
 impl Headline {
     fn of(context: &Context<'_>) -> Option<Self> {
-        Self::compared(context)
-            .or_else(|| Self::saving(context))
+        if let Some(compared) = Self::compared(context) {
+            return Some(compared);
+        }
+        if context.advice.verdict.status == Status::Critical {
+            return Self::lacking(context).or_else(|| Self::missing(context));
+        }
+        Self::saving(context)
             .or_else(|| Self::missing(context))
             .or_else(|| Self::wasted(context))
             .or_else(|| Self::saved(context))
@@ -75,6 +84,40 @@ impl Headline {
                 "of page tables, before and now.{}",
                 total.unwrap_or_default()
             ),
+        })
+    }
+
+    /// Memory without which the server will break.
+    fn lacking(context: &Context<'_>) -> Option<Self> {
+        let machine = &context.subject.machine;
+        let worst = &context.advice.need_attention().first()?.finding;
+        let bytes = |name: &str| worst.evidence[name].as_u64().map(Bytes);
+        let (lacking, sentence) = match (worst.code, start::misfit(machine)) {
+            ("cgroup_bomb", _) => {
+                let (mapped, limit) = (bytes("wanted_bytes")?, bytes("cgroup_limit_bytes")?);
+                (
+                    mapped - limit,
+                    format!("of huge pages is mapped beyond a limit of {limit}."),
+                )
+            }
+            ("will_run_out_of_memory", _) => {
+                let small = memory::segment_on_small_pages(machine);
+                let needed = small + memory::of_others_on_small_pages(machine);
+                (
+                    needed - memory::left(machine)?,
+                    "of memory is missing once all shared memory is in use.".to_owned(),
+                )
+            }
+            (_, Some(Fit::BeyondMemory { missing, .. })) => (
+                missing,
+                "of memory is missing after a restart, once all shared memory is in use."
+                    .to_owned(),
+            ),
+            _ => return None,
+        };
+        Some(Self {
+            figure: kept(lacking.0),
+            sentence,
         })
     }
 
@@ -140,8 +183,7 @@ impl Headline {
             huge,
             max_connections,
         } = Pair::of(context)?;
-        let is_critical = context.advice.verdict.status == Status::Critical;
-        (!is_critical && huge.is_used == Some(true)).then(|| Self {
+        (huge.is_used == Some(true)).then(|| Self {
             figure: format!(
                 "{} instead of {}",
                 kept(huge.max_connections),
