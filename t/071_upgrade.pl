@@ -129,6 +129,7 @@ for my $version (@released)
 		CREATE VIEW my_mappings AS SELECT count(*) > 0 AS some FROM hugeinfo_own_mappings;
 		CREATE VIEW my_runbook AS SELECT * FROM hugeinfo_runbook;
 		CREATE VIEW my_status AS SELECT in_use, segment_bytes FROM hugeinfo_status;
+		CREATE VIEW my_forecast AS SELECT command FROM hugeinfo_runbook('{}'::jsonb);
 		CREATE ROLE "reader $version";
 		CREATE ROLE "columns $version";
 		GRANT SELECT ON hugeinfo_status, hugeinfo_pools, hugeinfo_runbook TO "reader $version";
@@ -162,12 +163,16 @@ for my $version (@released)
 	ok((grep { /^pg_hugeinfo \| \Q$version\E \|/ } @$before), "$name: the version before");
 
 	my $update = 'ALTER EXTENSION pg_hugeinfo UPDATE';
-	($state, $error) = $session->error_of($update);
-	is($state, '2BP01', "$name: a user's view on changed columns prevents the update");
-	like($error, qr/DETAIL:.*view my_status depends on view hugeinfo_status/, "$name: the error names it");
-	is_deeply(catalogue($database), $before, "$name: after the error, nothing has changed");
-	$session->value('DROP VIEW my_status');
-	is(($session->error_of($update))[0], '', "$name: the update succeeds without that view");
+	for ([ my_status => 'view hugeinfo_status' ], [ my_forecast => 'function hugeinfo_runbook(jsonb)' ])
+	{
+		my ($view, $object) = @$_;
+		($state, $error) = $session->error_of($update);
+		is($state, '2BP01', "$name: a user's view on $object prevents the update");
+		like($error, qr/DETAIL:.*view $view depends on \Q$object\E/, "$name: the error names it");
+		is_deeply(catalogue($database), $before, "$name: after the error, nothing has changed");
+		$session->value("DROP VIEW $view");
+	}
+	is(($session->error_of($update))[0], '', "$name: the update succeeds without them");
 	$session->close;
 
 	# Rows come from the new library.
