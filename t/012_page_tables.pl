@@ -103,13 +103,17 @@ sub growth
 	my $pid = $backend->pid;
 	my $seen = sub { return $sql->value("SELECT page_table_bytes FROM hugeinfo_backends WHERE pid = $pid") };
 	$backend->value('SELECT count(*) FROM pg_class');
-	my $before = page_tables($pid);
-	is($seen->(), $before, "$name: page tables before");
+	my $settled = sub {
+		my ($when) = @_;
+		my $bytes;
+		until_true(sub { $bytes = page_tables($pid); return $seen->() == $bytes });
+		is($seen->(), $bytes, "$name: page tables $when");
+		return $bytes;
+	};
+	my $before = $settled->('before');
 	$backend->value('SET max_parallel_workers_per_gather = 0');
 	is($backend->value('SELECT count(*) FROM large'), 131072, "$name: a backend faults in 1 GB");
-	my $after = page_tables($pid);
-	is($seen->(), $after, "$name: page tables after");
-	return ($after - $before, $backend);
+	return ($settled->('after') - $before, $backend);
 }
 
 {

@@ -245,9 +245,10 @@ for (
 	configure($two, huge_pages => 'off', shared_buffers => int(ram_bytes() / 2**20 * 0.96) . 'MB');
 	$two->start;
 	type_in("(timeout 120 $program ensure --wait 90s -D " . $one->data_dir . " --bindir $bindir; echo \$?) >$scratch/waits 2>&1 &");
-	sleep 2;
+	# It tries while it holds the lock.
+	ok(until_true(sub { my $file = (stat '/run/hugeinfo')[1] // 0; slurp_file('/proc/locks') =~ /FLOCK .*:$file / }), 'memory that is released meanwhile: ensure tries');
 	$two->stop;
-	until (-e "$scratch/waits" && slurp_file("$scratch/waits") =~ /^\d+\n\z/m) { select undef, undef, undef, 0.05 }
+	until_true(sub { -e "$scratch/waits" && slurp_file("$scratch/waits") =~ /^\d+\n\z/m });
 	like(slurp_file("$scratch/waits"), qr/$need were added to the pool\n0\n\z/, 'memory that is released meanwhile: used');
 	is(total(), $need, 'memory that is released meanwhile: the pool');
 	configure($two, huge_pages => 'on', shared_buffers => '16MB');
@@ -265,7 +266,7 @@ for my $after (map { sprintf '%.3f', $whole * $_ / 16 } 1 .. 16)
 	pools_of_one_size($kb, 4);
 	type_in("$program ensure -D " . $one->data_dir . " --bindir $bindir >/dev/null 2>&1 & sleep $after; kill -9 \$!; wait; true");
 	my $left = total();
-	ok($left == 4 || $left == $need, "killed after $after s: the pool has $left pages");
+	ok($left >= 4 && $left <= $need, "killed after $after s: the pool has $left pages");
 	is((as_root('ensure -D ' . $one->data_dir))[0], 0, "killed after $after s: the next run");
 	is(total(), $need, "killed after $after s: the pool after the next run");
 	forget();
