@@ -68,7 +68,7 @@ pub(crate) fn read(
         watcher(member, memory, buffer)
     })?;
     let postmaster = postmaster(&root)?;
-    let env = Environment::of_postmaster(&root, host, postmaster.as_ref(), facts)?;
+    let env = Environment::of_postmaster(&root, host, postmaster.as_ref())?;
     let (other_servers, visibility) = search.finish(&root)?;
     let waiting = waiting(facts);
     Ok(Environment {

@@ -453,7 +453,7 @@ impl Running {
             has_pending_restart,
             allows_alter_system: true,
             files,
-            ..Environment::of_postmaster(root, host, Ok(postmaster), facts)?
+            ..Environment::of_postmaster(root, host, Ok(postmaster))?
         })
     }
 }

@@ -96,7 +96,9 @@ fn read_in_time(target: Target, server: &crate::Server) -> Result<Machine, Error
     let server = target.options(server);
     let (sender, result) = mpsc::channel();
     // The end of this process also ends a thread that waits for a file.
-    thread::spawn(move || sender.send(machine::read(&target, &server)));
+    thread::spawn(move || {
+        let _ = sender.send(machine::read(&target, &server));
+    });
     let seconds = LIMIT.as_secs();
     result
         .recv_timeout(LIMIT)

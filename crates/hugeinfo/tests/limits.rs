@@ -1,4 +1,4 @@
-//! Limits and refusals of cgroups, in small directory trees in place of a host.
+//! Memory limits of cgroups, in small directory trees in place of a host.
 
 #![allow(clippy::expect_used)]
 
@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf};
 
 use hugeinfo::linux::{
     cgroup::{
-        self, Refused,
+        self,
         memory::{self, MemoryLimit},
     },
     error::{Absence, ReadError},
@@ -45,12 +45,6 @@ impl Host {
 
     fn memory_limits(&self) -> Result<Vec<MemoryLimit>, ReadError> {
         memory::read(&self.root(), &self.process())
-    }
-
-    fn refused(&self) -> Vec<Refused> {
-        let sizes = [2 << 20, 1 << 30];
-        let hugetlb = cgroup::read(&self.root(), &self.process(), &sizes).expect("limits");
-        cgroup::refused(&self.root(), &hugetlb).expect("counters")
     }
 }
 
@@ -219,41 +213,4 @@ fn limits_of_the_outermost_cgroup_are_set_outside_of_a_container() {
     // Without a cgroup namespace, a container sees the mounted part.
     let part = ALL.replace(" / /sys", " /slice /sys");
     assert_eq!(fixed(&part, host), [false, true]);
-}
-
-#[test]
-fn refusals_are_counted_for_each_cgroup_and_page_size() {
-    let host = Host::new("0::/slice/pg\n", V2);
-    for (group, count) in [("slice", 3), ("slice/pg", 0)] {
-        for size in ["2MB", "1GB"] {
-            let file = |name| format!("sys/fs/cgroup/{group}/hugetlb.{size}.{name}");
-            host.write(&file("max"), "max\n");
-            host.write(&file("events"), &format!("max {count}\n"));
-        }
-    }
-    fs::remove_file(host.0.path().join("sys/fs/cgroup/slice/hugetlb.1GB.events")).expect("rm");
-    let expected = Refused {
-        directory: PathBuf::from("/sys/fs/cgroup/slice"),
-        page_bytes: 2 << 20,
-        is_reservation: None,
-        count: 3,
-    };
-    assert_eq!(host.refused(), [expected]);
-
-    let host = Host::new("9:hugetlb:/pg\n", V1);
-    let file = |name: &str, text: &str| {
-        host.write(
-            &format!("sys/fs/cgroup/hugetlb/pg/hugetlb.2MB.{name}"),
-            text,
-        );
-    };
-    file("limit_in_bytes", "2097152\n");
-    file("failcnt", "7\n");
-    file("rsvd.failcnt", "1\n");
-    let counts: Vec<_> = host
-        .refused()
-        .iter()
-        .map(|refused| (refused.is_reservation, refused.count))
-        .collect();
-    assert_eq!(counts, [(Some(false), 7), (Some(true), 1)]);
 }

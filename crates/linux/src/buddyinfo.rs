@@ -15,18 +15,12 @@ use crate::{
 pub struct FreeBlocks(pub BTreeMap<u32, Vec<u64>>);
 
 impl FreeBlocks {
-    /// Huge pages that fit into the free blocks of one node, or of all nodes, without compaction.
-    /// `None`: such a page is larger than any block, as 1 GB is.
-    pub fn huge_pages(
-        &self,
-        node: Option<u32>,
-        page_bytes: u64,
-        base_page_bytes: u64,
-    ) -> Option<u64> {
-        let is_meant = |number: u32| node.is_none_or(|node| node == number);
-        let nodes = self.0.iter().filter(|(number, _)| is_meant(**number));
-        nodes
-            .map(|(_, blocks)| held(blocks, page_bytes, base_page_bytes))
+    /// Huge pages that fit into the free blocks without compaction. `None`: such a page is larger
+    /// than any block, as 1 GB is.
+    pub fn huge_pages(&self, page_bytes: u64, base_page_bytes: u64) -> Option<u64> {
+        self.0
+            .values()
+            .map(|blocks| held(blocks, page_bytes, base_page_bytes))
             .reduce(|all, one| Some(all?.saturating_add(one?)))
             .flatten()
     }
@@ -91,16 +85,13 @@ mod tests {
     #[test]
     fn larger_blocks_hold_several_pages() {
         let free = parse(TWO_NODES);
-        assert_eq!(free.huge_pages(None, 2 << 20, 4096), Some(4 + 2 * 9));
-        assert_eq!(free.huge_pages(Some(0), 2 << 20, 4096), Some(3 + 2 * 8));
-        assert_eq!(free.huge_pages(Some(1), 2 << 20, 4096), Some(1 + 2));
-        assert_eq!(free.huge_pages(Some(7), 2 << 20, 4096), None);
-        assert_eq!(free.huge_pages(None, 4 << 20, 4096), Some(9));
-        assert_eq!(free.huge_pages(None, 1 << 30, 4096), None);
+        assert_eq!(free.huge_pages(2 << 20, 4096), Some(4 + 2 * 9));
+        assert_eq!(free.huge_pages(4 << 20, 4096), Some(9));
+        assert_eq!(free.huge_pages(1 << 30, 4096), None);
         // 64 kB base pages: 512 MB are order 13, beyond the 11 orders shown here.
-        assert_eq!(free.huge_pages(None, 512 << 20, 64 << 10), None);
+        assert_eq!(free.huge_pages(512 << 20, 64 << 10), None);
         assert_eq!(
-            free.huge_pages(None, 2 << 20, 64 << 10),
+            free.huge_pages(2 << 20, 64 << 10),
             Some(2 + 2 * 2 + 4 + 2 * 8 + 4 * 16 + 9 * 32)
         );
     }

@@ -122,18 +122,12 @@ usage! {
     free = "MemFree",
     /// `MemAvailable`, since Linux 3.14: memory that new programs can get without swapping.
     available = "MemAvailable",
-    /// `Cached`: files, and shared memory on small pages.
-    cached = "Cached",
     /// `SwapTotal`.
     swap_total = "SwapTotal",
     /// `SwapFree`.
     swap_free = "SwapFree",
     /// `AnonHugePages`: private memory on transparent huge pages.
     anon_huge_pages = "AnonHugePages",
-    /// `ShmemHugePages`: shared memory on transparent huge pages.
-    shmem_huge_pages = "ShmemHugePages",
-    /// `ShmemPmdMapped`: the part that processes map as whole huge pages.
-    shmem_pmd_mapped = "ShmemPmdMapped",
     /// `PageTables`: page tables of all processes.
     page_tables = "PageTables",
     /// `CommitLimit`: how much the kernel commits with `vm.overcommit_memory = 2`.
@@ -228,7 +222,7 @@ mod tests {
         assert_eq!(lines, expected);
         let usage = Usage::of(&lines);
         assert_eq!((usage.total, usage.swap_total), (Some(8 << 10), Some(0)));
-        assert_eq!((usage.swap_free, usage.cached), (None, None));
+        assert_eq!(usage.swap_free, None);
         let meminfo = Meminfo {
             total_bytes: Some(8 << 10),
             default_huge_page_bytes: Some(2 << 20),

@@ -33,10 +33,6 @@ pub struct Vm {
     /// pages, 7 of 8 base pages for 2 MB. Releasing such a page needs that memory back (Linux
     /// 5.19).
     pub hugetlb_optimize_vmemmap: Option<bool>,
-    /// `nr_hugepages`: persistent huge pages of the default size.
-    pub nr_hugepages: Option<i64>,
-    /// `nr_overcommit_hugepages`: how many surplus pages of that size the kernel can allocate.
-    pub nr_overcommit_hugepages: Option<i64>,
 }
 
 /// Reads only the files about overcommit, and those about the limit only if it applies.
@@ -79,8 +75,6 @@ pub fn read(root: &Root) -> Result<Vm, ReadError> {
         zone_reclaim_mode: number("zone_reclaim_mode")?,
         hugetlb_shm_group: number("hugetlb_shm_group")?,
         hugetlb_optimize_vmemmap: number("hugetlb_optimize_vmemmap")?.map(|value| value != 0),
-        nr_hugepages: number("nr_hugepages")?,
-        nr_overcommit_hugepages: number("nr_overcommit_hugepages")?,
     })
 }
 

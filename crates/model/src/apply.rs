@@ -617,7 +617,7 @@ pub fn ready_pages(machine: &Machine, size: PageSize) -> Pages {
     match blocks {
         Some(Ok(blocks)) => {
             let base = machine.facts.base_page_bytes;
-            Pages(blocks.huge_pages(None, size.0, base).unwrap_or(0))
+            Pages(blocks.huge_pages(size.0, base).unwrap_or(0))
         }
         _ => Pages(u64::MAX),
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hugeinfo_linux::{
-    cgroup::{Group, Limits, Version},
+    cgroup::{Group, Limits},
     error::Absent,
     units::{Bytes, PageSize, Pages},
 };
@@ -218,9 +218,4 @@ pub(crate) fn count(machine: &mut Machine, size: PageSize, change: impl Fn(&mut 
     for limits in limits.filter(|limits| limits.page_bytes == size.0) {
         change(limits);
     }
-}
-
-/// The interface of the hugetlb controller.
-pub fn version(machine: &Machine) -> Option<Version> {
-    Some(machine.facts.hugetlb.as_ref().ok()?.version)
 }

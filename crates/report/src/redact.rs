@@ -130,9 +130,6 @@ fn of_environment(env: &mut Environment, paths: &mut BTreeSet<String>) {
     for limit in env.memory_limits.iter().flatten() {
         add(paths, &limit.directory);
     }
-    for refused in &env.refused_by_limits {
-        add(paths, &refused.directory);
-    }
     if let Some(cgroup) = &env.memory_oom_group {
         add(paths, cgroup);
     }

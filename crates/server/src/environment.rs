@@ -1,5 +1,5 @@
 //! The environment of a server: facts about the host, the processes of the server, and other
-//! servers, which checks need in addition to [`Facts`].
+//! servers, which checks need in addition to [`Facts`](crate::facts::Facts).
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -7,7 +7,6 @@ use hugeinfo_linux::{
     boot::NextBoot,
     buddyinfo::{self, FreeBlocks},
     cgroup::{
-        self, Refused,
         memory::{self, MemoryLimit},
         memory_events,
     },
@@ -21,7 +20,7 @@ use hugeinfo_linux::{
 
 use crate::{
     connection::Connection,
-    facts::{Facts, Server, through},
+    facts::{Server, through},
     host::Host,
     instances::Instance,
     recovery::TooLow,
@@ -85,8 +84,6 @@ pub struct Environment {
     pub connection: Connection,
     /// Memory limits of the server's cgroups, nearest first. Empty: no visible limit.
     pub memory_limits: Result<Vec<MemoryLimit>, Absent>,
-    /// Huge pages that limits of the server's cgroups have refused so far.
-    pub refused_by_limits: Vec<Refused>,
     /// Other servers on this host, as far as they are visible.
     pub other_servers: Result<Vec<Instance>, Absent>,
     /// Which processes of the host are visible.
@@ -174,7 +171,6 @@ impl Environment {
             has_systemd: None,
             connection: Connection::default(),
             memory_limits: Err(Absent::not_looked_at()),
-            refused_by_limits: Vec::new(),
             other_servers: Err(Absent::not_looked_at()),
             visibility: Visibility::Hidden,
             uses_io_uring: false,
@@ -194,7 +190,6 @@ impl Environment {
         root: &Root,
         host: Host,
         postmaster: Result<&Process, &Absent>,
-        facts: &Facts,
     ) -> Result<Self, ReadError> {
         let mut buffer = Vec::new();
         let rights = match postmaster {
@@ -224,10 +219,6 @@ impl Environment {
                 Err(_) => Connection::default(),
             },
             memory_limits: through(postmaster, |postmaster| memory::read(root, postmaster))?,
-            refused_by_limits: match &facts.hugetlb {
-                Ok(hugetlb) => cgroup::refused(root, hugetlb)?,
-                Err(_) => Vec::new(),
-            },
             ..Self::unread(host)
         })
     }

@@ -598,11 +598,3 @@ pub fn how_to_set(machine: &Machine, size: crate::units::PageSize) -> Remedy {
         Err(decision) => Remedy::NeedsDecision(decision),
     }
 }
-
-/// Whether a remedy ends the sessions of the server.
-pub fn is_disruptive(remedy: &Remedy) -> bool {
-    match remedy {
-        Remedy::Steps(plan) => plan.steps.iter().any(Step::is_disruptive),
-        Remedy::Nothing | Remedy::As(_) | Remedy::NeedsDecision(_) => false,
-    }
-}

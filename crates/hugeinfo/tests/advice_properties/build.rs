@@ -462,7 +462,6 @@ impl Spec {
             has_systemd: Some(self.boot.has_systemd),
             connection: Connection::default(),
             memory_limits: Ok(self.limits_of_memory(touched_small, faulted_in)),
-            refused_by_limits: Vec::new(),
             other_servers: match self.visibility {
                 'u' => Err(denied("/proc")),
                 _ => Ok(self.instances()),

@@ -84,9 +84,9 @@ fn server_log(bytes: &[u8]) {
 fn buddyinfo(bytes: &[u8]) {
     let free = buddyinfo::parse(bytes);
     for page_bytes in [0, 4096, 2 << 20, 1 << 30, u64::MAX] {
-        let _ = free.huge_pages(Some(1), page_bytes, 4096);
+        let _ = free.huge_pages(page_bytes, 4096);
     }
-    let _ = free.huge_pages(None, 2 << 20, 0);
+    let _ = free.huge_pages(2 << 20, 0);
 }
 
 /// `/proc/PID/cgroup`.

@@ -495,8 +495,6 @@ pub fn denied(path: &str) -> Absent {
     }
 }
 
-pub const THP: &str = "sys/kernel/mm/transparent_hugepage";
-
 /// Files of a quiet host of 64 GB whose boot requested all of its huge pages.
 pub const CAPTURED: [(&str, &str); 14] = [
     (
@@ -590,7 +588,6 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
             address: Some(("/run/postgresql".into(), 5432)),
         },
         memory_limits: Ok(Vec::new()),
-        refused_by_limits: Vec::new(),
         other_servers: Ok(Vec::new()),
         visibility: Visibility::Host,
         uses_io_uring: false,

@@ -3,10 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Version, memory, read_keyed, read_limit, shown};
+use super::{Version, memory, read_limit, shown};
 use crate::{
     error::{ReadError, fact},
-    growth::TryPush,
     mounts::Mount,
     namespace::{self, Kind},
     process::Process,
@@ -134,57 +133,6 @@ pub fn read(root: &Root, process: &Process, page_sizes: &[u64]) -> Result<Hugetl
 /// True if the mount shows only a part of the hierarchy.
 fn is_container(root: &Root, mount: &Mount) -> Result<bool, ReadError> {
     Ok(mount.root != Path::new("/") || !namespace::is_first(root, Kind::Cgroup)?)
-}
-
-/// Allocations of huge pages that a limit has refused since the cgroup was created.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Directory of the cgroup.
-    pub directory: PathBuf,
-    /// The page size.
-    pub page_bytes: u64,
-    /// True for the limit on reservations. `None`: unknown, because v2 has one counter for both
-    /// limits.
-    pub is_reservation: Option<bool>,
-    /// Number of refusals. In v2 this includes those of descendants.
-    pub count: u64,
-}
-
-/// Returns the number of allocations that each limit of these cgroups has refused, if any.
-///
-/// Errors: only out of memory. A file that cannot be read or parsed counts as no refusal.
-pub fn refused(root: &Root, hugetlb: &Hugetlb) -> Result<Vec<Refused>, ReadError> {
-    let mut all = Vec::new();
-    for group in hugetlb.groups.iter().filter(|group| !group.is_told) {
-        for &Limits { page_bytes, .. } in &group.limits {
-            let file = |name| {
-                let name = hugetlb.version.hugetlb_file(page_bytes, name);
-                group.directory.join(name)
-            };
-            let counts = match hugetlb.version {
-                Version::V1 => vec![
-                    (Some(false), read_limit(root, &file("failcnt"), page_bytes)),
-                    (
-                        Some(true),
-                        read_limit(root, &file("rsvd.failcnt"), page_bytes),
-                    ),
-                ],
-                Version::V2 => vec![(None, read_keyed(root, &file("events"), "max"))],
-            };
-            for (is_reservation, count) in counts {
-                let count = fact(count)?.unwrap_or_default().unwrap_or_default();
-                if count > 0 {
-                    all.try_push(Refused {
-                        directory: group.directory.clone(),
-                        page_bytes,
-                        is_reservation,
-                        count,
-                    })?;
-                }
-            }
-        }
-    }
-    Ok(all)
 }
 
 fn limits(

@@ -8,7 +8,7 @@ pub mod mount;
 
 use std::path::Path;
 
-pub use self::hugetlb::{Group, Hugetlb, Limits, Refused, read, refused};
+pub use self::hugetlb::{Group, Hugetlb, Limits, read};
 use crate::{
     error::ReadError,
     namespace::{self, Kind},

@@ -63,13 +63,6 @@ pub struct NodeCounters {
     pub surplus: u64,
 }
 
-impl NodeCounters {
-    /// Pages that stay when unused.
-    pub fn persistent(&self) -> u64 {
-        self.total.saturating_sub(self.surplus)
-    }
-}
-
 /// All nodes that are online, by number, each with a pool for every huge page size of the kernel.
 ///
 /// Errors: absent if the kernel has no NUMA support, or `/sys` is not mounted or hidden.

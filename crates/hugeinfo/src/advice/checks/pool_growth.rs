@@ -20,7 +20,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let shortfall = target.shortfall.ok_or("the segment cannot be seen")?;
     let free_blocks = env.free_blocks.as_ref()?;
     let size = PageSize(target.pool.page_bytes);
-    let ready = free_blocks.huge_pages(None, size.0, machine.facts.base_page_bytes);
+    let ready = free_blocks.huge_pages(size.0, machine.facts.base_page_bytes);
     let failures = env
         .vmstat
         .as_ref()
