@@ -41,181 +41,87 @@ fn hugeinfo_sources() -> Result<
 
 /// The SQL objects that use a source, including those that use it only as a fallback.
 fn used_for(source: &str) -> Vec<&'static str> {
-    let with_its_like = |&object| std::iter::once(object).chain(alike(object).iter().copied());
-    readers(source).iter().flat_map(with_its_like).collect()
+    let objects = readers(source).split_whitespace();
+    let with_its_like = |object| std::iter::once(object).chain(alike(object));
+    objects.flat_map(with_its_like).collect()
 }
 
-/// Other objects that read all sources of this object.
-fn alike(object: &str) -> &'static [&'static str] {
+/// Another object that reads all sources of this object.
+fn alike(object: &str) -> Option<&'static str> {
     match object {
-        "hugeinfo_checks" => &["hugeinfo_runbook"],
-        "hugeinfo_mappings" => &["hugeinfo_postmaster_mappings"],
-        "hugeinfo_plan" => &["hugeinfo_next_start"],
-        _ => &[],
+        "hugeinfo_checks" => Some("hugeinfo_runbook"),
+        "hugeinfo_mappings" => Some("hugeinfo_postmaster_mappings"),
+        "hugeinfo_plan" => Some("hugeinfo_next_start"),
+        _ => None,
     }
 }
 
-fn readers(source: &str) -> &'static [&'static str] {
+/// Their names, separated by blanks.
+fn readers(source: &str) -> &'static str {
     match source {
-        "PROCMAP_QUERY" => SEGMENT_QUERY,
-        "maps" => MAPS,
-        "smaps" => SMAPS,
-        "smaps_rollup" => &["hugeinfo_memory"],
-        "numa_maps" => NUMA_MAPS,
-        "status" => STATUS,
-        "stat" | "children" | "exe" => PROCESSES,
-        "oom_score" | "oom_score_adj" => &["hugeinfo_backends", "hugeinfo_checks"],
-        "cmdline" | "cwd" => COMMAND_LINES,
-        "cgroup" => CGROUPS,
-        "mountinfo" => MOUNTS,
-        "hugetlb control group" => HUGETLB_CGROUP,
-        "memory control group" | "memory pressure" => &["hugeinfo_pressure"],
-        "meminfo" => MEMINFO,
-        "vmstat" => &["hugeinfo_vmstat", "hugeinfo_pressure", "hugeinfo_checks"],
-        "vm settings" | "transparent huge pages" => &["hugeinfo_host", "hugeinfo_checks"],
-        "pools" => POOLS,
-        "nodes" => NODES,
-        "processors" => &["hugeinfo_host"],
+        "PROCMAP_QUERY" => {
+            "hugeinfo_footprint hugeinfo_status hugeinfo_pools hugeinfo_page_tables \
+             hugeinfo_memory hugeinfo_fault_rates hugeinfo_backends hugeinfo_mappings \
+             hugeinfo_instances hugeinfo_plan hugeinfo_holders hugeinfo_checks"
+        }
+        "maps" => {
+            "hugeinfo_footprint hugeinfo_status hugeinfo_pools hugeinfo_page_tables \
+             hugeinfo_memory hugeinfo_fault_rates hugeinfo_backends hugeinfo_mappings \
+             hugeinfo_numa hugeinfo_instances hugeinfo_plan hugeinfo_holders hugeinfo_checks"
+        }
+        "smaps" => {
+            "hugeinfo_footprint hugeinfo_status hugeinfo_pools hugeinfo_page_tables \
+             hugeinfo_memory hugeinfo_mappings hugeinfo_instances hugeinfo_plan \
+             hugeinfo_holders hugeinfo_checks"
+        }
+        "smaps_rollup" => "hugeinfo_memory",
+        "numa_maps" => {
+            "hugeinfo_footprint hugeinfo_numa hugeinfo_numa_nodes hugeinfo_status \
+             hugeinfo_pools hugeinfo_page_tables hugeinfo_instances hugeinfo_plan \
+             hugeinfo_holders hugeinfo_checks"
+        }
+        "status" => {
+            "hugeinfo_footprint hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_backends \
+             hugeinfo_page_tables hugeinfo_numa hugeinfo_numa_nodes hugeinfo_instances \
+             hugeinfo_holders hugeinfo_checks"
+        }
+        "stat" | "children" | "exe" => {
+            "hugeinfo_footprint hugeinfo_backends hugeinfo_fault_rates hugeinfo_memory \
+             hugeinfo_mappings hugeinfo_page_tables hugeinfo_numa hugeinfo_holders \
+             hugeinfo_checks"
+        }
+        "oom_score" | "oom_score_adj" => "hugeinfo_backends hugeinfo_checks",
+        "cmdline" | "cwd" => {
+            "hugeinfo_footprint hugeinfo_backends hugeinfo_fault_rates hugeinfo_instances \
+             hugeinfo_plan hugeinfo_fit hugeinfo_checks"
+        }
+        "cgroup" => {
+            "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_pressure hugeinfo_checks"
+        }
+        "mountinfo" => {
+            "hugeinfo_status hugeinfo_pools hugeinfo_holders hugeinfo_plan hugeinfo_pressure \
+             hugeinfo_checks"
+        }
+        "hugetlb control group" => "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_checks",
+        "memory control group" | "memory pressure" => "hugeinfo_pressure",
+        "meminfo" => {
+            "hugeinfo_meminfo hugeinfo_host hugeinfo_status hugeinfo_pools hugeinfo_page_tables \
+             hugeinfo_instances hugeinfo_plan hugeinfo_fit hugeinfo_checks"
+        }
+        "vmstat" => "hugeinfo_vmstat hugeinfo_pressure hugeinfo_checks",
+        "vm settings" | "transparent huge pages" => "hugeinfo_host hugeinfo_checks",
+        "pools" => {
+            "hugeinfo_status hugeinfo_pools hugeinfo_page_tables hugeinfo_plan hugeinfo_fit \
+             hugeinfo_holders hugeinfo_checks"
+        }
+        "nodes" => {
+            "hugeinfo_numa hugeinfo_numa_nodes hugeinfo_host hugeinfo_status hugeinfo_pools \
+             hugeinfo_plan hugeinfo_checks"
+        }
+        "processors" => "hugeinfo_host",
         // limits, uid_map, buddyinfo, sysctl files, …
-        _ => &["hugeinfo_checks"],
+        _ => "hugeinfo_checks",
     }
 }
-
-const SEGMENT_QUERY: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_fault_rates",
-    "hugeinfo_backends",
-    "hugeinfo_mappings",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const MAPS: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_fault_rates",
-    "hugeinfo_backends",
-    "hugeinfo_mappings",
-    "hugeinfo_numa",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const SMAPS: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_memory",
-    "hugeinfo_mappings",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const NUMA_MAPS: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_numa",
-    "hugeinfo_numa_nodes",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const STATUS: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_plan",
-    "hugeinfo_backends",
-    "hugeinfo_page_tables",
-    "hugeinfo_numa",
-    "hugeinfo_numa_nodes",
-    "hugeinfo_instances",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const PROCESSES: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_backends",
-    "hugeinfo_fault_rates",
-    "hugeinfo_memory",
-    "hugeinfo_mappings",
-    "hugeinfo_page_tables",
-    "hugeinfo_numa",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const COMMAND_LINES: &[&str] = &[
-    "hugeinfo_footprint",
-    "hugeinfo_backends",
-    "hugeinfo_fault_rates",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_fit",
-    "hugeinfo_checks",
-];
-const CGROUPS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_plan",
-    "hugeinfo_pressure",
-    "hugeinfo_checks",
-];
-const MOUNTS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_holders",
-    "hugeinfo_plan",
-    "hugeinfo_pressure",
-    "hugeinfo_checks",
-];
-const HUGETLB_CGROUP: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
-const MEMINFO: &[&str] = &[
-    "hugeinfo_meminfo",
-    "hugeinfo_host",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_instances",
-    "hugeinfo_plan",
-    "hugeinfo_fit",
-    "hugeinfo_checks",
-];
-const POOLS: &[&str] = &[
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_page_tables",
-    "hugeinfo_plan",
-    "hugeinfo_fit",
-    "hugeinfo_holders",
-    "hugeinfo_checks",
-];
-const NODES: &[&str] = &[
-    "hugeinfo_numa",
-    "hugeinfo_numa_nodes",
-    "hugeinfo_host",
-    "hugeinfo_status",
-    "hugeinfo_pools",
-    "hugeinfo_plan",
-    "hugeinfo_checks",
-];
 
 extension_sql_file!("hugeinfo_sources.sql", requires = [hugeinfo_sources]);
