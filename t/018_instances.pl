@@ -160,10 +160,11 @@ sub open_to_us
 {
 	# The kernel cannot show the path of this directory: readlink fails.
 	my $name = 'a process in a very deep directory';
-	my $deep = 'chdir shift; for (1 .. 30) { mkdir "x" x 200; chdir "x" x 200 } $| = 1; print "ready"; <STDIN>;'
-	  . ' for (1 .. 30) { chdir ".."; rmdir "x" x 200 }';
+	my $deep = 'chdir shift; for (1 .. 400) { mkdir "x" x 200; chdir "x" x 200 } $| = 1; print "ready"; <STDIN>;'
+	  . ' for (1 .. 400) { chdir ".."; rmdir "x" x 200 }';
 	my ($in, $out) = ('', '');
-	my $run = IPC::Run::start([ $^X, '-e', $deep, PostgreSQL::Test::Utils::tempdir() ], '<', \$in, '>', \$out);
+	my $run = IPC::Run::start([ $^X, '-e', $deep, PostgreSQL::Test::Utils::tempdir() ],
+		'<', \$in, '>', \$out, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$run->pump until $out =~ /ready/;
 	my ($pid) = map { $_->{PID} } @{ $run->{KIDS} };
 	ok(!defined readlink("/proc/$pid/cwd"), "$name: its path cannot be read");

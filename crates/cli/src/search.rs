@@ -93,7 +93,7 @@ pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     command.arg("--only-candidates");
     collect(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
         Error::with_hint(
-            "the search for servers did not end in time",
+            "the search for servers failed, or did not end in time",
             "-D or --cluster names a server, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )
     })
@@ -218,10 +218,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         true => instances::read_candidates(&root, options.own, report),
         false => instances::read(&root, options.own, &Default::default(), report),
     };
-    // Without System V shared memory, the kernel can run no server.
-    if absent_or(found)?.is_err() {
-        write(&Step::Progress(Progress::AllFound));
-    }
+    // The caller sees from the missing step that not all were found.
+    let _ = absent_or(found)?;
     written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
     Ok(String::new().into())
 }

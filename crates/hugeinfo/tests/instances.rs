@@ -259,7 +259,7 @@ fn process_that_ends_meanwhile_is_skipped() {
 }
 
 #[test]
-fn process_whose_files_fail_is_skipped() {
+fn process_whose_directory_fails_is_hidden() {
     let host = Host::new();
     for pid in [10, 20, 30] {
         host.server(pid, &format!("data{pid}"));
@@ -272,6 +272,10 @@ fn process_whose_files_fail_is_skipped() {
     let root = Root::at(host.0.path());
     let own = instances::read(&root, Some(10), &[].into(), |_| ());
     assert!(own.is_err(), "its own files have to be readable");
+    // As for another user's process.
+    host.process(10, 1, "postgres", "/usr/bin/postgres -D /srv");
+    host.segments(&[10]);
+    assert_eq!(host.pids(), [10, 20, 30]);
 }
 
 #[test]

@@ -113,15 +113,15 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// its shared memory. Names of programs do not matter. `initdb`, `postgres --single` and
 /// `postgres -C` do not write such a file, and backends are not named in it.
 ///
-/// The working directory of another user's process cannot be read. Such a process is a server if
+/// The working directory of another user's process cannot be read. Nor can one on a file system that
+/// fails, or one whose path is too long. Such a process is a server if
 /// its arguments look like a server's, and if it created a System V segment or runs in a separate
 /// PID namespace. This misses servers of other users whose program has neither `postgres` nor
 /// `postmaster` in its name, and servers of other users that share our PID namespace but not
 /// our IPC namespace. Processes of other users that `hidepid` hides are also missing.
 ///
-/// Errors: a kernel file of this host or of `own` is malformed or fails to be read. Another process
-/// whose files fail is skipped: any user can have one, such as one whose working directory has too
-/// long a path.
+/// Errors: a kernel file is malformed or fails to be read, apart from the working directory of
+/// another process, which counts as hidden. A process that ends meanwhile is skipped.
 pub fn read(
     root: &Root,
     own: Option<u32>,
@@ -167,12 +167,7 @@ fn read_each(
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
         let server = search.server(&process, &mut buffer);
-        let server = if own == Some(pid) {
-            absent_or(server)?
-        } else {
-            fact(server)?
-        };
-        if let Ok(Some(instance)) = server {
+        if let Ok(Some(instance)) = absent_or(server)? {
             search.directories.extend(process.working_directory());
             report(Progress::Found(instance.clone()));
             servers.try_push((process, instance))?;
@@ -211,34 +206,41 @@ impl Search<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<Option<Instance>, ReadError> {
         let pid = process.pid();
-        let directory = absent_or(process.link("cwd"))?;
         let is_own = self.own == Some(pid);
+        // Any user can have a process whose directory fails, such as one with too long a path.
+        let directory = match is_own {
+            true => absent_or(process.link("cwd"))?,
+            false => fact(process.link("cwd"))?,
+        };
+        let mut at = Ok(());
         let mut lock_file = None;
         if let Ok(directory) = &directory {
             // Most daemons. A server works in its data directory.
             if directory == b"/" && !is_own {
                 return Ok(None);
             }
-            let at = absent_or(process.working_directory())?;
-            if !is_own && at.is_ok_and(|at| self.directories.contains(&at)) {
+            let found = fact(process.working_directory())?;
+            if !is_own && found.as_ref().is_ok_and(|at| self.directories.contains(at)) {
                 return Ok(None);
             }
+            at = found.map(|_| ());
             // Not a kernel file: any error means that there is no such file.
             let file = process.read_regular("cwd/postmaster.pid").ok();
             lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
-            if lock_file.is_none() && !is_own {
+            if lock_file.is_none() && !is_own && at.is_ok() {
                 return Ok(None);
             }
         }
         let identity = status::read_identity(process, buffer)?;
         let own_number = identity.numbers.last().copied().unwrap_or(pid);
         let lock_file = lock_file.filter(|file| file.pid == own_number);
-        let is_server = match &directory {
+        let is_server = match directory.as_ref().map(|_| ()).and(at.as_ref().map(|_| ())) {
             _ if is_own => true,
-            Ok(_) => lock_file
+            Ok(()) => lock_file
                 .as_ref()
                 .is_some_and(|file| file.has_shared_memory),
-            Err(absent) if absent.why == Absence::Denied => {
+            // Hidden, or on a file system that fails.
+            Err(absent) if absent.why != Absence::Missing => {
                 let may_be = self.creators.contains(&pid) || identity.numbers.len() > 1;
                 may_be && self.looks_like_server(process, buffer)?
             }
