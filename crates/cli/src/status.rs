@@ -1,6 +1,10 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -55,14 +59,18 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
+/// Time for all servers. That for their next starts ends before.
+const ALL_LIMIT: Duration = Duration::from_secs(90);
+
 fn all(options: &Options) -> Result<Done, Error> {
     let server = options.server.of_several();
     let (mut texts, mut rows) = (Vec::new(), Vec::new());
     let mut exit_status = 0;
+    let deadline = Instant::now() + ALL_LIMIT;
     for target in Target::all()? {
         let name = target.name();
         // One server that cannot be read does not hide the others.
-        let status = match read_in_time(target, &server) {
+        let status = match read_in_time(target, &server, deadline) {
             Ok(machine) => {
                 texts.push(format!("{name}:\n{}", text(&machine)));
                 let mut row = row(&machine);
@@ -90,19 +98,25 @@ fn all(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// Reads a server. Any user can have a process that looks like one, and whose files never answer.
-fn read_in_time(target: Target, server: &crate::Server) -> Result<Machine, Error> {
-    const LIMIT: Duration = Duration::from_secs(30);
+/// Reads a server until the deadline. Any user can have a process that looks like one, and whose
+/// files never answer.
+fn read_in_time(
+    target: Target,
+    server: &crate::Server,
+    deadline: Instant,
+) -> Result<Machine, Error> {
     let server = target.options(server);
     let (sender, result) = mpsc::channel();
-    // The end of this process also ends a thread that waits for a file.
+    // A thread that still waits for a file does not keep this process from writing the others.
     thread::spawn(move || {
         let _ = sender.send(machine::read(&target, &server));
     });
-    let seconds = LIMIT.as_secs();
-    result
-        .recv_timeout(LIMIT)
-        .unwrap_or_else(|_| Err(Error::new(format!("no answer within {seconds} s"))))
+    let left = deadline.saturating_duration_since(Instant::now());
+    match result.recv_timeout(left) {
+        Ok(read) => read,
+        Err(RecvTimeoutError::Timeout) => Err(Error::new("its files could not be read in time")),
+        Err(RecvTimeoutError::Disconnected) => Err(Error::new("a thread panicked")),
+    }
 }
 
 /// The text, with colors if the output is a terminal, and `NO_COLOR` and `TERM` allow it.
