@@ -119,7 +119,7 @@ as_on('with-password', $with_password, '');
 is("@{ $seen->{'with-password'} }{qw(status code)}", 'ok turned_off', 'a password in ~/.pgpass, and huge_pages = off');
 is("@{ $seen->{primary} }{qw(status code)}", 'warning sysv', 'a server that cannot use huge pages');
 as_on('older', $older, '');
-is($seen->{older}{newest_version}, $seen->{primary}{version}, 'an older version is compared with the newest');
+is($seen->{older}{program_version}, $seen->{primary}{version}, 'an older version is compared with the newest');
 like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo in database postgres$/ ], [ 'down', qr/^critical .*(?:No such file|refused)/ ],
   [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown missing privilege: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ];
@@ -233,7 +233,7 @@ chmod 0755, "$dir/fake/psql";
 		is_standby => $false, may_look => $true, is_muted => $false);
 	my %status = (status => 'ok', code => 'on_huge_pages', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
 	my $forged = "\e[2J\e]0;x\a\nCRITICAL good  primary\x{202e}\x{2028}\x{9b}31m";
-	my %names = map { $_ => $forged } qw(name cluster newest_version conninfo);
+	my %names = map { $_ => $forged } qw(name cluster program_version conninfo);
 	my %answers = (
 		good => [ \%where, { %status, status => 'critical', code => 'would_not_start', reason => 'as it is' } ],
 		small => [ \%where, { %status, page_size_bytes => 512 } ],

@@ -132,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         return Err(Error::new("no servers"));
     }
     query_all(options, &mut servers)?;
-    note_newest_version(&mut servers);
+    note_older_versions(&mut servers);
     let clusters = clusters(&servers);
     let mut worst_first: Vec<&Server> = servers.iter().collect();
     worst_first.sort_by(|a, b| {
@@ -683,13 +683,13 @@ fn error_in(output: &str) -> &str {
 // Results of several servers.
 
 /// Compares with this program, because a server can claim any version.
-fn note_newest_version(servers: &mut [Server]) {
+fn note_older_versions(servers: &mut [Server]) {
     let newest = env!("CARGO_PKG_VERSION");
     for server in servers {
         let found = server.answer.text("version").and_then(version);
         if found.is_some() && found < version(newest) {
             let members = &mut server.answer.members;
-            members.insert("newest_version".to_owned(), newest.into());
+            members.insert("program_version".to_owned(), newest.into());
         }
     }
 }
@@ -769,7 +769,7 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
             let page_size = page_size.map(|bytes| PageSize(bytes).to_string());
             let mut reason = answer.reason.clone();
             if let (Some(version), Some(newest)) =
-                (answer.text("version"), answer.text("newest_version"))
+                (answer.text("version"), answer.text("program_version"))
             {
                 let _ = write!(
                     reason,
