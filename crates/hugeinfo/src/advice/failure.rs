@@ -192,12 +192,13 @@ const LABELS: [&str; 14] = [
     "STATEMENT:",
 ];
 
-/// Messages at level LOG that have a statement of a user, or do not end the server.
-const ABOUT_OTHERS: [&str; 4] = [
-    "LOG:  statement: ",
-    "LOG:  execute ",
-    "LOG:  duration: ",
-    "unaffected changes were applied",
+/// Beginnings of messages at level LOG about the server itself. Others can have names and statements
+/// of clients.
+const ABOUT_SERVER: [&str; 4] = [
+    "could not bind",
+    "could not create",
+    "database system is ready",
+    "received ",
 ];
 
 /// Splits a line before the message: the label, and the text after it. Without a label, all of it is
@@ -217,6 +218,24 @@ fn parts(line: &str) -> Option<(Option<&'static str>, &str)> {
     }
 }
 
+/// True for a message at level LOG that has no text of a client.
+fn is_about_server(message: &str) -> bool {
+    let text = message.trim_start_matches("LOG:").trim_start();
+    // With log_error_verbosity = verbose.
+    let text = match text.split_once(":  ").or_else(|| text.split_once(": ")) {
+        Some((code, text))
+            if code.len() == 5 && code.bytes().all(|b| b.is_ascii_alphanumeric()) =>
+        {
+            text
+        }
+        _ => text,
+    };
+    // As in `server process (PID 7) was terminated by signal 9: Killed`.
+    let is_of_process = |(who, _): (&str, &str)| !who.contains([':', '=']);
+    ABOUT_SERVER.iter().any(|start| text.starts_with(start))
+        || text.split_once(" (PID ").is_some_and(is_of_process)
+}
+
 /// The cause that a message of the server names.
 fn cause(message: &str) -> Option<&'static Cause> {
     let matches = |cause: &&Cause| cause.words.iter().all(|words| message.contains(words));
@@ -227,28 +246,32 @@ fn cause(message: &str) -> Option<&'static Cause> {
 /// the server has started or was stopped since.
 pub fn last(log: &str) -> Option<Failure> {
     let lines: Vec<_> = log.lines().collect();
-    let has_any = |line: &str, all: &[&str]| all.iter().any(|words| line.contains(words));
-    let is_failure = |line: &str| match parts(line) {
-        Some((Some("FATAL:" | "PANIC:"), message)) => !has_any(message, &ABOUT_CONNECTIONS),
-        Some((Some("LOG:"), message)) => {
-            cause(message).is_some() && !has_any(message, &ABOUT_OTHERS)
-        }
-        // From systemd or a shell.
-        Some((None, line)) => cause(line).is_some(),
+    // From systemd or a shell after the end of the server. A client can write such a line before its
+    // other messages, with a line feed in a name.
+    let last_message = lines.iter().rposition(|line| {
+        let is_of_server = |(label, _): (Option<&str>, &str)| label.is_some();
+        parts(line).is_none_or(is_of_server)
+    });
+    let is_failure = |at: usize, line: &str| match parts(line) {
+        Some((Some("FATAL:" | "PANIC:"), message)) => !ABOUT_CONNECTIONS
+            .iter()
+            .any(|words| message.contains(words)),
+        Some((Some("LOG:"), message)) => cause(message).is_some() && is_about_server(message),
+        Some((None, line)) => cause(line).is_some() && last_message.is_none_or(|last| at > last),
         // About one statement, with a text that can be from any user.
         Some((Some(_), _)) | None => false,
     };
     let is_healthy = |line: &str| match parts(line) {
         Some((Some("LOG:"), message)) => {
-            let is_stop = message.contains("received ") && message.contains(" shutdown request");
-            !has_any(message, &ABOUT_OTHERS) && (message.contains("ready to accept") || is_stop)
+            let is_stop = message.contains(" shutdown request");
+            is_about_server(message) && (message.contains("ready to accept") || is_stop)
         }
         _ => false,
     };
     // PostgreSQL writes a tab after each line feed in a message.
-    let at = lines
-        .iter()
-        .rposition(|line| !line.starts_with('\t') && (is_failure(line) || is_healthy(line)))?;
+    let at = lines.iter().enumerate().rposition(|(at, line)| {
+        !line.starts_with('\t') && (is_failure(at, line) || is_healthy(line))
+    })?;
     if is_healthy(lines[at]) {
         return None;
     }
@@ -352,7 +375,36 @@ mod tests {
                 ],
                 true,
             ),
-            (vec!["Bus error (core dumped)"], true),
+            (
+                vec![
+                    READY,
+                    "LOG:  connection authorized: user=x application_name=Bus error",
+                ],
+                false,
+            ),
+            (
+                vec![
+                    READY,
+                    "LOG:  00000: statement: SELECT 'terminated by signal 9'",
+                ],
+                false,
+            ),
+            (
+                vec![READY, "Bus error", "x FATAL:  role \"y\" does not exist"],
+                false,
+            ),
+            (
+                vec![
+                    READY,
+                    "LOG:  00000: startup process (PID 1) was terminated by signal 9: Killed",
+                ],
+                true,
+            ),
+            (
+                vec!["LOG:  could not bind IPv4 address \"::1\": Address already in use"],
+                true,
+            ),
+            (vec![READY, "Bus error (core dumped)"], true),
             (
                 vec![
                     "postgresql@17-main.service: Main process exited, code=dumped, status=7/BUS",
