@@ -181,14 +181,22 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
+    /// Maximum size of the next file.
+    fn limit(&self) -> u64 {
+        LARGEST_FILE.min(self.bytes_left)
+    }
+
     fn add_unknown(&mut self, path: &Path, why: WhyUnknown) {
         self.files.push(File::new(path, None, Err(why)));
     }
 
     /// The text of a file of tuned, if it exists. `None`: it cannot be read, and is added as unknown.
     fn text(&mut self, path: &Path) -> Result<Option<String>, ReadError> {
-        let text = match fact(self.root.read_written(path))? {
-            Ok(bytes) => String::from_utf8(bytes).ok(),
+        let text = match fact(self.root.read_written_up_to(self.limit(), path))? {
+            Ok(bytes) => {
+                self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
+                String::from_utf8(bytes).ok()
+            }
             Err(absent) if absent.why == Absence::Missing => Some(String::new()),
             Err(_) => None,
         };
@@ -248,8 +256,7 @@ impl Reader<'_> {
     }
 
     fn read_file(&mut self, path: &Path, real: Option<PathBuf>) -> Result<(), ReadError> {
-        let limit = LARGEST_FILE.min(self.bytes_left);
-        let text = match self.root.read_written_up_to(limit, path) {
+        let text = match self.root.read_written_up_to(self.limit(), path) {
             Ok(text) => Ok(text),
             Err(ReadError::NoMemory(error)) => return Err(error.into()),
             Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
@@ -261,12 +268,11 @@ impl Reader<'_> {
         let text = text.as_deref().map_err(|why| *why);
         let mut file = File::new(path, local, text);
         let bytes = text.map_or(0, |text| text.len() as u64);
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
         let lines = file.lines.as_ref().map_or(0, Vec::len);
-        if lines > self.lines_left {
-            file = File::new(path, None, Err(WhyUnknown::TooLarge));
-        } else {
-            self.lines_left -= lines;
-            self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        match self.lines_left.checked_sub(lines) {
+            Some(left) => self.lines_left = left,
+            None => file = File::new(path, None, Err(WhyUnknown::TooLarge)),
         }
         self.files.push(file);
         self.real_paths.extend(real);
