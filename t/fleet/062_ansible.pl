@@ -189,7 +189,7 @@ SKIP:
 		[ 'two pools that use all memory', $why,
 			[ 'root shell', "sysctl -w vm.nr_hugepages=$half" ],
 			[ 'root shell', "echo $half > /sys/devices/system/node/node0/$pool" ] ],
-		[ 'a lower limit on commitments', qr/lowers vm\.overcommit_ratio/, [ 'root shell', 'sysctl -w vm.overcommit_ratio=1' ] ],
+		[ 'a lower limit on commitments', qr/could lower the commit limit/, [ 'root shell', 'sysctl -w vm.overcommit_ratio=1' ] ],
 		[ 'all memory at boot', $why, [ 'root shell', "(umask 022 && $boot_line >> /etc/sysctl.d/x.conf)" ] ],
 		[ 'a setting that runs a program', qr/archive_command/, [ 'SQL', q(ALTER SYSTEM SET archive_command = 'touch';) ] ],
 		[ 'a decision', qr/decision: lower shared_buffers/, [ undef, 'lower shared_buffers to 1MB' ] ],

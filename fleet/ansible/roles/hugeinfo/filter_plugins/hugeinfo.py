@@ -145,7 +145,8 @@ class _Host:
         self.pages = {file: int(pages) for file, pages in lines}
         self.default_kb = memory.get("Hugepagesize", 0)
         ratio = re.search(r"^/proc/sys/vm/overcommit_ratio:([0-9]+)$", text, re.MULTILINE)
-        self.overcommit_ratio = int(ratio[1]) if ratio else 100
+        # 0: vm.overcommit_kbytes applies, which a ratio would replace.
+        self.overcommit_ratio = int(ratio[1]) if ratio else 0
         self.has_pools = POOL.format(kb=self.default_kb) in self.pages
         # A tenth of the memory must remain.
         self.limit_kb = memory["MemTotal"] * 9 // 10
@@ -223,11 +224,12 @@ def _steps(status, runbook, host):
             step["where"] = where
             step["sets_pool"] = bool(form.pool) and not form.at_boot
             # With strict overcommit, programs could not allocate the memory that they use now.
-            if int(step["fields"].get("percent", 100)) < host.overcommit_ratio:
+            percent = step["fields"].get("percent")
+            if percent and not 0 < host.overcommit_ratio <= int(percent):
                 step["form"] = None
-                step["text"] += " (for a person: lowers vm.overcommit_ratio)"
+                step["text"] += " (for a person: could lower the commit limit)"
             # Splitting pages makes the pool of these pages smaller.
-            if form.command.endswith("/demote") or form.pool and host.apply(step):
+            elif form.command.endswith("/demote") or form.pool and host.apply(step):
                 step["shrinks"] = True
                 step["text"] += " (makes a pool smaller)"
         # A decision, or a change of a unit or for the next boot, which a person makes.
