@@ -68,13 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let is_chosen = |id: CheckId| {
         (options.only.is_empty() || options.only.contains(&id)) && !options.ignored.contains(&id)
     };
-    // The remedies of the others must not refer to checks that are left out.
-    let left_out = CheckId::all().filter(|id| !is_chosen(*id));
-    let mut checks = diagnosis::checks(&Machine {
-        muted: left_out.map(CheckId::name).collect(),
-        ..machine.clone()
-    });
-    checks.retain(|check| !check.is_muted);
+    let checks = diagnosis::chosen(&machine, is_chosen);
     let worst = checks.iter().map(|check| check.finding.status).max();
     Ok(Done {
         text: match options.format {

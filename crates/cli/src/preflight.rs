@@ -66,10 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         eprintln!("NOTICE:  {directory} is empty: the answer is for a new server");
     }
     let machine = machine::stopped(&next, state)?;
-    let checks: Vec<Check> = diagnosis::checks(&machine)
-        .into_iter()
-        .filter(|check| ABOUT_START.contains(&check.id))
-        .collect();
+    let checks = diagnosis::chosen(&machine, |id| ABOUT_START.contains(&id));
     let mut status = checks.iter().map(|check| check.finding.status).max();
     let target = Forecast::of_target(&machine);
     let probed = match &target {

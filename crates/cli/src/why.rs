@@ -73,11 +73,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         CheckId::PendingSettings,
         CheckId::CgroupFaultLimit,
     ];
-    let mut checks = diagnosis::checks(&machine);
-    checks.retain(|check| {
-        let is_about_it = named.contains(&check.id) || always.contains(&check.id);
-        is_about_it && check.finding.status.needs_attention()
-    });
+    let is_about_it = |id: CheckId| named.contains(&id) || always.contains(&id);
+    let mut checks = diagnosis::chosen(&machine, is_about_it);
+    checks.retain(|check| check.finding.status.needs_attention());
     let worst = checks.iter().map(|check| check.finding.status).max();
     let text = match options.format {
         Format::Json => {

@@ -82,6 +82,20 @@ pub fn checks(muted: &Machine) -> Vec<Check> {
     checks
 }
 
+/// These checks, with remedies that do not refer to the others.
+pub fn chosen(machine: &Machine, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
+    let left_out = ALL.iter().filter(|id| !is_chosen(**id));
+    let mut checks = checks(&Machine {
+        muted: left_out.map(|id| id.name()).collect(),
+        ..machine.clone()
+    });
+    checks.retain(|check| is_chosen(check.id));
+    for check in &mut checks {
+        check.is_muted = check.id.is_muted(machine);
+    }
+    checks
+}
+
 /// Replaces a remedy that another check has by the name of that check, so that typing all rows from
 /// top to bottom does nothing twice.
 fn unless_listed(listed: &mut Vec<(CheckId, Remedy)>, id: CheckId, mut remedy: Remedy) -> Remedy {
