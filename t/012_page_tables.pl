@@ -105,9 +105,9 @@ sub growth
 	$backend->value('SELECT count(*) FROM pg_class');
 	my $settled = sub {
 		my ($when) = @_;
-		my $bytes;
-		until_true(sub { $bytes = page_tables($pid); return $seen->() == $bytes });
-		is($seen->(), $bytes, "$name: page tables $when");
+		my ($shown, $bytes);
+		until_true(sub { ($shown, $bytes) = ($seen->(), page_tables($pid)); return $shown == $bytes });
+		is($shown, $bytes, "$name: page tables $when");
 		return $bytes;
 	};
 	my $before = $settled->('before');

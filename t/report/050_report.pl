@@ -21,7 +21,7 @@ BEGIN
 	if (system("$root/tools/cargo", qw(build --quiet --release --package hugeinfo-report --example pages)) == 0
 		&& system("$root/target/release/examples/pages", $directory) == 0)
 	{
-		for my $name (qw(compared fallen-back bomb short-of-memory two-nodes 256-nodes hostile-names long-texts nothing-readable))
+		for my $name (qw(compared bomb short-of-memory two-nodes 256-nodes hostile-names long-texts nothing-readable))
 		{
 			open my $fh, '<', "$directory/$name.html" or die "$name: $!\n";
 			local $/ = undef;
