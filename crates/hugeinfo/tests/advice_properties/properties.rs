@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hugeinfo::{
     advice::{
-        check::{CheckId, Finding, Remedy, Status},
+        check::{Check, CheckId, Finding, Remedy, Status},
         decision::{Decision, Lower},
         diagnosis::{self, checks, findings, how_to_set, verdict},
         ensure, render, runbook, text,
@@ -1041,6 +1041,25 @@ pub fn kernel_settings_are_kept_over_a_reboot(_: &Spec, machine: &Machine) -> Te
         } = step
         {
             prop_assert_eq!(edit, boot.set_vm(setting.name(), value));
+        }
+    }
+    Ok(())
+}
+
+pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> TestCaseResult {
+    let unmuted: Vec<_> = checks(machine)
+        .into_iter()
+        .filter(|check| !check.is_muted)
+        .collect();
+    let is_chosen = |id: CheckId| id.name().len() % 2 == 0;
+    for shown in [unmuted, diagnosis::chosen(machine, is_chosen)] {
+        for check in &shown {
+            if let Remedy::As(id) = check.remedy {
+                let other = shown.iter().find(|other| other.id == id);
+                let has_remedy =
+                    |other: &Check| !matches!(other.remedy, Remedy::As(_) | Remedy::Nothing);
+                prop_assert!(other.is_some_and(has_remedy), "{}", check.name());
+            }
         }
     }
     Ok(())
