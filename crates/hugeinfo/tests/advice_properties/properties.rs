@@ -1051,7 +1051,7 @@ pub fn remedies_refer_to_rows_that_are_shown(_: &Spec, machine: &Machine) -> Tes
         .into_iter()
         .filter(|check| !check.is_muted)
         .collect();
-    let is_chosen = |id: CheckId| id.name().len() % 2 == 0;
+    let is_chosen = |id: CheckId| id.name().len().is_multiple_of(2);
     for shown in [unmuted, diagnosis::chosen(machine, is_chosen)] {
         for check in &shown {
             if let Remedy::As(id) = check.remedy {
