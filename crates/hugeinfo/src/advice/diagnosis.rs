@@ -48,7 +48,20 @@ pub fn finding(machine: &Machine, id: CheckId) -> Finding {
 
 /// All checks, the most important first. Muted checks keep their findings and remedies. Without
 /// checks of a running server, if it does not run.
-pub fn checks(muted: &Machine) -> Vec<Check> {
+pub fn checks(machine: &Machine) -> Vec<Check> {
+    all(machine, |id| id.is_muted(machine))
+}
+
+/// Like [`checks`], but only these.
+pub fn chosen(machine: &Machine, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
+    let mut checks = all(machine, |id| !is_chosen(id));
+    checks.retain(|check| is_chosen(check.id));
+    checks
+}
+
+/// All checks. A check that the caller might leave out is referred to only by the remedies of such
+/// checks.
+fn all(muted: &Machine, is_left_out: impl Fn(CheckId) -> bool) -> Vec<Check> {
     let machine = &Machine {
         muted: BTreeSet::new(),
         ..muted.clone()
@@ -71,27 +84,15 @@ pub fn checks(muted: &Machine) -> Vec<Check> {
             finding,
         })
         .collect();
-    // Muted checks last: whoever leaves out their rows must not be referred to them.
     let mut listed = Vec::new();
-    for is_muted in [false, true] {
-        for check in checks.iter_mut().filter(|check| check.is_muted == is_muted) {
+    for left_out in [false, true] {
+        for check in checks
+            .iter_mut()
+            .filter(|check| is_left_out(check.id) == left_out)
+        {
             let remedy = std::mem::replace(&mut check.remedy, Remedy::Nothing);
             check.remedy = unless_listed(&mut listed, check.id, remedy);
         }
-    }
-    checks
-}
-
-/// These checks, with remedies that do not refer to the others.
-pub fn chosen(machine: &Machine, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
-    let left_out = ALL.iter().filter(|id| !is_chosen(**id));
-    let mut checks = checks(&Machine {
-        muted: left_out.map(|id| id.name()).collect(),
-        ..machine.clone()
-    });
-    checks.retain(|check| is_chosen(check.id));
-    for check in &mut checks {
-        check.is_muted = check.id.is_muted(machine);
     }
     checks
 }
