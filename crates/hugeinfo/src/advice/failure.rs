@@ -205,30 +205,25 @@ const ABOUT_SERVER: [&str; 4] = [
 /// the message. `None`: there are several labels, of which a client might have written one, such as
 /// that in the name of a role or in a statement.
 fn parts(line: &str) -> Option<(Option<&'static str>, &str)> {
-    let mut found = LABELS
-        .into_iter()
-        .flat_map(|label| line.match_indices(label));
+    let splits = |label: &'static str| {
+        let found = line.match_indices(label);
+        found.map(move |(at, _)| (Some(label), line[at + label.len()..].trim_start()))
+    };
+    let mut found = LABELS.into_iter().flat_map(splits);
     match (found.next(), found.next()) {
         (None, _) => Some((None, line)),
-        (Some((at, label)), None) => {
-            let label = LABELS.into_iter().find(|known| *known == label);
-            Some((label, line.get(at..)?))
-        }
+        (only, None) => only,
         (Some(_), Some(_)) => None,
     }
 }
 
 /// True for a message at level LOG that has no text of a client.
 fn is_about_server(message: &str) -> bool {
-    let text = message.trim_start_matches("LOG:").trim_start();
     // With log_error_verbosity = verbose.
-    let text = match text.split_once(":  ").or_else(|| text.split_once(": ")) {
-        Some((code, text))
-            if code.len() == 5 && code.bytes().all(|b| b.is_ascii_alphanumeric()) =>
-        {
-            text
-        }
-        _ => text,
+    let is_code = |word: &str| word.len() == 5 && word.bytes().all(|b| b.is_ascii_alphanumeric());
+    let text = match message.split_once(": ") {
+        Some((code, text)) if is_code(code) => text,
+        _ => message,
     };
     // As in `server process (PID 7) was terminated by signal 9: Killed`.
     let is_of_process = |(who, _): (&str, &str)| !who.contains([':', '=']);
@@ -248,10 +243,9 @@ pub fn last(log: &str) -> Option<Failure> {
     let lines: Vec<_> = log.lines().collect();
     // From systemd or a shell after the end of the server. A client can write such a line before its
     // other messages, with a line feed in a name.
-    let last_message = lines.iter().rposition(|line| {
-        let is_of_server = |(label, _): (Option<&str>, &str)| label.is_some();
-        parts(line).is_none_or(is_of_server)
-    });
+    let last_message = lines
+        .iter()
+        .rposition(|line| parts(line).is_none_or(|(label, _)| label.is_some()));
     let is_failure = |at: usize, line: &str| match parts(line) {
         Some((Some("FATAL:" | "PANIC:"), message)) => !ABOUT_CONNECTIONS
             .iter()
