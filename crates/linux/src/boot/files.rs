@@ -13,12 +13,7 @@ use super::{
     entry::{File, Kind, WhyUnknown},
     sysctl, tmpfiles,
 };
-use crate::{
-    error::{Absence, ReadError, fact},
-    escape,
-    root::Root,
-    shell,
-};
+use crate::{error::ReadError, escape, root::Root, shell};
 
 /// The directories by precedence. `/run` is empty when the machine starts. `/lib` is the same as
 /// `/usr/lib` on most systems.
@@ -181,9 +176,20 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// Maximum size of the next file.
-    fn limit(&self) -> u64 {
-        LARGEST_FILE.min(self.bytes_left)
+    /// The contents of a file. Links to `/dev/null` and links without a target hide files with their
+    /// names, like a file that is empty.
+    fn bytes(&mut self, path: &Path) -> Result<Result<Vec<u8>, WhyUnknown>, ReadError> {
+        let limit = LARGEST_FILE.min(self.bytes_left);
+        Ok(match self.root.read_written_up_to(limit, path) {
+            Ok(bytes) => {
+                self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
+                Ok(bytes)
+            }
+            Err(ReadError::NoMemory(error)) => return Err(error.into()),
+            Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
+            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(_) => Err(WhyUnknown::Unreadable),
+        })
     }
 
     fn add_unknown(&mut self, path: &Path, why: WhyUnknown) {
@@ -192,18 +198,12 @@ impl Reader<'_> {
 
     /// The text of a file of tuned, if it exists. `None`: it cannot be read, and is added as unknown.
     fn text(&mut self, path: &Path) -> Result<Option<String>, ReadError> {
-        let text = match fact(self.root.read_written_up_to(self.limit(), path))? {
-            Ok(bytes) => {
-                self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
-                String::from_utf8(bytes).ok()
-            }
-            Err(absent) if absent.why == Absence::Missing => Some(String::new()),
-            Err(_) => None,
-        };
-        if text.is_none() {
-            self.add_unknown(path, WhyUnknown::Unreadable);
+        let utf8 = |bytes| String::from_utf8(bytes).map_err(|_| WhyUnknown::Unreadable);
+        let text = self.bytes(path)?.and_then(utf8);
+        if let Err(why) = text {
+            self.add_unknown(path, why);
         }
-        Ok(text)
+        Ok(text.ok())
     }
 
     /// Reads the drop-in files of all directories with this name, such as `sysctl.d`.
@@ -256,19 +256,10 @@ impl Reader<'_> {
     }
 
     fn read_file(&mut self, path: &Path, real: Option<PathBuf>) -> Result<(), ReadError> {
-        let text = match self.root.read_written_up_to(self.limit(), path) {
-            Ok(text) => Ok(text),
-            Err(ReadError::NoMemory(error)) => return Err(error.into()),
-            Err(ReadError::TooLarge { .. }) => Err(WhyUnknown::TooLarge),
-            // Links to `/dev/null` and links without a target hide files with their names.
-            Err(error) if error.is_missing() => Ok(Vec::new()),
-            Err(_) => Err(WhyUnknown::Unreadable),
-        };
+        let text = self.bytes(path)?;
         let local = real.as_deref().and_then(|real| self.local(real));
         let text = text.as_deref().map_err(|why| *why);
         let mut file = File::new(path, local, text);
-        let bytes = text.map_or(0, |text| text.len() as u64);
-        self.bytes_left = self.bytes_left.saturating_sub(bytes);
         let lines = file.lines.as_ref().map_or(0, Vec::len);
         match self.lines_left.checked_sub(lines) {
             Some(left) => self.lines_left = left,
