@@ -114,9 +114,8 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// `postgres -C` do not write such a file, and backends are not named in it.
 ///
 /// The working directory of another user's process cannot be read. Nor can one on a file system that
-/// fails, or one whose path is too long. Such a process is a server if
-/// its arguments look like a server's, and if it created a System V segment or runs in a separate
-/// PID namespace. This misses servers of other users whose program has neither `postgres` nor
+/// fails, or one whose path is too long. Such a process is a server if its arguments look like a
+/// server's, and if it created a System V segment or runs in a separate PID namespace. This misses servers of other users whose program has neither `postgres` nor
 /// `postmaster` in its name, and servers of other users that share our PID namespace but not
 /// our IPC namespace. Processes of other users that `hidepid` hides are also missing.
 ///
@@ -166,8 +165,7 @@ fn read_each(
     for pid in pids {
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
-        let server = search.server(&process, &mut buffer);
-        if let Ok(Some(instance)) = absent_or(server)? {
+        if let Ok(Some(instance)) = absent_or(search.server(&process, &mut buffer))? {
             search.directories.extend(process.working_directory());
             report(Progress::Found(instance.clone()));
             servers.try_push((process, instance))?;
@@ -212,31 +210,32 @@ impl Search<'_> {
             true => absent_or(process.link("cwd"))?,
             false => fact(process.link("cwd"))?,
         };
-        let mut at = Ok(());
+        // Most daemons. A server works in its data directory.
+        if directory.as_ref().is_ok_and(|path| path == b"/") && !is_own {
+            return Ok(None);
+        }
+        let place = match &directory {
+            Ok(_) => fact(process.working_directory())?,
+            Err(absent) => Err(absent.clone()),
+        };
         let mut lock_file = None;
-        if let Ok(directory) = &directory {
-            // Most daemons. A server works in its data directory.
-            if directory == b"/" && !is_own {
+        if let Ok(place) = &place {
+            if !is_own && self.directories.contains(place) {
                 return Ok(None);
             }
-            let found = fact(process.working_directory())?;
-            if !is_own && found.as_ref().is_ok_and(|at| self.directories.contains(at)) {
-                return Ok(None);
-            }
-            at = found.map(|_| ());
             // Not a kernel file: any error means that there is no such file.
             let file = process.read_regular("cwd/postmaster.pid").ok();
             lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
-            if lock_file.is_none() && !is_own && at.is_ok() {
+            if lock_file.is_none() && !is_own {
                 return Ok(None);
             }
         }
         let identity = status::read_identity(process, buffer)?;
         let own_number = identity.numbers.last().copied().unwrap_or(pid);
         let lock_file = lock_file.filter(|file| file.pid == own_number);
-        let is_server = match directory.as_ref().map(|_| ()).and(at.as_ref().map(|_| ())) {
+        let is_server = match &place {
             _ if is_own => true,
-            Ok(()) => lock_file
+            Ok(_) => lock_file
                 .as_ref()
                 .is_some_and(|file| file.has_shared_memory),
             // Hidden, or on a file system that fails.
