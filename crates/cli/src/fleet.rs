@@ -684,12 +684,12 @@ fn error_in(output: &str) -> &str {
 
 /// Compares with this program, because a server can claim any version.
 fn note_older_versions(servers: &mut [Server]) {
-    let newest = env!("CARGO_PKG_VERSION");
+    let own = env!("CARGO_PKG_VERSION");
     for server in servers {
         let found = server.answer.text("version").and_then(version);
-        if found.is_some() && found < version(newest) {
+        if found.is_some() && found < version(own) {
             let members = &mut server.answer.members;
-            members.insert("program_version".to_owned(), newest.into());
+            members.insert("program_version".to_owned(), own.into());
         }
     }
 }
@@ -768,13 +768,10 @@ fn to_text(worst: Status, servers: &[&Server], clusters: &[Cluster<'_>]) -> Stri
                 .and_then(Value::as_u64);
             let page_size = page_size.map(|bytes| PageSize(bytes).to_string());
             let mut reason = answer.reason.clone();
-            if let (Some(version), Some(newest)) =
+            if let (Some(version), Some(own)) =
                 (answer.text("version"), answer.text("program_version"))
             {
-                let _ = write!(
-                    reason,
-                    "; older version {version}: this program has {newest}"
-                );
+                let _ = write!(reason, "; older version {version}: this program has {own}");
             }
             let columns = [
                 upper(answer.status),
