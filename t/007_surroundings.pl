@@ -48,12 +48,8 @@ sub as_role
 		my $expected = $from =~ /^hugeinfo_plan\b/ ? '42501' : 'allowed';
 		is(as_role('observer', "SELECT * FROM $from"), $expected, "$from for pg_monitor: $expected");
 	}
-	# Other programs change figures of the host.
-	my ($seen, $expected);
-	until_true(sub {
-		($seen, $expected) = map { $node->safe_psql('postgres', "$_ SELECT to_json(s) FROM hugeinfo_status AS s") } 'SET ROLE observer;', '';
-		return $seen eq $expected;
-	});
+	my $status = 'SELECT to_json(s) FROM hugeinfo_status AS s';
+	my ($seen, $expected) = agreeing(sub { $node->safe_psql('postgres', "SET ROLE observer; $status") }, sub { $node->safe_psql('postgres', $status) });
 	is($seen, $expected, 'pg_monitor sees what a superuser sees');
 }
 

@@ -105,8 +105,7 @@ sub growth
 	$backend->value('SELECT count(*) FROM pg_class');
 	my $settled = sub {
 		my ($when) = @_;
-		my ($shown, $bytes);
-		until_true(sub { ($shown, $bytes) = ($seen->(), page_tables($pid)); return $shown == $bytes });
+		my ($shown, $bytes) = agreeing($seen, sub { page_tables($pid) });
 		is($shown, $bytes, "$name: page tables $when");
 		return $bytes;
 	};

@@ -60,9 +60,7 @@ sub shape
 sub same
 {
 	my ($program, $sql, $name) = @_;
-	my ($seen, $expected);
-	my $json = JSON::PP->new->canonical->allow_nonref;
-	until_true(sub { ($seen, $expected) = ($program->(), $sql->()); return $json->encode($seen) eq $json->encode($expected) });
+	my ($seen, $expected) = agreeing($program, $sql);
 	is_deeply($seen, $expected, $name);
 	return $expected;
 }

@@ -12,7 +12,7 @@ use Exporter 'import';
 use Time::HiRes qw(clock_gettime sleep CLOCK_MONOTONIC);
 
 our @EXPORT = qw(family status_file stat_file oom_files rollup_file smaps_file maps_file process_file title open_files
-  is_logger sum_of state_of until_true settled misfits text_of);
+  is_logger sum_of state_of until_true agreeing settled misfits text_of);
 
 # The server's processes from ps: the postmaster and its children.
 sub family
@@ -211,6 +211,16 @@ sub until_true
 		sleep $pause;
 		$pause = 0.05 if ($pause *= 2) > 0.05;
 	}
+}
+
+# Calls two functions until their results agree, because other programs change figures of the host
+# between the calls. Returns the last two results.
+sub agreeing
+{
+	my ($first, $second) = @_;
+	my @both;
+	until_true(sub { @both = (scalar $first->(), scalar $second->()); return text_of($both[0]) eq text_of($both[1]) });
+	return @both;
 }
 
 # Compares SQL results with the kernel while nothing changes. Reads the kernel before and after the
