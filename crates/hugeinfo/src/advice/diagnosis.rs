@@ -52,7 +52,7 @@ pub fn checks(machine: &Machine) -> Vec<Check> {
     all(machine, |id| id.is_muted(machine))
 }
 
-/// Like [`checks`], but only these.
+/// Like [`checks()`], but only these.
 pub fn chosen(machine: &Machine, is_chosen: impl Fn(CheckId) -> bool) -> Vec<Check> {
     let mut checks = all(machine, |id| !is_chosen(id));
     checks.retain(|check| is_chosen(check.id));
