@@ -123,22 +123,28 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
         "refresh": "1m",
         "time": { "from": "now-6h", "to": "now" },
         "annotations": { "list": [] },
-        "templating": { "list": variables(&prefix) },
+        "templating": { "list": variables(&prefix, dashboard.name == "fleet") },
         "panels": panels,
     });
     Ok(serde_json::to_string_pretty(&made)? + "\n")
 }
 
-fn variables(prefix: &str) -> Value {
-    let of_label = |label: &str, metric: &str| {
+/// Without `all_instances`, the first one is chosen at the beginning: sums and stacks of several
+/// servers of a host would count its pools several times.
+fn variables(prefix: &str, all_instances: bool) -> Value {
+    let of_label = |label: &str, metric: &str, all: bool| {
         let query = format!("label_values({metric}, {label})");
-        json!({
+        let mut variable = json!({
             "type": "query", "name": label, "label": label, "datasource": source(),
             "query": { "query": query, "refId": label },
-            "multi": true, "includeAll": true, "allValue": ".+", "refresh": 2, "sort": 1,
-            "current": { "text": ["All"], "value": ["$__all"] }, "hide": 0, "skipUrlSync": false,
-            "options": [], "regex": "",
-        })
+            "multi": true, "includeAll": all, "refresh": 2, "sort": 1,
+            "hide": 0, "skipUrlSync": false, "options": [], "regex": "",
+        });
+        if all {
+            variable["allValue"] = json!(".+");
+            variable["current"] = json!({ "text": ["All"], "value": ["$__all"] });
+        }
+        variable
     };
     json!([
         {
@@ -146,8 +152,8 @@ fn variables(prefix: &str) -> Value {
             "refresh": 1, "multi": false, "includeAll": false, "hide": 0, "skipUrlSync": false,
             "options": [], "regex": "",
         },
-        of_label("job", &format!("{prefix}_in_use")),
-        of_label("instance", &format!(r#"{prefix}_in_use{{job=~"$job"}}"#)),
+        of_label("job", &format!("{prefix}_in_use"), true),
+        of_label("instance", &format!(r#"{prefix}_in_use{{job=~"$job"}}"#), all_instances),
     ])
 }
 

@@ -106,15 +106,21 @@ pub fn make(
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may panic")]
+    use hugeinfo::advice::check::CheckId;
+
     use super::*;
 
     #[test]
-    fn alerts_are_in_order_of_severity() {
+    fn alerts_are_in_order_of_importance() {
         let list = List::read().unwrap();
         let rules = Rules::read(&list, &list.prefix).unwrap();
         let order = ["critical", "warning", "info"];
         let place = |alert: &Alert| order.iter().position(|name| *name == alert.severity);
         assert!(rules.alerts.iter().all(|alert| place(alert).is_some()));
         assert!(rules.alerts.is_sorted_by_key(place));
+        // Alerts about one check.
+        let check = |alert: &Alert| CheckId::all().position(|check| check.name() == alert.check);
+        let one = rules.alerts.iter().filter(|alert| check(alert).is_some());
+        assert!(one.is_sorted_by_key(|alert| (place(alert), check(alert))));
     }
 }
