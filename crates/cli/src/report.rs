@@ -58,6 +58,8 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let seen = machine::read_running(pid, &target.options(&options.server))?;
     let memories: Vec<_> = seen.members.iter().map(|member| member.memory).collect();
     let name = rustix::system::uname();
+    let env = seen.machine.env.as_ref();
+    let address = env.and_then(|env| env.connection.address.as_ref());
     let subject = Subject {
         // Dynamic shared memory of a server can be found only from inside.
         footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
@@ -70,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             is_in_recovery: seen.is_recovering,
             host_name: Some(escape::name(&*name.nodename().to_string_lossy())),
             cluster_name: None,
-            port: None,
+            port: address.map(|(_, port)| port.to_string()),
         },
         may_plan: true,
         processes: seen.members.iter().map(process).collect(),

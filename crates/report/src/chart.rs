@@ -6,9 +6,10 @@ use maud::{Markup, Render, html};
 /// The meaning of a color or pattern, the same in all charts. The style sheet has the colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Color {
-    /// Used by this server: its main segment, private memory, page tables, and other memory.
+    /// Used by this server: its main segment, private memory, swap, page tables, and other memory.
     Segment,
     Private,
+    Swapped,
     Tables,
     Other,
     /// Used by others.

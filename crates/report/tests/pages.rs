@@ -216,6 +216,7 @@ fn healthy_server_has_nothing_to_do() {
         "in use by this server: 537 (1074 MB)",
         "537 are needed. A restart would get huge pages.",
         "2 MB pages, in use: up to 420 kB",
+        "16 connections now, 21 processes: ",
         "db1.example.com",
     ] {
         assert!(text.contains(words), "{words}");
@@ -229,7 +230,7 @@ fn fallen_back_server_gets_steps() {
     let html = page(fixtures::fallen_back(), false);
     let text = text(&html);
     for words in [
-        "232\u{a0}MB \u{2192} about\u{a0}21\u{a0}MB of page tables, for one restart.",
+        "232\u{a0}MB \u{2192} about\u{a0}21\u{a0}MB of page tables, after one restart.",
         "Once 100 connections use all shared memory: 3200\u{a0}MB \u{2192} 6400\u{a0}kB.",
         "sysctl -w vm.nr_hugepages=8192",
         "missing: 8092 (16 GB)",
@@ -259,13 +260,13 @@ fn new_server_gets_the_forecast_as_headline() {
         process.page_tables = Some(1 << 20);
     }
     let words = "3200\u{a0}MB \u{2192} 6400\u{a0}kB of page tables once 100 connections use all \
-                 shared memory, for one restart.";
+                 shared memory, after one restart.";
     assert!(text(&page(subject, false)).contains(words));
 }
 
 #[test]
 fn server_that_will_break_has_no_other_headline() {
-    for (subject, words) in [
+    for (mut subject, words) in [
         (
             fixtures::bomb(),
             "974\u{a0}MB of huge pages is mapped beyond a limit of 100 MB.",
@@ -275,6 +276,7 @@ fn server_that_will_break_has_no_other_headline() {
             "6\u{a0}GB of memory is missing once all shared memory is in use.",
         ),
     ] {
+        subject.before = fixtures::compared().before;
         let html = page(subject, false);
         let headline = html.split_once("class=\"headline\"").expect("a headline").1;
         let headline = headline.split_once("</p>").expect("its end").0;
@@ -306,6 +308,20 @@ fn saved_row_is_compared() {
         assert!(text.contains(words), "{words}");
     }
     assert_eq!(Figures::of_row(|_| None), None);
+}
+
+#[test]
+fn comparison_adds_up_what_is_known_at_both_times() {
+    let mut subject = fixtures::compared();
+    subject.footprint.other_shared = None;
+    let text = text(&page(subject, false));
+    for words in [
+        "In total, without other shared memory: ",
+        "Before: 1384 MB",
+        "Now: 1165 MB",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -15,23 +15,28 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
     let Some(before) = &subject.before else {
         return html! {};
     };
-    let now = Figures::from(&subject.footprint);
-    let rows = parts(before).into_iter().zip(parts(&now));
-    let is_used = |bytes: Option<u64>| bytes != Some(0);
-    let rows = rows.filter(|(before, now)| is_used(before.2) || is_used(now.2));
-    let rows = rows.map(|((color, name, before), (.., now))| row(Some(color), name, before, now));
-    let full = row(None, "in total", before.full_total, now.full_total);
-    let sum = |figures| {
-        let known = parts(figures).into_iter().filter_map(|part| part.2);
-        known.fold(0, u64::saturating_add)
-    };
-    let largest = sum(before).max(sum(&now));
+    let compared = Comparison::new(before, &Figures::from(&subject.footprint));
+    let is_used = |part: &&Part| part.before != Some(0) || part.now != Some(0);
+    let rows = compared.parts.iter().filter(is_used);
+    let rows = rows.map(|part| row(Some(part.color), part.name, part.before, part.now));
+    let (total_before, total_now) = compared.total;
+    let full = row(
+        None,
+        &compared.title_of_total(),
+        Some(total_before),
+        Some(total_now),
+    );
+    let sides: [(_, _, fn(&Part) -> Option<u64>); 2] = [
+        ("Before", total_before, |part| part.before),
+        ("Now", total_now, |part| part.now),
+    ];
     let content = html! {
-        @for (when, figures) in [("Before", before), ("Now", &now)] {
-            @let label = format!("{when}: {}", size(figures.full_total));
+        @for (when, total, side) in sides {
+            @let label = format!("{when}: {}", Bytes(total));
+            @let known = compared.parts.iter().filter(|part| part.is_known());
+            @let drawn: Vec<_> = known.map(|part| (part.color, side(part).unwrap_or(0))).collect();
             h3 { (label) }
-            @let parts = parts(figures).map(|(color, _, bytes)| (color, bytes.unwrap_or(0)));
-            (bar(&label, &parts, largest))
+            (bar(&label, &drawn, total_before.max(total_now)))
         }
         (table("Memory of this server", &TITLES, rows.chain([full]).collect()))
         (note(
@@ -44,14 +49,62 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 
 const TITLES: [&str; 4] = ["part", "before", "now", "difference"];
 
-fn parts(figures: &Figures) -> [(Color, &'static str, Option<u64>); 5] {
-    [
-        (Color::Segment, "main segment", figures.segment),
-        (Color::Private, "private memory", figures.private),
-        (Color::Private, "swapped out", figures.swap),
-        (Color::Other, "other shared memory", figures.other_shared),
-        (Color::Tables, "page tables", figures.page_tables),
-    ]
+/// The memory of the server at two times.
+pub(crate) struct Comparison {
+    parts: [Part; 5],
+    /// The parts that are known at both times, with the whole main segment.
+    pub(crate) total: (u64, u64),
+}
+
+struct Part {
+    color: Color,
+    name: &'static str,
+    before: Option<u64>,
+    now: Option<u64>,
+}
+
+impl Part {
+    fn is_known(&self) -> bool {
+        self.before.is_some() && self.now.is_some()
+    }
+}
+
+impl Comparison {
+    pub(crate) fn new(before: &Figures, now: &Figures) -> Self {
+        let part = |color, name, figure: fn(&Figures) -> Option<u64>| Part {
+            color,
+            name,
+            before: figure(before),
+            now: figure(now),
+        };
+        let parts = [
+            part(Color::Segment, "main segment", |one| one.segment),
+            part(Color::Private, "private memory", |one| one.private),
+            part(Color::Swapped, "swapped out", |one| one.swap),
+            part(Color::Other, "other shared memory", |one| one.other_shared),
+            part(Color::Tables, "page tables", |one| one.page_tables),
+        ];
+        let sum = |side: fn(&Part) -> Option<u64>| {
+            let known = parts.iter().filter(|part| part.is_known());
+            known.filter_map(side).fold(0, u64::saturating_add)
+        };
+        // If it has a swapped-out part, the main segment still counts once in these totals.
+        let total = before.full_total.zip(now.full_total);
+        Self {
+            total: total.unwrap_or_else(|| (sum(|part| part.before), sum(|part| part.now))),
+            parts,
+        }
+    }
+
+    /// What the total is about.
+    pub(crate) fn title_of_total(&self) -> String {
+        let unknown = self.parts.iter().filter(|part| !part.is_known());
+        let unknown: Vec<_> = unknown.map(|part| part.name).collect();
+        match unknown.as_slice() {
+            [] => "in total".to_owned(),
+            names => format!("in total, without {}", names.join(", ")),
+        }
+    }
 }
 
 fn row(color: Option<Color>, name: &str, before: Option<u64>, now: Option<u64>) -> Vec<Markup> {

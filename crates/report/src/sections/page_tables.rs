@@ -9,7 +9,7 @@ use maud::{Markup, Render, html};
 use crate::{
     chart::{Color, percent, swatch},
     page::Context,
-    parts::{note, section as part, size, table},
+    parts::{count, note, section as part, size, table},
 };
 
 /// Page tables on small pages, and on the huge pages that the server uses or would use.
@@ -69,7 +69,11 @@ fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
         huge,
         max_connections,
     } = *pair;
-    let processes = context.subject.processes.len();
+    let processes = &context.subject.processes;
+    let connections = processes
+        .iter()
+        .filter(|process| process.backend_type.as_deref() == Some("client backend"))
+        .count();
     let wastes = small.is_used == Some(true);
     let highest = small.max_connections.max(small.now.unwrap_or(0));
     let y = |bytes| format!("{:.2}", 100.0 - percent(bytes, highest));
@@ -98,7 +102,7 @@ fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
                 line class=(class(cost)) x1="0" y1="100%" x2="100%" y2=(format!("{y}%")) {}
             }
             @if let Some(now) = small.now {
-                @let x = percent(processes as u64, max_connections);
+                @let x = percent(connections as u64, max_connections);
                 circle cx=(format!("{x:.2}%")) cy=(format!("{}%", y(now))) r="6" {}
             }
         }
@@ -118,7 +122,8 @@ fn chart(context: &Context<'_>, pair: &Pair<'_>) -> Markup {
                     svg class="swatch" width="12" height="12" aria-hidden="true" {
                         circle cx="6" cy="6" r="5" {}
                     }
-                    " " (processes) " processes now: " (Bytes(now))
+                    " " (count(connections, "connection", "connections")) " now, "
+                    (count(processes.len(), "process", "processes")) ": " (Bytes(now))
                 }
             }
         }

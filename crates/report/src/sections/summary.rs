@@ -14,7 +14,7 @@ use hugeinfo::{
 };
 use maud::{Markup, html};
 
-use super::{memory::uses, page_tables::Pair};
+use super::{comparison::Comparison, memory::uses, page_tables::Pair};
 use crate::{
     page::Context,
     parts::{badge, count, more, section as part, step as text},
@@ -60,13 +60,11 @@ struct Headline {
 
 impl Headline {
     fn of(context: &Context<'_>) -> Option<Self> {
-        if let Some(compared) = Self::compared(context) {
-            return Some(compared);
-        }
         if context.advice.verdict.status == Status::Critical {
             return Self::lacking(context).or_else(|| Self::missing(context));
         }
-        Self::saving(context)
+        Self::compared(context)
+            .or_else(|| Self::saving(context))
             .or_else(|| Self::missing(context))
             .or_else(|| Self::wasted(context))
             .or_else(|| Self::saved(context))
@@ -76,13 +74,13 @@ impl Headline {
     fn compared(context: &Context<'_>) -> Option<Self> {
         let before = context.subject.before?;
         let now = Figures::from(&context.subject.footprint);
-        let total = before.full_total.zip(now.full_total);
-        let total = total.map(|(before, now)| format!(" In total: {}.", change(before, now)));
+        let compared = Comparison::new(&before, &now);
         Some(Self {
             figure: change(before.page_tables?, now.page_tables?),
             sentence: format!(
-                "of page tables, before and now.{}",
-                total.unwrap_or_default()
+                "of page tables, before and now. {}: {}.",
+                capitalized(&compared.title_of_total()),
+                change(compared.total.0, compared.total.1)
             ),
         })
     }
@@ -126,7 +124,7 @@ impl Headline {
     fn saving(context: &Context<'_>) -> Option<Self> {
         let pair = Pair::of(context).filter(|pair| pair.small.is_used == Some(true))?;
         let restart = match context.advice.runbook.iter().any(|row| row.is_disruptive) {
-            true => "for one restart",
+            true => "after one restart",
             false => "if the server used huge pages",
         };
         let load = format!(
