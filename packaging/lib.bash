@@ -5,8 +5,8 @@ version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
 # shellcheck disable=SC2034 # the builders use it
 package_version=${version/-/\~} revision=${REVISION:-1}
 
-# From packaging/OWNER of the commit. Unset values are empty.
-owned() { git show HEAD:packaging/OWNER | sed -n "s/^$1 *= *//p"; }
+# From packaging/OWNER of the commit, or from the file $OWNER. Unset values are empty.
+owned() { if [ -n "${OWNER:-}" ]; then cat "$OWNER"; else git show HEAD:packaging/OWNER; fi | sed -n "s/^$1 *= *\(.*[^ ]\) *$/\1/p"; }
 # shellcheck disable=SC2034 # the builders use it
 repository=$(owned repository)
 owner=$(owned name) address=$(owned address)
