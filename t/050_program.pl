@@ -75,6 +75,16 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	like((hugeinfo('plan', @options, '--format', 'ansible'))[1], qr/^    name: vm\.nr_hugepages\n    value: '$of_files->{required_pages}'$/m, 'plan: ansible');
 	my $other = json('plan', @options, qw(--format json --page-size 1GB --host-ram 64GB))->{plan};
 	is_deeply([ map { $_->{page_size_bytes} } @$other ], [ 1 << 30 ], 'plan: another page size');
+
+	# The number for one server would take the pages of others.
+	set_pool($kb, 0);
+	like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command');
+	set_pool($kb, 3);
+	my $here = (hugeinfo('plan', @options))[1];
+	like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight$/m, 'plan: pages of others');
+	unlike($here, qr/sysctl|echo/, 'plan: no command that takes them');
+	like((hugeinfo('plan', @options, qw(--host-ram 64GB)))[1], qr/^    sysctl -w/m, 'plan: the command for another host');
+	set_pool($kb, 0);
 }
 
 # fit is exact: the pages suffice for a real start, and one block more does not fit.

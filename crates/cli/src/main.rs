@@ -174,6 +174,12 @@ struct Host {
     page_size: Option<Size>,
 }
 
+impl Host {
+    fn is_this(&self) -> bool {
+        self.host_ram.is_none() && self.page_size.is_none()
+    }
+}
+
 /// The result of a verb.
 struct Done {
     text: String,

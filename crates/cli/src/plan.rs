@@ -54,6 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let result = Planning {
         bytes: next.shared_memory_bytes,
         machine: machine(&options.host, next)?,
+        has_others_pages: options.host.is_this() && has_pools(),
         shared_buffers: start.settings()?.shared_buffers_bytes,
         version: start.version,
     };
@@ -134,9 +135,16 @@ pub(crate) fn resource(pages: Pages, size: PageSize) -> String {
     format!("hugepages-{unit}: {}Mi", bytes.megabytes_at_least())
 }
 
+/// Whether this host has huge pages, which others might use. Also if its pools cannot be read.
+fn has_pools() -> bool {
+    !hugepages::read(&Root::system()).is_ok_and(|pools| pools.iter().all(|pool| pool.total == 0))
+}
+
 struct Planning {
     version: String,
     machine: Machine,
+    /// The number of pages for this server alone would take pages from others.
+    has_others_pages: bool,
     bytes: u64,
     shared_buffers: u64,
 }
@@ -147,6 +155,12 @@ impl Planning {
     }
 
     fn how_to_set(&self, forecast: &Forecast) -> Option<String> {
+        if self.has_others_pages {
+            return Some(
+                "# this host has huge pages, which others might use: see hugeinfo preflight"
+                    .to_owned(),
+            );
+        }
         let size = PageSize(forecast.pool.page_bytes);
         render::remedy(&self.machine, &diagnosis::how_to_set(&self.machine, size))
     }
