@@ -1,7 +1,7 @@
 -- Creates fleet.status, one view over all servers, with postgres_fdw. Run this file once for each
 -- server, as a superuser, in a database of a server that can connect to all others:
 --
---   psql -d postgres -v server=db1 -v host=db1.example.com -v cluster=main -f postgres_fdw.sql
+--   psql -d postgres -v server=db1 -v host=db1 -v cluster=main -f postgres_fdw.sql
 --
 -- Variables, with their defaults:
 --   server   name in the view, and of a foreign table in the schema fleet; required
