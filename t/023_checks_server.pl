@@ -251,8 +251,8 @@ SKIP:
 	my $can_protect = eval { set_oom_score_adj($node->{_pid}, -1); 1 };
 	diag('not tried: the OOM protection of a postmaster, because this root lacks CAP_SYS_RESOURCE') unless $can_protect;
 	for (
-		[ 'no process is protected', 0, 0, 'warning', qr/can end the postmaster/ ],
-		[ 'the postmaster is first', 500, 0, 'warning', qr/can end the postmaster/ ],
+		[ 'no process is protected', 0, 0, 'warning', qr/can kill the postmaster/ ],
+		[ 'the postmaster is first', 500, 0, 'warning', qr/can kill the postmaster/ ],
 		[ 'all are exempt', -1000, -1000, 'warning', qr/could end none/ ],
 		[ 'all are protected', -900, -900, 'ok', qr/prefers other processes/ ],
 		[ 'only the postmaster is protected', -900, 0, 'ok', qr/prefers other processes/ ])
@@ -309,7 +309,7 @@ SKIP:
 	is(meminfo_bytes('CommitLimit') - $limit, 1000 * $page, "$name: without pools, the kernel raises the limit by as much");
 	is(checks_of($sql, $name)->{overcommit}{evidence}{taken_by_pools_bytes}, 0, "$name: without pools, they take nothing");
 	set_oom_score_adj($node->{_pid}, 0);
-	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can end the postmaster/ }, "$name: a limit above memory does not protect");
+	compare_check(checks_of($sql, $name), 'oom_protection', { status => 'warning', finding => qr/can kill the postmaster/ }, "$name: a limit above memory does not protect");
 }
 
 SKIP:

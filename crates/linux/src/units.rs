@@ -77,6 +77,13 @@ impl Bytes {
     }
 }
 
+impl Pages {
+    /// The verb after this number of pages: `1 page is`, `2 pages are`.
+    pub fn verb(self, of_one: &'static str, of_several: &'static str) -> &'static str {
+        if self == Self(1) { of_one } else { of_several }
+    }
+}
+
 impl fmt::Display for Bytes {
     /// In the largest unit that leaves it exact or with two digits: `2 MB`, `1074 MB`, `142 GB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,6 +137,12 @@ pub fn capitalized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_page_has_a_singular_verb() {
+        let verbs = [0, 1, 2].map(|pages| Pages(pages).verb("is", "are"));
+        assert_eq!(verbs, ["are", "is", "are"]);
+    }
 
     #[test]
     fn sizes_are_readable() {

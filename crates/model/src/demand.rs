@@ -417,7 +417,7 @@ pub fn hidden_servers(machine: &Machine) -> Option<Hidden> {
 impl fmt::Display for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Processes => write!(f, "other servers are hidden from this user"),
+            Self::Processes => write!(f, "processes of other users are not visible"),
             Self::OtherNamespaces => {
                 write!(f, "servers in other containers are not visible from here")
             }

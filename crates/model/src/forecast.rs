@@ -45,7 +45,7 @@ pub struct Forecast {
 impl Forecast {
     /// A forecast for each pool, smallest page first.
     ///
-    /// Errors: absent if the pools cannot be seen.
+    /// Errors: absent if the pools cannot be read.
     pub fn of_each_pool(machine: &Machine) -> Result<Vec<Self>, Absent> {
         let pools = machine.facts.pools.as_ref().map_err(Clone::clone)?;
         Ok(pools.iter().map(|pool| Self::of(machine, pool)).collect())

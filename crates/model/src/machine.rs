@@ -193,7 +193,7 @@ impl Machine {
         self.backing().is_huge()
     }
 
-    /// The segment. `None`: it cannot be seen.
+    /// The segment. `None`: it cannot be read.
     pub fn segment(&self) -> Option<&Segment> {
         self.facts.segment.as_ref().ok()
     }

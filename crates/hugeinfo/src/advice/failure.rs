@@ -109,7 +109,7 @@ const CAUSES: [Cause; 19] = [
     Cause {
         words: &["pre-existing shared memory block", "is still in use"],
         code: "old_processes",
-        text: "Processes of the last run still use its shared memory and its huge pages.",
+        text: "Processes of the previous run still use its shared memory and huge pages.",
         checks: &[],
     },
     Cause {

@@ -44,25 +44,25 @@ fn fault_limits() {
         when("a limit is lower than the mapped pages", |m| {
             limited(&mut m.facts, Some(100), None);
         })
-        .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
+        .status(CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max"]),
         when("only the orchestrator can raise the limit", |m| {
             limited(&mut m.facts, Some(100), None);
             m.facts.hugetlb.as_mut().expect("cgroup").groups[0].is_set_outside = true;
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the files would keep the server from starting", |m| {
             limited(&mut m.facts, Some(100), None);
             m.env.files = Files::Refused("syntax error".to_owned());
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .runbook(&["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings need more than RAM", |m| {
             limited(&mut m.facts, Some(100), None);
             m.waits(|next| next.shared_memory_bytes = 62 * GB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# lower shared_buffers by 7456MB, or add 8284 MB of memory: the pools would leave less than 10% of RAM"]),
         when("the limit holds the segment exactly", |m| {
             limited(&mut m.facts, Some(1074), Some(1074));
         })
@@ -71,7 +71,7 @@ fn fault_limits() {
             limited(&mut m.facts, Some(1100), None);
             limits(m).reservation_use = Some(1174 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1231028224 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a server on small pages would exceed the limit after a restart",
             |m| {
@@ -79,20 +79,20 @@ fn fault_limits() {
                 limited(&mut m.facts, Some(100), None);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# as cgroup_fault_limit"]),
         when("pending settings would exceed the limit", |m| {
             m.more(487);
             limited(&mut m.facts, Some(1100), None);
             m.waits(|next| next.shared_memory_bytes = 2048 * MB);
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
-        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["# as cgroup_fault_limit"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2147483648 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 1024/' /etc/sysctl.d/hugepages.conf"])
+        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
         when("pending settings need less than the limit", |m| {
             limited(&mut m.facts, Some(300), None);
             m.waits(|next| next.shared_memory_bytes = 200 * MB);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 300 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a limit is low, and a restart would not get huge pages",
             |m| {
@@ -105,12 +105,12 @@ fn fault_limits() {
         when("the limit of a pod is not visible as a cgroup", |m| {
             pod_limit(m, "104857600")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("a pod has no huge pages", |m| {
             m.fall_back(537);
             pod_limit(m, "0");
         })
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the limit of a pod is enough", |m| {
             pod_limit(m, "1126170624")
         })
@@ -122,13 +122,13 @@ fn fault_limits() {
                 pod_limit(m, "1126170624");
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("other containers of the pod use a part of its limit", |m| {
             limited(&mut m.facts, None, None);
             limits(m).reservation_use = Some(1174 * MB);
             pod_limit(m, "1126170624");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "The pod's limit (environment variable PG_HUGEINFO_LIMIT_HUGEPAGES_2Mi) allows 1074 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# raise the pod's limit on huge pages, or the limit of this container where it is set"]),
         when("the limit of a pod is not a number", |m| {
             pod_limit(m, "1100Mi")
         })
@@ -153,30 +153,30 @@ fn fault_limits() {
         when("the name of the cgroup has quotes", |m| {
             named(m, b"x';touch PWNED;echo '")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/x'\\'';touch PWNED;echo '\\''/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x';touch PWNED;echo ' allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > '/sys/fs/cgroup/x'\\'';touch PWNED;echo '\\''/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("a shell would expand the name of the cgroup", |m| {
             named(m, b"$(touch PWNED)`touch PWNED`\\");
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\ allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\ allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > '/sys/fs/cgroup/$(touch PWNED)`touch PWNED`\\/hugetlb.2MB.max'", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup has a line feed", |m| {
             named(m, b"x\n; touch PWNED")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\012; touch PWNED allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\012; touch PWNED allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\012; touch PWNED/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup has control characters", |m| {
             named(m, b"x\x1b[2J\ry")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\033[2J\\015y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\033[2J\\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\033[2J\\015y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\033[2J\\015y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when("the name of the cgroup is not UTF-8", |m| {
             named(m, b"x\xff")
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\377 allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\377 allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\377/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "the name of the cgroup reverses the direction of text",
             |m| {
                 named(m, "x\u{202e}y".as_bytes());
             },
         )
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\342\\200\\256y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["# write 1126170624 into /sys/fs/cgroup/x\\342\\200\\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/x\\342\\200\\256y allows 100 MB of 2 MB pages, but 1074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["# write 1126170624 into /sys/fs/cgroup/x\\342\\200\\256y/hugetlb.2MB.max by hand: this name cannot be quoted in a shell command", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
     ]);
 }
 
@@ -186,7 +186,7 @@ fn kernels_that_do_not_count_reservations() {
         when("a sibling has faulted in pages under the same limit", |m| {
             without_reservations(m, 1200, 1050);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it"]),
         when(
             "a server on small pages would share the limit with a sibling",
             |m| {
@@ -194,7 +194,7 @@ fn kernels_that_do_not_count_reservations() {
                 without_reservations(m, 1200, 1000);
             },
         )
-        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses them.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 1200 MB of 2 MB pages, but 2074 MB would be mapped. After a restart, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2174746624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "# restart PostgreSQL (ends all sessions)"]),
         when("the use by others is unknown", |m| {
             without_reservations(m, 1074, 1074);
             let pool = m.pool(0);
@@ -206,7 +206,7 @@ fn kernels_that_do_not_count_reservations() {
             let pool = m.pool(0);
             (pool.total, pool.free, pool.reserved) = (2000, 1463, 1463);
         })
-        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses them.", &["echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"]),
+        .says("cgroup_fault_limit", CRITICAL, "cgroup_bomb", "Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 1174 MB is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.", &["echo 2357198848 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 2000/' /etc/sysctl.d/hugepages.conf"]),
     ]);
 }
 
@@ -304,8 +304,8 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will end a process.", &["# as huge_pages"])
-        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will end a process.", &["# restart PostgreSQL (ends all sessions)"]),
+        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"])
+        .status(CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# restart PostgreSQL (ends all sessions)"]),
         when("swap holds the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
@@ -315,7 +315,7 @@ fn memory_limits() {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will end a process.", &["# as huge_pages"]),
+        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),
         when("between 2 and 4 GB are faulted in", |m| {
             small(m, 2 * GB);
             m.memory_limit(9 * GB, 4 * GB, 0);
@@ -331,7 +331,7 @@ fn memory_limits() {
             m.memory_limit(60 * GB, 9 * GB, 0);
             m.memory_limit(20 * GB, 30 * GB, 9 * GB);
         })
-        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will end a process.", &["# as huge_pages"]),
+        .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),
         when("huge pages do not count towards the limit", |m| {
             m.memory_limit(GB, GB, 0);
         })

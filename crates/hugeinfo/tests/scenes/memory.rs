@@ -18,9 +18,9 @@ fn untouched_segments() {
         })
         .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12800 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12800", "# if the pool has fewer than 12800 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
-        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 25600 = 12800 for this server + 12800 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"])
         .says("memory_left", OK, "enough_left", "The pools hold 0 bytes and leave 64 GB of 64 GB RAM.", &[])
-        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, set 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
+        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 25600/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12800", "# start PostgreSQL", "# stop the other servers that are on small pages, allocate 25600 huge pages of 2 MB, and start them: memory cannot hold the pool as long as they are on small pages"]),
         when("the server has faulted in little of 20 of 32 GB", |m| {
             m.ram(32 * GB);
             m.on_small_pages(20 * GB, 0);
@@ -158,7 +158,7 @@ fn a_tenth_of_ram() {
                 m.env.visibility = Visibility::Hidden;
             },
         )
-        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs these 29463 huge pages of 2 MB: other servers are hidden from this user. If none does, release them"]),
+        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# as root, check whether a server that is not visible from here needs the idle pages (29463 huge pages of 2 MB): processes of other users are not visible. If none does, release them"]),
         when(
             "an idle pool leaves too little, and another server might use it",
             |m| {
@@ -166,7 +166,7 @@ fn a_tenth_of_ram() {
                 m.other(MB, 4096, Wish::Unknown);
             },
         )
-        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# check whether the server on port 5433 is meant to use these 29463 idle huge pages of 2 MB. If it is not, release them"]),
+        .says("memory_left", WARNING, "little_left", "The pools hold 59 GB and leave 5536 MB of 64 GB RAM.", &["# check whether the server on port 5433 is meant to use the idle pages (29463 huge pages of 2 MB). If it is not, release them"]),
         when("the segment leaves plenty", |_| {}).says("memory_left", OK, "enough_left", "The pools hold 1074 MB and leave 63 GB of 64 GB RAM.", &[]),
     ]);
 }
@@ -211,7 +211,7 @@ fn pool_held_by_other_programs() {
             m.ram(16 * GB);
             m.available = Some(6 * GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, set 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"])
         .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
         .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[]),
         when("MemTotal is less than the memory of the nodes", |m| {
@@ -222,7 +222,7 @@ fn pool_held_by_other_programs() {
             m.ram(70 * GB);
             m.available = Some(GB);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, set 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 29696 huge pages of 2 MB, if it has the memory: its memory is unknown here"]),
         when("memory is short, and huge_pages = on is pending", |m| {
             m.on_huge_pages(10 * GB, 10 * GB);
             m.available = Some(GB);
@@ -274,16 +274,16 @@ fn in_a_container() {
         )
         .says("page_tables", OK, "small_page_tables", "Page tables of 21 processes take 6300 kB.", &[])
         .says("memory_left", UNKNOWN, "unknown", "Cannot judge memory_left: /proc/meminfo or the pools are unknown, or not those of the host.", &[])
-        .how_to_set(1024, &["# on the host, set 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]),
+        .how_to_set(1024, &["# on the host, allocate 2 huge pages of 1 GB, if it has the memory: its memory is unknown here"]),
         when("the pool of the node is short", |m| {
             m.fall_back(0);
             m.container();
         })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
+        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 0 are available.", &["# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"])
         .says("reboot", UNKNOWN, "unknown", "Cannot judge reboot: /etc is not the host's (as in a container).", &[])
         .says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[])
-        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
+        .runbook(&["sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
     ]);
 }
 

@@ -33,7 +33,7 @@ fn reboot() {
                 m.file("etc/sysctl.d/zz\u{7f}.conf", "vm.nr_hugepages = 5\n");
             },
         )
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz\\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["# set 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\\177.conf:1"]),
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/zz\\177.conf:1 sets 5 huge pages of 2 MB at boot; 537 are needed.", &["# allocate 537 huge pages of 2 MB at boot by hand: no command can change /etc/sysctl.d/zz\\177.conf:1"]),
         when("a file that is read later requests fewer", |m| {
             m.file("etc/sysctl.d/zz.conf", "vm.nr_hugepages = 5\n");
         })
@@ -73,9 +73,9 @@ fn reboot() {
             m.pool(0).total = 1537;
             m.pool(0).free = 1512;
         })
-        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[])
-        .says("pool_filled", UNKNOWN, "unknown", "/proc/cmdline has unusual words about huge pages, so the number of pages that this boot asked for is unknown.", &[])
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual words about huge pages).", &[]),
+        .says("reboot", UNKNOWN, "unknown", "/proc/cmdline has unusual parameters for huge pages, so the number of 2 MB pages at boot is unknown; 537 are needed.", &[])
+        .says("pool_filled", UNKNOWN, "unknown", "/proc/cmdline has unusual parameters for huge pages, so the number of pages that this boot asked for is unknown.", &[])
+        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. The boot configuration could ask for them (/proc/cmdline has unusual parameters for huge pages).", &[]),
         when("others have pages of the pool", |m| {
             m.pool(0).total = 737;
             m.pool(0).free = 512;

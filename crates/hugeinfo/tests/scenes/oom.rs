@@ -18,7 +18,7 @@ fn oom_protection() {
     test(vec![
         when("the postmaster is protected", |_| {}).says("oom_protection", OK, "protected", "The OOM killer prefers other processes to the postmaster (oom_score_adj = -900).", &[]),
         when("all processes have 0", |m| m.oom_scores(0, 0))
-            .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"])
+            .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"])
             .runbook(&["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the backends are exempt, too", |m| {
             m.oom_scores(-1000, -1000)
@@ -35,7 +35,7 @@ fn oom_protection() {
             m.oom_scores(0, 0);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can kill the postmaster, which ends all sessions.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when(
             "overcommit is strict, and the OOM killer has killed in the cgroup",
             |m| {
@@ -45,7 +45,7 @@ fn oom_protection() {
                 m.env.cgroup_oom_kills = Some(2);
             },
         )
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can end the postmaster, and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 0, children 0). It can kill the postmaster, which ends all sessions. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when(
             "overcommit is strict without a cgroup, and the OOM killer has killed",
             |m| {
@@ -54,13 +54,13 @@ fn oom_protection() {
                 m.env.cgroup_oom_kills = Some(2);
             },
         )
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions. The OOM killer has killed 2 processes of this cgroup.", &["# set OOMScoreAdjust=-900 in the systemd unit (if it is already set, find out why it has no effect), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("all processes of a Guaranteed pod have -997", |m| {
             m.container();
             m.oom_scores(-997, -997);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster -997, children -997). It can end the postmaster, and all sessions with it.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster -997, children -997). It can kill the postmaster, which ends all sessions.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
         when("the backends of a Guaranteed pod have 0", |m| {
             m.container();
             m.oom_scores(-997, 0);
@@ -84,30 +84,30 @@ fn oom_protection() {
             m.oom_scores(999, 999);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 999, children 999). It can end the postmaster, and all sessions with it.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 999, children 999). It can kill the postmaster, which ends all sessions.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege"]),
         when("all processes of a Burstable pod have 2", |m| {
             m.container();
             m.oom_scores(2, 2);
             m.memory_limit(GB * 8, GB, 0);
         })
-        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 2, children 2). It can end the postmaster, and all sessions with it.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege"]),
+        .says("oom_protection", WARNING, "not_protected_in_cgroup", "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster 2, children 2). It can kill the postmaster, which ends all sessions.", &["# set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE to a value above that of the postmaster in the container's environment: raising a score needs no privilege"]),
         when("a unit in an LXC container cannot lower the score", |m| {
             m.env.is_container = Some(true);
             m.env.has_systemd = Some(true);
             m.env.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("root lacks CAP_SYS_RESOURCE", |m| {
             m.env.can_lower_oom_score = Some(false);
             m.oom_scores(0, 0);
         })
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# lower the OOM score of the postmaster to -900 from outside (here CAP_SYS_RESOURCE is missing); set PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server"]),
         when("there is no systemd", |m| {
             m.env.has_systemd = Some(false);
             m.oom_scores(0, 0);
         })
-        .says("oom_protection", WARNING, "not_protected", "The OOM killer can end the postmaster (oom_score_adj = 0), and all sessions with it.", &["# start PostgreSQL with oom_score_adj = -900, and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
+        .says("oom_protection", WARNING, "not_protected", "The OOM killer can kill the postmaster (oom_score_adj = 0), which ends all sessions.", &["# start PostgreSQL with oom_score_adj = -900, and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj and PG_OOM_ADJUST_VALUE=0 in the environment of the server; takes effect at the next restart"]),
     ]);
 }
 
@@ -188,12 +188,12 @@ fn initdb() {
             in_file(m, "max_connections", "20");
             in_file(m, "shared_buffers", "400kB");
         })
-        .says("initdb", WARNING, "initdb_fell_back", "A configuration file has max_connections = 20 and shared_buffers = 400kB, which initdb writes if all of its trial starts crash.", &["# set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16)"]),
+        .says("initdb", WARNING, "initdb_fell_back", "A configuration file has max_connections = 20 and shared_buffers = 400kB, which initdb writes if all of its trial starts crash.", &["# set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16 and newer)"]),
         when("initdb of PostgreSQL 18 crashed in each trial start", |m| {
             in_file(m, "max_connections", "25");
             in_file(m, "shared_buffers", "400kB");
         })
-        .says("initdb", WARNING, "initdb_fell_back", "A configuration file has max_connections = 25 and shared_buffers = 400kB, which initdb writes if all of its trial starts crash.", &["# set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16)"]),
+        .says("initdb", WARNING, "initdb_fell_back", "A configuration file has max_connections = 25 and shared_buffers = 400kB, which initdb writes if all of its trial starts crash.", &["# set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16 and newer)"]),
         when("only max_connections is 20", |m| {
             in_file(m, "max_connections", "20")
         })

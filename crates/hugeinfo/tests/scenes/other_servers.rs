@@ -75,7 +75,7 @@ fn other_servers() {
             m.other(70 * GB, 4096, TRY);
         })
         .says("pool_size", UNKNOWN, "unknown", "4096 huge pages of 2 MB (8 GB) are idle; 537 are needed. They could be meant for the server on port 5433.", &[])
-        .runbook(&["# check whether the server on port 5433 is meant to use these 4096 idle huge pages of 2 MB. If it is not, release them", "# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"]),
+        .runbook(&["# check whether the server on port 5433 is meant to use the idle pages (4096 huge pages of 2 MB). If it is not, release them", "# lower shared_buffers of a server, move it to another host, or free memory: there is too little for 36377 huge pages of 2 MB"]),
         when(
             "this server fell back, and two others were turned off",
             |m| {
@@ -160,13 +160,13 @@ fn other_servers() {
         when("processes of other users are hidden", |m| {
             m.env.visibility = Visibility::Hidden
         })
-        .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: other servers are hidden from this user.", &[]),
+        .says("other_servers", UNKNOWN, "unknown", "Cannot judge other_servers: processes of other users are not visible.", &[]),
         when("the pool is enough, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.more(72);
             m.env.visibility = Visibility::Hidden;
         })
-        .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: other servers are hidden from this user.", &[]),
+        .says("other_servers", UNKNOWN, "unknown", "Another server runs among the visible processes. The pool has 609 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). There could be more servers: processes of other users are not visible.", &[]),
         when("the pool is short, and processes are hidden", |m| {
             m.other(143 * MB, 4096, TRY);
             m.env.visibility = Visibility::Hidden;

@@ -181,8 +181,8 @@ fn unknown_limit() {
             m.on_small_pages(20 * GB, 0);
             m.file("proc/sys/vm/overcommit_memory", None);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, set 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# set 10240 huge pages of 2 MB at boot by hand: vm.overcommit_memory cannot be read"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: vm.overcommit_memory cannot be read"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# allocate 10240 huge pages of 2 MB at boot by hand: vm.overcommit_memory cannot be read"])
         .says("overcommit", UNKNOWN, "unknown", "Cannot judge overcommit: vm.overcommit_memory cannot be read.", &[]),
         when("the mode cannot be read, and a smaller pool is enough", |m| {
             m.on_huge_pages(4 * GB, GB);
@@ -196,7 +196,7 @@ fn unknown_limit() {
             let usage = m.env.host.usage.as_mut().expect("meminfo");
             usage.swap_total = None;
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, set 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])
-        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# set 10240 huge pages of 2 MB at boot by hand: /proc/meminfo has no CommitLimit"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# on the host, allocate 10240 huge pages of 2 MB, if it has the memory: /proc/meminfo has no CommitLimit"])
+        .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 10240 are needed.", &["# allocate 10240 huge pages of 2 MB at boot by hand: /proc/meminfo has no CommitLimit"]),
     ]);
 }

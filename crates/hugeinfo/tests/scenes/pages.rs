@@ -337,8 +337,8 @@ fn other_page_sizes() {
                 m.facts.server.huge_page_size_bytes = Some(2 * MB);
             },
         )
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"])
-        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 500 are available.", &["echo 537 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"])
+        .says("reboot", WARNING, "not_set_at_boot", "Nothing sets 2 MB pages at boot; 537 are needed.", &["# for the next boot, in the configuration of the boot loader: add hugepagesz=2M hugepages=537 at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"]),
         when(
             "a small segment is on a 1 GB page, and 512 pages of 2 MB are idle",
             |m| {
@@ -471,12 +471,12 @@ fn idle_pages() {
             m.more(1000);
             m.env.visibility = hugeinfo::server::visibility::Visibility::Hidden;
         })
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. They could be for others: other servers are hidden from this user.", &[]),
+        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: processes of other users are not visible.", &[]),
         when("idle pages could be for servers in other containers", |m| {
             m.more(1000);
             m.env.visibility = hugeinfo::server::visibility::Visibility::Namespace;
         })
-        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. They could be for others: servers in other containers are not visible from here.", &[]),
+        .says("pool_size", UNKNOWN, "unknown", "1000 huge pages of 2 MB (2000 MB) are idle; 537 are needed. Other servers could need them: servers in other containers are not visible from here.", &[]),
         when("idle pages could be for settings that are refused", |m| {
             m.more(1000);
             m.env.files = Files::Refused("invalid value".to_owned());

@@ -228,6 +228,6 @@ fn psql_lines_reach_this_server() {
             two_places(m, "/run/postgresql", 5432);
             m.container();
         })
-        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# set 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
+        .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "# on the node, as root:", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)", "# allocate 537 huge pages of 2 MB at boot by hand: /etc is not the host's (as in a container)"]),
     ]);
 }

@@ -58,7 +58,7 @@ fn places() {
         when("the command line sets it", |m| {
             sysv(m, SettingSource::CommandLine, true)
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (Patroni and systemd units do so; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["# set shared_memory_type = 'mmap' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)", "# restart PostgreSQL (ends all sessions)"]),
         when("a file sets it", |m| sysv(m, line(), true)).says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["ALTER SYSTEM SET shared_memory_type = 'mmap';", "-- restart PostgreSQL (ends all sessions)"]),
         when("a file sets it, and ALTER SYSTEM is not allowed", |m| {
             sysv(m, line(), false)
@@ -135,7 +135,7 @@ fn pending() {
         })
         .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("restart", OK, "fits", "A restart would find its huge pages, but the configuration files can prevent it: see pending_settings.", &[])
+        .says("restart", OK, "fits", "A restart would get huge pages, but the configuration files might prevent the start: see pending_settings.", &[])
         .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings are hidden", |m| {
             m.fall_back(0);
@@ -452,7 +452,7 @@ fn planned_settings_are_changed_where_they_come_from() {
     larger.settings[0].source = SettingSource::CommandLine;
     assert_eq!(
         commands(&machine, &larger)[0],
-        "# set shared_buffers = '2GB' on the command line of the server, which overrides its files (Patroni and systemd units do so; see postmaster.opts)"
+        "# set shared_buffers = '2GB' on the command line of the server, which overrides its files (a systemd unit or Patroni can set it; see postmaster.opts)"
     );
     if let Some(env) = &mut machine.env {
         env.allows_alter_system = false;

@@ -1,4 +1,4 @@
-//! Files, lines and words about huge pages, and changes to them.
+//! Files, lines and parameters for huge pages, and changes to them.
 
 use std::fmt;
 
@@ -130,7 +130,7 @@ impl fmt::Display for WhyUnknown {
             Self::SetsPool => "sets the pool in another way",
             Self::PerNode => "sets the pages of each NUMA node",
             Self::Cma => "reserves memory for the largest pages (hugetlb_cma)",
-            Self::Unusual => "has unusual words about huge pages",
+            Self::Unusual => "has unusual parameters for huge pages",
             Self::NotANumber => "sets a number of pages that is not a plain number",
         })
     }
@@ -167,7 +167,7 @@ pub struct Words {
     pub new: String,
     /// Words that they replace, escaped for display. `None`: they are added.
     pub instead_of: Option<String>,
-    /// True if they have to follow all other words about huge pages.
+    /// True if they have to follow all other parameters for huge pages.
     pub at_end: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         let held = machine.pages_held(size).unwrap_or_default();
         if let Some(breach) = nearest(machine, size, held)? {
             let text = format!(
-                "{}, but {} is mapped. The server crashes (SIGBUS, or short reads) when it uses them.",
+                "{}, but {} is mapped. The server crashes (SIGBUS, or short reads) when it uses more than the limit.",
                 capitalized(&allows(&breach, size)),
                 breach.least,
             );
@@ -55,7 +55,7 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         Finding::warning(
             "cgroup_bomb_at_restart",
             format!(
-                "{allows}, but {} would be mapped. After {start}, the server would crash (SIGBUS, or short reads) when it uses them.",
+                "{allows}, but {} would be mapped. After {start}, the server would crash (SIGBUS, or short reads) when it uses more than the limit.",
                 breach.least
             ),
         )
@@ -80,7 +80,9 @@ fn nearest(
 ) -> Result<Option<Breach<'_>>, Unknown> {
     machine.facts.hugetlb.as_ref()?;
     let breaches = breaches(machine, size, pages, Counts::Faults);
-    let breaches = breaches.ok_or(Unknown::from("the segment cannot be seen"))?;
+    let breaches = breaches.ok_or(Unknown::from(
+        "the main shared memory segment cannot be read",
+    ))?;
     let (certain, possible): (Vec<_>, Vec<_>) = breaches.into_iter().partition(Breach::is_certain);
     if let Some(nearest) = certain.into_iter().next() {
         return Ok(Some(nearest));

@@ -29,7 +29,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 
 pub(super) fn decision() -> Decision {
     Decision::Text(
-        "set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16)"
+        "set max_connections and shared_buffers as intended; before the next initdb, let the cgroup use huge pages, or run initdb -c huge_pages=off (PostgreSQL 16 and newer)"
             .to_owned(),
     )
 }

@@ -135,7 +135,7 @@ fn of_cgroup(fits: CgroupMemory<'_>, which: &str, is_huge: bool) -> Option<Findi
         (true, _) => Finding::warning("will_swap", format!("{text} It will swap.")),
         (false, false) => Finding::critical(
             "cgroup_out_of_memory",
-            format!("{text} The OOM killer will end a process."),
+            format!("{text} The OOM killer will kill a process."),
         ),
         (false, true) => Finding::critical(
             "cgroup_out_of_memory",

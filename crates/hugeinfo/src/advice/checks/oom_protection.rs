@@ -87,7 +87,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Finding::warning(
             "not_protected_in_cgroup",
             format!(
-                "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster {postmaster}, children {}). It can end the postmaster, and all sessions with it.{in_cgroup}",
+                "A cgroup limits memory, and the OOM killer does not prefer the children of the postmaster (oom_score_adj: postmaster {postmaster}, children {}). It can kill the postmaster, which ends all sessions.{in_cgroup}",
                 least.unwrap_or_default()
             ),
         )
@@ -109,7 +109,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Finding::warning(
             "not_protected",
             format!(
-                "The OOM killer can end the postmaster (oom_score_adj = {postmaster}), and all sessions with it.{in_cgroup}"
+                "The OOM killer can kill the postmaster (oom_score_adj = {postmaster}), which ends all sessions.{in_cgroup}"
             ),
         )
     } else {

@@ -41,7 +41,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         1 => format!("Another server runs {place}."),
         count => format!("{count} other servers run {place}."),
     };
-    let pool_unknown = || Unknown(format!("{servers} The pool cannot be seen"));
+    let pool_unknown = || Unknown(format!("{servers} The pool cannot be read"));
     let demands = demands_of_all(machine).ok_or_else(pool_unknown)?;
     let size = demands.size;
     let needed = demands.total();
@@ -54,13 +54,14 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     );
     let asked = demands.asked_by_others();
     for (name, pages) in unknown.iter().take(MOST_NAMED) {
-        let verb = if *pages == Pages(1) { "is" } else { "are" };
+        let verb = pages.verb("is", "are");
         text = format!("{text} {pages} more {verb} needed if {name} is to use huge pages.");
     }
     if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {
         let pages: Pages = rest.iter().map(|(_, pages)| *pages).sum();
         text = format!(
-            "{text} Another {pages} are needed for {} other servers.",
+            "{text} Another {pages} {} needed for {} other servers.",
+            pages.verb("is", "are"),
             rest.len()
         );
     }

@@ -19,7 +19,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let (mut worst, mut unknown) = (None, None);
     for pool in pools {
         let size = PageSize(pool.page_bytes);
-        let target = PoolTarget::of(machine, size, &next).ok_or("the segment cannot be seen")?;
+        let target = PoolTarget::of(machine, size, &next)
+            .ok_or("the main shared memory segment cannot be read")?;
         if target.after.total() > Pages(0) {
             unknown = unknown.or(boot.unknown_of(size.0, default).next());
         }

@@ -16,8 +16,10 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     if !machine.facts.asks_for_huge_pages() {
         return Ok(Finding::does_not_ask());
     }
-    let target = Forecast::of_target(machine).ok_or("the pool cannot be seen")?;
-    let shortfall = target.shortfall.ok_or("the segment cannot be seen")?;
+    let target = Forecast::of_target(machine).ok_or("the pool cannot be read")?;
+    let shortfall = target
+        .shortfall
+        .ok_or("the main shared memory segment cannot be read")?;
     let free_blocks = env.free_blocks.as_ref()?;
     let size = PageSize(target.pool.page_bytes);
     let ready = free_blocks.huge_pages(size.0, machine.facts.base_page_bytes);
@@ -42,7 +44,8 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         (_, None) => Finding::warning(
             "too_large_for_blocks",
             format!(
-                "{grow}, which are larger than any free block. The kernel might not find memory for them before a reboot."
+                "{grow}, which {} larger than any free block. The kernel might not find memory for them before a reboot.",
+                shortfall.verb("is", "are")
             ),
         ),
     };

@@ -98,7 +98,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let text = sentence(&large);
     let finding = match &large.idle_for {
         Some(IdleFor::Hidden(hidden)) => {
-            Finding::unknown(format!("{text} They could be for others: {hidden}."))
+            Finding::unknown(format!("{text} Other servers could need them: {hidden}."))
         }
         Some(IdleFor::Server(server)) => {
             Finding::unknown(format!("{text} They could be meant for {server}."))
@@ -126,8 +126,12 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 fn sentence(target: &PoolTarget) -> String {
     let size = target.now.size;
     let count = |pages: Pages| {
-        let verb = if pages == Pages(1) { "is" } else { "are" };
-        format!("{} ({}) {verb}", huge_pages(pages, size), pages * size)
+        format!(
+            "{} ({}) {}",
+            huge_pages(pages, size),
+            pages * size,
+            pages.verb("is", "are")
+        )
     };
     match (&target.at_boot, target.unused_at_boot()) {
         (Some((asked, place)), unused) if unused > Pages(0) && target.idle() > Pages(0) => format!(

@@ -32,7 +32,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         return Ok(Finding::ok("no_such_size", text));
     }
     let demands = Demands::at_boot(machine, size, &next);
-    let demands = demands.ok_or("the segment cannot be seen")?;
+    let demands = demands.ok_or("the main shared memory segment cannot be read")?;
     let default = machine.default_bytes();
     if let Some(unknown) = boot.unknown_of(size.0, default).next() {
         return Ok(Finding::unknown(format!(
@@ -239,9 +239,10 @@ pub(crate) fn decision(machine: &Machine) -> Option<Decision> {
                 !machine.is_bound_to_nodes() && (asked > needed || places.len() > 1);
             return Some(match can_lower {
                 true => Decision::Text(format!(
-                    "lower the pools ({}; {} are needed), or {limit}",
+                    "lower the pools ({}; {} {} needed), or {limit}",
                     places.join(", "),
-                    huge_pages(needed, size)
+                    huge_pages(needed, size),
+                    needed.verb("is", "are")
                 )),
                 false => limit,
             });

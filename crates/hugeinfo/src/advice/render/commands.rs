@@ -199,7 +199,7 @@ pub fn instruction(machine: &Machine, step: &Step) -> String {
                     let env = machine.env.as_ref();
                     let who = match env.and_then(|env| env.is_container) {
                         Some(true) => "see postmaster.opts",
-                        _ => "Patroni and systemd units do so; see postmaster.opts",
+                        _ => "a systemd unit or Patroni can set it; see postmaster.opts",
                     };
                     format!(
                         "set {line} on the command line of the server, which overrides its files ({who})"
@@ -396,7 +396,12 @@ pub fn why(machine: &Machine, step: &Step) -> String {
                 .pool(*size)
                 .map_or(Pages(0), |pool| Pages(pool.persistent()));
             if *pages < now {
-                format!("{} are idle", huge_pages(now - *pages, *size))
+                let idle = now - *pages;
+                format!(
+                    "{} {} idle",
+                    huge_pages(idle, *size),
+                    idle.verb("is", "are")
+                )
             } else {
                 match demands(machine, *size, *pages) {
                     Some(demands) => format!("the pool has {now}; {demands}"),
@@ -405,8 +410,9 @@ pub fn why(machine: &Machine, step: &Step) -> String {
             }
         }
         Step::Demote { from, into, pages } => format!(
-            "{} are idle, and the pool of {into} pages has to grow",
-            huge_pages(*pages, *from)
+            "{} {} idle, and the pool of {into} pages has to grow",
+            huge_pages(*pages, *from),
+            pages.verb("is", "are")
         ),
         Step::SetPoolAtBoot { size, pages, .. } => {
             format!(
@@ -430,7 +436,7 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         },
         Step::Reload => "the settings take effect when the server reads its files".to_owned(),
         Step::ChangeService(change) => match change {
-            ServiceChange::ProtectPostmaster => "the OOM killer can end the postmaster",
+            ServiceChange::ProtectPostmaster => "the OOM killer can kill the postmaster",
             ServiceChange::ExposeBackends => "the OOM killer has to prefer the backends",
             ServiceChange::LockedMemory(_) => "the rings of io_uring need locked memory",
             ServiceChange::Interleave => "the segment is on few NUMA nodes",

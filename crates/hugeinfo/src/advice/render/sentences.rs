@@ -39,7 +39,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             available,
             other,
         } => {
-            let verb = if available.0 == 1 { "is" } else { "are" };
+            let verb = available.verb("is", "are");
             let needed = huge_pages(*required, *size);
             let other = other.map_or_else(String::new, |other| {
                 format!(" There are enough {other} pages.")
@@ -52,9 +52,10 @@ pub(crate) fn reason(reason: &Reason) -> String {
             available,
             nodes,
         } => format!(
-            "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} are available there.",
+            "Needs {} on the NUMA nodes that the server is allowed to use ({}); {available} {} available there.",
             huge_pages(*required, *size),
-            numbers(nodes)
+            numbers(nodes),
+            available.verb("is", "are")
         ),
         Reason::Overcommit {
             size,
@@ -117,7 +118,7 @@ impl fmt::Display for Lower {
     }
 }
 
-/// Words for the kernel command line, and where to write them.
+/// Parameters for the kernel command line, and where to write them.
 pub(super) fn on_command_line(words: &Words) -> String {
     let Words {
         new,
@@ -127,7 +128,7 @@ pub(super) fn on_command_line(words: &Words) -> String {
     let what = match instead_of {
         Some(old) => format!("replace {old} on the kernel command line with {new}"),
         None if *at_end => format!(
-            "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other words about huge pages"
+            "add {new} at the end of the kernel command line (GRUB_CMDLINE_LINUX_DEFAULT), after all other parameters for huge pages"
         ),
         None => format!("add {new} to the kernel command line"),
     };
@@ -207,7 +208,7 @@ impl fmt::Display for Decision {
             }
             Self::CheckMemory { size, pages, why } => write!(
                 f,
-                "on the host, set {}, if it has the memory: {why}",
+                "on the host, allocate {}, if it has the memory: {why}",
                 huge_pages(*pages, *size)
             ),
             Self::FreeNodeMemory {
@@ -219,7 +220,12 @@ impl fmt::Display for Decision {
                 let more = "let it use more nodes";
                 let lower = lower.map(|lower| lower.to_string());
                 let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
-                write!(f, "{ways}: {} do not fit", huge_pages(*missing, *size))
+                write!(
+                    f,
+                    "{ways}: {} {} not fit",
+                    huge_pages(*missing, *size),
+                    missing.verb("does", "do")
+                )
             }
             Self::SetNodesAtBoot {
                 size,
@@ -237,7 +243,7 @@ impl fmt::Display for Decision {
                 });
                 write!(
                     f,
-                    "on the kernel command line, set {} for NUMA {}{more} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
+                    "on the kernel command line, request {} for NUMA {}{more} (hugepages=NODE:PAGES since Linux 5.16){remove}, or let the server use all nodes",
                     huge_pages(*pages, *size),
                     named_nodes(nodes)
                 )
@@ -309,7 +315,7 @@ impl fmt::Display for Decision {
             Self::SetOnCommandLine(words) => write!(f, "{}", on_command_line(words)),
             Self::SetAtBootElsewhere { size, pages, why } => write!(
                 f,
-                "set {} at boot by hand: {why}",
+                "allocate {} at boot by hand: {why}",
                 huge_pages(*pages, *size)
             ),
             Self::HiddenServers {
@@ -318,7 +324,7 @@ impl fmt::Display for Decision {
                 pages,
             } => write!(
                 f,
-                "as root, check whether a server that is not visible from here needs these {}: {hidden}. If none does, release them",
+                "as root, check whether a server that is not visible from here needs the idle pages ({}): {hidden}. If none does, release them",
                 huge_pages(*pages, *size)
             ),
             Self::MeantForServer {
@@ -327,7 +333,8 @@ impl fmt::Display for Decision {
                 pages,
             } => write!(
                 f,
-                "check whether {server} is meant to use these {pages} idle huge pages of {size}. If it is not, release them"
+                "check whether {server} is meant to use the idle pages ({}). If it is not, release them",
+                huge_pages(*pages, *size)
             ),
             Self::OtherServers {
                 size,
@@ -335,7 +342,7 @@ impl fmt::Display for Decision {
                 fits: true,
             } => write!(
                 f,
-                "stop the other servers that are on small pages, set {}, and start them: memory cannot hold the pool as long as they are on small pages",
+                "stop the other servers that are on small pages, allocate {}, and start them: memory cannot hold the pool as long as they are on small pages",
                 huge_pages(*pages, *size)
             ),
             Self::OtherServers {
