@@ -253,7 +253,7 @@ SKIP:
 	for (
 		[ 'no process is protected', 0, 0, 'warning', qr/can kill the postmaster/ ],
 		[ 'the postmaster is first', 500, 0, 'warning', qr/can kill the postmaster/ ],
-		[ 'all are exempt', -1000, -1000, 'warning', qr/could end none/ ],
+		[ 'all are exempt', -1000, -1000, 'warning', qr/also spares the backends/ ],
 		[ 'all are protected', -900, -900, 'ok', qr/prefers other processes/ ],
 		[ 'only the postmaster is protected', -900, 0, 'ok', qr/prefers other processes/ ])
 	{
