@@ -214,7 +214,7 @@ for (
 	[ 3, qr/could not open .*nothing: No such file/, 'plan', '-D', "$scratch/nothing" ],
 	[ 3, qr/expected a huge page size/, 'plan', '--page-size', '3MB' ],
 	[ 3, qr/expected a size/, 'plan', '--host-ram', 'much' ],
-	[ 3, qr/1 huge page of .* are too few/, 'fit', '--pages', '1' ],
+	[ 3, qr/1 huge page of .* is too few/, 'fit', '--pages', '1' ],
 	[ 3, qr/this setting cannot be planned/, 'plan', '-c', "data-directory=$scratch" ],
 	[ 3, qr/expected NAME=VALUE/, 'plan', '-c', 'shared_buffers = 1GB' ],
 	[ 3, qr/is not a directory of this user/, 'plan', '-D', '/' ],
@@ -259,7 +259,7 @@ SKIP:
 	my $file = "$scratch/as_root";
 	my $data = $node->data_dir;
 	type_in("$program plan --bindir $bindir >$file 2>&1; echo \$? >>$file");
-	like(slurp_file($file), qr/^hugeinfo: this cannot run as root.*\nHINT: .*\n3\n\z/, 'as root: refused without a data directory');
+	like(slurp_file($file), qr/^hugeinfo: cannot run as root.*\nHINT: .*\n3\n\z/, 'as root: refused without a data directory');
 	type_in("$program plan --bindir $bindir -D $data >$file 2>&1");
 	is(slurp_file($file), (hugeinfo('plan', '-D', $data))[1], 'as root: the same');
 	my $noisy = "$scratch/noisy";

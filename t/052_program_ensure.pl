@@ -340,7 +340,7 @@ type_in("rm /run/hugeinfo >$scratch/log");
 	ok((starts($one))[0], 'why: it starts after the remedy');
 	$one->stop;
 	is(($why->())[1]{code}, undef, 'why: the last start succeeded');
-	like((hugeinfo('why', @here, '--log', $one->logfile))[1], qr/has no failed start .*logging collector/s, 'why: other places');
+	like((hugeinfo('why', @here, '--log', $one->logfile))[1], qr/^No failed start was found in .*logging collector/s, 'why: other places');
 	pools_of_one_size($kb, 0);
 	for (
 		[ 'no_such_size', huge_page_size => '64MB' ],

@@ -53,7 +53,7 @@ pub(crate) struct Options {
     /// All Debian clusters that are not running.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
-    /// The time of the next start. Default: unknown.
+    /// When the next start happens. Without this option, that is unknown.
     #[arg(long = "for", value_enum)]
     moment: Option<Moment>,
     /// How long to keep trying while memory is short or fragmented, such as 60s.
@@ -109,7 +109,7 @@ fn ensure(options: &Options) -> Result<Done, Error> {
     if !options.dry_run && !rustix::process::geteuid().is_root() {
         return Err(Error::with_hint(
             "only root can change the pools of the kernel",
-            "--dry-run prints the commands",
+            "To print the commands, use --dry-run",
         ));
     }
     // PostgreSQL computes the next starts before the lock, so that other runs need not wait for it.
@@ -281,7 +281,7 @@ impl Case<'_> {
             let commands: Vec<_> = commands.collect();
             let text = match commands.is_empty() {
                 true => gets,
-                false => format!("needs\n    {}", commands.join("\n    ")),
+                false => format!("lacks pages; to add them:\n    {}", commands.join("\n    ")),
             };
             return Ok(Outcome::new(text, 0));
         }
@@ -293,7 +293,10 @@ impl Case<'_> {
                 promises.promise(self.data(), size, pages, to_restart);
                 let added = match growth.added() {
                     Pages(0) => String::new(),
-                    added => format!("; {added} were added to the pool"),
+                    added => {
+                        let verb = added.verb("was", "were");
+                        format!("; {added} {verb} added to the pool")
+                    }
                 };
                 Ok(Outcome {
                     text: format!("{gets}{added}"),

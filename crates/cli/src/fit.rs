@@ -83,8 +83,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     )?;
     let found = found.map_err(|too_few| {
         Error::new(format!(
-            "{} are too few: the minimum of shared_buffers needs {}",
+            "{} {} too few: the minimum of shared_buffers needs {}",
             huge_pages(Pages(capacity), size),
+            Pages(capacity).verb("is", "are"),
             too_few.required
         ))
     })?;

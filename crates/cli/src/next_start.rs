@@ -142,7 +142,7 @@ impl NextStart {
         match (server.directory(), next.state()) {
             (Some(directory), ServerState::NotCreated) => Err(Error::with_hint(
                 format!("{} is empty", escape::name(directory)),
-                "Is its file system mounted? hugeinfo preflight answers for a new server",
+                "Is its file system mounted? To forecast the start of a new server, use hugeinfo preflight",
             )),
             _ => Ok(next),
         }
@@ -318,8 +318,8 @@ fn close_at_exec() -> io::Result<()> {
 fn become_owner(server: &Server, detail: Detail) -> Error {
     let Some(data) = server.directory() else {
         return Error::with_hint(
-            "this cannot run as root, because the PostgreSQL programs that it runs refuse to",
-            "Use -D, or the user of the server, as in: runuser -u postgres -- hugeinfo plan",
+            "cannot run as root, because the PostgreSQL programs refuse to run as root",
+            "Use -D, or run this as the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         );
     };
     let (data, owner) = match fixed(&data) {

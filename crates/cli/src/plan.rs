@@ -110,7 +110,7 @@ pub(crate) fn machine(host: &Host, next: Server) -> Result<Machine, Error> {
     if sizes.is_empty() {
         return Err(Error::with_hint(
             "the kernel of this host has no huge pages, or hides them",
-            "--page-size names the page size of another host",
+            "For another host, use --page-size",
         ));
     }
     let ram = host.host_ram.map(|ram| ram.0);

@@ -647,8 +647,8 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
     let own = rustix::process::geteuid();
     if own.is_root() {
         return Err(Error::with_hint(
-            "this cannot run as root, because the PostgreSQL programs that it runs refuse to",
-            "Use the user of the server, as in: runuser -u postgres -- hugeinfo plan",
+            "cannot run as root, because the PostgreSQL programs refuse to run as root",
+            "Run this as the user of the server, as in: runuser -u postgres -- hugeinfo plan",
         ));
     }
     let Some(data) = data else { return Ok(()) };
@@ -694,7 +694,7 @@ fn programs(server: &Server, data: Option<&Path>) -> Result<PathBuf, Error> {
         let version = wanted.map_or(String::new(), |major| format!(" {major}"));
         Error::with_hint(
             format!("no PostgreSQL{version} programs found"),
-            "--bindir names their directory, as in: hugeinfo plan --bindir \"$(pg_config --bindir)\"",
+            "Name their directory with --bindir, as in: hugeinfo plan --bindir \"$(pg_config --bindir)\"",
         )
     })
 }

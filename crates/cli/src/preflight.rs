@@ -158,11 +158,12 @@ fn to_text(machine: &Machine, checks: &[Check]) -> String {
     let mut text = String::new();
     if let Some(target) = Forecast::of_target(machine) {
         let size = PageSize(target.pool.page_bytes);
+        let available = Pages(target.pool.available());
         let _ = writeln!(
             text,
-            "Needs {}; {} are available.",
+            "Needs {}; {available} {} available.",
             huge_pages(target.required, size),
-            target.pool.available()
+            available.verb("is", "are")
         );
     }
     for check in checks {

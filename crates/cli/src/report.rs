@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let Some(pid) = target.postmaster else {
         return Err(Error::with_hint(
             "the server does not run",
-            "hugeinfo status shows its next start",
+            "To see its next start, use hugeinfo status",
         ));
     };
     let seen = machine::read_running(pid, &target.options(&options.server))?;

@@ -94,7 +94,7 @@ pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     collect(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
         Error::with_hint(
             "the search for servers failed, or did not end in time",
-            "-D or --cluster names a server, as in: hugeinfo status -D /var/lib/pgsql/17/data",
+            "Select a server with -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )
     })
 }

@@ -87,7 +87,7 @@ fn all(options: &Options) -> Result<Done, Error> {
         exit_status = crate::worse(exit_status, status);
     }
     if rows.is_empty() {
-        return Err(Error::new("no server was found on this host"));
+        return Err(Error::new("no server is running on this host"));
     }
     Ok(Done {
         text: match options.format {

@@ -124,8 +124,8 @@ fn searched(directory: &PathBuf) -> Option<u32> {
 fn only(mut running: Vec<Found>) -> Result<Target, Error> {
     match running.pop() {
         None => Err(Error::with_hint(
-            "no server runs here",
-            "-D or --cluster names a server that is stopped, as in: hugeinfo status -D /var/lib/pgsql/17/data",
+            "no server is running on this host",
+            "To select a stopped server, use -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )),
         Some(found) if running.is_empty() => Ok(Target {
             directory: found.places.first().cloned(),
@@ -139,8 +139,11 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
             });
             let directories: Vec<_> = directories.collect();
             Err(Error::with_hint(
-                format!("several servers run here, in {}", directories.join(", ")),
-                "-D or --cluster names one of them, and --all means all",
+                format!(
+                    "several servers are running on this host, in {}",
+                    directories.join(", ")
+                ),
+                "Select one with -D or --cluster; for status and ensure, --all selects all",
             ))
         }
     }

@@ -38,7 +38,7 @@ use crate::{
 /// The end of the log that is read.
 const LONGEST: u64 = 256 << 10;
 
-const JOURNAL: &str = "the journal, which has all servers of this user";
+const JOURNAL: &str = "the journal, which has messages of all servers of this user";
 
 /// The options of `why`.
 #[derive(Args)]
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     if let Some(pid) = target.postmaster {
         return Err(Error::with_hint(
             format!("the server runs (PID {pid})"),
-            "hugeinfo status shows how it runs",
+            "To see how it runs, use hugeinfo status",
         ));
     }
     let next = NextStart::read(&target.options(&options.server), Detail::All)?;
@@ -107,7 +107,7 @@ fn to_text(machine: &Machine, source: &str, last: Option<&Failure>, checks: &[Ch
     let mut text = String::new();
     match last {
         None => {
-            let _ = writeln!(text, "The log has no failed start ({source}).");
+            let _ = writeln!(text, "No failed start was found in {source}.");
             // It starts after shared memory has been mapped (postmaster.c, PostmasterMain).
             text += "If the start failed before the logging collector ran, its message is in the \
                      journal, which root can read, or in the file of pg_ctl -l; --log reads a \
@@ -179,7 +179,7 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
         return match journal(owner) {
             messages if messages.is_empty() => Err(Error::with_hint(
                 "no log of the server was found",
-                "--log names the log of the server",
+                "Name the log of the server with --log",
             )),
             messages => Ok((JOURNAL.to_owned(), joined(messages.iter()))),
         };
