@@ -158,7 +158,7 @@ impl Running {
             task(&mut report).ok()
         });
         Ok(Self {
-            started: started.map_err(|e| Error::file("look at", Path::new(OTHERS), e))?,
+            started: started.map_err(|e| Error::file("read", Path::new(OTHERS), e))?,
             deadline: Instant::now() + limit,
         })
     }
@@ -205,7 +205,7 @@ fn read_until(mut started: Started, deadline: Instant) -> Result<Vec<u8>, Error>
                 wait_readable(started.out.as_fd(), left);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::file("look at", Path::new(OTHERS), error)),
+            Err(error) => return Err(Error::file("read", Path::new(OTHERS), error)),
         }
     }
     Ok(text)

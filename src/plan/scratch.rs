@@ -43,7 +43,7 @@ impl Scratch {
         let parent = fs::canonicalize(&parent).map_err(|e| Error::scratch("open", &parent, e))?;
         if parent.as_os_str().len() > LONGEST_PARENT {
             let error = rustix::io::Errno::NAMETOOLONG.into();
-            return Err(Error::scratch("work in", &parent, error));
+            return Err(Error::scratch("create a directory in", &parent, error));
         }
         remove_orphans(&parent);
         let scratch = Self::make(&parent)?;
