@@ -331,7 +331,7 @@ SKIP:
 		[ 'a smaller pool at boot', $smaller, [ $boot->(9) ], 0 ],
 		[ 'a smaller pool at boot, by a changed line', $smaller, [$edit], 0 ],
 		[ 'a smaller pool at boot, allowed', $ran, [ $boot->(9) ], 1, \@shrink ],
-		[ 'less pages than a pool has meanwhile', qr/12 huge pages are less than the 15/, [ $compact, "echo 12 > $small" ], 1, [], [ 2048, 15 ] ],
+		[ 'less pages than a pool has meanwhile', qr/12 huge pages are fewer than the 15/, [ $compact, "echo 12 > $small" ], 1, [], [ 2048, 15 ] ],
 		[ 'pools that cannot be read', $too_much, ['sysctl -w vm.nr_hugepages=11'], 0, [], undef, "-t tmpfs none $sysfs" ])
 	{
 		my ($name, $message, $steps, $runs, $options, $meanwhile, @mounts) = @$_;
