@@ -835,7 +835,7 @@ COMMENT ON COLUMN hugeinfo_host.swappiness IS
 COMMENT ON COLUMN hugeinfo_host.thp_enabled IS
 'Mode of transparent huge pages for private memory: always, madvise or never.';
 COMMENT ON COLUMN hugeinfo_host.thp_defrag IS
-'Whether a process waits while the kernel allocates a transparent huge page.';
+'When a process waits while the kernel allocates a transparent huge page: always, defer, defer+madvise, madvise or never.';
 COMMENT ON COLUMN hugeinfo_host.thp_shmem_enabled IS
 'Mode of transparent huge pages for shared memory: always, within_size, advise, never, deny or force.';
 COMMENT ON COLUMN hugeinfo_host.hugetlb_shm_group IS

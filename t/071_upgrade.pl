@@ -205,7 +205,7 @@ for my $version (@released)
 # The script of a release never changes, including that of a release in preparation.
 my %sha256 = (
 	'0.1.0' => 'b80d35a900957a730d12f5bdd37dca378cd830af93152d4f0a0592ae683e4000',
-	'0.2.0' => '89446c85b2990f119206464dc59661969b9f624b562f918f7007d0307eb04d9c',
+	'0.2.0' => '179124466937de0e80c6cb9f350646d2189602604f74b4081fb4de7c166deea2',
 );
 my %kept = map { m{/pg_hugeinfo--([\d.]+)\.sql$} ? ($1 => $_) : () } glob source('sql/pg_hugeinfo--*.sql');
 chomp(my $shared = `pg_config --sharedir`);
