@@ -663,9 +663,10 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
     ))
 }
 
-/// Reads a small regular file. Opening a FIFO would block, and a device might never end.
+/// Reads a small regular file, not through a symbolic link. Opening a FIFO would block, and a
+/// device might never end.
 pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    let opened = rustix::fs::open(path, WRITTEN, Mode::empty())?;
+    let opened = rustix::fs::open(path, WRITTEN | OFlags::NOFOLLOW, Mode::empty())?;
     let file = if_regular(opened)?.ok_or_else(|| io::Error::other("not a regular file"))?;
     let mut bytes = Vec::new();
     file.take(64 << 10).read_to_end(&mut bytes)?;

@@ -152,7 +152,9 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
 /// Whether Debian starts a cluster at boot. Other servers: yes.
 pub(crate) fn starts_at_boot(directory: &Path) -> bool {
     // A file of the owner of the cluster, which might be a FIFO.
-    let file = postgres::read_small(&directory.join("start.conf")).unwrap_or_default();
+    let file = fs::canonicalize(directory.join("start.conf"));
+    let file = file.and_then(|file| postgres::read_small(&file));
+    let file = file.unwrap_or_default();
     let text = String::from_utf8_lossy(&file);
     // As Debian's PgCommon.pm: the first word.
     let mut words = text.lines().map(|line| {

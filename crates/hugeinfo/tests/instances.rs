@@ -212,6 +212,15 @@ fn server_is_recognized_by_its_lock_file_not_by_its_name() {
     symlink("postmaster.pid", &file).expect("symlink");
     assert_eq!(host.pids(), [0; 0]);
 }
+    fs::remove_file(&file).expect("remove");
+    // A link could lead to a file of another user.
+    host.write("data/other", &lock_file(10));
+    host.write("proc/10/status", "Uid:\t0\t0\t0\t0\nNSpid:\t10\n");
+    symlink("other", &file).expect("symlink");
+    assert_eq!(host.pids(), [0; 0]);
+    fs::remove_file(&file).expect("remove");
+    host.write("data/postmaster.pid", &lock_file(10));
+    assert_eq!(host.pids(), [10]);
 
 #[test]
 fn child_in_the_same_directory_is_not_a_server() {

@@ -14,7 +14,7 @@ use std::{
 
 use rustix::{
     buffer::spare_capacity,
-    fs::{Mode, OFlags},
+    fs::{Mode, OFlags, PROC_SUPER_MAGIC},
     io::retry_on_intr,
 };
 
@@ -207,10 +207,36 @@ impl Root {
 /// watchdog, and opening a pipe can block: this only looks it up.
 pub const WRITTEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// Opens the file that was looked up with [`WRITTEN`], if it is regular and thus does not block.
+/// True if the kernel makes the files of the file system (include/uapi/linux/magic.h). They look
+/// regular, but reading one can block or have an effect: `/proc/kmsg` does both.
+fn is_of_kernel(file: &File) -> io::Result<bool> {
+    Ok(matches!(
+        rustix::fs::fstatfs(file)?.f_type,
+        PROC_SUPER_MAGIC
+            | 0x6265_6572 // sysfs
+            | 0x6462_6720 // debugfs
+            | 0x7472_6163 // tracefs
+            | 0x7363_6673 // securityfs
+            | 0x5a3c_69f0 // apparmorfs
+            | 0xf97c_ff8c // selinuxfs
+            | 0x4341_5d53 // smackfs
+            | 0x0027_e0eb // cgroup, version 1
+            | 0x6367_7270 // cgroup, version 2
+            | 0x0765_5821 // resctrl
+            | 0x6265_6570 // configfs
+            | 0x6165_676c // pstore
+            | 0xde5e_81e4 // efivarfs
+            | 0xcafe_4a11 // bpf
+            | 0x6e73_6673 // nsfs
+    ))
+}
+
+/// Opens the file that was looked up with [`WRITTEN`], if it is a regular file of a user, which
+/// does not block. `None`: another file, such as a symbolic link with `O_NOFOLLOW`, or one of the
+/// kernel.
 pub fn if_regular(found: OwnedFd) -> io::Result<Option<File>> {
     let found = File::from(found);
-    if !found.metadata()?.is_file() {
+    if !found.metadata()?.is_file() || is_of_kernel(&found)? {
         return Ok(None);
     }
     // Does not wait for the owner of a lease.
@@ -289,5 +315,23 @@ mod tests {
             error.to_string(),
             ReadError::missing(root.path("socket")).to_string()
         );
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_not_read_as_files_of_users() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = Root::at(directory.path());
+        for (name, file) in [
+            ("proc", "/proc/self/status"),
+            ("sys", "/sys/kernel/mm/transparent_hugepage/enabled"),
+        ] {
+            std::os::unix::fs::symlink(file, root.path(name)).expect("a link");
+            if !root.path(name).is_file() {
+                continue;
+            }
+            let error = root.read_written(name).expect_err("a file of the kernel");
+            let missing = ReadError::missing(root.path(name));
+            assert_eq!(error.to_string(), missing.to_string());
+        }
     }
 }

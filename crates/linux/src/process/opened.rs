@@ -156,10 +156,12 @@ impl Process {
     }
 
     /// Reads a file of a user, such as one in the working directory: at most 64 kB, and only from a
-    /// regular file, which cannot block like a pipe.
+    /// regular file, which cannot block like a pipe. A symbolic link counts as missing, because it
+    /// could lead to a file of another user.
     pub fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
         let failed = |error| self.unreadable(name, error);
-        let opened = rustix::fs::openat(&self.directory, name, WRITTEN, Mode::empty());
+        let flags = WRITTEN | OFlags::NOFOLLOW;
+        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
         let opened = opened.map_err(io::Error::from).and_then(if_regular);
         let file = opened.map_err(failed)?.ok_or_else(|| self.missing(name))?;
         let mut bytes = Vec::with_capacity(FIRST_READ);
