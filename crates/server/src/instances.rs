@@ -1,6 +1,6 @@
 //! All visible PostgreSQL servers of the host, including those of other users, from `/proc`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hugeinfo_linux::{
     error::{Absence, ReadError, absent_or, fact},
@@ -328,22 +328,21 @@ fn look_inside(
 /// Size decides because there are other objects, such as the small System V segment that guards the
 /// data directory. Errors: the number of a line that is not a mapping.
 pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usize> {
-    let mut objects: Vec<(Mapping, u64)> = Vec::new();
+    // Any process can have thousands of objects.
+    let mut objects = HashMap::new();
     for (number, line) in lines(maps) {
         let mapping = maps::parse_line(line).ok_or(number)?;
         if !is_shared_memory(&mapping) {
             continue;
         }
         let extent = mapping.extent;
-        match objects
-            .iter_mut()
-            .find(|(first, _)| first.extent.is_same_object(&extent))
-        {
-            Some((_, bytes)) => *bytes = bytes.saturating_add(extent.bytes()),
-            None => objects.push((mapping, extent.bytes())),
-        }
+        let object = (extent.device, extent.inode, extent.origin());
+        let (_, bytes) = objects.entry(object).or_insert((mapping, 0_u64));
+        *bytes = bytes.saturating_add(extent.bytes());
     }
-    let largest = objects.into_iter().max_by_key(|(_, bytes)| *bytes);
+    // The last one of several that are equally large.
+    let rank = |(first, bytes): &(Mapping, u64)| (*bytes, first.extent.start);
+    let largest = objects.into_values().max_by_key(rank);
     Ok(largest.map(|(first, _)| {
         let made_by = match first.path.starts_with(SYSTEM_V) {
             true => SharedMemoryType::Sysv,
@@ -386,3 +385,18 @@ mod tests {
         assert_eq!(main_segment(b"\nnonsense\n"), Err(2));
     }
 }
+
+    #[test]
+    fn many_shared_objects_do_not_delay_a_search() {
+        const OBJECTS: u64 = 200_000;
+        let objects = (1..=OBJECTS).map(|number| {
+            let start = number << 13;
+            let end = start + 4096;
+            format!("{start:x}-{end:x} rw-s 00000000 00:01 {number} /dev/zero (deleted)\n")
+        });
+        let maps: String = objects.collect();
+        let start = std::time::Instant::now();
+        let found = main_segment(maps.as_bytes());
+        assert_eq!(found, Ok(Some((OBJECTS << 13, SharedMemoryType::Mmap))));
+        assert!(start.elapsed() < std::time::Duration::from_secs(5));
+    }
