@@ -163,6 +163,7 @@ fn server_with_readable_directory_has_all_facts() {
         huge_pages: Wish::Known(HugePages::On, None),
         rss_shmem_bytes: Some(7 << 10),
         major_version: Some(17),
+        is_examined: true,
         ..hidden(10)
     };
     assert_eq!(host.read(None), std::slice::from_ref(&expected));
@@ -211,7 +212,6 @@ fn server_is_recognized_by_its_lock_file_not_by_its_name() {
     fs::remove_file(&file).expect("remove");
     symlink("postmaster.pid", &file).expect("symlink");
     assert_eq!(host.pids(), [0; 0]);
-}
     fs::remove_file(&file).expect("remove");
     // A link could lead to a file of another user.
     host.write("data/other", &lock_file(10));
@@ -221,6 +221,7 @@ fn server_is_recognized_by_its_lock_file_not_by_its_name() {
     fs::remove_file(&file).expect("remove");
     host.write("data/postmaster.pid", &lock_file(10));
     assert_eq!(host.pids(), [10]);
+}
 
 #[test]
 fn child_in_the_same_directory_is_not_a_server() {

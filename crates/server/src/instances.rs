@@ -52,6 +52,8 @@ pub struct Instance {
     pub rss_shmem_bytes: Option<u64>,
     /// The major version, from `PG_VERSION`.
     pub major_version: Option<u32>,
+    /// False if the search ended before the facts that take long to read.
+    pub is_examined: bool,
 }
 
 /// A step of the search for servers. Details can take long, because a process can hold the lock of
@@ -178,7 +180,10 @@ fn read_each(
         // The kernel shows no working directory of a process that has ended.
         report(match fact(process.link("cwd"))? {
             Err(absent) if absent.why == Absence::Missing => Progress::Ended(instance.pid),
-            _ => Progress::Detailed(instance),
+            _ => Progress::Detailed(Instance {
+                is_examined: true,
+                ..instance
+            }),
         });
     }
     Ok(())
@@ -384,7 +389,6 @@ mod tests {
         assert_eq!(main_segment(b""), Ok(None));
         assert_eq!(main_segment(b"\nnonsense\n"), Err(2));
     }
-}
 
     #[test]
     fn many_shared_objects_do_not_delay_a_search() {
@@ -400,3 +404,4 @@ mod tests {
         assert_eq!(found, Ok(Some((OBJECTS << 13, SharedMemoryType::Mmap))));
         assert!(start.elapsed() < std::time::Duration::from_secs(5));
     }
+}

@@ -65,18 +65,20 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
 
 /// Forgets servers of other users than `owner` that could keep this one down without using any
 /// memory: any user can run a program that looks like a server. Root reads the memory of all
-/// processes, so a server without a known segment has none. With `huge_pages = on`, memory that
-/// servers of other users have yet to fault in does not count either.
+/// processes, so an examined server without a known segment has none. With `huge_pages = on`, memory
+/// that servers of other users have yet to fault in does not count either, nor do those that were
+/// not examined in time, which any user can bring about.
 pub fn distrust_other_users(machine: &mut Machine, owner: u32) {
     let is_needed = machine.next_start().huge_pages == HugePages::On;
     let base_page_bytes = machine.facts.base_page_bytes;
-    let counts = |server: &Instance| {
-        server.segment.as_ref().is_some_and(|segment| {
+    let counts = |server: &Instance| match &server.segment {
+        None => !is_needed && !server.is_examined,
+        Some(segment) => {
             !is_needed
                 || segment
                     .page_bytes
                     .is_some_and(|bytes| bytes > base_page_bytes)
-        })
+        }
     };
     if let Some(Ok(servers)) = machine.env.as_mut().map(|env| &mut env.other_servers) {
         servers.retain(|server| server.owner_uid == Some(owner) || counts(server));

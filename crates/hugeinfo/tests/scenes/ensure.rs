@@ -77,7 +77,7 @@ fn servers_that_start_later_keep_their_memory() {
 
 #[test]
 fn users_cannot_keep_servers_of_others_down() {
-    let with = |huge_pages, segment: Option<u64>, owner| {
+    let with = |huge_pages, segment: Option<u64>, owner, is_examined| {
         let mut machine = stopped(64 * GB, 40 * GB, 20 * GB, huge_pages);
         let env = machine.env.as_mut().expect("an environment");
         let servers = env.other_servers.as_mut().expect("servers");
@@ -88,6 +88,7 @@ fn users_cannot_keep_servers_of_others_down() {
                 page_bytes: Some(4096),
                 mappings: 1,
             }),
+            is_examined,
             ..Instance::default()
         });
         ensure::distrust_other_users(&mut machine, 26);
@@ -101,9 +102,12 @@ fn users_cannot_keep_servers_of_others_down() {
         (HugePages::Try, None, 1000, true),
         (HugePages::Try, Some(1 << 40), 1000, false),
     ] {
-        let is_enough = with(huge_pages, segment, owner);
+        let is_enough = with(huge_pages, segment, owner, true);
         assert_eq!(is_enough, expected, "{huge_pages:?}, {segment:?}, {owner}");
     }
+    // A server whose memory could not be read in time.
+    assert!(!with(HugePages::Try, None, 1000, false));
+    assert!(with(HugePages::On, None, 1000, false));
 }
 
 #[test]
