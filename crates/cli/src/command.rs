@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
+    os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -9,12 +10,21 @@ use std::{
 };
 
 use hugeinfo::escape;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    process::{
+        Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
+        setrlimit, waitid,
+    },
+    thread::set_no_new_privs,
+};
 
 use crate::error::Error;
 
 /// Only the end of longer output is read.
 const LONGEST_OUTPUT: u64 = 64 << 10;
+
+/// Size of a file that a restricted program can write. `initdb` writes files of 16 MB.
+const LARGEST_FILE: u64 = 64 << 20;
 
 /// Time for a program to clean up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -48,6 +58,23 @@ pub(crate) fn this(verb: &str) -> Command {
     command
 }
 
+/// Restricts a program that runs code of the user of a server: it gets no privileges from setuid
+/// programs, and its output cannot fill a file system.
+pub(crate) fn restrict(command: &mut Command) {
+    let restrict = || {
+        set_no_new_privs(true)?;
+        let most = getrlimit(Resource::Fsize).maximum;
+        let most = Some(most.map_or(LARGEST_FILE, |most| most.min(LARGEST_FILE)));
+        let limit = Rlimit {
+            current: most,
+            maximum: most,
+        };
+        Ok(setrlimit(Resource::Fsize, limit)?)
+    };
+    // SAFETY: between fork and exec, it only calls the kernel.
+    unsafe { command.pre_exec(restrict) };
+}
+
 /// The escaped output of a program, and its status.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -56,7 +83,8 @@ pub(crate) struct Output {
 }
 
 /// Runs a program, which has to be the leader of a process group. At the time limit and after a
-/// signal, the group gets SIGTERM, and SIGKILL if the program does not end.
+/// signal, the group gets SIGTERM, and SIGKILL if the program does not end. The group ends with the
+/// program.
 pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error> {
     let name = escape::name(command.get_program());
     let grace = match command.get_program() == THIS {
@@ -75,9 +103,14 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
         .stderr(err.try_clone().map_err(failed)?);
     let mut child = command.spawn().map_err(failed)?;
     let deadline = Instant::now() + limit;
+    let group = Pid::from_child(&child);
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
-            break status;
+        let ended = waitid(WaitId::Pid(group), look).map_err(|errno| failed(errno.into()))?;
+        if ended.is_some() {
+            // The program is not reaped yet, so no other group has its number.
+            let _ = kill_process_group(group, Signal::KILL);
+            break child.wait().map_err(failed)?;
         }
         let is_late = Instant::now() > deadline;
         if is_late || is_interrupted() {
@@ -105,12 +138,11 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
 }
 
 fn end(child: &mut Child, grace: Duration) -> io::Result<()> {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let signal = |signal| group.map(|group| kill_process_group(group, signal));
-    signal(Signal::TERM);
+    let group = Pid::from_child(child);
+    let _ = kill_process_group(group, Signal::TERM);
     wait(child, grace)?;
     // Also ends processes that the program started.
-    signal(Signal::KILL);
+    let _ = kill_process_group(group, Signal::KILL);
     child.kill()?;
     // Not even SIGKILL ends a process that reads a file of a file system that hangs.
     wait(child, AFTER_KILL)
@@ -123,4 +155,60 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<()> {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).process_group(0);
+        command
+    }
+
+    #[test]
+    fn processes_that_a_program_started_end_with_it() {
+        let output = run(shell("sleep 600 & echo $!"), LIMIT).expect("run");
+        assert!(output.status.success());
+        let stat = format!("/proc/{}/stat", output.out.trim());
+        // Process 1 might not reap it.
+        let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + LIMIT;
+        while !has_ended() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(has_ended());
+    }
+
+    #[test]
+    fn restricted_programs_get_no_privileges_and_write_no_large_files() {
+        let mut command =
+            shell("grep NoNewPrivs /proc/self/status; grep Max.file.size /proc/self/limits");
+        restrict(&mut command);
+        let output = run(command, LIMIT).expect("run");
+        let words: Vec<_> = output.out.split_whitespace().collect();
+        let limit = LARGEST_FILE.to_string();
+        assert_eq!(
+            words,
+            [
+                "NoNewPrivs:",
+                "1",
+                "Max",
+                "file",
+                "size",
+                &limit,
+                &limit,
+                "bytes"
+            ]
+        );
+        // It would fill the disk.
+        let mut command = shell("exec cat /dev/zero");
+        restrict(&mut command);
+        assert!(!run(command, LIMIT).expect("run").status.success());
+    }
 }

@@ -339,7 +339,9 @@ fn become_owner(server: &Server, detail: Detail) -> Error {
     if let Err(error) = close_at_exec() {
         return Error::file("read", Path::new("/proc/self/fd"), error);
     }
-    let error = command::this("settings")
+    let mut command = command::this("settings");
+    command::restrict(&mut command);
+    let error = command
         .args(arguments(&server.at(Some(data)), detail))
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")

@@ -462,6 +462,7 @@ impl Planned {
         for name in ["LANGUAGE", "LC_ALL", "NOTIFY_SOCKET", "PGDATA", "PG_COLOR"] {
             command.env_remove(name);
         }
+        command::restrict(&mut command);
         command::run(command, TIME_LIMIT)
     }
 }
