@@ -48,6 +48,8 @@ enum Step {
     Progress(Progress),
     /// The directories of the server with this PID.
     Places(u32, Vec<Vec<u8>>),
+    /// All servers were examined.
+    End,
 }
 
 /// A server, with its directories as far as they are known.
@@ -87,16 +89,23 @@ impl Search {
     }
 }
 
-/// The servers of this IPC namespace. Errors: not all processes could be examined.
+/// The servers of this IPC namespace. Errors: not all of them could be examined, so a server that
+/// is missing might run.
 pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
     let mut command = this("search");
     command.arg("--only-candidates");
-    collect(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
+    examined(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
         Error::with_hint(
             "the search for servers failed, or did not end in time",
             "Select a server with -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )
     })
+}
+
+/// `None`: the search ended before all servers were examined.
+fn examined(steps: Vec<Step>) -> Option<Vec<Found>> {
+    let is_whole = steps.iter().any(|step| matches!(step, Step::End));
+    collect(steps).filter(|_| is_whole)
 }
 
 /// `None`: the search ended before all servers were found.
@@ -107,6 +116,7 @@ fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
         match step {
             Step::Progress(step) => progress.push(step),
             Step::Places(pid, found) => places.push((pid, found)),
+            Step::End => {}
         }
     }
     let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
@@ -219,7 +229,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         false => instances::read(&root, options.own, &Default::default(), report),
     };
     // The caller sees from the missing step that not all were found.
-    let _ = absent_or(found)?;
+    if absent_or(found)?.is_ok() {
+        write(&Step::End);
+    }
     written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
     Ok(String::new().into())
 }
@@ -256,6 +268,11 @@ mod tests {
         let expected = OsString::from_vec(b"/srv/a\xff".to_vec());
         assert_eq!(found[0].places, [PathBuf::from(expected)]);
         assert!(script(&lines[..1]).is_none());
+        // A server of which only the PID is known could be any.
+        let found = || Step::Progress(Progress::Found(Instance::default()));
+        let all_found = || Step::Progress(Progress::AllFound);
+        assert!(examined(vec![found(), all_found()]).is_none());
+        assert!(examined(vec![found(), all_found(), Step::End]).is_some());
         assert!(start.elapsed() < Duration::from_secs(30));
     }
 }

@@ -16,6 +16,7 @@ use hugeinfo::{
 use crate::{
     Server,
     error::Error,
+    next_start::{Detail, NextStart},
     postgres,
     search::{self, Found},
 };
@@ -38,9 +39,10 @@ impl Target {
         let directory =
             fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
         // The search is a process of its own, and the last look reads all processes.
-        let postmaster = postgres::running_outside(&directory)
-            .or_else(|| searched(&directory))
-            .or_else(|| postgres::running(&directory));
+        let postmaster = match postgres::running_outside(&directory) {
+            Some(pid) => Some(pid),
+            None => searched(&directory, server)?.or_else(|| postgres::running(&directory)),
+        };
         if postmaster.is_none() {
             postgres::check_containers(&directory)?;
         }
@@ -114,11 +116,24 @@ fn config_file(root: &Root, pid: u32) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(file.to_vec())))
 }
 
-/// The server that uses this directory for its configuration or data.
-fn searched(directory: &PathBuf) -> Option<u32> {
-    let mut running = search::candidates().ok()?.into_iter();
-    let found = running.find(|found| found.places.contains(directory))?;
-    Some(found.instance.pid)
+/// The server that uses this directory for its configuration or data. If the search has no answer,
+/// because any user can make it hang, that of its data directory according to the lock file there.
+///
+/// Errors: the data directory is unknown, too.
+fn searched(directory: &PathBuf, server: &Server) -> Result<Option<u32>, Error> {
+    if let Ok(running) = search::candidates() {
+        let mut running = running.into_iter();
+        let found = running.find(|found| found.places.contains(directory));
+        return Ok(found.map(|found| found.instance.pid));
+    }
+    let next = NextStart::read(&server.at(Some(directory.clone())), Detail::Pages).ok();
+    match next.and_then(|next| next.data_directory) {
+        Some(data) => Ok(postgres::running(&data)),
+        None => Err(Error::new(format!(
+            "it is unknown whether a server uses {}: the search for servers failed, or did not end in time",
+            escape::name(directory)
+        ))),
+    }
 }
 
 fn only(mut running: Vec<Found>) -> Result<Target, Error> {
