@@ -192,10 +192,12 @@ forget();
 	forget();
 }
 
-# Processes of another user that claim to be a server: this one, one without shared memory, and one
-# that uses nothing of a huge segment (SHM_NORESERVE).
+# Processes of another user that claim to be a server: this one, that of a directory of root, one
+# without shared memory, and one that uses nothing of a huge segment (SHM_NORESERVE).
+type_in("mkdir -m 755 $scratch/of_root; echo \"data_directory = '@{[ $one->data_dir ]}'\" >$scratch/of_root/postgresql.conf");
 for (
 	[ 'with this -D', 'shmget(0, 4096, 0600)', '-D ' . $one->data_dir ],
+	[ 'with a directory of root', 'shmget(0, 4096, 0600)', "-D $scratch/of_root" ],
 	[ 'without shared memory', '', '' ],
 	[ 'with 1 TB', 'shmget(0, 2**40, 0600 | 010000)', '' ])
 {
@@ -210,10 +212,12 @@ for (
 	($status, $out) = as_root('ensure --wait 0 -D ' . $one->data_dir);
 	is($status, 0, "a process of another user $which: exit status") or diag($out);
 	is(total(), $need, "a process of another user $which: the pool");
+	like((as_root("ensure --dry-run -D $scratch/of_root"))[1], qr/belongs to root/, "a process of another user $which: not the server of root's directory");
 	type_in("kill -9 \$(cat $scratch/fake.pid); rm -rf $scratch/fake >$scratch/log");
 	unlink "$scratch/fake.pl";
 	forget();
 }
+type_in("rm -rf $scratch/of_root >$scratch/log");
 
 # Two runs at the same time, from an empty pool.
 {

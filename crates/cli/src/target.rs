@@ -10,7 +10,7 @@ use std::{
 use hugeinfo::{
     escape,
     linux::{process::Process, root::Root},
-    server::{instances::Instance, postmaster_arguments},
+    server::{instances::Instance, postmaster_arguments, wish::Configuration},
 };
 
 use crate::{
@@ -92,16 +92,22 @@ impl Target {
 /// Directories with the configuration or the data of a server, that for the option -D first.
 /// Their file systems can hang.
 pub(crate) fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
-    let path = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
+    let path_of = |bytes: &Vec<u8>| PathBuf::from(OsString::from_vec(bytes.clone()));
     let data = [&instance.data_directory, &instance.directory_argument];
-    let data = data.into_iter().flatten().map(path);
+    let data = data.into_iter().flatten().map(path_of);
     let config = config_file(root, instance.pid);
     let config = config.and_then(|file| file.parent().map(Path::to_owned));
     let real = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
     // Anyone can name the directory of another server on a command line, or work in it.
-    let is_own = |path: &PathBuf| {
-        let owner = fs::metadata(path).ok().map(|found| found.uid());
-        owner.is_none_or(|owner| owner == 0 || instance.owner_uid == Some(owner))
+    let owner = |path: &PathBuf| fs::metadata(path).ok().map(|found| found.uid());
+    let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
+    let is_own = |path: &PathBuf| match owner(path) {
+        // Configuration of root is that of the server in the data directory that it names.
+        Some(0) => Configuration::read(path, b"").is_some_and(|found| {
+            let data = real(found.data_directory);
+            is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
+        }),
+        _ => is_of_user(path),
     };
     data.chain(config).map(real).filter(is_own).collect()
 }
@@ -207,6 +213,8 @@ mod tests {
         let file = directory.path().join("start.conf");
         for (text, expected) in [
             ("auto\n", true),
+    use std::os::unix::fs::{chown, symlink};
+
             ("# manual\n\nauto\nmanual\n", true),
             ("# auto, manual or disabled\n manual # by hand\n", false),
             ("disabled", false),
@@ -221,3 +229,38 @@ mod tests {
         assert!(starts_at_boot(directory.path()));
     }
 }
+
+    #[test]
+    fn directory_of_root_belongs_to_the_server_that_it_names() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let root = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| root.path().join(name);
+        for name in ["data", "other", "config"] {
+            fs::create_dir(place(name)).expect("created");
+        }
+        for name in ["data", "other"] {
+            chown(place(name), Some(65534), None).expect("a user");
+        }
+        let bytes = |name: &str| Some(place(name).into_os_string().into_vec());
+        let found = |data: &str, text: &str| {
+            fs::write(place("config/postgresql.conf"), text).expect("written");
+            let server = Instance {
+                owner_uid: Some(65534),
+                data_directory: bytes(data),
+                directory_argument: bytes("config"),
+                ..Instance::default()
+            };
+            places(&Root::at(root.path()), &server)
+        };
+        let named = format!("data_directory = '{}'\n", place("data").display());
+        assert_eq!(found("data", &named), [place("data"), place("config")]);
+        assert_eq!(found("other", &named), [place("other")]);
+        assert_eq!(found("data", ""), [place("data")]);
+        // A link to the data directory.
+        symlink(place("data"), place("link")).expect("a link");
+        let named = format!("data_directory = '{}'\n", place("link").display());
+        assert_eq!(found("data", &named), [place("data"), place("config")]);
+        assert_eq!(found("config", ""), [] as [PathBuf; 0]);
+    }
