@@ -13,6 +13,7 @@ use HugeInfo::Host;
 use HugeInfo::Kernel;
 use HugeInfo::Processes;
 use HugeInfo::Server;
+use HugeInfo::Session;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -228,6 +229,64 @@ SKIP:
 	my ($this) = grep { $_->{server} eq $node->data_dir } @{ decoded($out)->{servers} };
 	my $alone = decoded((hugeinfo('status', @here, '--format', 'json'))[1]);
 	is($this->{reason}, $alone->{reason}, 'all servers: this one');
+}
+
+# A server with more processes than the limit on open files.
+{
+	my @sessions = map { HugeInfo::Session->new($node) } 1 .. 15;
+	my $limit = () = family($node->{_pid});
+	cmp_ok($limit, '>=', 20, 'many processes');
+	my ($out, $error);
+	IPC::Run::run([ 'sh', '-c', "ulimit -n $limit; exec \"\$@\"", 'sh', $program, 'report', @here, '--bindir', $bindir ], '>', \$out, '2>', \$error);
+	is($?, 0, 'many processes: exit status') or diag($error);
+	like($out, qr/client backend/, 'many processes: they are shown');
+	$_->close for @sessions;
+}
+
+# A server that the search finds in a sandbox: the programs of PostgreSQL, which load the libraries
+# of its configuration, run only if its directory is named.
+{
+	$node->stop;
+	my $log = '';
+	my $run = IPC::Run::start([ 'setpriv', '--no-new-privs', 'postgres', '-D', $node->data_dir ],
+		'<', \undef, '>', \$log, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	$run->pump until $log =~ /ready to accept connections|redirecting log output/;
+	configure($node, shared_buffers => '32MB');
+	my $of_all = sub { my ($out) = @_; my ($this) = grep { $_->{server} eq $node->data_dir } @{ decoded($out)->{servers} }; return $this };
+	for my $found ($of_all->((hugeinfo('status', '--all', '--format', 'json'))[1]), $of_all->((as_root('status --all --format json'))[1]))
+	{
+		like($found->{error}, qr/^the next start of the server with PID \d+ is unknown, .* sandbox or container of its own\nHINT: .* -D \Q@{[ $node->data_dir ]}\E$/, 'in a sandbox: found by the search');
+	}
+	is((hugeinfo('status', @here))[2], '', 'in a sandbox: named');
+	configure($node, shared_buffers => '16MB');
+	$run->signal('INT');
+	$run->finish;
+	$node->start;
+	configure($node, shared_buffers => '16MB');
+	is($of_all->((hugeinfo('status', '--all', '--format', 'json'))[1])->{error}, undef, 'in no sandbox: found by the search');
+}
+
+# The search has no answer, as when a process of any user makes it hang. The server of a directory
+# with the configuration is then that of the data directory.
+SKIP:
+{
+	needs_host('a search without an answer');
+	my ($data, $conf) = ($node->data_dir, "$scratch/conf");
+	mkdir $conf or die "$conf: $!\n";
+	append_to_file("$conf/postgresql.conf", slurp_file("$data/postgresql.conf") . "data_directory = '$data'\nhba_file = '$data/pg_hba.conf'\nident_file = '$data/pg_ident.conf'\n");
+	my ($out, $file) = ('', "$scratch/no_search");
+	my $state = sub {
+		my ($command) = @_;
+		type_in("unshare --mount sh -c 'mount -t tmpfs none /proc/sysvipc && $command' >$file 2>$file.err; true");
+		my @found = map { slurp_file($_) } $file, "$file.err";
+		unlink $file, "$file.err";
+		return @found;
+	};
+	like(($state->("$program status --all --bindir $bindir"))[1], qr/the search for servers failed/, 'a search without an answer: all servers');
+	($out) = $state->("$program status -D $conf --format json --bindir $bindir");
+	is(decoded($out)->{state}, 'running', 'a search without an answer: a directory with configuration');
+	unlink "$conf/postgresql.conf";
+	rmdir $conf;
 }
 
 # As a plugin for Nagios, it prints the same first line and figures as the plugin that uses SQL.

@@ -112,6 +112,9 @@ struct Server {
     bindir: Option<std::path::PathBuf>,
     #[arg(skip)]
     time_limit: TimeLimit,
+    /// The postmaster, if the search has found this server and nobody has named it.
+    #[arg(skip)]
+    found: Option<u32>,
 }
 
 impl Server {
@@ -136,6 +139,7 @@ impl Server {
             pg: self.pg,
             bindir: self.bindir.clone(),
             time_limit: self.time_limit,
+            found: None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
     io,
     os::{
         fd::BorrowedFd,
-        unix::{fs::MetadataExt, process::CommandExt},
+        unix::{ffi::OsStrExt, fs::MetadataExt, process::CommandExt},
     },
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -16,7 +16,12 @@ use std::{
 use clap::Args;
 use hugeinfo::{
     escape,
-    linux::{passwd, root::Root},
+    linux::{
+        error::fact,
+        passwd,
+        process::{Process, sandbox},
+        root::Root,
+    },
     model::machine::ServerState,
     server::{facts, failed_start::FailedStart, recovery::TooLow},
 };
@@ -151,6 +156,9 @@ impl NextStart {
     /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
+        if let Some(pid) = server.found {
+            check_sandbox(pid, server.directory().as_deref())?;
+        }
         if !rustix::process::geteuid().is_root() {
             return Self::compute(server, detail);
         }
@@ -252,6 +260,26 @@ fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
         arguments.push("--only-pages".into());
     }
     arguments
+}
+
+/// Refuses a server that nobody has named, if it runs in a sandbox or container, where the programs
+/// of PostgreSQL would load the libraries of its configuration outside of it. Also refuses another
+/// process with this PID, which works elsewhere.
+fn check_sandbox(pid: u32, directory: Option<&Path>) -> Result<(), Error> {
+    let root = Root::system();
+    let server = Process::open(&root, pid)?;
+    let place = fact(server.link("cwd"))?.ok();
+    let is_there = place.as_deref() == directory.map(|path| path.as_os_str().as_bytes());
+    if is_there && fact(sandbox::is_as_free(&server, &Process::this(&root)?))?.unwrap_or(false) {
+        return Ok(());
+    }
+    let data = directory.map_or("DATADIR".to_owned(), escape::name);
+    Err(Error::with_hint(
+        format!(
+            "the next start of the server with PID {pid} is unknown, because it runs in a sandbox or container of its own"
+        ),
+        format!("If you trust its configuration, name its directory: -D {data}"),
+    ))
 }
 
 /// True for a directory for `initdb`.

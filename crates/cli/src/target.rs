@@ -28,6 +28,9 @@ pub(crate) struct Target {
     pub(crate) directory: Option<PathBuf>,
     /// The postmaster. `None`: the server does not run, or is hidden.
     pub(crate) postmaster: Option<u32>,
+    /// Whether a person or the configuration of the host names the directory. Any user can have a
+    /// process that looks like a server to the search.
+    is_named: bool,
 }
 
 impl Target {
@@ -49,6 +52,7 @@ impl Target {
         Ok(Self {
             postmaster,
             directory: Some(directory),
+            is_named: true,
         })
     }
 
@@ -57,21 +61,27 @@ impl Target {
         let mut known = Vec::new();
         let mut targets = Vec::new();
         for found in search::candidates()? {
-            targets.push(Self {
-                directory: found.places.first().cloned(),
-                postmaster: Some(found.instance.pid),
-            });
-            known.extend(found.places);
+            known.extend(found.places.iter().cloned());
+            targets.push(Self::found(found));
         }
         for directory in clusters() {
             if !known.contains(&directory) {
                 targets.push(Self {
                     directory: Some(directory),
                     postmaster: None,
+                    is_named: true,
                 });
             }
         }
         Ok(targets)
+    }
+
+    fn found(found: Found) -> Self {
+        Self {
+            directory: found.places.into_iter().next(),
+            postmaster: Some(found.instance.pid),
+            is_named: false,
+        }
     }
 
     /// The server in a text.
@@ -85,7 +95,10 @@ impl Target {
 
     /// The options for this server.
     pub(crate) fn options(&self, server: &Server) -> Server {
-        server.at(self.directory.clone())
+        Server {
+            found: self.postmaster.filter(|_| !self.is_named),
+            ..server.at(self.directory.clone())
+        }
     }
 }
 
@@ -148,10 +161,7 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
             "no server is running on this host",
             "To select a stopped server, use -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )),
-        Some(found) if running.is_empty() => Ok(Target {
-            directory: found.places.first().cloned(),
-            postmaster: Some(found.instance.pid),
-        }),
+        Some(found) if running.is_empty() => Ok(Target::found(found)),
         Some(last) => {
             running.push(last);
             let directories = running.iter().map(|found| {
@@ -203,6 +213,8 @@ fn clusters() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
@@ -213,8 +225,6 @@ mod tests {
         let file = directory.path().join("start.conf");
         for (text, expected) in [
             ("auto\n", true),
-    use std::os::unix::fs::{chown, symlink};
-
             ("# manual\n\nauto\nmanual\n", true),
             ("# auto, manual or disabled\n manual # by hand\n", false),
             ("disabled", false),
@@ -228,7 +238,6 @@ mod tests {
         mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
         assert!(starts_at_boot(directory.path()));
     }
-}
 
     #[test]
     fn directory_of_root_belongs_to_the_server_that_it_names() {
@@ -264,3 +273,4 @@ mod tests {
         assert_eq!(found("data", &named), [place("data"), place("config")]);
         assert_eq!(found("config", ""), [] as [PathBuf; 0]);
     }
+}

@@ -7,6 +7,7 @@ pub mod numa_maps;
 pub mod oom_score;
 mod opened;
 mod procmap_query;
+pub mod sandbox;
 pub mod segment;
 pub mod smaps;
 pub mod stat;

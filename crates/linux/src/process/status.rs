@@ -104,6 +104,21 @@ pub fn parse_memory(bytes: &[u8]) -> Memory {
     memory
 }
 
+/// Reads `NoNewPrivs`, `Seccomp` and `Seccomp_filters` (fs/proc/array.c `task_seccomp`). A larger
+/// number is a stronger restriction; 0: none, or an old kernel without such a line.
+///
+/// Errors: absent if the process has ended.
+pub fn read_restrictions(process: &Process, buffer: &mut Vec<u8>) -> Result<[u64; 3], ReadError> {
+    process.parse_leniently(NAME, buffer, |bytes| {
+        [&b"NoNewPrivs:"[..], b"Seccomp:", b"Seccomp_filters:"].map(|name| {
+            let value = lines(bytes).find_map(|(_, line)| line.strip_prefix(name));
+            value
+                .and_then(|value| parse_number(value.trim_ascii()))
+                .unwrap_or(0)
+        })
+    })
+}
+
 /// The user and the PIDs of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
