@@ -415,7 +415,11 @@ impl Running {
             .members
             .iter()
             .max_by_key(|member| member.memory.shared_faulted_in());
-        let largest = largest.map_or(postmaster, |member| &member.process);
+        let largest = match largest {
+            Some(member) => children::member(root, postmaster.pid(), member.pid, &mut buffer)?,
+            None => None,
+        };
+        let largest = largest.as_ref().map_or(postmaster, |(process, _)| process);
         let has_several_nodes = nodes.as_ref().is_ok_and(|nodes| nodes.len() > 1);
         let may_be_transparent = facts.backing() == Backing::SmallPages
             && host.thp.as_ref().is_ok_and(shared_thp_may_be_used);
@@ -458,6 +462,9 @@ impl Running {
     }
 }
 
+/// Maximum length of a title in bytes. That of a backend can have the names of a role and a database.
+const LONGEST_TITLE: usize = 1 << 10;
+
 /// The processes of the server: those that run the same program in the same directory.
 fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
     let postmaster = server.pid();
@@ -482,16 +489,18 @@ fn members(root: &Root, server: &Process) -> Result<Vec<Member>, ReadError> {
         let Ok(memory) = fact(status::read_memory(&process, &mut buffer))? else {
             continue;
         };
+        let oom_score_adj = fact(oom_score::score_adj(&process, &mut buffer))?.ok();
+        let title = fact(process.command_line(&mut buffer))?.unwrap_or_default();
         let figures = ProcessFigures {
-            oom_score_adj: fact(oom_score::score_adj(&process, &mut buffer))?.ok(),
+            oom_score_adj,
             is_postmaster: pid == postmaster,
-            is_client_backend: process
-                .command_line(&mut buffer)
-                .is_ok_and(is_title_of_client_backend),
+            is_client_backend: is_title_of_client_backend(title),
             ..ProcessFigures::of(&memory, &stat, uptime)
         };
+        // Not the opened process: a server can have more than the limit on open files.
         members.push(Member {
-            process,
+            pid,
+            title: String::from_utf8_lossy(&title[..title.len().min(LONGEST_TITLE)]).into_owned(),
             memory,
             figures,
         });
@@ -521,7 +530,9 @@ struct Now {
 
 /// A process of the server.
 pub(crate) struct Member {
-    pub(crate) process: Process,
+    pub(crate) pid: u32,
+    /// At most [`LONGEST_TITLE`].
+    pub(crate) title: String,
     pub(crate) memory: Memory,
     pub(crate) figures: ProcessFigures,
 }

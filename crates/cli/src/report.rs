@@ -92,12 +92,7 @@ fn saved(file: &Path) -> Result<Figures, Error> {
 }
 
 fn process(member: &Member) -> Process {
-    let mut buffer = Vec::new();
-    let title = member.process.command_line(&mut buffer).ok();
-    let title = title.map(|title| String::from_utf8_lossy(title).into_owned());
-    let title = title
-        .as_deref()
-        .and_then(|title| title.strip_prefix("postgres: "));
+    let title = member.title.strip_prefix("postgres: ");
     let kind = match title {
         _ if member.figures.is_postmaster => Some("postmaster"),
         _ if member.figures.is_client_backend => Some("client backend"),
@@ -105,7 +100,7 @@ fn process(member: &Member) -> Process {
         title => title.map(|title| title.rsplit(": ").next().unwrap_or(title).trim()),
     };
     Process {
-        pid: member.process.pid(),
+        pid: member.pid,
         backend_type: kind.map(escape::name),
         memory: member.memory,
         major_faults: member.figures.major_faults,
