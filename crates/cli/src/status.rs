@@ -62,6 +62,9 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
 /// Time for all servers. That for their next starts ends before.
 const ALL_LIMIT: Duration = Duration::from_secs(90);
 
+/// Time for one of them, with that for its next start.
+const EACH_LIMIT: Duration = Duration::from_secs(30);
+
 fn all(options: &Options) -> Result<Done, Error> {
     let server = options.server.of_several();
     let (mut texts, mut rows) = (Vec::new(), Vec::new());
@@ -112,6 +115,7 @@ fn read_in_time(
         let _ = sender.send(machine::read(&target, &server));
     });
     let left = deadline.saturating_duration_since(Instant::now());
+    let left = left.min(EACH_LIMIT);
     match result.recv_timeout(left) {
         Ok(read) => read,
         Err(RecvTimeoutError::Timeout) => Err(Error::new("its files could not be read in time")),
