@@ -223,7 +223,15 @@ SKIP:
 		is_deeply([ \@typed, -e "$dir/owned" ], [ [], undef ], "$name: nothing is run");
 	}
 
-	my $name = 'every form of a step';
+	# A server can print any amount of text.
+	my $name = 'a long answer';
+	unlink "$dir/answer.json";
+	append_to_file("$dir/answer.json", 'x' x (3 << 20));
+	my ($status, undef, $printed) = play($name);
+	isnt($status, 0, "$name: an error");
+	like($printed, qr/psql printed more than 1 MB/, "$name: the message");
+
+	$name = 'every form of a step';
 	my $size = "/sys/kernel/mm/$pool";
 	my $thp = '/sys/kernel/mm/transparent_hugepage';
 	my $sysctl = q(sed -i 's/^vm\.nr_hugepages=1$/vm.nr_hugepages = 2/' /etc/sysctl);
