@@ -329,6 +329,14 @@ fn memory_limits() {
         when("an outer cgroup has the tighter limit", |m| {
             small(m, 2 * GB);
             m.memory_limit(60 * GB, 9 * GB, 0);
+        when("vm.swappiness = 0 turns swapping off for the cgroup", |m| {
+            small(m, 2 * GB);
+            m.off();
+            m.file("proc/sys/vm/swappiness", "0\n");
+            m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
+        })
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# as restart"]),
             m.memory_limit(20 * GB, 30 * GB, 9 * GB);
         })
         .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),
