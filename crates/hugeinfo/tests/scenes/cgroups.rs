@@ -6,7 +6,7 @@ use hugeinfo::{
     linux::cgroup::Limits,
     server::{
         environment::{Files, ProcessFigures},
-        facts::{HugePages, SharedMemoryType},
+        facts::{AllowedNodes, HugePages, SharedMemoryType},
     },
 };
 
@@ -102,6 +102,24 @@ fn fault_limits() {
         )
         .says("cgroup_fault_limit", OK, "limited", "Cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages, but 1074 MB would be mapped. A restart would not get huge pages.", &[])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 537 huge pages of 2 MB; 10 are available.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("a limit is low, and the kernel could allocate pages during the start", |m| {
+            m.fall_back(0);
+            m.pool(0).overcommit = 1000;
+            limited(&mut m.facts, Some(0), None);
+        })
+        .says("cgroup_fault_limit", WARNING, "cgroup_bomb_at_restart", "Cgroup /sys/fs/cgroup/pg allows 0 bytes of 2 MB pages, but 1074 MB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        when("a limit is low, and settings with surplus pages are pending", |m| {
+            limited(&mut m.facts, Some(1100), None);
+            m.pool(0).overcommit = 1000;
+            m.waits(|next| next.shared_memory_bytes = 2 * GB);
+        })
+        .says("pending_settings", WARNING, "cgroup_bomb_at_restart", "Settings are pending a restart (shared_buffers). Cgroup /sys/fs/cgroup/pg allows 1100 MB of 2 MB pages, but 2 GB would be mapped. If a restart gets surplus huge pages, the server would crash (SIGBUS, or short reads) when it uses more than the limit.", &["# as cgroup_fault_limit"]),
+        when("a limit is low, and the pages of the allowed nodes are unknown", |m| {
+            m.fall_back(537);
+            limited(&mut m.facts, Some(100), None);
+            m.facts.allowed_nodes = AllowedNodes::Unknown(denied("/proc/1/status"));
+        })
+        .says("cgroup_fault_limit", UNKNOWN, "unknown", "Cannot judge cgroup_fault_limit: cgroup /sys/fs/cgroup/pg allows 100 MB of 2 MB pages. Only a start shows whether 1074 MB would be mapped. /proc/1/status cannot be read (permission denied).", &[]),
         when("the limit of a pod is not visible as a cgroup", |m| {
             pod_limit(m, "104857600")
         })
@@ -311,6 +329,14 @@ fn memory_limits() {
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
         })
         .says("memory_left", WARNING, "will_swap", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. It will swap.", &["# as huge_pages"]),
+        when("vm.swappiness = 0 turns swapping off for the cgroup", |m| {
+            small(m, 2 * GB);
+            m.off();
+            m.file("proc/sys/vm/swappiness", "0\n");
+            m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
+        })
+        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
+        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# as restart"]),
         when("swap holds a part of the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);
@@ -329,14 +355,6 @@ fn memory_limits() {
         when("an outer cgroup has the tighter limit", |m| {
             small(m, 2 * GB);
             m.memory_limit(60 * GB, 9 * GB, 0);
-        when("vm.swappiness = 0 turns swapping off for the cgroup", |m| {
-            small(m, 2 * GB);
-            m.off();
-            m.file("proc/sys/vm/swappiness", "0\n");
-            m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
-        })
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# as restart"]),
             m.memory_limit(20 * GB, 30 * GB, 9 * GB);
         })
         .says("memory_left", CRITICAL, "cgroup_out_of_memory", "Cgroup /sys/fs/cgroup/pg has a memory limit of 20 GB and needs 21 GB once the whole segment is in use. The OOM killer will kill a process.", &["# as huge_pages"]),

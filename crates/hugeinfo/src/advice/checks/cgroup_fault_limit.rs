@@ -5,13 +5,16 @@ use serde_json::{Value, json};
 
 use super::restart;
 use crate::{
-    advice::check::{Finding, Judgment, Unknown},
+    advice::{
+        check::{Finding, Judgment, Unknown},
+        render,
+    },
     escape,
     model::{
         demand,
         limits::{Breach, breaches},
         machine::Machine,
-        start::{self, StartOutcome},
+        start::{self, Reason, StartOutcome},
         step::Counts,
     },
     server::facts::Backing,
@@ -49,25 +52,36 @@ pub(super) fn of_next_start(machine: &Machine) -> Judgment {
         let text = format!("No cgroup limits {size} pages for this server.");
         return Ok(Finding::ok("not_limited", text).with(json!({ "page_size_bytes": size.0 })));
     };
-    let allows = capitalized(&allows(&breach, size));
+    let allows = allows(&breach, size);
+    let mapped = format!(
+        "{}, but {} would be mapped.",
+        capitalized(&allows),
+        breach.least
+    );
     let start = restart::name_of_start(machine);
-    let finding = if let StartOutcome::HugePages(_) = start::outcome(machine) {
-        Finding::warning(
+    let crashes =
+        "the server would crash (SIGBUS, or short reads) when it uses more than the limit";
+    let finding = match start::outcome(machine) {
+        StartOutcome::HugePages(_) => Finding::warning(
             "cgroup_bomb_at_restart",
-            format!(
-                "{allows}, but {} would be mapped. After {start}, the server would crash (SIGBUS, or short reads) when it uses more than the limit.",
-                breach.least
-            ),
-        )
-    } else {
-        Finding::ok(
-            "limited",
-            format!(
-                "{allows}, but {} would be mapped. {} would not get huge pages.",
+            format!("{mapped} After {start}, {crashes}."),
+        ),
+        // The limit is on pages faulted in: the start can reserve pages that it cannot use.
+        StartOutcome::Unknown(Reason::Overcommit { .. }) => Finding::warning(
+            "cgroup_bomb_at_restart",
+            format!("{mapped} If {start} gets surplus huge pages, {crashes}."),
+        ),
+        StartOutcome::Unknown(reason) => {
+            return Err(Unknown(format!(
+                "{allows}. Only a start shows whether {} would be mapped. {}",
                 breach.least,
-                capitalized(start),
-            ),
-        )
+                render::reason(&reason)
+            )));
+        }
+        StartOutcome::SmallPages(..) | StartOutcome::Fails(..) => Finding::ok(
+            "limited",
+            format!("{mapped} {} would not get huge pages.", capitalized(start)),
+        ),
     };
     Ok(finding.with(evidence(&breach, size)))
 }
