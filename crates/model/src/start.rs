@@ -177,6 +177,30 @@ pub fn misfit(machine: &Machine) -> Option<Fit> {
     outcome(machine).misfit()
 }
 
+/// Why small pages cannot hold the segment of the next start if the kernel allocates only a part of
+/// the pages by which this pool has grown: one page fewer than the start needs. `None`: they can, or
+/// the start does not depend on these pages.
+pub fn misfit_if_pool_is_short(machine: &Machine, size: PageSize, growth: Pages) -> Option<Fit> {
+    let mut short = machine.at_next_start();
+    let required = demand::of_next_start(&short, size, &short.next_start());
+    if required == Pages(0) {
+        return None;
+    }
+    let supply = Supply::of(&short, short.pool(size)?)?.most;
+    let on_nodes = numa::supply_on_allowed(&short, size).map(|(_, most)| most);
+    let fewer = supply.min(on_nodes.unwrap_or(supply)) + Pages(1) - required;
+    if fewer > growth {
+        return None;
+    }
+    if let Some(part) = short.allowed_part_mut(size) {
+        part.shrink(fewer);
+    }
+    let pool = short.pool_mut(size)?;
+    pool.total = pool.total.saturating_sub(fewer.0);
+    pool.free = pool.free.saturating_sub(fewer.0);
+    misfit(&short)
+}
+
 /// The huge page size that the next start gets. Errors: why it gets none.
 fn obstacle(machine: &Machine) -> Result<PageSize, Reason> {
     let facts = &machine.facts;

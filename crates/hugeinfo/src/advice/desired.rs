@@ -558,7 +558,7 @@ pub(crate) fn fall_back_to_try(machine: &Machine) -> Option<Step> {
 }
 
 /// The place where a setting can be changed so that the next start uses it.
-fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
+pub(crate) fn place(machine: &Machine, name: &str, source: Option<&SettingSource>) -> SettingPlace {
     let env = machine.env.as_ref();
     let known = env.and_then(|env| env.settings.get(name));
     let source = source.or(known.map(|setting| &setting.source));

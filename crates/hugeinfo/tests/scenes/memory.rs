@@ -1,8 +1,14 @@
 //! RAM that the pools leave, and small pages that have not been faulted in yet.
 
 use hugeinfo::{
-    advice::diagnosis,
-    server::{facts::HugePages, visibility::Visibility, wish::Wish},
+    advice::{diagnosis, render},
+    model::step::Step,
+    server::{
+        facts::HugePages,
+        setting::{Setting, SettingSource},
+        visibility::Visibility,
+        wish::Wish,
+    },
 };
 
 use crate::{scene::*, table::*};
@@ -257,6 +263,74 @@ fn pool_held_by_other_programs() {
         .says("restart", CRITICAL, "would_not_start", "A restart would fail, because huge_pages = on. Needs 20480 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 20480 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=20480", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 20480/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 20480 pages of 2 MB, do not restart: huge_pages = on", "# restart PostgreSQL (ends all sessions)"]),
     ]);
+}
+
+#[test]
+fn restart_that_would_fall_back() {
+    test(vec![
+        when("the commit limit refuses the segment on small pages", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.strict(11 * GB);
+            m.waits(|next| next.shared_memory_bytes = 28 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14336 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=14336", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 14336/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 14336 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)"]),
+        when("RAM outside of the pool is smaller than the segment", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.touched(GB);
+            m.available = Some(60 * GB);
+            m.waits(|next| next.shared_memory_bytes = 36 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 18432 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=18432", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 18432/' /etc/sysctl.d/hugepages.conf", "# if the pool has fewer than 18432 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)"]),
+        when("the allowed nodes get too few pages", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(GB, 0);
+            m.nodes(&[(0, 64 * GB), (0, 64 * GB)]);
+            m.bound(&[1]);
+            m.memory_limit(20 * GB, 2 * GB, 0);
+            m.waits(|next| next.shared_memory_bytes = 30 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 15360 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 15360 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# if the pool has fewer than 15360 pages of 2 MB, do not restart: the segment does not fit on small pages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 15360 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("the pool has the pages, and grows for another server", |m| {
+            m.ram(128 * GB);
+            m.on_small_pages(50 * GB, 25_600);
+            m.touched(GB);
+            m.available = Some(70 * GB);
+            m.other(8 * GB, 4096, TRY);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=29696", "# needed: 29696 = 25600 for this server + 4096 for the server on port 5433 (huge_pages = try)", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 29696/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+    ]);
+}
+
+#[test]
+fn settings_of_a_stopped_server() {
+    let remedy = |source: Option<SettingSource>| {
+        let mut scene = Scene::healthy();
+        scene.fall_back(0);
+        scene.facts.server.huge_pages = HugePages::On;
+        let value = "on".to_owned();
+        let setting = source.map(|source| Setting { value, source });
+        scene
+            .env
+            .settings
+            .extend(setting.map(|setting| ("huge_pages", setting)));
+        let stopped = scene
+            .machine()
+            .apply(&Step::Stop)
+            .expect("a server that runs");
+        let remedy = diagnosis::remedy(&stopped);
+        render::remedy(&stopped, &remedy).expect("a remedy")
+    };
+    let line = "set it back to 0, and set huge_pages = try";
+    for (source, place) in [
+        (None, "in postgresql.auto.conf"),
+        (
+            Some(SettingSource::CommandLine),
+            "on the command line of the server",
+        ),
+    ] {
+        let remedy = remedy(source);
+        assert!(remedy.contains(&format!("{line} {place}\n")), "{remedy}");
+    }
 }
 
 #[test]

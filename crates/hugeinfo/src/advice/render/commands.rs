@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::sentences::{numbers, on_command_line};
+use super::{
+    super::desired,
+    sentences::{numbers, on_command_line},
+};
 use crate::{
     escape,
     linux::{boot::Edit, hugepages, numa::nodes, transparent_hugepage},
     model::{
         demand::{Demands, When},
         machine::Machine,
-        numa,
+        numa, start,
         step::{
             Counts, LimitChange, Pending, ServiceChange, SettingChange, SettingPlace, Step,
             VmSetting,
@@ -459,7 +462,7 @@ pub(crate) fn before_start(
     machine: &Machine,
     before: &[Step],
     at: &Machine,
-    start: &Step,
+    step: &Step,
 ) -> Option<String> {
     let next = at.next_start();
     let own_size = at.size_asked_for(&next);
@@ -473,11 +476,21 @@ pub(crate) fn before_start(
     let (size, had, pages) = grown.max_by_key(|(size, ..)| Some(*size) == own_size)?;
     let insists = next.huge_pages == HugePages::On;
     let enough = format!("if the pool has fewer than {pages} pages of {size}");
-    match start {
+    match step {
         Step::Restart if insists => Some(format!("{enough}, do not restart: huge_pages = on")),
-        Step::Start if insists => Some(format!(
-            "{enough}, set it back to {had}, and set huge_pages = try in postgresql.auto.conf"
-        )),
+        Step::Restart => start::misfit_if_pool_is_short(at, size, pages - had)
+            .map(|_| format!("{enough}, do not restart: the segment does not fit on small pages")),
+        Step::Start if insists => {
+            let place = match desired::place(machine, "huge_pages", None) {
+                SettingPlace::AlterSystem => "in postgresql.auto.conf".to_owned(),
+                SettingPlace::File(Some(file)) => format!("in {}", escape::name(file)),
+                SettingPlace::File(None) => "in the configuration file".to_owned(),
+                SettingPlace::CommandLine => "on the command line of the server".to_owned(),
+            };
+            Some(format!(
+                "{enough}, set it back to {had}, and set huge_pages = try {place}"
+            ))
+        }
         Step::Start => Some(format!("{enough}, set it back to {had} first")),
         _ => None,
     }
