@@ -23,6 +23,7 @@ use crate::{
         environment::{Environment, Files},
         facts::{Backing, HugePages, Server, SharedMemoryType},
         setting::SettingSource,
+        wish::Wish,
     },
     units::{Bytes, PageSize, Pages},
 };
@@ -88,6 +89,17 @@ impl Desired {
         let desired = Self::with(machine, planned.next.clone(), settings.collect(), restart)?;
         let reload = planned.pending() == Pending::Reload;
         Ok(Self { reload, ..desired })
+    }
+
+    /// The same state without pages for other servers on small pages that ask for them.
+    pub(crate) fn without_asking(&self, machine: &Machine) -> Result<Self, Decision> {
+        let machine = without_wishes(machine);
+        let (next, settings) = (self.next.clone(), self.settings.clone());
+        let desired = Self::with(&machine, next, settings, self.restart)?;
+        Ok(Self {
+            reload: self.reload,
+            ..desired
+        })
     }
 
     /// The desired state of one pool.
@@ -189,12 +201,11 @@ impl Desired {
         let Some((part, pool)) = part.zip(machine.pool(size)) else {
             return Ok(None);
         };
-        // Surplus pages become persistent first.
+        // Surplus pages become persistent first. Pages for other servers can be on other nodes.
         let total = Pages(pool.total);
-        let growth = lacking.max(change.pages - total);
-        match part.grown(growth) {
+        match part.grown(lacking) {
             Ok(by_node) => Ok(Some(PoolChange {
-                pages: total + growth,
+                pages: total + lacking,
                 by_node,
                 ..change
             })),
@@ -281,6 +292,22 @@ impl Desired {
             enough: None,
         })
     }
+}
+
+/// The machine as if it were unknown whether other servers ask for huge pages, so that idle pages
+/// stay, but the pool does not grow for these servers.
+pub(crate) fn without_wishes(machine: &Machine) -> Machine {
+    let mut machine = machine.clone();
+    let servers = machine
+        .env
+        .iter_mut()
+        .flat_map(|env| &mut env.other_servers);
+    for server in servers.flatten() {
+        if server.huge_pages.value() != Some(HugePages::Off) {
+            server.huge_pages = Wish::Unknown;
+        }
+    }
+    machine
 }
 
 /// Changes that the boot configuration needs.

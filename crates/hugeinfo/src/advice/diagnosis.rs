@@ -153,6 +153,8 @@ pub(crate) struct Remedies {
     core: Result<Vec<Step>, Decision>,
     /// The checks that the core fixes.
     fixed: BTreeSet<CheckId>,
+    /// Why the core leaves out pages for other servers. `None`: it does not.
+    withheld: Option<Decision>,
     /// A decision about the boot configuration that the core leaves to a person.
     left_by_core: Option<Decision>,
     /// The boot configuration alone.
@@ -185,8 +187,24 @@ impl Remedies {
             false => with_core.clone(),
             true => boot(None),
         };
-        let core =
-            desired.and_then(|desired| diff::plan(machine, &desired, &with_core.lines, extra));
+        let plan = |desired: &Desired| diff::plan(machine, desired, &with_core.lines, extra);
+        let mut withheld = None;
+        let core = desired.and_then(|desired| {
+            plan(&desired).or_else(|decision| {
+                // Pages for other servers must not keep this one from pages that exist.
+                let own = desired.without_asking(machine);
+                let steps = own.and_then(|own| plan(&own)).unwrap_or_default();
+                if steps.is_empty()
+                    || steps
+                        .iter()
+                        .any(|step| matches!(step, Step::SetPool { .. }))
+                {
+                    return Err(decision);
+                }
+                withheld = Some(decision);
+                Ok(steps)
+            })
+        });
         // A change of the command line is not visible before the next start.
         let after = match &core {
             Ok(steps) => machine
@@ -213,6 +231,7 @@ impl Remedies {
                 .then(|| desired::fall_back_to_try(before_start))
                 .flatten(),
             core,
+            withheld,
             left_by_core: with_core.decision,
             boot,
         }
@@ -236,7 +255,10 @@ impl Remedies {
                 match &self.core {
                     Ok(steps) if self.fixed.contains(&id) => Remedy::Steps(Plan {
                         steps: steps.clone(),
-                        remaining: self.left_by_core.clone().filter(|_| moves_pages(steps)),
+                        remaining: self.withheld.clone().or_else(|| {
+                            let left = self.left_by_core.clone();
+                            left.filter(|_| moves_pages(steps))
+                        }),
                     }),
                     core => {
                         if let Some(steps) = steps_for_running(machine, id) {
@@ -270,7 +292,7 @@ impl Remedies {
                             if is_about_small_pages && !decision::next_start_fits(machine) {
                                 return Some(decision::of_next_start(machine));
                             }
-                            core.as_ref().err().cloned()
+                            core.as_ref().err().or(self.withheld.as_ref()).cloned()
                         });
                         let decision = decision.unwrap_or_else(|| decision::of_next_start(machine));
                         let fall_back = self.fall_back.iter().filter(|_| id.is_about_start());

@@ -320,5 +320,24 @@ fn bound_servers() {
             m.bound(&[0]);
         })
         .says("reboot", WARNING, "spread_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 1000 huge pages of 2 MB at boot, spread over all NUMA nodes; the server needs 537 on the nodes that it is allowed to use (0), which get about 500.", &["# on the kernel command line, request 537 huge pages of 2 MB for NUMA node 0 and 463 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
+        when("another server asks for pages, and lives on the other node", |m| {
+            m.on_small_pages(8 * GB, 0);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+            m.other(8 * GB, 4096, TRY);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 4096 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 0 huge pages of 2 MB; needed: 8192 = 4096 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"])
+        .how_to_set(2, &["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
+        .runbook(&["echo 1 > /proc/sys/vm/compact_memory", "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 4096 huge pages of 2 MB for NUMA node 1 and 4096 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes", "# allocate 4096 huge pages of 2 MB for other servers, on the NUMA nodes that they use"]),
+        when("the own node has no memory for another server that asks", |m| {
+            m.on_small_pages(12 * GB, 0);
+            m.touched(GB);
+            m.available = Some(60 * GB);
+            m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+            m.bound(&[1]);
+            m.other(20 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 6144 huge pages of 2 MB; 0 are available.", &["echo 1 > /proc/sys/vm/compact_memory", "echo 6144 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "# restart PostgreSQL (ends all sessions)", "# on the kernel command line, request 6144 huge pages of 2 MB for NUMA node 1 and 10240 more for others (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
     ]);
 }

@@ -10,6 +10,7 @@ use crate::{
     model::{
         demand::{self, Demands, Hidden, When, Who},
         machine::Machine,
+        numa,
     },
     server::visibility::Visibility,
     units::{Bytes, PageSize, Pages, huge_pages},
@@ -124,8 +125,16 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     let next = machine.next_start();
     let counted = Demands::of(machine, size, &next, When::AfterRestart)?;
     if counted.asked_by_others() == demands.asked_by_others() {
-        // Something else than memory keeps the pool from growing.
-        return None;
+        // Something else than memory keeps the pool from growing: a bound server only gets pages
+        // on its own nodes.
+        let own = numa::lacking_on_allowed(machine, size, demands.of_this_server())?;
+        let missing = pages - has - own;
+        return (own > Pages(0) && missing > Pages(0)).then(|| {
+            Decision::Text(format!(
+                "allocate {} for other servers, on the NUMA nodes that they use",
+                huge_pages(missing, size)
+            ))
+        });
     }
     let missing = demands.missing_now(machine);
     let fits = missing.unwrap_or_default() == Bytes(0);
