@@ -3,6 +3,7 @@
 use super::{
     check::{Plan, Remedy},
     decision::{self, Decision},
+    desired::without_wishes,
     diagnosis,
     thresholds::ENSURE_LEAVES_BYTES,
 };
@@ -36,6 +37,9 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
     let target = Forecast::of_target(machine).ok_or_else(|| decision::of_next_start(machine))?;
     let size = PageSize(target.pool.page_bytes);
     let steps = match reason {
+        Reason::PoolShort { .. } | Reason::Overcommit { .. } if machine.is_bound_to_nodes() => {
+            on_allowed_nodes(machine, size)?
+        }
         Reason::PoolShort { .. } | Reason::Overcommit { .. } => {
             // Persistent pages, because the kernel might not find surplus pages during the start.
             let pages = target.required + target.others.unwrap_or_default();
@@ -48,7 +52,7 @@ pub fn steps(machine: &Machine) -> Result<Vec<Step>, Decision> {
             };
             compact.into_iter().chain([grow]).collect()
         }
-        Reason::NodesShort { .. } => on_allowed_nodes(machine, size),
+        Reason::NodesShort { .. } => on_allowed_nodes(machine, size)?,
         _ => Vec::new(),
     };
     let blocked = |blocked| decision::of_blocked(machine, size, target.required, blocked);
@@ -114,14 +118,16 @@ fn missing_for_system(after: &Machine) -> Bytes {
     })
 }
 
-/// Writes for each of the nodes that the server is allowed to use.
-fn on_allowed_nodes(machine: &Machine, size: PageSize) -> Vec<Step> {
-    match diagnosis::how_to_set(machine, size) {
+/// Writes for each of the nodes that the server is allowed to use, without pages for other servers
+/// that ask for them.
+fn on_allowed_nodes(machine: &Machine, size: PageSize) -> Result<Vec<Step>, Decision> {
+    match diagnosis::how_to_set(&without_wishes(machine), size) {
         Remedy::Steps(Plan { mut steps, .. }) => {
             steps.retain(|step| matches!(step, Step::Compact | Step::SetPool { .. }));
-            steps
+            Ok(steps)
         }
-        _ => Vec::new(),
+        Remedy::NeedsDecision(decision) => Err(decision),
+        Remedy::Nothing | Remedy::As(_) => Ok(Vec::new()),
     }
 }
 

@@ -133,3 +133,25 @@ fn surplus_pages_of_others_are_not_for_the_server() {
         assert_eq!(added, ["sysctl -w vm.nr_hugepages=637"], "{overcommit}");
     }
 }
+
+#[test]
+fn bound_servers_get_pages_on_their_nodes() {
+    for overcommit in [0, 5000] {
+        for huge_pages in [HugePages::Try, HugePages::On] {
+            let added = commands(|m| {
+                m.on_small_pages(8 * GB, 0);
+                m.facts.server.huge_pages = huge_pages;
+                m.pool(0).overcommit = overcommit;
+                m.nodes(&[(0, 32 * GB), (0, 32 * GB)]);
+                m.bound(&[1]);
+                m.other(8 * GB, 4096, TRY);
+            });
+            let write = "echo 4096 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages";
+            assert_eq!(
+                added.last().map(String::as_str),
+                Some(write),
+                "{overcommit}, {huge_pages:?}"
+            );
+        }
+    }
+}
