@@ -38,7 +38,7 @@ use crate::{
         self,
         interrupts::check_for_interrupts,
         reload, server, setting_source,
-        settings::{self, max_connections, uses_io_uring},
+        settings::{self, io_uring_rings, max_connections, uses_io_uring},
     },
     processes::{self, Member},
 };
@@ -90,6 +90,7 @@ pub(crate) fn read(
         other_servers,
         visibility,
         uses_io_uring: uses_io_uring(),
+        io_uring_rings: io_uring_rings(),
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use hugeinfo::server::environment::IoUringRings;
 use pgrx::pg_sys;
 
 use super::c_string;
@@ -102,6 +103,15 @@ pub(crate) fn uses_io_uring() -> bool {
         let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
         !value.is_null() && CStr::from_ptr(value) == c"io_uring"
     }
+}
+
+/// The rings of io_uring. `None`: before PostgreSQL 18, there are none.
+pub(crate) fn io_uring_rings() -> Option<IoUringRings> {
+    // A server that runs has replaced -1 by the number that it has chosen.
+    let entries = shown(c"io_max_concurrency")?.parse().ok()?;
+    // SAFETY: set before the server starts its first process.
+    let backends = unsafe { pg_sys::MaxBackends };
+    Some(IoUringRings::of(u64::try_from(backends).ok()?, entries))
 }
 
 /// False if `ALTER SYSTEM` is forbidden (PostgreSQL 17).

@@ -23,7 +23,7 @@ use hugeinfo::{
     },
     model::machine::{Machine, ServerState},
     server::{
-        environment::{Environment, Files, ProcessFigures},
+        environment::{Environment, Files, IoUringRings, ProcessFigures},
         facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
         host::Host,
         instances, postmaster_arguments, postmaster_pid,
@@ -142,6 +142,7 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         })?,
         has_ipc_lock: rights.has_ipc_lock,
         uses_io_uring: settings.is_some_and(|settings| settings.uses_io_uring),
+        io_uring_rings: settings.and_then(|settings| settings.io_uring_rings),
         other_servers: search.finish(),
         visibility: visibility::read(&root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
@@ -337,6 +338,7 @@ impl Running {
         let file = next.and_then(|next| next.config_file.as_deref());
         let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
         let env = Environment {
+            io_uring_rings: now.io_uring_rings,
             max_connections: now.max_connections,
             shared_buffers_bytes: now.shared_buffers_bytes,
             settings: sources(values, is_on_command_line, file),
@@ -357,6 +359,7 @@ impl Running {
                 huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
                 shared_memory_bytes: self.stated_bytes()?,
             },
+            io_uring_rings: None,
             max_connections: value("max_connections", "100").parse().ok()?,
             shared_buffers_bytes: wish::parse_blocks(value("shared_buffers", "128MB"))?,
         })
@@ -386,6 +389,7 @@ impl Running {
                 huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
                 shared_memory_bytes: stated.ok_or_else(missing)?,
             },
+            io_uring_rings: settings.and_then(|settings| settings.io_uring_rings),
             max_connections: settings.map_or(0, |settings| settings.max_connections),
             shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
         })
@@ -524,6 +528,7 @@ fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
 /// The settings with which a server runs.
 struct Now {
     server: Server,
+    io_uring_rings: Option<IoUringRings>,
     max_connections: u64,
     shared_buffers_bytes: u64,
 }

@@ -23,7 +23,7 @@ use hugeinfo::{
         root::Root,
     },
     model::machine::ServerState,
-    server::{facts, failed_start::FailedStart, recovery::TooLow},
+    server::{environment::IoUringRings, facts, failed_start::FailedStart, recovery::TooLow},
 };
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) shared_buffers_bytes: u64,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub(crate) uses_io_uring: bool,
+    /// Its rings. `None`: it is not used, or they were not computed.
+    pub(crate) io_uring_rings: Option<IoUringRings>,
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,
     /// Settings that are too low for what the start recovers.

@@ -11,18 +11,22 @@ use std::{
 const CHECKS: &str = "crates/hugeinfo/src/advice/checks";
 
 /// Words in the sources of checks that are neither codes nor names of figures.
-const OTHER_WORDS: [&str; 17] = [
+const OTHER_WORDS: [&str; 21] = [
     "always",
     "are",
+    "autovacuum_worker_slots",
     "deny",
     "enabled",
     "force",
     "htlb_buddy_alloc_fail",
     "inherit",
+    "io_max_concurrency",
     "io_method",
     "is",
     "madvise",
     "max_connections",
+    "max_wal_senders",
+    "max_worker_processes",
     "missing",
     "node",
     "nodes",

@@ -17,6 +17,7 @@ use hugeinfo_linux::{
     root::Root,
     vmstat::{self, Vmstat},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     connection::Connection,
@@ -90,6 +91,8 @@ pub struct Environment {
     pub visibility: Visibility,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub uses_io_uring: bool,
+    /// The rings of io_uring, if it is used. `None`: unknown.
+    pub io_uring_rings: Option<IoUringRings>,
     /// `max_connections`.
     pub max_connections: u64,
     /// `shared_buffers`, in bytes.
@@ -104,6 +107,29 @@ pub struct Environment {
     pub allows_alter_system: bool,
     /// The effect of the configuration files on the next start.
     pub files: Files,
+}
+
+/// The rings that PostgreSQL creates for its processes if `io_method = io_uring`
+/// (storage/aio/method_io_uring.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoUringRings {
+    /// Number of rings.
+    pub count: u64,
+    /// Submission queue entries of each, at most.
+    pub entries: u64,
+}
+
+impl IoUringRings {
+    /// The rings of a server with this many backends at most (`MaxBackends`) and this
+    /// `io_max_concurrency`. PostgreSQL replaces -1 by at most 64 (`AioChooseMaxConcurrency`).
+    pub fn of(max_backends: u64, io_max_concurrency: i64) -> Self {
+        /// `NUM_AUXILIARY_PROCS` without I/O workers.
+        const AUXILIARY: u64 = 6;
+        Self {
+            count: max_backends.saturating_add(AUXILIARY),
+            entries: u64::try_from(io_max_concurrency).unwrap_or(64),
+        }
+    }
 }
 
 /// One process of the server.
@@ -174,6 +200,7 @@ impl Environment {
             other_servers: Err(Absent::not_looked_at()),
             visibility: Visibility::Hidden,
             uses_io_uring: false,
+            io_uring_rings: None,
             max_connections: 0,
             shared_buffers_bytes: 0,
             settings: BTreeMap::new(),

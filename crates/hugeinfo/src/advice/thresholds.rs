@@ -44,5 +44,3 @@ pub(crate) const SEGMENT_TOUCHED_BYTES: u64 = 1 << 30;
 pub(crate) const IO_URING_LOCKS_BEFORE: (u32, u32) = (5, 12);
 /// ... and since Linux 6.14, the user is charged for all rings.
 pub(crate) const IO_URING_LOCKS_SINCE: (u32, u32) = (6, 14);
-/// Measured locked memory of one ring with 64 entries, the size that PostgreSQL requests.
-pub(crate) const IO_URING_RING_BYTES: u64 = 8 << 10;

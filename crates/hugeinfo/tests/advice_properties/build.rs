@@ -19,7 +19,7 @@ use hugeinfo::{
     model::machine::Machine,
     server::{
         connection::Connection,
-        environment::{Environment, Files, ProcessFigures},
+        environment::{Environment, Files, IoUringRings, ProcessFigures},
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
         instances::Instance,
@@ -472,6 +472,7 @@ impl Spec {
                 _ => Visibility::Host,
             },
             uses_io_uring: self.server.uses_io_uring,
+            io_uring_rings: Some(IoUringRings::of(136, -1)),
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
             settings: self.settings(),

@@ -591,6 +591,7 @@ pub fn environment(changes: &[(&str, Option<&str>)]) -> Environment {
         other_servers: Ok(Vec::new()),
         visibility: Visibility::Host,
         uses_io_uring: false,
+        io_uring_rings: None,
         max_connections: 100,
         shared_buffers_bytes: 128 * MB,
         settings: BTreeMap::new(),

@@ -150,6 +150,6 @@ fn setting_that_would_undo_a_remedy_is_named() {
             m.waits(|next| next.shared_memory_bytes = 2 * GB);
             m.env.pending_settings = vec!["max_connections".to_owned()];
         })
-        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of io_method or max_connections is not counted.", &[]),
+        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of max_connections is not counted.", &[]),
     ]);
 }

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use hugeinfo::server::setting::{Setting, SettingSource};
+use hugeinfo::server::{
+    environment::IoUringRings,
+    setting::{Setting, SettingSource},
+};
 
 use crate::{scene::*, table::*};
 
@@ -10,6 +13,8 @@ fn uring(m: &mut Scene, release: &str, connections: u64, limit: Option<u64>) {
     m.env.uses_io_uring = true;
     m.env.host.kernel_release = release.to_owned();
     m.env.max_connections = connections;
+    // With the defaults of PostgreSQL 18.
+    m.env.io_uring_rings = Some(IoUringRings::of(connections + 36, -1));
     m.env.locked_memory = Ok(limit);
 }
 
@@ -120,12 +125,12 @@ fn memlock() {
         when("1000 connections use io_uring on Linux 6.14", |m| {
             uring(m, "6.14.0-15-generic", 1000, Some(8 * MB));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"])
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (1042 with 64 entries each) need 8336 kB of locked memory; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"])
         .runbook(&["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring on Linux 7.0", |m| {
             uring(m, "7.0.0-10-generic", 1000, Some(8 * MB));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (1042 with 64 entries each) need 8336 kB of locked memory; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=17825792 in the systemd unit; takes effect at the next restart"]),
         when(
             "100 connections use io_uring on Linux 6.18 with the default limit",
             |m| {
@@ -139,7 +144,7 @@ fn memlock() {
                 uring(m, "6.18.5", 100, Some(64 << 10));
             },
         )
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (142 with 64 entries each) need 1136 kB of locked memory; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring on Linux 6.8", |m| {
             uring(m, "6.8.0-60-generic", 1000, Some(8 * MB));
         })
@@ -162,16 +167,42 @@ fn memlock() {
                 uring(m, "5.10.0-35-amd64", 100, Some(64 << 10));
             },
         )
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (142 with 64 entries each) need 1136 kB of locked memory; the limit is 64 kB, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("each process of Linux 5.10 has no locked memory", |m| {
             uring(m, "5.10.0-35-amd64", 100, Some(0));
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 1312 kB of locked memory at max_connections = 100; the limit is 0 bytes, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (142 with 64 entries each) need 1136 kB of locked memory; the limit is 0 bytes, and other servers of the same user share it.", &["# set LimitMEMLOCK=3145728 in the systemd unit; takes effect at the next restart"]),
         when("1000 connections use io_uring in a pod", |m| {
             uring(m, "6.18.5", 1000, Some(8 * MB));
             m.container();
         })
-        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring need 8512 kB of locked memory at max_connections = 1000; the limit is 8 MB, and other servers of the same user share it.", &["# let the container runtime allow 17408 kB of locked memory (ulimit -l), or set io_method = worker; takes effect at the next restart"]),
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (1042 with 64 entries each) need 8336 kB of locked memory; the limit is 8 MB, and other servers of the same user share it.", &["# let the container runtime allow 17408 kB of locked memory (ulimit -l), or set io_method = worker; takes effect at the next restart"]),
+        when("100 connections have large rings", |m| {
+            uring(m, "6.18.5", 100, Some(8 * MB));
+            m.env.io_uring_rings = Some(IoUringRings::of(136, 1024));
+        })
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (142 with 1024 entries each) need 14 MB of locked memory; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=30408704 in the systemd unit; takes effect at the next restart"]),
+        when("the base pages of 100 connections have 64 kB", |m| {
+            uring(m, "6.18.5", 100, Some(8 * MB));
+            m.facts.base_page_bytes = 64 << 10;
+            m.facts.segment.as_mut().expect("a segment").page_bytes = Some(64 << 10);
+        })
+        .says("memlock", WARNING, "memlock_too_low", "The rings of io_method = io_uring (142 with 64 entries each) need 18 MB of locked memory; the limit is 8 MB, and other servers of the same user share it.", &["# set LimitMEMLOCK=37748736 in the systemd unit; takes effect at the next restart"]),
+        when("the number and the size of the rings are unknown", |m| {
+            uring(m, "6.18.5", 100, Some(8 * MB));
+            m.env.io_uring_rings = None;
+        })
+        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: the rings of io_method = io_uring need locked memory, and their number and size are unknown here (see io_max_concurrency, max_connections, max_worker_processes, max_wal_senders, autovacuum_worker_slots).", &[]),
+        when("unknown rings have no limit", |m| {
+            uring(m, "6.18.5", 100, None);
+            m.env.io_uring_rings = None;
+        })
+        .says("memlock", OK, "memlock_not_needed", "Huge pages do not need locked memory (memlock: unlimited).", &[]),
+        when("a pending setting changes the size of the rings", |m| {
+            uring(m, "6.18.5", 100, Some(8 * MB));
+            m.env.pending_settings = vec!["io_max_concurrency".to_owned()];
+        })
+        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of io_max_concurrency is not counted.", &[]),
     ]);
 }
 
