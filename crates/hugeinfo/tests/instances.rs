@@ -115,6 +115,7 @@ fn hidden(pid: u32) -> Instance {
 fn connection_has_user_and_address_as_far_as_known() {
     let host = Host::new();
     host.server(10, "data");
+    host.write("proc/self/comm", "hugeinfo\n");
     let root = Root::at(host.0.path());
     let read = || {
         let process = Process::open(&root, 10).expect("a process");
@@ -125,6 +126,11 @@ fn connection_has_user_and_address_as_far_as_known() {
         address: Some(("/run".into(), 5433)),
     };
     assert_eq!(read(), known);
+    // In a container, its socket is not the one with this path.
+    fs::create_dir_all(root.path("proc/10/ns")).expect("created");
+    symlink("mnt:[7]", root.path("proc/10/ns/mnt")).expect("a link");
+    assert_eq!(read().address, None);
+    fs::remove_dir_all(root.path("proc/10/ns")).expect("removed");
     host.write("etc/passwd", "root:x:0:0:::\n");
     host.write("data/postmaster.pid", "10\n/data\n1\n5433\n");
     assert_eq!(read(), Connection::default());

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use hugeinfo_linux::{
     error::{ReadError, fact},
     passwd,
-    process::{Process, status},
+    process::{Process, sandbox, status},
     root::Root,
 };
 
@@ -16,7 +16,8 @@ use crate::postmaster_pid;
 pub struct Connection {
     /// The name in `/etc/passwd` of the user that the server runs as.
     pub user: Option<String>,
-    /// The host and the port, for `psql -h` and `psql -p`.
+    /// The host and the port, for `psql -h` and `psql -p`. `None` also if they could lead to another
+    /// server, because this one runs in a container.
     pub address: Option<(OsString, u16)>,
 }
 
@@ -30,11 +31,17 @@ impl Connection {
         // Not a kernel file: any error means that there is no such file.
         let file = server.read_regular("cwd/postmaster.pid").ok();
         let lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
+        let reaches = match fact(Process::this(root))? {
+            Ok(this) => sandbox::reaches(server, &this)?,
+            Err(_) => false,
+        };
         Ok(Self {
             user: (uid.ok().flatten())
                 .and_then(|uid| users.name(uid))
                 .map(str::to_owned),
-            address: lock_file.and_then(|file| Some((file.host?, file.port))),
+            address: lock_file
+                .filter(|_| reaches)
+                .and_then(|file| Some((file.host?, file.port))),
         })
     }
 }

@@ -11,7 +11,28 @@ use crate::{
 ///
 /// Errors: the status of one of them cannot be read.
 pub fn is_as_free(process: &Process, other: &Process) -> Result<bool, ReadError> {
-    for name in ["root", "ns/mnt", "ns/pid", "ns/user", "ns/net"] {
+    if !shares(process, other, &["ns/pid", "ns/user"])? || !reaches(process, other)? {
+        return Ok(false);
+    }
+    let mut buffer = Vec::new();
+    let restrictions = status::read_restrictions(process, &mut buffer)?;
+    let of_other = status::read_restrictions(other, &mut buffer)?;
+    Ok(restrictions
+        .iter()
+        .zip(of_other)
+        .all(|(own, other)| *own <= other))
+}
+
+/// True if a process sees the same files and network as `other`, so that a path or an address
+/// means the same to both, as far as the kernel shows it.
+///
+/// Errors: only out of memory.
+pub fn reaches(process: &Process, other: &Process) -> Result<bool, ReadError> {
+    shares(process, other, &["root", "ns/mnt", "ns/net"])
+}
+
+fn shares(process: &Process, other: &Process, names: &[&str]) -> Result<bool, ReadError> {
+    for name in names {
         // A kernel without such namespaces has no file.
         let link = |process: &Process| {
             let link = absent_or(process.link(name))?;
@@ -21,13 +42,7 @@ pub fn is_as_free(process: &Process, other: &Process) -> Result<bool, ReadError>
             return Ok(false);
         }
     }
-    let mut buffer = Vec::new();
-    let restrictions = status::read_restrictions(process, &mut buffer)?;
-    let of_other = status::read_restrictions(other, &mut buffer)?;
-    Ok(restrictions
-        .iter()
-        .zip(of_other)
-        .all(|(own, other)| *own <= other))
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -69,6 +84,17 @@ mod tests {
         ] {
             let other = process(pid, changed, status);
             assert_eq!(is_as_free(&other, &this), expected, "{changed} {status}");
+        }
+        // Only the first three decide whether an address means the same.
+        for (pid, expected) in [
+            (10, true),
+            (12, false),
+            (13, false),
+            (16, false),
+            (14, true),
+        ] {
+            let other = Process::open(&root, pid).expect("a process");
+            assert_eq!(reaches(&other, &this).expect("read"), expected);
         }
         // Within one container.
         assert!(is_as_free(&process(20, "", bound), &in_container));
