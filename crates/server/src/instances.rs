@@ -399,9 +399,8 @@ mod tests {
             format!("{start:x}-{end:x} rw-s 00000000 00:01 {number} /dev/zero (deleted)\n")
         });
         let maps: String = objects.collect();
-        let start = std::time::Instant::now();
+        // In quadratic time, this would not end.
         let found = main_segment(maps.as_bytes());
         assert_eq!(found, Ok(Some((OBJECTS << 13, SharedMemoryType::Mmap))));
-        assert!(start.elapsed() < std::time::Duration::from_secs(5));
     }
 }

@@ -26,15 +26,18 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         Some(total_before),
         Some(total_now),
     );
-    let sides: [(_, _, fn(&Part) -> Option<u64>); 2] = [
-        ("Before", total_before, |part| part.before),
-        ("Now", total_now, |part| part.now),
+    let known = compared.parts.iter().filter_map(|part| {
+        let (before, now) = part.before.zip(part.now)?;
+        Some(((part.color, before), (part.color, now)))
+    });
+    let (drawn_before, drawn_now): (Vec<_>, Vec<_>) = known.unzip();
+    let sides = [
+        ("Before", total_before, drawn_before),
+        ("Now", total_now, drawn_now),
     ];
     let content = html! {
-        @for (when, total, side) in sides {
+        @for (when, total, drawn) in sides {
             @let label = format!("{when}: {}", Bytes(total));
-            @let known = compared.parts.iter().filter(|part| part.is_known());
-            @let drawn: Vec<_> = known.map(|part| (part.color, side(part).unwrap_or(0))).collect();
             h3 { (label) }
             (bar(&label, &drawn, total_before.max(total_now)))
         }
