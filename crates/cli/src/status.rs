@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use hugeinfo::{
     advice::{
         check::Status,
-        diagnosis, render,
+        diagnosis, ensure, render,
         status::StatusRow,
         text::{self, Kind},
     },
@@ -21,7 +21,12 @@ use hugeinfo::{
 };
 use serde_json::{Value, json};
 
-use crate::{Done, error::Error, machine, target::Target};
+use crate::{
+    Done,
+    error::Error,
+    machine,
+    target::{Target, starts_at_boot},
+};
 
 /// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,10 +75,16 @@ fn all(options: &Options) -> Result<Done, Error> {
     let (mut texts, mut rows) = (Vec::new(), Vec::new());
     let mut exit_status = 0;
     let deadline = Instant::now() + ALL_LIMIT;
-    for target in Target::all()? {
-        let name = target.name();
+    let targets = Target::all()?;
+    let mut read: Vec<_> = targets
+        .iter()
         // One server that cannot be read does not hide the others.
-        let status = match read_in_time(target, &server, deadline) {
+        .map(|target| read_in_time(target.clone(), &server, deadline))
+        .collect();
+    count_stopped(&targets, &mut read);
+    for (target, result) in targets.iter().zip(read) {
+        let name = target.name();
+        let status = match result {
             Ok(machine) => {
                 texts.push(format!("{name}:\n{}", text(&machine)));
                 let mut row = row(&machine);
@@ -99,6 +110,30 @@ fn all(options: &Options) -> Result<Done, Error> {
         },
         exit_status,
     })
+}
+
+/// Adds the pages of servers that the next boot starts to the demands of the others, whose idle
+/// pages could be theirs.
+fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
+    let starting: Vec<_> = targets
+        .iter()
+        .zip(&*read)
+        .map(|(target, result)| {
+            let directory = target.directory.as_ref()?;
+            let is_starting = target.postmaster.is_none() && starts_at_boot(directory);
+            let machine = result.as_ref().ok().filter(|_| is_starting)?;
+            Some(ensure::starting_later(machine))
+        })
+        .collect();
+    for (index, result) in read.iter_mut().enumerate() {
+        let env = result.as_mut().ok().and_then(|read| read.env.as_mut());
+        let Some(Ok(servers)) = env.map(|env| &mut env.other_servers) else {
+            continue;
+        };
+        let others = starting.iter().enumerate();
+        let others = others.filter(|(other, _)| *other != index);
+        servers.extend(others.filter_map(|(_, server)| server.clone()));
+    }
 }
 
 /// Reads a server until the deadline. Any user can have a process that looks like one, and whose

@@ -22,6 +22,7 @@ use crate::{
 };
 
 /// A server, running or not.
+#[derive(Clone)]
 pub(crate) struct Target {
     /// The directory for the option -D of postgres. `None`: there is no data directory yet, or it
     /// is hidden.

@@ -48,7 +48,7 @@ pub enum Who {
 pub struct Name {
     /// The port. `None`: `postmaster.pid` cannot be read.
     pub port: Option<u16>,
-    /// The postmaster.
+    /// The postmaster. 0: the server does not run.
     pub pid: u32,
 }
 
@@ -65,6 +65,7 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.port {
             Some(port) => write!(f, "the server on port {port}"),
+            None if self.pid == 0 => write!(f, "a server that does not run"),
             None => write!(f, "the server with pid {}", self.pid),
         }
     }

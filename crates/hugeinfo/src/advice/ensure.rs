@@ -109,6 +109,27 @@ pub fn count_later(machine: &mut Machine, bytes: Bytes) {
     }
 }
 
+/// A stopped server, as another server of the host that asks for its huge pages at its next start.
+/// It uses no memory until then: its shared memory counts as memory that is in use already.
+pub fn starting_later(stopped: &Machine) -> Instance {
+    let next = stopped.next_start();
+    Instance {
+        segment: Some(Segment {
+            bytes: next.shared_memory_bytes,
+            page_bytes: Some(stopped.facts.base_page_bytes),
+            mappings: 1,
+        }),
+        shared_memory_type: Some(next.shared_memory_type),
+        huge_pages: Wish::Known(
+            next.huge_pages,
+            Some(next.huge_page_size_bytes.unwrap_or(0)),
+        ),
+        rss_shmem_bytes: Some(next.shared_memory_bytes),
+        is_examined: true,
+        ..Instance::default()
+    }
+}
+
 /// Available memory that is missing for [`ENSURE_LEAVES_BYTES`], once all small pages of servers
 /// have been faulted in.
 fn missing_for_system(after: &Machine) -> Bytes {

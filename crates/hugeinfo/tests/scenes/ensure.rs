@@ -1,11 +1,14 @@
 //! Pages that `hugeinfo ensure` adds, and memory that it leaves.
 
 use hugeinfo::{
-    advice::{ensure, render},
+    advice::{
+        check::{CheckId, Status},
+        diagnosis, ensure, render,
+    },
     linux::process::segment::Segment,
-    model::{machine::Machine, step::Step},
+    model::{demand::PoolTarget, machine::Machine, step::Step},
     server::{facts::HugePages, instances::Instance},
-    units::{Bytes, Pages},
+    units::{Bytes, PageSize, Pages},
 };
 
 use crate::scene::*;
@@ -73,6 +76,32 @@ fn servers_that_start_later_keep_their_memory() {
     let mut machine = with(HugePages::On);
     ensure::count_later(&mut machine, Bytes(20 * GB));
     assert_eq!(added(&machine), Ok(Pages(10_240)));
+}
+
+#[test]
+fn idle_pages_are_for_servers_that_start_later() {
+    // The pool has 20 GB that only a stopped server needs.
+    let stopped = stopped(64 * GB, 40 * GB, 20 * GB, HugePages::Try);
+    let mut scene = Scene::healthy();
+    scene.ram(64 * GB);
+    scene.more(10_240);
+    let mut machine = scene.machine();
+    let idle = |machine: &Machine| {
+        let size = PageSize(2 * MB);
+        let target = PoolTarget::of(machine, size, &machine.next_start()).expect("a pool");
+        target.idle()
+    };
+    assert_eq!(idle(&machine), Pages(10_240));
+    let env = machine.env.as_mut().expect("an environment");
+    let servers = env.other_servers.as_mut().expect("servers");
+    servers.push(ensure::starting_later(&stopped));
+    let checks = diagnosis::checks(&machine);
+    let pool = checks.iter().find(|check| check.id == CheckId::PoolSize);
+    let pool = &pool.expect("the check").finding;
+    assert_eq!(pool.code, "no_idle_pages", "{}", pool.text);
+    // It uses no memory besides its pages.
+    let left = checks.iter().find(|check| check.id == CheckId::MemoryLeft);
+    assert_eq!(left.expect("the check").finding.status, Status::Ok);
 }
 
 #[test]
