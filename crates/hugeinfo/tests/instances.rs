@@ -117,6 +117,7 @@ fn connection_has_user_and_address_as_far_as_known() {
     host.server(10, "data");
     host.write("proc/self/comm", "hugeinfo\n");
     let root = Root::at(host.0.path());
+    symlink("/", root.path("proc/self/root")).expect("a link");
     let read = || {
         let process = Process::open(&root, 10).expect("a process");
         Connection::read(&root, &process, &mut Vec::new()).expect("memory")
@@ -179,6 +180,45 @@ fn server_with_readable_directory_has_all_facts() {
         ..expected
     };
     assert_eq!(host.read(None), [nameless]);
+}
+
+#[test]
+fn server_that_asks_for_huge_pages_has_the_limits_of_its_cgroups() {
+    let host = Host::new();
+    host.server(10, "data");
+    host.write("data/postgresql.conf", "");
+    let name = "7f0000000000-7f0000400000 rw-s 00000000 00:01 42  /dev/zero (deleted)\n";
+    host.write("proc/10/maps", name);
+    host.write(
+        "proc/10/smaps",
+        &format!("{name}KernelPageSize:        4 kB\n"),
+    );
+    host.write("proc/10/cgroup", "0::/pg\n");
+    host.write(
+        "proc/self/mountinfo",
+        "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    );
+    for (size, limit) in [("2MB", "2097152"), ("1GB", "max")] {
+        let file = |name| format!("sys/fs/cgroup/pg/hugetlb.{size}.{name}");
+        for (name, text) in [
+            ("max", limit),
+            ("current", "0"),
+            ("rsvd.max", "max"),
+            ("rsvd.current", "0"),
+        ] {
+            host.write(&file(name), text);
+        }
+    }
+    for size in ["2048kB", "1048576kB"] {
+        host.write(
+            &format!("sys/kernel/mm/hugepages/hugepages-{size}/nr_hugepages"),
+            "0\n",
+        );
+    }
+    let limits = || host.read(None)[0].fault_limits.clone();
+    assert_eq!(limits(), [(2 << 20, 2 << 20)]);
+    host.write("data/postgresql.conf", "huge_pages = off\n");
+    assert_eq!(limits(), []);
 }
 
 #[test]

@@ -376,8 +376,11 @@ fn on_small_pages(
             let page_bytes = segment.page_bytes;
             let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.facts.base_page_bytes);
             let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
-            // With an unknown page size, it could have its huge pages already.
-            let setting = setting.filter(|_| page_bytes.is_some());
+            // With an unknown page size, it could have its huge pages already. With pages beyond the
+            // limit of a cgroup, its next start would succeed, and the server would crash later.
+            let is_limited = (server.fault_limits.iter())
+                .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
+            let setting = setting.filter(|_| page_bytes.is_some() && !is_limited);
             Some((
                 Name::of(server),
                 setting,

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hugeinfo_linux::{
+    cgroup,
     error::{Absence, ReadError, absent_or, fact},
     growth::TryPush,
+    hugepages, pages,
     passwd::{self, Users},
     process::{
         FileId, Process, children,
@@ -19,7 +21,7 @@ use hugeinfo_linux::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    facts::SharedMemoryType,
+    facts::{HugePages, SharedMemoryType},
     postmaster_arguments::{directory_argument, looks_like_server},
     postmaster_pid,
     wish::{self, Wish},
@@ -52,6 +54,9 @@ pub struct Instance {
     pub rss_shmem_bytes: Option<u64>,
     /// The major version, from `PG_VERSION`.
     pub major_version: Option<u32>,
+    /// For each page size, the lowest limit in bytes of its cgroups on huge pages faulted in. Empty:
+    /// no limits, or not read, because the server does not ask for huge pages or has some.
+    pub fault_limits: Vec<(u64, u64)>,
     /// False if the search ended before the facts that take long to read.
     pub is_examined: bool,
 }
@@ -176,7 +181,7 @@ fn read_each(
     report(Progress::AllFound);
     for (process, mut instance) in servers {
         // The facts before the first error are kept.
-        let _ = fact(look_inside(&process, &mut instance, &mut buffer))?;
+        let _ = fact(look_inside(root, &process, &mut instance, &mut buffer))?;
         // The kernel shows no working directory of a process that has ended.
         report(match fact(process.link("cwd"))? {
             Err(absent) if absent.why == Absence::Missing => Progress::Ended(instance.pid),
@@ -303,6 +308,7 @@ fn rss_shmem_bytes(root: &Root, postmaster: u32) -> Result<Option<u64>, ReadErro
 /// Adds the facts that are read with the lock of the process's memory, which the process can hold
 /// for long, or from files in its data directory, which can be on a file system that hangs.
 fn look_inside(
+    root: &Root,
     process: &Process,
     instance: &mut Instance,
     buffer: &mut Vec<u8>,
@@ -324,7 +330,30 @@ fn look_inside(
         instance.segment = absent_or(segment::read(process, address))?.ok();
         instance.shared_memory_type = Some(made_by);
     }
+    let is_asking = matches!(
+        instance.huge_pages,
+        Wish::Known(HugePages::Try | HugePages::On, _)
+    );
+    let base = pages::base_page_bytes();
+    let is_small = |segment: &Segment| segment.page_bytes.is_none_or(|bytes| bytes == base);
+    if is_asking && instance.segment.as_ref().is_some_and(is_small) {
+        instance.fault_limits = fault_limits(root, process)?;
+    }
     Ok(())
+}
+
+/// A start can reserve pages beyond such a limit. The server then dies of SIGBUS (mm/hugetlb_cgroup.c).
+fn fault_limits(root: &Root, process: &Process) -> Result<Vec<(u64, u64)>, ReadError> {
+    let sizes = absent_or(hugepages::page_sizes(root))?.unwrap_or_default();
+    let Ok(cgroups) = absent_or(cgroup::read(root, process, &sizes))? else {
+        return Ok(Vec::new());
+    };
+    let lowest = |size: &u64| {
+        let limits = cgroups.groups.iter().flat_map(|group| &group.limits);
+        let limits = limits.filter(|limits| limits.page_bytes == *size);
+        Some((*size, limits.filter_map(|limits| limits.fault_limit).min()?))
+    };
+    Ok(sizes.iter().filter_map(lowest).collect())
 }
 
 /// Finds the main segment of a postmaster in its `maps`: the largest shared memory object, with all

@@ -21,6 +21,16 @@ fn other_servers() {
         .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"])
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try).", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 609/' /etc/sysctl.d/hugepages.conf"])
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[]),
+        // With pages beyond the limit, it would start and crash later.
+        when("a cgroup allows one too few pages", |m| {
+            m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 142 * MB), (GB, 0)];
+        })
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 72 more are needed if the server on port 5433 is to use huge pages.", &[])
+        .runbook(&[]),
+        when("a cgroup allows one its pages", |m| {
+            m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 144 * MB), (GB, 0)];
+        })
+        .says("other_servers", WARNING, "pool_short_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["sysctl -w vm.nr_hugepages=609", "# needed: 609 = 537 for this server + 72 for the server on port 5433 (huge_pages = try)"]),
         when("one was turned off", |m| {
             m.other(40 * GB, 4096, OFF);
         })
