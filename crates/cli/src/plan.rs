@@ -58,6 +58,12 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         shared_buffers: start.settings()?.shared_buffers_bytes,
         version: start.version,
     };
+    if result.has_others_pages && matches!(options.format, Format::Sysctl | Format::Ansible) {
+        eprintln!(
+            "NOTICE:  this host has huge pages, which others might use: the number is for this \
+             server alone"
+        );
+    }
     let text = match options.format {
         Format::Text => result.text(),
         Format::Json => format!("{:#}\n", result.json()),
