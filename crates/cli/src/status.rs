@@ -112,8 +112,8 @@ fn all(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// Adds the pages of servers that the next boot starts to the demands of the others, whose idle
-/// pages could be theirs.
+/// Tells the others about stopped servers that the next boot starts, so that idle pages stay, which
+/// could be theirs.
 fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
     let starting: Vec<_> = targets
         .iter()
@@ -121,8 +121,7 @@ fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
         .map(|(target, result)| {
             let directory = target.directory.as_ref()?;
             let is_starting = target.postmaster.is_none() && starts_at_boot(directory);
-            let machine = result.as_ref().ok().filter(|_| is_starting)?;
-            Some(ensure::starting_later(machine))
+            is_starting.then(|| ensure::starting_later(result.as_ref().ok()))?
         })
         .collect();
     for (index, result) in read.iter_mut().enumerate() {

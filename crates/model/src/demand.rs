@@ -347,7 +347,7 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
 /// size, and how many they would need.
 pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<(Name, Pages)> {
     on_small_pages(machine, size)
-        .filter(|(_, setting, _)| setting.is_none())
+        .filter(|(_, setting, pages)| setting.is_none() && *pages > Pages(0))
         .map(|(name, _, pages)| (name, pages))
         .collect()
 }

@@ -52,13 +52,13 @@ fn untouched_by_others(machine: &Machine) -> Bytes {
     untouched.sum()
 }
 
-/// The other servers on small pages, with their segments.
+/// The other servers that run on small pages, with their segments.
 fn others_on_small_pages(machine: &Machine) -> impl Iterator<Item = (&Instance, Bytes)> {
     let base = machine.facts.base_page_bytes;
     other_servers(machine).iter().filter_map(move |other| {
         let segment = other.segment.as_ref()?;
         let is_small = segment.page_bytes.is_none_or(|bytes| bytes <= base);
-        is_small.then_some((other, Bytes(segment.bytes)))
+        (is_small && !other.is_stopped).then_some((other, Bytes(segment.bytes)))
     })
 }
 

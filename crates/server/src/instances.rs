@@ -57,6 +57,8 @@ pub struct Instance {
     /// For each page size, the lowest limit in bytes of its cgroups on huge pages faulted in. Empty:
     /// no limits, or not read, because the server does not ask for huge pages or has some.
     pub fault_limits: Vec<(u64, u64)>,
+    /// True for a server that does not run, which no search finds: it could want idle pages.
+    pub is_stopped: bool,
     /// False if the search ended before the facts that take long to read.
     pub is_examined: bool,
 }

@@ -109,25 +109,27 @@ pub fn count_later(machine: &mut Machine, bytes: Bytes) {
     }
 }
 
-/// A stopped server, as another server of the host that asks for its huge pages at its next start.
-/// It uses no memory until then: its shared memory counts as memory that is in use already.
-pub fn starting_later(stopped: &Machine) -> Instance {
-    let next = stopped.next_start();
-    Instance {
+/// A stopped server that the next boot starts, as another server that could want idle pages. `None`
+/// if it does not. `stopped`: `None` if its next start is unknown.
+pub fn starting_later(stopped: Option<&Machine>) -> Option<Instance> {
+    let next = stopped.map(Machine::next_start);
+    if next
+        .as_ref()
+        .is_some_and(|next| next.huge_pages == HugePages::Off)
+    {
+        return None;
+    }
+    Some(Instance {
         segment: Some(Segment {
-            bytes: next.shared_memory_bytes,
-            page_bytes: Some(stopped.facts.base_page_bytes),
+            bytes: next.as_ref().map_or(0, |next| next.shared_memory_bytes),
+            page_bytes: stopped.map(|stopped| stopped.facts.base_page_bytes),
             mappings: 1,
         }),
-        shared_memory_type: Some(next.shared_memory_type),
-        huge_pages: Wish::Known(
-            next.huge_pages,
-            Some(next.huge_page_size_bytes.unwrap_or(0)),
-        ),
-        rss_shmem_bytes: Some(next.shared_memory_bytes),
+        shared_memory_type: next.map(|next| next.shared_memory_type),
+        is_stopped: true,
         is_examined: true,
         ..Instance::default()
-    }
+    })
 }
 
 /// Available memory that is missing for [`ENSURE_LEAVES_BYTES`], once all small pages of servers

@@ -6,9 +6,9 @@ use hugeinfo::{
         diagnosis, ensure, render,
     },
     linux::process::segment::Segment,
-    model::{demand::PoolTarget, machine::Machine, step::Step},
+    model::{machine::Machine, step::Step},
     server::{facts::HugePages, instances::Instance},
-    units::{Bytes, PageSize, Pages},
+    units::{Bytes, Pages},
 };
 
 use crate::scene::*;
@@ -79,29 +79,47 @@ fn servers_that_start_later_keep_their_memory() {
 }
 
 #[test]
-fn idle_pages_are_for_servers_that_start_later() {
-    // The pool has 20 GB that only a stopped server needs.
-    let stopped = stopped(64 * GB, 40 * GB, 20 * GB, HugePages::Try);
-    let mut scene = Scene::healthy();
-    scene.ram(64 * GB);
-    scene.more(10_240);
-    let mut machine = scene.machine();
-    let idle = |machine: &Machine| {
-        let size = PageSize(2 * MB);
-        let target = PoolTarget::of(machine, size, &machine.next_start()).expect("a pool");
-        target.idle()
+fn idle_pages_could_be_for_servers_that_start_later() {
+    // The pool has the pages of both servers, and leaves less RAM than the stopped one needs.
+    let stopped = stopped(64 * GB, 40 * GB, 25 * GB, HugePages::Try);
+    let with = |pages, server: Option<Instance>| {
+        let mut scene = Scene::healthy();
+        scene.ram(64 * GB);
+        scene.on_huge_pages(25 * GB, 25 * GB);
+        scene.more(pages);
+        let mut machine = scene.machine();
+        let env = machine.env.as_mut().expect("an environment");
+        let servers = env.other_servers.as_mut().expect("servers");
+        servers.extend(server);
+        machine
     };
-    assert_eq!(idle(&machine), Pages(10_240));
-    let env = machine.env.as_mut().expect("an environment");
-    let servers = env.other_servers.as_mut().expect("servers");
-    servers.push(ensure::starting_later(&stopped));
-    let checks = diagnosis::checks(&machine);
-    let pool = checks.iter().find(|check| check.id == CheckId::PoolSize);
-    let pool = &pool.expect("the check").finding;
-    assert_eq!(pool.code, "no_idle_pages", "{}", pool.text);
-    // It uses no memory besides its pages.
-    let left = checks.iter().find(|check| check.id == CheckId::MemoryLeft);
-    assert_eq!(left.expect("the check").finding.status, Status::Ok);
+    let finding = |machine: &Machine, id| {
+        let checks = diagnosis::checks(machine);
+        let check = checks.into_iter().find(|check| check.id == id);
+        check.expect("the check").finding
+    };
+    let idle = |machine: &Machine| finding(machine, CheckId::PoolSize).code;
+    assert_eq!(idle(&with(12_800, None)), "unused_pages");
+    for server in [Some(&stopped), None] {
+        let machine = with(12_800, ensure::starting_later(server));
+        let pool = finding(&machine, CheckId::PoolSize);
+        assert_eq!(pool.code, "unknown");
+        assert!(
+            pool.text
+                .ends_with("They could be meant for a server that does not run.")
+        );
+        // It does not run, and uses no memory besides its pages.
+        assert_eq!(finding(&machine, CheckId::OtherServers).code, "alone");
+        let left = finding(&machine, CheckId::MemoryLeft);
+        assert_eq!(left.status, Status::Ok, "{}", left.text);
+    }
+    // No remedy adds its pages.
+    let machine = with(0, ensure::starting_later(Some(&stopped)));
+    assert_eq!(diagnosis::verdict(&machine).status, Status::Ok);
+    let mut off = stopped.clone();
+    off.facts.server.huge_pages = HugePages::Off;
+    off.facts.planned = None;
+    assert_eq!(ensure::starting_later(Some(&off)), None);
 }
 
 #[test]

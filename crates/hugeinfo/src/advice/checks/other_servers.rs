@@ -26,7 +26,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
         Visibility::Host => "on this host",
         Visibility::Namespace | Visibility::Hidden => "among the visible processes",
     };
-    let count = others.len();
+    let count = others.iter().filter(|other| !other.is_stopped).count();
     // Servers in other containers are expected. The text has "among the visible processes" for
     // them.
     let hidden =
