@@ -139,7 +139,6 @@ fn variables(prefix: &str, all_instances: bool) -> Value {
             "query": { "query": query, "refId": label },
             "multi": true, "includeAll": all, "refresh": 2, "sort": 1,
             "hide": 0, "skipUrlSync": false, "options": [], "regex": "",
-            "current": {},
         });
         if all {
             variable["allValue"] = json!(".+");

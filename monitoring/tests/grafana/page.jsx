@@ -394,8 +394,8 @@ function sceneOf(dashboard, { from, to, variables: chosen = {} }) {
     variable.type === 'datasource'
       ? new DataSourceVariable({ ...common(variable), pluginId: variable.query })
       : new QueryVariable({
-          value: variable.current.value ?? '',
-          text: variable.current.text ?? '',
+          value: variable.current?.value ?? '',
+          text: variable.current?.text ?? '',
           ...common(variable),
           datasource: variable.datasource,
           query: variable.query,
