@@ -27,7 +27,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         Some(total_now),
     );
     let known = compared.parts.iter().filter_map(|part| {
-        let (before, now) = part.before.zip(part.now)?;
+        let (before, now) = part.both()?;
         Some(((part.color, before), (part.color, now)))
     });
     let (drawn_before, drawn_now): (Vec<_>, Vec<_>) = known.unzip();
@@ -67,8 +67,9 @@ struct Part {
 }
 
 impl Part {
-    fn is_known(&self) -> bool {
-        self.before.is_some() && self.now.is_some()
+    /// Both figures. `None`: one of them is unknown.
+    fn both(&self) -> Option<(u64, u64)> {
+        self.before.zip(self.now)
     }
 }
 
@@ -87,21 +88,21 @@ impl Comparison {
             part(Color::Other, "other shared memory", |one| one.other_shared),
             part(Color::Tables, "page tables", |one| one.page_tables),
         ];
-        let sum = |side: fn(&Part) -> Option<u64>| {
-            let known = parts.iter().filter(|part| part.is_known());
-            known.filter_map(side).fold(0, u64::saturating_add)
-        };
+        let known = parts.iter().filter_map(Part::both);
+        let sums = known.fold((0, 0), |sums: (u64, u64), (before, now)| {
+            (sums.0.saturating_add(before), sums.1.saturating_add(now))
+        });
         // If it has a swapped-out part, the main segment still counts once in these totals.
         let total = before.full_total.zip(now.full_total);
         Self {
-            total: total.unwrap_or_else(|| (sum(|part| part.before), sum(|part| part.now))),
+            total: total.unwrap_or(sums),
             parts,
         }
     }
 
-    /// What the total is about.
+    /// The title of the total, with the parts that it leaves out.
     pub(crate) fn title_of_total(&self) -> String {
-        let unknown = self.parts.iter().filter(|part| !part.is_known());
+        let unknown = self.parts.iter().filter(|part| part.both().is_none());
         let unknown: Vec<_> = unknown.map(|part| part.name).collect();
         match unknown.as_slice() {
             [] => "in total".to_owned(),
