@@ -466,7 +466,7 @@ impl Running {
     }
 }
 
-/// Maximum length of a title in bytes. That of a backend can have the names of a role and a database.
+/// Maximum length of a title in bytes. That of a backend has the names of a role and a database.
 const LONGEST_TITLE: usize = 1 << 10;
 
 /// The processes of the server: those that run the same program in the same directory.

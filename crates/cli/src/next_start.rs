@@ -76,7 +76,7 @@ pub(crate) struct Settings {
     pub(crate) shared_buffers_bytes: u64,
     /// `io_method = io_uring` (PostgreSQL 18).
     pub(crate) uses_io_uring: bool,
-    /// Its rings. `None`: it is not used, or they were not computed.
+    /// The rings of io_uring. `None`: there are none, or they were not computed.
     pub(crate) io_uring_rings: Option<IoUringRings>,
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,

@@ -124,9 +124,10 @@ pub fn candidates(root: &Root) -> Result<Vec<u32>, ReadError> {
 ///
 /// The working directory of another user's process cannot be read. Nor can one on a file system that
 /// fails, or one whose path is too long. Such a process is a server if its arguments look like a
-/// server's, and if it created a System V segment or runs in a separate PID namespace. This misses servers of other users whose program has neither `postgres` nor
-/// `postmaster` in its name, and servers of other users that share our PID namespace but not
-/// our IPC namespace. Processes of other users that `hidepid` hides are also missing.
+/// server's, and if it created a System V segment or runs in a separate PID namespace. This misses
+/// servers of other users whose program has neither `postgres` nor `postmaster` in its name, and
+/// servers of other users that share our PID namespace but not our IPC namespace. Processes of other
+/// users that `hidepid` hides are also missing.
 ///
 /// Errors: a kernel file is malformed or fails to be read, apart from the working directory of
 /// another process, which counts as hidden. A process that ends meanwhile is skipped.
@@ -344,7 +345,8 @@ fn look_inside(
     Ok(())
 }
 
-/// A start can reserve pages beyond such a limit. The server then dies of SIGBUS (mm/hugetlb_cgroup.c).
+/// [`Instance::fault_limits`]. A start can reserve pages beyond such a limit, and the server then
+/// dies of SIGBUS (mm/hugetlb_cgroup.c).
 fn fault_limits(root: &Root, process: &Process) -> Result<Vec<(u64, u64)>, ReadError> {
     let sizes = absent_or(hugepages::page_sizes(root))?.unwrap_or_default();
     let Ok(cgroups) = absent_or(cgroup::read(root, process, &sizes))? else {
@@ -372,8 +374,7 @@ pub fn main_segment(maps: &[u8]) -> Result<Option<(u64, SharedMemoryType)>, usiz
             continue;
         }
         let extent = mapping.extent;
-        let object = (extent.device, extent.inode, extent.origin());
-        let (_, bytes) = objects.entry(object).or_insert((mapping, 0_u64));
+        let (_, bytes) = objects.entry(extent.object()).or_insert((mapping, 0_u64));
         *bytes = bytes.saturating_add(extent.bytes());
     }
     // The last one of several that are equally large.

@@ -57,8 +57,12 @@ impl Extent {
     /// two objects cannot share addresses. Private anonymous memory has inode 0, for which equal
     /// numbers mean nothing.
     pub fn is_same_object(&self, other: &Self) -> bool {
-        let is_same_file = self.inode == other.inode && self.device == other.device;
-        self == other || self.inode != 0 && is_same_file && self.origin() == other.origin()
+        self == other || self.inode != 0 && self.object() == other.object()
+    }
+
+    /// Device, inode, and [`origin`](Self::origin): equal for mappings of one shared object.
+    pub fn object(&self) -> (Device, u64, u64) {
+        (self.device, self.inode, self.origin())
     }
 }
 
