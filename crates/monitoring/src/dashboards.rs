@@ -11,6 +11,9 @@ use crate::list::List;
 /// Selects the servers that are chosen at the top of a dashboard.
 const WHERE: &str = r#"job=~"$job",instance=~"$instance""#;
 
+/// The labels that identify a server. An exporter for several servers adds one of the last four.
+const SERVER: &str = "job, instance, server, target, host, database";
+
 /// Width of a dashboard, in Grafana's grid units.
 const WIDTH: u32 = 24;
 
@@ -129,15 +132,15 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
     Ok(serde_json::to_string_pretty(&made)? + "\n")
 }
 
-/// Without `all_instances`, the first one is chosen at the beginning: sums and stacks of several
-/// servers of a host would count its pools several times.
+/// Without `all_instances`, shows one: sums and stacks of several servers of a host would count its
+/// pools several times.
 fn variables(prefix: &str, all_instances: bool) -> Value {
     let of_label = |label: &str, metric: &str, all: bool| {
         let query = format!("label_values({metric}, {label})");
         let mut variable = json!({
             "type": "query", "name": label, "label": label, "datasource": source(),
             "query": { "query": query, "refId": label },
-            "multi": true, "includeAll": all, "refresh": 2, "sort": 1,
+            "multi": all, "includeAll": all, "refresh": 2, "sort": 1,
             "hide": 0, "skipUrlSync": false, "options": [], "regex": "",
         });
         if all {
@@ -173,7 +176,7 @@ impl Panel {
             .zip('A'..)
             .map(|(target, id)| {
                 json!({
-                    "refId": id, "datasource": source(), "expr": target.expr.replace("WHERE", WHERE),
+                    "refId": id, "datasource": source(), "expr": target.expr.replace("WHERE", WHERE).replace("SERVER", SERVER),
                     "legendFormat": target.legend.as_deref().unwrap_or("__auto"),
                     "instant": is_instant, "range": !is_instant,
                     "format": if self.r#type == "table" { "table" } else { "time_series" },
