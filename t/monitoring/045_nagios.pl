@@ -58,7 +58,11 @@ sub compare_with_sql
 	my @names = map { $_->{name} } grep { $_->{severity} > 0 } @others;
 	my $more = @names ? ' (and ' . @names . ' more: ' . join(', ', @names) . ')' : '';
 	my %exits = (ok => 0, unknown => 3, warning => 1, critical => 2);
-	answers($answer, $exits{ $worst->{status} }, qr/\Q$worst->{name}: $worst->{finding}$more\E$/, $name);
+	my $first = "$worst->{name}: $worst->{finding}";
+	# Without problems, the verdict on the server, if checks were not chosen
+	my ($server) = $sql->rows('SELECT status, reason FROM hugeinfo_status');
+	$first = $server->{reason} if !$worst->{severity} && $server->{status} eq 'ok' && !grep { /^-c|^--check/ } @options;
+	answers($answer, $exits{ $worst->{status} }, qr/\Q$first$more\E$/, $name);
 	# A remedy that refers to a check that does not count
 	my %all = map { $_->{name} => $_->{remedy} } $sql->rows('SELECT name, remedy FROM hugeinfo_checks');
 	my %counts = map { $_->{name} => 1 } @checks;
@@ -143,6 +147,8 @@ SKIP:
 	restarts($node, huge_pages => 'on');
 	connect_anew();
 	compare_with_sql($name, 'true');
+	my $ignored = join ',', map { $_->{name} } $sql->rows('SELECT name FROM hugeinfo_checks WHERE severity > 0');
+	answers(run_plugin(@monitor, "--ignore=$ignored"), 0, qr/On \d+ huge pages of .*\. A restart would get them again\.$/, "$name, all well");
 	answers(run_plugin(@monitor, '-c', 'huge_pages,restart'), 0, qr/huge_pages: On \d+ huge pages/, $name);
 
 	$name = 'a restart would lose them';

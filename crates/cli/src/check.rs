@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
                 let document = json!({ "checks": rows(&machine, &checks) });
                 format!("{:#}\n", with_state(&machine, document))
             }
-            Format::Nagios => to_nagios(&machine, &checks),
+            Format::Nagios => to_nagios(&machine, &checks, options.only.is_empty()),
         },
         exit_status: crate::exit_status(worst.unwrap_or(Status::Ok)),
     })
@@ -126,8 +126,9 @@ pub(crate) fn indented(remedy: Option<String>) -> String {
 
 /// The output of a plugin (Monitoring Plugins Development Guidelines): the worst finding, the most
 /// important one of several, the names of the other checks, the performance data, and the findings
-/// with their remedies.
-fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
+/// with their remedies. If all checks are ok and `is_whole`, the verdict on the server comes first.
+fn to_nagios(machine: &Machine, checks: &[Check], is_whole: bool) -> String {
+    let row = StatusRow::of(machine);
     let count = |status| {
         let of_status = checks.iter().filter(|check| check.finding.status == status);
         of_status.count()
@@ -140,6 +141,13 @@ fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
     bad.sort_by_key(|check| std::cmp::Reverse(check.finding.status));
     let worst = bad.first().copied().or(checks.first());
     let (status, first) = match worst {
+        Some(check)
+            if is_whole
+                && check.finding.status == Status::Ok
+                && row.status == Status::Ok.as_str() =>
+        {
+            (Status::Ok, row.reason)
+        }
         Some(check) => (
             check.finding.status,
             format!("{}: {}", check.name(), check.finding.text),
@@ -151,7 +159,6 @@ fn to_nagios(machine: &Machine, checks: &[Check]) -> String {
         [] => String::new(),
         names => format!(" (and {} more: {})", names.len(), names.join(", ")),
     };
-    let row = StatusRow::of(machine);
     let flag = |value: Option<bool>| value.map(u64::from);
     let critical = count(Status::Critical);
     let warning = count(Status::Warning);
