@@ -92,6 +92,29 @@ fn swap_is_limited_by_a_cgroup_and_its_ancestors() {
 }
 
 #[test]
+fn without_swappiness_nothing_is_swapped_out() {
+    let room = |host: &Host| host.memory_limits().expect("readable")[0].swap_room_bytes;
+    let host = Host::new("0::/pg\n", V2);
+    host.memory("/pg", "4294967296", 1024, 0);
+    for (swappiness, expected) in [("60\n", None), ("0\n", Some(0))] {
+        host.write("proc/sys/vm/swappiness", swappiness);
+        assert_eq!(room(&host), expected);
+    }
+    // In v1, a cgroup has its own.
+    let host = Host::new("3:memory:/pg\n", V1);
+    let file = |name: &str, text: &str| {
+        host.write(&format!("sys/fs/cgroup/memory/pg/memory.{name}"), text);
+    };
+    file("limit_in_bytes", "2147483648\n");
+    file("usage_in_bytes", "1048576\n");
+    for (of_host, own, expected) in [("0\n", "60\n", None), ("60\n", "0\n", Some(0))] {
+        host.write("proc/sys/vm/swappiness", of_host);
+        file("swappiness", own);
+        assert_eq!(room(&host), expected);
+    }
+}
+
+#[test]
 fn huge_pages_count_with_memory_hugetlb_accounting() {
     let host = Host::new("0::/pg\n", &format!("{V2},memory_hugetlb_accounting\n"));
     host.memory("/pg", "1073741824", 5, 7);

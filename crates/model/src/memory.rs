@@ -350,13 +350,8 @@ pub fn missing_for_huge_pages(machine: &Machine, segment: Bytes) -> Option<Bytes
     }
 }
 
-/// Bytes that the cgroup can swap out, limited by the free swap of the host. At its limit, a cgroup
-/// swaps nothing out with `vm.swappiness = 0` (mm/vmscan.c `get_scan_count`).
+/// Bytes that the cgroup can swap out, limited by the free swap of the host.
 fn swap_room(machine: &Machine, limit: &MemoryLimit) -> Bytes {
-    let swappiness = machine.env.as_ref().map(|env| env.host.vm.swappiness);
-    if swappiness == Some(Some(0)) {
-        return Bytes(0);
-    }
     let of_host = machine.usage().and_then(|usage| usage.swap_free);
     Bytes(
         of_host

@@ -329,14 +329,6 @@ fn memory_limits() {
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
         })
         .says("memory_left", WARNING, "will_swap", "Cgroup /sys/fs/cgroup/pg has a memory limit of 6 GB and needs 8 GB once the whole segment is in use. It will swap.", &["# as huge_pages"]),
-        when("vm.swappiness = 0 turns swapping off for the cgroup", |m| {
-            small(m, 2 * GB);
-            m.off();
-            m.file("proc/sys/vm/swappiness", "0\n");
-            m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = None;
-        })
-        .status(CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. The next start uses huge_pages = off. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# raise the memory limit of the server's cgroup by 4096 MB, or lower shared_buffers by as much"])
-        .says("memory_left", CRITICAL, "would_run_out_of_memory", "After a restart, memory would run out. On small pages, cgroup /sys/fs/cgroup/pg needs 8 GB; its memory limit is 6 GB.", &["# as restart"]),
         when("swap holds a part of the rest", |m| {
             small(m, 2 * GB);
             m.memory_limit(6 * GB, 4 * GB, 0).swap_room_bytes = Some(GB);

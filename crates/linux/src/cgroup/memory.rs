@@ -8,6 +8,7 @@ use crate::{
     error::{Absence, ReadError, absent_or, fact},
     process::Process,
     root::Root,
+    sysctl,
 };
 
 /// A limit on the memory of a cgroup and those below.
@@ -24,7 +25,8 @@ pub struct MemoryLimit {
     /// reported.
     pub file_bytes: Option<u64>,
     /// How much can still be swapped out, by the swap limits of this cgroup and its ancestors.
-    /// `None`: they have none.
+    /// `None`: they have none. 0 also without swappiness: at its limit, a cgroup then swaps nothing
+    /// out (mm/vmscan.c `get_scan_count`).
     pub swap_room_bytes: Option<u64>,
     /// Whether huge pages count (`memory_hugetlb_accounting`, Linux 6.7).
     pub counts_hugetlb: bool,
@@ -74,7 +76,29 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
         level.swap_room_bytes = swap_room_bytes;
     }
     levels.retain(|level| level.limit_bytes < u64::MAX);
+    if !levels.is_empty() && swappiness(root, version, shown.directories().next())? == Some(0) {
+        for level in &mut levels {
+            level.swap_room_bytes = Some(0);
+        }
+    }
     Ok(levels)
+}
+
+/// The swappiness of a cgroup, which in v1 has its own (mm/swap.h `mem_cgroup_swappiness`). `None`:
+/// it cannot be read.
+fn swappiness(
+    root: &Root,
+    version: Version,
+    directory: Option<PathBuf>,
+) -> Result<Option<i64>, ReadError> {
+    let file = match (version, directory) {
+        (Version::V1, Some(directory)) => directory.join("memory.swappiness"),
+        _ => Path::new(sysctl::DIRECTORY).join("swappiness"),
+    };
+    let found = root.parse(file, "a number was expected", |text| {
+        sysctl::parse(text).ok_or(1)
+    });
+    Ok(fact(found)?.ok())
 }
 
 /// True if a limit of the cgroup applies to its descendants. This is always so since Linux 5.11.
