@@ -81,7 +81,7 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	like((hugeinfo('plan', @options))[1], qr/^    sysctl -w vm\.nr_hugepages=$of_files->{required_pages}$/m, 'plan: the command');
 	set_pool($kb, 3);
 	my $here = (hugeinfo('plan', @options))[1];
-	like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight$/m, 'plan: pages of others');
+	like($here, qr/^    # this host has huge pages, which others might use: see hugeinfo preflight, or hugeinfo status if the server runs$/m, 'plan: pages of others');
 	unlike($here, qr/sysctl|echo/, 'plan: no command that takes them');
 	like((hugeinfo('plan', @options, qw(--host-ram 64GB)))[1], qr/^    sysctl -w/m, 'plan: the command for another host');
 	set_pool($kb, 0);
