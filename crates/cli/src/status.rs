@@ -189,9 +189,10 @@ fn colored(kind: Kind, label: &str, rest: &str) -> String {
         }
         Kind::Bar => {
             let (bar, counts) = rest.split_at_checked(text::BAR + 2).unwrap_or((rest, ""));
-            let cells = bar.chars().map(|cell| match cell {
+            let needed = bar.find('|').unwrap_or(0);
+            let cells = bar.char_indices().map(|(at, cell)| match cell {
                 '#' => paint(AnsiColor::Blue.on_default(), "#"),
-                '=' => paint(AnsiColor::Yellow.on_default(), "="),
+                '=' if at > needed => paint(AnsiColor::Yellow.on_default(), "="),
                 _ => cell.to_string(),
             });
             paint(bold, label) + &cells.collect::<String>() + counts

@@ -138,7 +138,7 @@ fn at_full_load(machine: &Machine) -> Option<String> {
     })
 }
 
-/// Pages in use or reserved as `#`, idle pages as `=`, missing pages as `.`, and `|` at the number
+/// Pages in use or reserved as `#`, free pages as `=`, missing pages as `.`, and `|` at the number
 /// that is needed.
 fn bar(total: Pages, committed: Pages, needed: Pages) -> String {
     let scale = total.max(needed).0.max(1);
