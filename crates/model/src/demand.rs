@@ -207,12 +207,11 @@ impl Demands {
     fn with_asking(machine: &Machine, size: PageSize, next: &Server, when: When) -> Option<Self> {
         let mut demands = Self::without_asking(machine, size, next, when)?;
         let asking = on_small_pages(machine, size);
-        demands
-            .all
-            .extend(asking.filter_map(|(name, setting, pages)| {
-                let who = Who::Asking(name, setting?);
-                Some(Demand { who, pages })
-            }));
+        demands.all.extend(asking.filter_map(|server| {
+            let who = Who::Asking(server.name, server.setting?);
+            let pages = server.pages;
+            Some(Demand { who, pages })
+        }));
         Some(demands)
     }
 
@@ -343,21 +342,30 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
     }
 }
 
+/// Another server on small pages that asks for huge pages, or could.
+#[derive(Debug, Clone, Copy)]
+pub struct OnSmallPages {
+    /// The server.
+    pub name: Name,
+    /// Its `huge_pages`, if it is known to ask for huge pages and can use them.
+    pub setting: Option<HugePages>,
+    /// The pages it would need.
+    pub pages: Pages,
+    /// Whether a cgroup allows it fewer pages: its next start would succeed, and the server would
+    /// crash later.
+    pub is_limited: bool,
+}
+
 /// Other servers on small pages of which it is unknown whether they ask for huge pages of that
-/// size, and how many they would need.
-pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<(Name, Pages)> {
+/// size and can use them.
+pub fn of_unknown_wish(machine: &Machine, size: PageSize) -> Vec<OnSmallPages> {
     on_small_pages(machine, size)
-        .filter(|(_, setting, pages)| setting.is_none() && *pages > Pages(0))
-        .map(|(name, _, pages)| (name, pages))
+        .filter(|server| server.setting.is_none() && server.pages > Pages(0))
         .collect()
 }
 
-/// Other servers on small pages that ask for huge pages of that size, or could. `huge_pages` is
-/// `None` if it is unknown whether they do.
-fn on_small_pages(
-    machine: &Machine,
-    size: PageSize,
-) -> impl Iterator<Item = (Name, Option<HugePages>, Pages)> {
+/// Other servers on small pages that ask for huge pages of that size, or could.
+fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnSmallPages> {
     let asks = move |wish| match wish {
         Wish::Known(HugePages::Off, _) => None,
         Wish::Known(setting, Some(bytes)) => {
@@ -376,16 +384,15 @@ fn on_small_pages(
             let page_bytes = segment.page_bytes;
             let is_huge = page_bytes.is_some_and(|bytes| bytes > machine.facts.base_page_bytes);
             let setting = asks(server.huge_pages).filter(|_| !is_huge)?;
-            // With an unknown page size, it could have its huge pages already. With pages beyond the
-            // limit of a cgroup, its next start would succeed, and the server would crash later.
             let is_limited = (server.fault_limits.iter())
                 .any(|&(bytes, limit)| bytes == size.0 && limit < segment.bytes);
-            let setting = setting.filter(|_| page_bytes.is_some() && !is_limited);
-            Some((
-                Name::of(server),
-                setting,
-                Bytes(segment.bytes).in_pages(size),
-            ))
+            Some(OnSmallPages {
+                name: Name::of(server),
+                // With an unknown page size, it could have its huge pages already.
+                setting: setting.filter(|_| page_bytes.is_some() && !is_limited),
+                pages: Bytes(segment.bytes).in_pages(size),
+                is_limited,
+            })
         })
 }
 
@@ -539,12 +546,12 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
     // Servers that ask for pages are no demand if memory is too small for all of them.
     let is_demand = target.after.asked_by_others() > Pages(0);
     let servers = on_small_pages(machine, target.after.size)
-        .filter(|(_, setting, _)| setting.is_none() || !is_demand);
+        .filter(|server| server.setting.is_none() || !is_demand);
     // One that is known to ask for them, rather than one whose settings are unknown.
     if target.persistent > target.after.total()
-        && let Some((server, ..)) = servers.min_by_key(|(_, setting, _)| setting.is_none())
+        && let Some(server) = servers.min_by_key(|server| server.setting.is_none())
     {
-        return Some(IdleFor::Server(server));
+        return Some(IdleFor::Server(server.name));
     }
     match &env.files {
         _ if !is_idle => None,

@@ -25,7 +25,7 @@ fn other_servers() {
         when("a cgroup allows one too few pages", |m| {
             m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 142 * MB), (GB, 0)];
         })
-        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 72 more are needed if the server on port 5433 is to use huge pages.", &[])
+        .says("other_servers", OK, "enough_for_all", "Another server runs on this host. The pool has 537 huge pages of 2 MB; 537 are needed. 72 more are needed if the server on port 5433 is to use huge pages, but a hugetlb limit of its cgroup is lower: raise that limit first.", &[])
         .runbook(&[]),
         when("a cgroup allows one its pages", |m| {
             m.other(143 * MB, 4096, TRY).fault_limits = vec![(2 * MB, 144 * MB), (GB, 0)];

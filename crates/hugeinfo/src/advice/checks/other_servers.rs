@@ -48,18 +48,28 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
     let needed = demands.total();
     let pool = machine.pool(size).ok_or_else(pool_unknown)?;
     let has = Pages(pool.persistent());
-    let unknown = demand::of_unknown_wish(machine, size);
+    let mut unknown = demand::of_unknown_wish(machine, size);
+    unknown.sort_by_key(|server| !server.is_limited);
     let mut text = format!(
         "{servers} The pool has {}; {demands}.",
         huge_pages(has, size)
     );
     let asked = demands.asked_by_others();
-    for (name, pages) in unknown.iter().take(MOST_NAMED) {
-        let verb = pages.verb("is", "are");
-        text = format!("{text} {pages} more {verb} needed if {name} is to use huge pages.");
+    for server in unknown.iter().take(MOST_NAMED) {
+        let verb = server.pages.verb("is", "are");
+        text = format!(
+            "{text} {} more {verb} needed if {} is to use huge pages{}.",
+            server.pages,
+            server.name,
+            if server.is_limited {
+                ", but a hugetlb limit of its cgroup is lower: raise that limit first"
+            } else {
+                ""
+            }
+        );
     }
     if let Some(rest) = unknown.get(MOST_NAMED..).filter(|rest| !rest.is_empty()) {
-        let pages: Pages = rest.iter().map(|(_, pages)| *pages).sum();
+        let pages: Pages = rest.iter().map(|server| server.pages).sum();
         text = format!(
             "{text} Another {pages} {} needed for {} other servers.",
             pages.verb("is", "are"),
