@@ -91,17 +91,6 @@ impl Desired {
         Ok(Self { reload, ..desired })
     }
 
-    /// The same state without pages for other servers on small pages that ask for them.
-    pub(crate) fn without_asking(&self, machine: &Machine) -> Result<Self, Decision> {
-        let machine = without_wishes(machine);
-        let (next, settings) = (self.next.clone(), self.settings.clone());
-        let desired = Self::with(&machine, next, settings, self.restart)?;
-        Ok(Self {
-            reload: self.reload,
-            ..desired
-        })
-    }
-
     /// The desired state of one pool.
     pub(crate) fn for_pool(
         machine: &Machine,

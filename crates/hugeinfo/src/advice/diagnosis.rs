@@ -166,16 +166,17 @@ pub(crate) struct Remedies {
 impl Remedies {
     fn of(machine: &Machine, findings: &[Finding]) -> Self {
         let next = desired::wanted_settings(machine);
-        Self::with(machine, findings, next.as_ref(), Desired::of(machine), &[])
+        Self::with(machine, findings, next.as_ref(), Desired::of, &[])
     }
 
     fn with(
         machine: &Machine,
         findings: &[Finding],
         next: Result<&Server, &Decision>,
-        desired: Result<Desired, Decision>,
+        desired_of: impl Fn(&Machine) -> Result<Desired, Decision>,
         extra: &[Step],
     ) -> Self {
+        let desired = desired_of(machine);
         let boot = |desired: Option<&Desired>| {
             next.map_or(Boot::default(), |next| Boot::of(machine, next, desired))
         };
@@ -189,21 +190,17 @@ impl Remedies {
         };
         let plan = |desired: &Desired| diff::plan(machine, desired, &with_core.lines, extra);
         let mut withheld = None;
-        let core = desired.and_then(|desired| {
-            plan(&desired).or_else(|decision| {
-                // Pages for other servers must not keep this one from pages that exist.
-                let own = desired.without_asking(machine);
-                let steps = own.and_then(|own| plan(&own)).unwrap_or_default();
-                if steps.is_empty()
-                    || steps
-                        .iter()
-                        .any(|step| matches!(step, Step::SetPool { .. }))
-                {
-                    return Err(decision);
-                }
-                withheld = Some(decision);
-                Ok(steps)
-            })
+        let core = desired.and_then(|desired| plan(&desired));
+        let core = core.or_else(|decision| {
+            // Pages for other servers must not keep this one from pages that exist.
+            let own = desired_of(&desired::without_wishes(machine));
+            let steps = own.and_then(|own| plan(&own)).unwrap_or_default();
+            let sets_pool = |step: &Step| matches!(step, Step::SetPool { .. });
+            if steps.iter().all(|step| extra.contains(step)) || steps.iter().any(sets_pool) {
+                return Err(decision);
+            }
+            withheld = Some(decision);
+            Ok(steps)
         });
         // A change of the command line is not visible before the next start.
         let after = match &core {
@@ -255,10 +252,16 @@ impl Remedies {
                 match &self.core {
                     Ok(steps) if self.fixed.contains(&id) => Remedy::Steps(Plan {
                         steps: steps.clone(),
-                        remaining: self.withheld.clone().or_else(|| {
-                            let left = self.left_by_core.clone();
-                            left.filter(|_| moves_pages(steps))
-                        }),
+                        remaining: {
+                            let of_boot = self.left_by_core.as_ref();
+                            let of_boot = of_boot.filter(|_| moves_pages(steps));
+                            let withheld = self.withheld.as_ref();
+                            match id {
+                                CheckId::OtherServers => withheld.or(of_boot),
+                                _ => of_boot.or(withheld),
+                            }
+                            .cloned()
+                        },
                     }),
                     core => {
                         if let Some(steps) = steps_for_running(machine, id) {
@@ -327,6 +330,23 @@ impl Remedies {
         is_fixed.then(|| Remedy::steps(vec![step]))
     }
 
+    /// The steps of the core that fix the next boot and do not disturb the running server: lines
+    /// with the limits that they need, or all.
+    fn for_boot(&self, machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
+        let core = self.core.as_ref().ok()?;
+        let is_needed = |step: &&Step| {
+            use Step::{RaiseLimit, SetPoolAtBoot, SetVm};
+            matches!(step, SetPoolAtBoot { .. } | RaiseLimit(_) | SetVm { .. })
+        };
+        let needed: Vec<_> = core.iter().filter(is_needed).cloned().collect();
+        let all = core.iter().all(|step| !step.is_disruptive());
+        let candidates = [Some(needed), all.then(|| core.clone())].into_iter();
+        candidates.flatten().find(|steps| {
+            let after = machine.apply_all(steps);
+            after.is_ok_and(|after| !id.judge(&after).status.needs_attention())
+        })
+    }
+
     fn of_boot(&self, machine: &Machine, id: CheckId) -> Remedy {
         let Boot { lines, decision } = &self.boot;
         if !lines.is_empty() {
@@ -337,13 +357,8 @@ impl Remedies {
             });
         }
         // No server is restarted for the next boot alone.
-        let may_restart = self.fixed.contains(&CheckId::HugePages);
-        let is_allowed = |step: &Step| may_restart || !step.is_disruptive();
-        if let Ok(steps) = &self.core
-            && self.fixed.contains(&id)
-            && steps.iter().all(is_allowed)
-        {
-            return Remedy::steps(steps.clone());
+        if let Some(steps) = self.for_boot(machine, id) {
+            return Remedy::steps(steps);
         }
         let of_core = self.core.as_ref().err().cloned();
         let decision = decision.clone().or(of_core);
@@ -397,7 +412,7 @@ fn moves_pages(steps: &[Step]) -> bool {
 pub(crate) fn everything(
     machine: &Machine,
     next: Result<&Server, &Decision>,
-    desired: Result<Desired, Decision>,
+    desired_of: impl Fn(&Machine) -> Result<Desired, Decision>,
     is_planned: bool,
 ) -> (Vec<Step>, Vec<Decision>) {
     let findings: Vec<_> = ALL.iter().map(|id| id.judge(machine)).collect();
@@ -424,7 +439,7 @@ pub(crate) fn everything(
         return (own, decisions);
     }
     // Changes of the service take effect at the restart, if there is one.
-    let remedies = Remedies::with(machine, &findings, next, desired, &own);
+    let remedies = Remedies::with(machine, &findings, next, desired_of, &own);
     let mut all = Vec::new();
     if is_planned {
         match &remedies.core {
@@ -453,6 +468,10 @@ pub(crate) fn everything(
             Remedy::NeedsDecision(decision) => decisions.push(decision),
             Remedy::As(_) | Remedy::Nothing => {}
         }
+    }
+    // What the steps leave to a person, also if no remedy above has it.
+    if (remedies.core.as_ref()).is_ok_and(|steps| steps.iter().all(|step| all.contains(step))) {
+        decisions.extend(remedies.withheld.clone());
     }
     let missing: Vec<_> = own.into_iter().filter(|step| !all.contains(step)).collect();
     all.extend(missing);

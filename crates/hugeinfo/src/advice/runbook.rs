@@ -38,17 +38,20 @@ pub struct Row {
 /// Findings of muted checks stay as they are.
 pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
     let mut machine = machine.clone();
-    let (next, desired) = match planned {
-        None => (desired::wanted_settings(&machine), Desired::of(&machine)),
+    let next = match planned {
+        None => desired::wanted_settings(&machine),
         Some(planned) => {
             machine.pending = planned.pending;
-            let next = Ok(planned.next.clone());
-            (next, Desired::of_plan(&machine, planned))
+            Ok(planned.next.clone())
         }
+    };
+    let desired_of = |machine: &Machine| match planned {
+        None => Desired::of(machine),
+        Some(planned) => Desired::of_plan(machine, planned),
     };
     let changes_settings = planned.is_some_and(|planned| planned.pending() != Pending::Nothing);
     let (steps, decisions) =
-        diagnosis::everything(&machine, next.as_ref(), desired, changes_settings);
+        diagnosis::everything(&machine, next.as_ref(), desired_of, changes_settings);
     let mut rows = rows(&machine, &steps);
     rows.extend(decisions.into_iter().map(decision));
     rows

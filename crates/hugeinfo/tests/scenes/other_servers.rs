@@ -231,6 +231,15 @@ fn other_servers() {
             m.other(40 * GB, 4096, TRY).rss_shmem_bytes = Some(0);
         })
         .says("pool_size", UNKNOWN, "unknown", "16000 huge pages of 2 MB (31 GB) are idle; 537 are needed. They could be meant for the server on port 5434.", &[]),
+        when("the next boot is unknown, one asks, and one is not readable", |m| {
+            m.fall_back(537);
+            m.env.next_boot = Err(denied("/proc/cmdline"));
+            m.other(8 * GB, 4096, TRY);
+            m.other(MB, 4096, Wish::Unknown).segment = None;
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)"])
+        .says("other_servers", WARNING, "pool_short_for_all", "2 other servers run on this host. The pool has 537 huge pages of 2 MB; needed: 4633 = 537 for this server + 4096 for the server on port 5433 (huge_pages = try). The last server to start would get no huge pages.", &["# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"])
+        .runbook(&["# restart PostgreSQL (ends all sessions)", "# allocate 4633 huge pages of 2 MB at boot by hand: /proc/cmdline cannot be read (permission denied)", "# on the host, allocate 4633 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read"]),
         when("the pool is enough for this server, one asks, and one is not readable", |m| {
             m.fall_back(537);
             m.other(8 * GB, 4096, TRY);

@@ -87,6 +87,14 @@ fn overcommit() {
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 12288 huge pages of 2 MB; 0 are available.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=12288", "# if the pool has fewer than 12288 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"])
         .says("restart", WARNING, "would_not_get", "A restart would not get huge pages. Needs 12288 huge pages of 2 MB; 0 are available.", &["# as huge_pages"])
         .how_to_set(2, &["sysctl -w vm.overcommit_ratio=64", "(umask 022 && echo 'vm.overcommit_ratio = 64' >> /etc/sysctl.d/60-hugepages.conf)", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=12288", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 12288/' /etc/sysctl.d/hugepages.conf"]),
+        when("only the pages of another server would exceed the limit with any ratio", |m| {
+            m.fall_back(537);
+            m.file(RATIO, "95\n");
+            m.other(8 * GB, 4096, TRY);
+            m.strict(59 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"])
+        .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);

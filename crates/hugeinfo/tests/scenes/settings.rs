@@ -14,6 +14,7 @@ use hugeinfo::{
         facts::{HugePages, Server, SharedMemoryType},
         recovery::{RecoverySettings, TooLow, too_low},
         setting::{FileLine, Setting, SettingSource},
+        wish::Wish,
     },
 };
 
@@ -440,6 +441,26 @@ fn planned_settings_are_changed_in_their_order() {
             "ALTER SYSTEM SET max_connections = '0100';",
             "ALTER SYSTEM SET max_wal_senders = 0;",
             RESTART,
+        ]
+    );
+}
+
+#[test]
+fn a_plan_keeps_the_decision_about_pages_for_other_servers() {
+    let machine = machine(|m| {
+        m.more(4096);
+        m.other(8 * GB, 4096, TRY);
+        m.other(MB, 4096, Wish::Unknown).segment = None;
+    });
+    let next = with(&machine, 4633 * 2 * MB, HugePages::Try);
+    let larger = plan(&[("shared_buffers", "9GB", Ok(next))]);
+    assert_eq!(
+        commands(&machine, &larger),
+        [
+            "ALTER SYSTEM SET shared_buffers = '9GB';",
+            r"sed -i 's/^vm\.nr_hugepages = 537$/vm.nr_hugepages = 8729/' /etc/sysctl.d/hugepages.conf",
+            RESTART,
+            "# on the host, allocate 8729 huge pages of 2 MB, if it has the memory: the memory of another server cannot be read",
         ]
     );
 }
