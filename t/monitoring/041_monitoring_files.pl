@@ -184,6 +184,8 @@ SKIP:
 	ok($errors{"broken-$_"}, "dashboards: the types detect $broken[$_][1]") for 0 .. $#broken;
 }
 
+unlike(slurp_file(source('target/monitoring/zabbix/template.yaml')), qr/\{\{/, 'zabbix: nothing of Prometheus is left');
+
 # Requirements of a panel.
 for my $name (qw(server fleet server-cnpg fleet-cnpg))
 {

@@ -125,7 +125,7 @@ SKIP:
 		{
 			for my $target (@{ $panel->{targets} })
 			{
-				my %chosen = ('$job' => 'pg', '$instance' => '.+', '$__rate_interval' => '10s', '$1' => '$1');
+				my %chosen = ('$job' => 'pg', '$instance' => $board eq 'server' ? 'bomb' : '.+', '$__rate_interval' => '10s', '$1' => '$1');
 				my $expression = $target->{expr} =~ s/(\$\w+)/$chosen{$1} \/\/ die "what is $1?\n"/ger;
 				ok(until_true(sub { scalar(() = $prometheus->asked($expression)) }), "$board, $panel->{title}, $target->{refId}: has data") or diag($expression);
 				my %has = map { $_ => 1 } map { keys %$_ } $prometheus->asked($expression);

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 
 use crate::list::List;
 
-/// Selects the servers that are chosen at the top of a dashboard.
+/// Selects the servers that are chosen at the top of a dashboard. Grafana escapes the value for a
+/// regular expression only if several can be chosen.
 const WHERE: &str = r#"job=~"$job",instance=~"$instance""#;
+const WHERE_ONE: &str = r#"job=~"$job",instance="$instance""#;
 
 /// The labels that identify a server. An exporter for several servers adds one of the last four.
 const SERVER: &str = "job, instance, server, target, host, database";
@@ -84,6 +86,8 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
         .find(|dashboard| dashboard.name == name)
         .ok_or("no such dashboard")?;
 
+    let is_fleet = dashboard.name == "fleet";
+    let selects = if is_fleet { WHERE } else { WHERE_ONE };
     let mut panels = Vec::new();
     let mut y = 0;
     for row in &dashboard.rows {
@@ -97,7 +101,7 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
             if x + panel.width > WIDTH {
                 (x, y) = (0, y + height);
             }
-            let mut made = panel.make(&all.values)?;
+            let mut made = panel.make(&all.values, selects)?;
             made["id"] = json!(panels.len() + 1);
             made["gridPos"] = json!({ "x": x, "y": y, "w": panel.width, "h": panel.height });
             panels.push(made);
@@ -126,7 +130,7 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
         "refresh": "1m",
         "time": { "from": "now-6h", "to": "now" },
         "annotations": { "list": [] },
-        "templating": { "list": variables(&prefix, dashboard.name == "fleet") },
+        "templating": { "list": variables(&prefix, is_fleet) },
         "panels": panels,
     });
     Ok(serde_json::to_string_pretty(&made)? + "\n")
@@ -168,6 +172,7 @@ impl Panel {
     fn make(
         &self,
         values: &BTreeMap<String, BTreeMap<String, Value>>,
+        selects: &str,
     ) -> Result<Value, Box<dyn Error>> {
         let is_instant = matches!(self.r#type.as_str(), "stat" | "table");
         let targets: Vec<_> = self
@@ -176,7 +181,7 @@ impl Panel {
             .zip('A'..)
             .map(|(target, id)| {
                 json!({
-                    "refId": id, "datasource": source(), "expr": target.expr.replace("WHERE", WHERE).replace("SERVER", SERVER),
+                    "refId": id, "datasource": source(), "expr": target.expr.replace("WHERE", selects).replace("SERVER", SERVER),
                     "legendFormat": target.legend.as_deref().unwrap_or("__auto"),
                     "instant": is_instant, "range": !is_instant,
                     "format": if self.r#type == "table" { "table" } else { "time_series" },

@@ -54,7 +54,7 @@ fn triggers(alert: &Alert, prefix: &str, runbook: &str) -> Vec<Trigger> {
             text.replace("{{ $labels.instance }}", "{HOST.NAME}")
                 .replace("{{ $labels.page_size }}", "{#PAGE_SIZE}")
                 .replace("{{ $labels.name }}", check)
-                .replace("{{ $value | humanize }}", "{ITEM.LASTVALUE1}")
+                .replace("{{ $value | printf `%.0f` }}", "{ITEM.LASTVALUE1}")
         };
         let mut description = text(&alert.description);
         if !alert.remedy.is_empty() {
