@@ -177,29 +177,33 @@ impl Remedies {
         extra: &[Step],
     ) -> Self {
         let desired = desired_of(machine);
-        let boot = |desired: Option<&Desired>| {
+        let boot_of = |desired: Option<&Desired>| {
             next.map_or(Boot::default(), |next| Boot::of(machine, next, desired))
         };
-        let with_core = boot(desired.as_ref().ok());
+        let mut with_core = boot_of(desired.as_ref().ok());
         let raises =
             |desired: &Desired| !desired.limits.is_empty() || desired.overcommit_ratio.is_some();
         // Alone, the lines must not lead into limits that the core raises.
         let boot = match desired.as_ref().is_ok_and(raises) {
             false => with_core.clone(),
-            true => boot(None),
+            true => boot_of(None),
         };
-        let plan = |desired: &Desired| diff::plan(machine, desired, &with_core.lines, extra);
+        let plan =
+            |desired: &Desired, boot: &Boot| diff::plan(machine, desired, &boot.lines, extra);
         let mut withheld = None;
-        let core = desired.and_then(|desired| plan(&desired));
+        let core = desired.and_then(|desired| plan(&desired, &with_core));
         let core = core.or_else(|decision| {
             // Pages for other servers must not keep this one from pages that exist.
             let own = desired_of(&desired::without_wishes(machine));
-            let steps = own.and_then(|own| plan(&own)).unwrap_or_default();
+            let with_own = boot_of(own.as_ref().ok());
+            let steps = own.and_then(|own| plan(&own, &with_own));
+            let steps = steps.unwrap_or_default();
             let sets_pool = |step: &Step| matches!(step, Step::SetPool { .. });
             if steps.iter().all(|step| extra.contains(step)) || steps.iter().any(sets_pool) {
                 return Err(decision);
             }
             withheld = Some(decision);
+            with_core = with_own;
             Ok(steps)
         });
         // A change of the command line is not visible before the next start.

@@ -1,5 +1,7 @@
 //! Strict overcommit, and pools that lower its limit.
 
+use hugeinfo::server::wish::Wish;
+
 use crate::{scene::*, table::*};
 
 const RATIO: &str = "proc/sys/vm/overcommit_ratio";
@@ -95,6 +97,15 @@ fn overcommit() {
         })
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"])
         .runbook(&["sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 4633/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)", "# add 1475 MB of swap, or lower committed memory by as much: vm.overcommit_ratio is 95, and 100 would not be enough"]),
+        when("the next boot lowers the ratio, and pages for another server are withheld", |m| {
+            m.fall_back(537);
+            m.other(8 * GB, 4096, TRY);
+            m.other(MB, 4096, Wish::Unknown).segment = None;
+            m.file(RATIO, "80\n");
+            m.file(CONF, "vm.overcommit_ratio = 30\n");
+            m.strict(53 * GB);
+        })
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# restart PostgreSQL (ends all sessions)", "# for the next boot, set vm.overcommit_ratio to 75, add 24935 MB of swap, or lower committed memory by as much"]),
         when("the limit refuses a fallback", |m| {
             m.on_huge_pages(50 * GB, GB);
             m.lowered(100);
