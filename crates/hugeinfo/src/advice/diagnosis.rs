@@ -92,6 +92,14 @@ fn all(muted: &Machine, is_left_out: impl Fn(CheckId) -> bool) -> Vec<Check> {
         {
             let remedy = std::mem::replace(&mut check.remedy, Remedy::Nothing);
             check.remedy = unless_listed(&mut listed, check.id, remedy);
+            // No server is restarted for the next boot alone.
+            if check.id == CheckId::Reboot
+                && let Remedy::Steps(plan) = &check.remedy
+                && plan.steps.iter().any(Step::is_disruptive)
+            {
+                check.remedy = Remedy::NeedsDecision(remedies.decision_about_boot(machine));
+                listed.pop();
+            }
         }
     }
     checks
@@ -334,8 +342,8 @@ impl Remedies {
         is_fixed.then(|| Remedy::steps(vec![step]))
     }
 
-    /// The steps of the core that fix the next boot and do not disturb the running server: lines
-    /// with the limits that they need, or all.
+    /// The steps of the core that fix the next boot, and if possible do not disturb the running
+    /// server: lines with the limits that they need, or more.
     fn for_boot(&self, machine: &Machine, id: CheckId) -> Option<Vec<Step>> {
         let core = self.core.as_ref().ok()?;
         let is_needed = |step: &&Step| {
@@ -343,9 +351,13 @@ impl Remedies {
             matches!(step, SetPoolAtBoot { .. } | RaiseLimit(_) | SetVm { .. })
         };
         let needed: Vec<_> = core.iter().filter(is_needed).cloned().collect();
-        let all = core.iter().all(|step| !step.is_disruptive());
-        let candidates = [Some(needed), all.then(|| core.clone())].into_iter();
-        candidates.flatten().find(|steps| {
+        let is_quiet = |step: &&Step| !step.is_disruptive();
+        let quiet: Vec<_> = core.iter().filter(is_quiet).cloned().collect();
+        let may_restart =
+            self.fixed.contains(&CheckId::HugePages) && !CheckId::HugePages.is_muted(machine);
+        let all = may_restart.then(|| core.clone());
+        let mut candidates = [needed, quiet].into_iter().chain(all);
+        candidates.find(|steps| {
             let after = machine.apply_all(steps);
             after.is_ok_and(|after| !id.judge(&after).status.needs_attention())
         })
@@ -360,14 +372,17 @@ impl Remedies {
                 remaining: decision.clone(),
             });
         }
-        // No server is restarted for the next boot alone.
         if let Some(steps) = self.for_boot(machine, id) {
             return Remedy::steps(steps);
         }
+        Remedy::NeedsDecision(self.decision_about_boot(machine))
+    }
+
+    fn decision_about_boot(&self, machine: &Machine) -> Decision {
         let of_core = self.core.as_ref().err().cloned();
-        let decision = decision.clone().or(of_core);
+        let decision = self.boot.decision.clone().or(of_core);
         let decision = decision.or_else(|| checks::decision_about_boot(machine));
-        Remedy::NeedsDecision(decision.unwrap_or_else(|| decision::of_next_start(machine)))
+        decision.unwrap_or_else(|| decision::of_next_start(machine))
     }
 }
 

@@ -217,6 +217,15 @@ fn this_boot() {
         .says("pool_filled", WARNING, "not_filled", "/proc/cmdline (hugepagesz=1G hugepages=14) asked for 14 huge pages of 1 GB, and the pool has 13; 14 are needed. Memory was fragmented, a node had too little memory, the pool has since been made smaller, or the line is newer than this boot.", &["# as huge_pages"])
         .says("reboot", WARNING, "boot_fell_short", "/proc/cmdline (hugepagesz=1G hugepages=14) sets 14 huge pages of 1 GB at boot, but the pool has 13. Unless the line is newer than this boot, the next boot might also fall short; 14 are needed.", &["# as huge_pages"])
         .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 14 huge pages of 1 GB; 13 are available.", &["# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: echo 14 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "# if the pool has fewer than 14 pages of 1 GB, set it back to 13 first", "# start PostgreSQL"]),
+        when("this boot allocated too few pages, and huge_pages is muted", |m| {
+            m.ram(16 * GB);
+            m.fall_back(0);
+            m.on_small_pages(10 * GB, 5119);
+            m.asked(5120);
+            m.muted = "huge_pages, restart, pool_filled";
+        })
+        .says("reboot", WARNING, "boot_fell_short", "/etc/sysctl.d/hugepages.conf:1 sets 5120 huge pages of 2 MB at boot, but the pool has 5119. Unless the line is newer than this boot, the next boot might also fall short; 5120 are needed.", &["# reboot and check the pool, or configure fewer pages: this boot did not allocate all of them"])
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 5120 huge pages of 2 MB; 5119 are available.", &["# as memory_left"]),
         when(
             "a sysctl file requests more than this boot allocated",
             |m| {
