@@ -337,8 +337,14 @@ pub fn remedies_cure(spec: &Spec, machine: &Machine) -> TestCaseResult {
         });
         let status = after_all.iter().find(|(name, _)| *name == check.name());
         let status = status.map(|(_, status)| *status);
+        // A limit of the next start can be another one, of another page size: it is a warning once
+        // the running server is safe.
+        let is_safe_now = check.finding.status == Status::Critical
+            && findings(&after)
+                .iter()
+                .any(|(_, found)| found.code == "cgroup_bomb_at_restart");
         prop_assert!(
-            plan.remaining.is_some() || is_service || status < Some(Status::Warning),
+            plan.remaining.is_some() || is_service || is_safe_now || status < Some(Status::Warning),
             "{} is {status:?}: {:#?}",
             check.name(),
             plan.steps
