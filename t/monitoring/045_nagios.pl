@@ -59,7 +59,7 @@ sub compare_with_sql
 	my $more = @names ? ' (and ' . @names . ' more: ' . join(', ', @names) . ')' : '';
 	my %exits = (ok => 0, unknown => 3, warning => 1, critical => 2);
 	my $first = "$worst->{name}: $worst->{finding}";
-	# Without problems, the verdict on the server, if checks were not chosen
+	# The verdict on the server, if all is well and no checks were chosen
 	my ($server) = $sql->rows('SELECT status, reason FROM hugeinfo_status');
 	$first = $server->{reason} if !$worst->{severity} && $server->{status} eq 'ok' && !grep { /^-c|^--check/ } @options;
 	answers($answer, $exits{ $worst->{status} }, qr/\Q$first$more\E$/, $name);

@@ -163,7 +163,8 @@ impl Planning {
     fn how_to_set(&self, forecast: &Forecast) -> Option<String> {
         if self.has_others_pages {
             return Some(
-                "# this host has huge pages, which others might use: see hugeinfo preflight, or hugeinfo status if the server runs"
+                "# this host has huge pages, which others might use: see hugeinfo preflight, \
+                 or hugeinfo status if the server runs"
                     .to_owned(),
             );
         }

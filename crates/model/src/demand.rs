@@ -347,7 +347,7 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
 pub struct OnSmallPages {
     /// The server.
     pub name: Name,
-    /// Its `huge_pages`, if it is known to ask for huge pages and can use them.
+    /// `huge_pages` of the server. `None`: unknown, or a limit keeps it from using huge pages.
     pub setting: Option<HugePages>,
     /// The pages it would need.
     pub pages: Pages,

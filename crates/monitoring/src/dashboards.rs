@@ -136,8 +136,8 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
     Ok(serde_json::to_string_pretty(&made)? + "\n")
 }
 
-/// Without `all_instances`, shows one: sums and stacks of several servers of a host would count its
-/// pools several times.
+/// Without `all_instances`, one server can be chosen: sums and stacks of several servers of a host
+/// would count its pools several times.
 fn variables(prefix: &str, all_instances: bool) -> Value {
     let of_label = |label: &str, metric: &str, all: bool| {
         let query = format!("label_values({metric}, {label})");

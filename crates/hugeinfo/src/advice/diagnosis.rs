@@ -204,8 +204,9 @@ impl Remedies {
             // Pages for other servers must not keep this one from pages that exist.
             let own = desired_of(&desired::without_wishes(machine));
             let with_own = boot_of(own.as_ref().ok());
-            let steps = own.and_then(|own| plan(&own, &with_own));
-            let steps = steps.unwrap_or_default();
+            let steps = own
+                .and_then(|own| plan(&own, &with_own))
+                .unwrap_or_default();
             let sets_pool = |step: &Step| matches!(step, Step::SetPool { .. });
             if steps.iter().all(|step| extra.contains(step)) || steps.iter().any(sets_pool) {
                 return Err(decision);
@@ -488,7 +489,7 @@ pub(crate) fn everything(
             Remedy::As(_) | Remedy::Nothing => {}
         }
     }
-    // What the steps leave to a person, also if no remedy above has it.
+    // The decision that the steps leave, even if no remedy above states it.
     if (remedies.core.as_ref()).is_ok_and(|steps| steps.iter().all(|step| all.contains(step))) {
         decisions.extend(remedies.withheld.clone());
     }

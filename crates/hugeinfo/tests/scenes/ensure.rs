@@ -108,7 +108,7 @@ fn idle_pages_could_be_for_servers_that_start_later() {
             pool.text
                 .ends_with("They could be meant for a server that does not run.")
         );
-        // It does not run, and uses no memory besides its pages.
+        // It does not run, so it uses no memory except its pages.
         assert_eq!(finding(&machine, CheckId::OtherServers).code, "alone");
         let left = finding(&machine, CheckId::MemoryLeft);
         assert_eq!(left.status, Status::Ok, "{}", left.text);
