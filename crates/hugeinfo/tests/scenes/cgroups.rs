@@ -261,7 +261,7 @@ fn reservation_limits() {
                 m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
             },
         )
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["echo 1126170624 > /sys/fs/cgroup/pg/hugetlb.2MB.rsvd.max", "# also raise the limit where it is set (unit or container runtime), or the next start resets it", "setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "the pool is short, the limit on reservations is low, and on is pending",
             |m| {

@@ -25,7 +25,7 @@ fn page_tables() {
             m.page_tables(MB / 2, 277 * MB);
             m.off();
         })
-        .status(WARNING, "large_page_tables", "Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=70656", "# if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
+        .status(WARNING, "large_page_tables", "Page tables of 81 processes take 22 GB; on 2 MB pages they would take about 124 MB.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 70656/' /etc/sysctl.d/hugepages.conf", "# stop PostgreSQL (ends all sessions)", "# then: echo 1 > /proc/sys/vm/compact_memory", "# then: sysctl -w vm.nr_hugepages=70656", "# if the pool has fewer than 70656 pages of 2 MB, set it back to 0 first", "# start PostgreSQL"]),
         when("the postmaster has faulted in as much as its backends", |m| {
             m.ram(256 * GB);
             m.on_small_pages(70 * GB, 0);

@@ -149,8 +149,8 @@ fn on_small_pages() {
             m.fall_back(0);
             m.facts.server.shared_memory_type = SharedMemoryType::Sysv;
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
-        .status(WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .status(WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("huge_pages = off", |m| {
             m.fall_back(537);
             m.off();
@@ -166,7 +166,7 @@ fn on_small_pages() {
             m.page_tables(MB, 40 * MB);
         })
         .says("huge_pages", OK, "turned_off", "On 4 kB pages: huge_pages = off.", &[])
-        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 3201 MB; on 2 MB pages they would take about 6402 kB.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
+        .says("page_tables", WARNING, "large_page_tables", "Page tables of 81 processes take 3201 MB; on 2 MB pages they would take about 6402 kB.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET huge_pages = 'try';\"", "# stop here if psql failed", "echo 1 > /proc/sys/vm/compact_memory", "sysctl -w vm.nr_hugepages=10240", "sed -i 's/^vm\\.nr_hugepages = 537$/vm.nr_hugepages = 10240/' /etc/sysctl.d/hugepages.conf", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "huge_pages = try is pending for a server that was turned off",
             |m| {

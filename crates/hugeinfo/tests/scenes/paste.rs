@@ -203,15 +203,15 @@ fn psql_lines_reach_this_server() {
     const SYSV: &str = "shared_memory_type = sysv cannot use huge pages.";
     test(vec![
         when("several clusters share the socket directory", |m| two_places(m, "/var/run/postgresql", 5433))
-            .status(WARNING, "sysv", SYSV, &["runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+            .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u postgres -- psql -X -h /var/run/postgresql -p 5433 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
             .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("unix_socket_directories is empty", |m| two_places(m, "localhost", 5432))
-            .status(WARNING, "sysv", SYSV, &["runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+            .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u postgres -- psql -X -h localhost -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("names contain blanks and quotes", |m| {
             two_places(m, "/srv/it's mine", 5432);
             m.env.connection.user = Some("pg user".to_owned());
         })
-        .status(WARNING, "sysv", SYSV, &["runuser -u 'pg user' -- psql -X -h '/srv/it'\\''s mine' -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
+        .status(WARNING, "sysv", SYSV, &["setsid -w runuser -u 'pg user' -- psql -X -h '/srv/it'\\''s mine' -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("a name cannot be quoted", |m| two_places(m, "/srv/\u{1b}[2J", 5432))
             .status(WARNING, "sysv", SYSV, &["# in a superuser's session on this server: ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when("the user is not in /etc/passwd", |m| {

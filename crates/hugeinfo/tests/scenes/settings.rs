@@ -73,7 +73,7 @@ fn places() {
             sysv(m, line(), true);
             m.fall_back(0);
         })
-        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
+        .says("huge_pages", WARNING, "sysv", "On 4 kB pages: shared_memory_type = sysv cannot use huge pages.", &["setsid -w runuser -u postgres -- psql -X -h /run/postgresql -p 5432 -d postgres -c \"ALTER SYSTEM SET shared_memory_type = 'mmap';\"", "# stop here if psql failed", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"])
         .runbook(&["ALTER SYSTEM SET shared_memory_type = 'mmap';", "sysctl -w vm.nr_hugepages=537", "# restart PostgreSQL (ends all sessions)"]),
         when(
             "the kernel does not have the size, and there is a pool",

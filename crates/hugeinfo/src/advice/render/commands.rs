@@ -286,7 +286,7 @@ pub(super) fn psql(machine: &Machine, sql: &str) -> (Option<&'static str>, Strin
         Some(match user {
             Some(user) => (
                 "as root:",
-                format!("runuser -u {} -- {psql}", quoted(user)?),
+                format!("setsid -w runuser -u {} -- {psql}", quoted(user)?),
             ),
             None => ("as a superuser of PostgreSQL:", psql),
         })
