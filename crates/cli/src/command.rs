@@ -1,6 +1,7 @@
 //! Runs programs with a time limit.
 
 use std::{
+    fs::File,
     io::{self, Read, Seek, SeekFrom},
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus, Stdio},
@@ -11,6 +12,7 @@ use std::{
 
 use hugeinfo::escape;
 use rustix::{
+    fs::{MemfdFlags, memfd_create},
     process::{
         Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
         setrlimit, waitid,
@@ -92,10 +94,10 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
         false => GRACE,
     };
     let failed = |error: io::Error| Error::new(format!("could not run {name}: {error}"));
-    let (mut out, mut err) = (
-        tempfile::tempfile().map_err(failed)?,
-        tempfile::tempfile().map_err(failed)?,
-    );
+    // In memory, because any user can fill /tmp.
+    let file = || memfd_create("hugeinfo", MemfdFlags::CLOEXEC).map(File::from);
+    let file = || file().map_err(|errno| failed(errno.into()));
+    let (mut out, mut err) = (file()?, file()?);
     command
         .current_dir("/")
         .stdin(Stdio::null())
@@ -122,7 +124,7 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> Result<Output, Error
         }
         thread::sleep(Duration::from_millis(1));
     };
-    let text = |file: &mut std::fs::File| {
+    let text = |file: &mut File| {
         // The result and the reason of a failure are at the end.
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_OUTPUT)))?;

@@ -3,7 +3,7 @@
 use std::{
     io::IsTerminal,
     path::PathBuf,
-    thread::{self, ScopedJoinHandle},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -23,13 +23,16 @@ use crate::{
     Done,
     command::is_interrupted,
     error::Error,
-    machine,
+    is_root, machine,
     next_start::{Detail, NextStart},
     pool::{self, Attempt, Growth},
     postgres,
     promises::Promises,
-    target::{Target, starts_at_boot},
+    target::{self, Target, starts_at_boot},
 };
+
+/// Time for the next starts of all servers.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 const RUNS: &str = "the server runs; nothing was changed";
 
@@ -106,7 +109,7 @@ fn warning(error: &Error) -> String {
 }
 
 fn ensure(options: &Options) -> Result<Done, Error> {
-    if !options.dry_run && !rustix::process::geteuid().is_root() {
+    if !options.dry_run && !is_root() {
         return Err(Error::with_hint(
             "only root can change the pools of the kernel",
             "To print the commands, use --dry-run",
@@ -162,33 +165,26 @@ fn ensure(options: &Options) -> Result<Done, Error> {
 /// A server, and its next start if it is to be served.
 type Candidate = (Target, Option<Result<NextStart, Error>>);
 
-/// Computes the next starts of the servers that are to be served, some of them at the same time, so
-/// that an owner whose files hang does not delay the others.
-fn with_next_starts(mut targets: Vec<Target>, options: &Options) -> Result<Vec<Candidate>, Error> {
-    const AT_ONCE: usize = 8;
+/// Computes the next starts of the servers that are to be served.
+fn with_next_starts(targets: Vec<Target>, options: &Options) -> Result<Vec<Candidate>, Error> {
     let server = match options.all {
         true => options.server.of_several(),
         false => options.server.at(options.server.directory()),
     };
-    let read = |target: &Target| match target.postmaster {
-        Some(_) if options.moment != Some(Moment::Restart) => None,
-        _ => Some(NextStart::read(&target.options(&server), Detail::Pages)),
+    let moment = options.moment;
+    let read = move |target: &Target| match target.postmaster {
+        Some(_) if moment != Some(Moment::Restart) => Ok(None),
+        Some(pid) if target.is_only_found() => match machine::next_start_as_now(pid)? {
+            Some(next) => Ok(Some(next)),
+            None => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
+        },
+        _ => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
     };
-    let mut servers = Vec::new();
-    while !targets.is_empty() {
-        let rest = targets.split_off(targets.len().min(AT_ONCE));
-        let found: Vec<_> = thread::scope(|scope| {
-            let spawn = |target| scope.spawn(move || read(target));
-            let threads: Vec<_> = targets.iter().map(spawn).collect();
-            threads.into_iter().map(ScopedJoinHandle::join).collect()
-        });
-        for (target, next) in targets.into_iter().zip(found) {
-            let next = next.map_err(|_| Error::new("a thread panicked"))?;
-            servers.push((target, next));
-        }
-        targets = rest;
-    }
-    Ok(servers)
+    let found = target::each(&targets, TIME_LIMIT, read);
+    let servers = targets
+        .into_iter()
+        .zip(found.into_iter().map(Result::transpose));
+    Ok(servers.collect())
 }
 
 fn targets(options: &Options) -> Result<Vec<Target>, Error> {
@@ -355,6 +351,7 @@ impl Case<'_> {
                         growth.restore()?;
                         "Another process reserved the pages first.".to_owned()
                     }
+                    Attempt::Taken => "Other processes took pages that this run added.".to_owned(),
                     Attempt::Short(pages) if compacted_at.is_none_or(|before| pages > before) => {
                         pool::compact();
                         compacted_at = Some(pages);

@@ -17,7 +17,7 @@ use crate::{
     machine,
     next_start::Detail,
     plan,
-    postgres::{Planned, normalized},
+    postgres::{Planned, Trust, normalized},
     size::Size,
     status::Format,
 };
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
             "-c {given}: fit computes shared_buffers"
         )));
     }
-    let planned = Planned::prepare(&options.server)?;
+    let planned = Planned::prepare(&options.server, Trust::Own)?;
     let next = planned.settings(Detail::All)?.server();
     plan::note_differences(&next);
     let machine = match options.capacity.pod {

@@ -1,6 +1,12 @@
 //! Reads the server and its machine.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use hugeinfo::{
     advice::shared_thp_may_be_used,
@@ -23,10 +29,12 @@ use hugeinfo::{
     },
     model::machine::{Machine, ServerState},
     server::{
+        connection::Connection,
         environment::{Environment, Files, IoUringRings, ProcessFigures},
         facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
         host::Host,
-        instances, postmaster_arguments, postmaster_pid,
+        instances::{self, Instance},
+        postmaster_arguments, postmaster_pid,
         rights::Rights,
         setting::{FileLine, Setting, SettingSource},
         visibility,
@@ -37,8 +45,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
     error::Error,
-    next_start::{Detail, NextStart},
-    search::Search,
+    is_root,
+    next_start::{Detail, NOT_NAMED, NextStart, Settings},
+    root, search,
     target::Target,
 };
 
@@ -54,14 +63,14 @@ pub(crate) struct Seen {
 
 /// Reads a server that runs, and its processes, for a report.
 pub(crate) fn read_running(pid: u32, options: &crate::Server) -> Result<Seen, Error> {
-    let root = Root::system();
-    let search = Search::start(Some(pid));
+    let root = root();
+    search::start();
     let running = Running::open(&root, pid)?;
     // A number, because the file could be a link to any other.
     let version = running.process.read_regular("cwd/PG_VERSION").ok();
     let version = version.and_then(|bytes| parse_number(bytes.trim_ascii()));
     Ok(Seen {
-        machine: running.machine(&root, options, search)?,
+        machine: running.machine(&root, options)?,
         subject: Subject {
             postmaster: Some(pid),
             address: running.address,
@@ -79,25 +88,40 @@ pub(crate) fn read(target: &Target, options: &crate::Server) -> Result<Machine, 
         let next = NextStart::read(&options, Detail::All)?;
         return Ok(stopped(&next, ServerState::Stopped)?);
     };
-    let root = Root::system();
-    let search = Search::start(Some(pid));
-    Running::open(&root, pid)?.machine(&root, &options, search)
+    let root = root();
+    search::start();
+    Running::open(&root, pid)?.machine(&root, &options)
 }
 
 /// A server that runs, with a known next start.
 pub(crate) fn before_restart(pid: u32, next: &NextStart) -> Result<Machine, Error> {
-    let root = Root::system();
-    let search = Search::start(Some(pid));
+    let root = root();
+    search::start();
     let running = Running::open(&root, pid)?;
-    let now = running.probable(next)?;
-    running.with(&root, &now, Some(next), search)
+    let now = running.probable(Some(next))?;
+    running.with(&root, &now, Ok(Some(next)))
+}
+
+/// The next start of a server that runs, if its files have not changed: as it runs now.
+pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
+    let running = Running::open(&root(), pid)?;
+    let values = running.unchanged_values()?;
+    let now = values.and_then(|values| running.started_with(&values));
+    let data = fact(running.process.link("cwd"))?.ok();
+    Ok(now.zip(data).map(|(now, data)| NextStart {
+        version: String::new(),
+        data_directory: Some(OsString::from_vec(data).into()),
+        config_file: None,
+        settings: Ok(now.settings()),
+        owner: running.owner,
+    }))
 }
 
 /// A server that does not run, as if it were started from this process: with the same cgroups, NUMA
 /// nodes and environment.
 pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, ReadError> {
-    let root = Root::system();
-    let search = Search::start(None);
+    let root = root();
+    search::start();
     let server = match &next.settings {
         Ok(settings) => settings.server(),
         Err(_) => Server {
@@ -143,7 +167,7 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         has_ipc_lock: rights.has_ipc_lock,
         uses_io_uring: settings.is_some_and(|settings| settings.uses_io_uring),
         io_uring_rings: settings.and_then(|settings| settings.io_uring_rings),
-        other_servers: search.finish(),
+        other_servers: other_servers(None, next.owner)?,
         visibility: visibility::read(&root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
         shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
@@ -169,6 +193,19 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
     let mut machine = Machine::new(facts, Some(env));
     machine.state = state;
     Ok(machine)
+}
+
+/// The other servers. For root, those of users other than `owner` are foreign, unless the
+/// configuration of the host names them.
+fn other_servers(
+    own: Option<u32>,
+    owner: Option<u32>,
+) -> Result<Result<Vec<Instance>, Absent>, ReadError> {
+    let mut found = search::servers(own)?;
+    for (server, is_named) in found.iter_mut().flatten() {
+        server.is_foreign = is_root() && !*is_named && owner != server.owner_uid;
+    }
+    Ok(found.map(|found| found.into_iter().map(|(server, _)| server).collect()))
 }
 
 /// Files with which the server would not start, or might not. `None`: it would.
@@ -232,6 +269,8 @@ struct Running {
     segment: Result<Segment, Absent>,
     command_line: Vec<u8>,
     start_time: u64,
+    /// The user of the server.
+    owner: Option<u32>,
     members: Vec<Member>,
 }
 
@@ -266,6 +305,9 @@ impl Running {
             segment: fact(segment::read(&process, address))?,
             command_line: process.raw_command_line(&mut buffer)?.to_vec(),
             start_time: lock_file.map_or(0, |file| file.start_time),
+            owner: fact(status::read_identity(&process, &mut buffer))?
+                .ok()
+                .and_then(|identity| identity.uid),
             members: members(root, &process)?,
             process,
         })
@@ -288,12 +330,7 @@ impl Running {
             .any(|name| self.process.read_regular(name).is_ok())
     }
 
-    fn machine(
-        &self,
-        root: &Root,
-        options: &crate::Server,
-        search: Search,
-    ) -> Result<Machine, Error> {
+    fn machine(&self, root: &Root, options: &crate::Server) -> Result<Machine, Error> {
         let unchanged = match options.settings.as_slice() {
             [] => self
                 .unchanged_values()?
@@ -301,47 +338,58 @@ impl Running {
             // A start with other settings.
             _ => None,
         };
-        match unchanged {
-            Some(now) => self.with(root, &now, None, search),
+        let is_found = options.is_found && is_root();
+        let mut machine = match unchanged {
+            Some(now) => self.with(root, &now, Ok(None))?,
+            None if is_found && options.settings.is_empty() => {
+                let why = format!("{NOT_NAMED}: {}", options.named_by());
+                self.with(root, &self.probable(None)?, Err(why))?
+            }
             None => {
                 let next = NextStart::read(options, Detail::All)?;
-                self.with(root, &self.probable(&next)?, Some(&next), search)
+                self.with(root, &self.probable(Some(&next))?, Ok(Some(&next)))?
             }
+        };
+        if let Some(env) = machine.env.as_mut().filter(|_| is_found) {
+            // No command that root types reaches a server that nobody has named.
+            env.connection = Connection::default();
         }
+        Ok(machine)
     }
 
-    /// `next`: `None` if the settings have not changed.
+    /// `next`: `None` if the settings have not changed. Errors: why it is unknown.
     fn with(
         &self,
         root: &Root,
         now: &Now,
-        next: Option<&NextStart>,
-        search: Search,
+        next: Result<Option<&NextStart>, String>,
     ) -> Result<Machine, Error> {
         let (server, segment) = (now.server.clone(), self.segment.clone());
         let facts = Facts::of_process(root, server, Ok(&self.process), segment)?;
         let facts = facts.with_pod_limits(|name| std::env::var_os(name));
+        let config_file = next.as_ref().ok().copied().flatten();
+        let config_file = config_file.and_then(|next| next.config_file.as_deref());
         let files = match next {
-            None => Files::NothingPending,
-            Some(next) => match (prevents_start(next), &next.settings) {
+            Err(why) => Files::Unknown(why),
+            Ok(None) => Files::NothingPending,
+            Ok(Some(next)) => match (prevents_start(next), &next.settings) {
                 (None, Ok(settings)) if !facts.is_as_now(&settings.server()) => {
                     Files::Planned(settings.server())
                 }
                 (files, _) => files.unwrap_or(Files::NothingPending),
             },
         };
-        let env = self.environment(root, &facts, files, search)?;
+        let env = self.environment(root, &facts, files)?;
         let is_on_command_line = |name: &str| {
             let mut settings = postmaster_arguments::settings(&self.command_line);
             settings.any(|(set, _)| set == name.as_bytes())
         };
-        let file = next.and_then(|next| next.config_file.as_deref());
         let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
         let env = Environment {
             io_uring_rings: now.io_uring_rings,
             max_connections: now.max_connections,
             shared_buffers_bytes: now.shared_buffers_bytes,
-            settings: sources(values, is_on_command_line, file),
+            settings: sources(values, is_on_command_line, config_file),
             ..env
         };
         Ok(Machine::new(facts, Some(env)))
@@ -367,8 +415,8 @@ impl Running {
 
     /// The settings with which the server probably runs, if its files have changed. Its memory
     /// excludes some values.
-    fn probable(&self, next: &NextStart) -> Result<Now, Error> {
-        let settings = next.settings.as_ref().ok();
+    fn probable(&self, next: Option<&NextStart>) -> Result<Now, Error> {
+        let settings = next.and_then(|next| next.settings.as_ref().ok());
         let (stated, page) = match &self.segment {
             Ok(segment) => (self.stated_bytes(), segment.page_bytes),
             Err(_) => (None, None),
@@ -409,7 +457,6 @@ impl Running {
         root: &Root,
         facts: &Facts,
         files: Files,
-        search: Search,
     ) -> Result<Environment, ReadError> {
         let mut buffer = Vec::new();
         let postmaster = &self.process;
@@ -455,7 +502,7 @@ impl Running {
                 .map(|(object, bytes)| object.origin().is_multiple_of(bytes)),
             processes: self.members.iter().map(|member| member.figures).collect(),
             is_container: container::is_container(root)?,
-            other_servers: search.finish(),
+            other_servers: other_servers(Some(postmaster.pid()), self.owner)?,
             visibility: visibility::read(root)?,
             uses_io_uring: uses_io_uring(postmaster),
             has_pending_restart,
@@ -531,6 +578,25 @@ struct Now {
     io_uring_rings: Option<IoUringRings>,
     max_connections: u64,
     shared_buffers_bytes: u64,
+}
+
+impl Now {
+    /// The settings of a start with the same settings.
+    fn settings(self) -> Settings {
+        Settings {
+            huge_pages: self.server.huge_pages,
+            shared_memory_type: self.server.shared_memory_type,
+            huge_page_size_bytes: self.server.huge_page_size_bytes,
+            shared_memory_bytes: self.server.shared_memory_bytes,
+            max_connections: self.max_connections,
+            shared_buffers_bytes: self.shared_buffers_bytes,
+            uses_io_uring: false,
+            io_uring_rings: None,
+            on_command_line: BTreeMap::new(),
+            too_low: Vec::new(),
+            log_directory: PathBuf::new(),
+        }
+    }
 }
 
 /// A process of the server.

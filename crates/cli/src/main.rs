@@ -14,6 +14,7 @@ mod fleet;
 mod machine;
 mod man;
 mod next_start;
+mod owner;
 mod plan;
 mod pool;
 mod postgres;
@@ -34,13 +35,19 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::{Arc, LazyLock},
+    time::Duration,
 };
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
-use hugeinfo::{advice::check::Status, escape};
+use hugeinfo::{
+    advice::check::Status,
+    escape,
+    linux::{lookup::Guard, root::Root, shell},
+};
 
-use crate::{next_start::TimeLimit, size::Size};
+use crate::size::Size;
 
 /// The allocator of musl maps and unmaps memory again and again, which took a third of the time of
 /// `hugeinfo status`.
@@ -110,11 +117,14 @@ struct Server {
     /// The directory of the PostgreSQL programs.
     #[arg(long, value_name = "DIR")]
     bindir: Option<std::path::PathBuf>,
+    #[arg(skip = next_start::TIME_LIMIT)]
+    time_limit: Duration,
+    /// The postmaster. `None`: the server does not run, or was not searched for.
     #[arg(skip)]
-    time_limit: TimeLimit,
-    /// The postmaster, if the search has found this server and nobody has named it.
+    postmaster: Option<u32>,
+    /// The search has found this server, and nobody has named it.
     #[arg(skip)]
-    found: Option<u32>,
+    is_found: bool,
 }
 
 impl Server {
@@ -139,14 +149,27 @@ impl Server {
             pg: self.pg,
             bindir: self.bindir.clone(),
             time_limit: self.time_limit,
-            found: None,
+            postmaster: None,
+            is_found: false,
         }
+    }
+
+    /// The command with which a person declares to trust the configuration of this server.
+    fn named_by(&self) -> String {
+        let verb = std::env::args().nth(1).unwrap_or_default();
+        let moment = match verb.as_str() {
+            "ensure" => " --for restart",
+            _ => "",
+        };
+        let directory = self.data.as_deref().and_then(shell::quoted);
+        let directory = directory.unwrap_or_else(|| "DATADIR".to_owned());
+        format!("hugeinfo {verb} -D {directory}{moment}")
     }
 
     /// These options, for each of several servers.
     fn of_several(&self) -> Self {
         Self {
-            time_limit: TimeLimit::of_several(),
+            time_limit: next_start::TIME_LIMIT_OF_SEVERAL,
             ..self.at(self.directory())
         }
     }
@@ -182,6 +205,21 @@ impl Host {
     fn is_this(&self) -> bool {
         self.host_ram.is_none() && self.page_size.is_none()
     }
+}
+
+/// Whether this process has the rights of root.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The files of this machine. As root, lookups do not wait for file systems that programs of users
+/// serve.
+fn root() -> Root {
+    static ROOT: LazyLock<Root> = LazyLock::new(|| match is_root() {
+        true => Root::system().guarded(Arc::new(Guard::new().unwrap_or_default())),
+        false => Root::system(),
+    });
+    ROOT.clone()
 }
 
 /// The result of a verb.
@@ -232,8 +270,9 @@ fn main() -> ExitCode {
         }
     };
     let handled = match arguments.verb {
-        // It holds pages, and has nothing to clean up.
-        Verb::Touch(_) => Ok(()),
+        // They have nothing to clean up, and end at once.
+        Verb::Touch(_) | Verb::Search(_) => Ok(()),
+        Verb::Settings(_) if is_root() => Ok(()),
         _ => command::end_on_signal(),
     };
     let done = handled.and_then(|()| match arguments.verb {

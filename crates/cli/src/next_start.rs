@@ -3,32 +3,32 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs::{self, Metadata},
-    io,
-    os::{
-        fd::BorrowedFd,
-        unix::{ffi::OsStrExt, fs::MetadataExt, process::CommandExt},
-    },
+    fs,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use clap::Args;
 use hugeinfo::{
     escape,
-    linux::{
-        error::fact,
-        passwd,
-        process::{Process, sandbox},
-        root::Root,
-    },
     model::machine::ServerState,
     server::{environment::IoUringRings, facts, failed_start::FailedStart, recovery::TooLow},
 };
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use crate::{Done, Server, command, error::Error, postgres::Planned};
+use crate::{
+    Done, Server, command,
+    error::Error,
+    is_root,
+    owner::{self, Owned},
+    postgres::{Planned, Trust},
+    root,
+};
+
+/// Why the next start of a server that the search has found is unknown to root.
+pub(crate) const NOT_NAMED: &str = "its configuration files have changed since it started, and \
+    root does not run PostgreSQL for a server that nobody has named";
 
 /// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,12 @@ pub(crate) struct Options {
     server: Server,
     #[arg(long)]
     only_pages: bool,
+    /// The running server, if this process is of root.
+    #[arg(long)]
+    postmaster: Option<u32>,
+    /// Root runs this as the owner of the data directory.
+    #[arg(long)]
+    for_root: bool,
 }
 
 /// The next start, as far as it matters for memory. Written by the owner of the data directory, so
@@ -97,48 +103,11 @@ impl Settings {
     }
 }
 
-/// Time for the programs of PostgreSQL that compute next starts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeLimit {
-    /// For one server.
-    each: Duration,
-    /// The end of the time for all of several servers.
-    end: Option<Instant>,
-}
+/// Time for the programs of PostgreSQL that compute a next start.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-impl Default for TimeLimit {
-    /// For one server.
-    fn default() -> Self {
-        Self {
-            each: Duration::from_secs(120),
-            end: None,
-        }
-    }
-}
-
-impl TimeLimit {
-    /// For several servers. The owner of one of them must not be able to delay the others for long.
-    pub(crate) fn of_several() -> Self {
-        Self {
-            each: Duration::from_secs(20),
-            end: Some(Instant::now() + Duration::from_secs(60)),
-        }
-    }
-
-    /// Errors: all time was used by other servers.
-    fn for_next(self, now: Instant) -> Result<Duration, Error> {
-        let left = match self.end {
-            Some(end) => end.saturating_duration_since(now),
-            None => self.each,
-        };
-        match left {
-            Duration::ZERO => Err(Error::new(
-                "no time was left to compute its settings, because those of other servers took too long",
-            )),
-            left => Ok(left.min(self.each)),
-        }
-    }
-}
+/// The same for one of several servers.
+pub(crate) const TIME_LIMIT_OF_SEVERAL: Duration = Duration::from_secs(20);
 
 impl NextStart {
     /// Computes the next start. As root, with the rights of the owner of the data directory.
@@ -158,15 +127,21 @@ impl NextStart {
     /// Like [`read`](Self::read), but if the directory is empty, of the server that `initdb` would
     /// create there.
     pub(crate) fn read_or_new(server: &Server, detail: Detail) -> Result<Self, Error> {
-        if let Some(pid) = server.found {
-            check_sandbox(pid, server.directory().as_deref())?;
+        if !is_root() {
+            return Self::compute(server, detail, Trust::Own);
         }
-        if !rustix::process::geteuid().is_root() {
-            return Self::compute(server, detail);
+        if server.is_found {
+            return Err(Error::with_hint(
+                NOT_NAMED,
+                format!("If you trust its configuration: {}", server.named_by()),
+            ));
         }
         let mut command = command::this("settings");
         command.args(arguments(server, detail));
-        let output = command::run(command, server.time_limit.for_next(Instant::now())?)?;
+        let postmaster = server.postmaster.map(|pid| format!("--postmaster={pid}"));
+        command.args(postmaster);
+        owner::end_with_parent(&mut command);
+        let output = command::run(command, server.time_limit)?;
         if !output.status.success() {
             let text = output.err.trim();
             let text = text.strip_prefix("hugeinfo: ").unwrap_or(text);
@@ -174,12 +149,15 @@ impl NextStart {
                 Some((message, hint)) => (message, Some(hint.to_owned())),
                 None => (text, None),
             };
-            return Err(Error::Other(message.to_owned(), hint));
+            return Err(match message {
+                "" => Error::new(format!("hugeinfo settings ended with {}", output.status)),
+                message => Error::Other(message.to_owned(), hint),
+            });
         }
         let next: Self = serde_json::from_str(output.out.trim())
             .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))?;
         match server.directory() {
-            Some(data) => next.of_owner(fixed(&data)?.1.uid()),
+            Some(data) => next.of_owner(Owned::find(&data)?.uid),
             None => Ok(next),
         }
     }
@@ -188,26 +166,36 @@ impl NextStart {
     /// what the process writes.
     fn of_owner(self, owner: u32) -> Result<Self, Error> {
         if let Some(data) = &self.data_directory {
-            let found = fs::metadata(data).map_err(|error| Error::file("open", data, error))?;
-            if !found.is_dir() || found.uid() != owner {
+            let found = root()
+                .look_up(data)
+                .and_then(|found| found.owner_and_mode());
+            let (uid, mode) = found.map_err(|error| Error::file("open", data, error))?;
+            if uid != owner || FileType::from_raw_mode(mode) != FileType::Directory {
                 return Err(Error::new(format!(
                     "{} is not a directory that the user of the server owns",
                     escape::name(data)
                 )));
             }
         }
+        let of_owner = |refusal: FailedStart| FailedStart {
+            message: owner::attributed(owner, &Error::Refused(refusal.clone()).to_string()),
+            detail: Vec::new(),
+            hint: None,
+            ..refusal
+        };
         Ok(Self {
             owner: Some(owner),
             version: escape::name(&self.version),
+            settings: self.settings.map_err(of_owner),
             ..self
         })
     }
 
-    fn compute(server: &Server, detail: Detail) -> Result<Self, Error> {
+    fn compute(server: &Server, detail: Detail, trust: Trust) -> Result<Self, Error> {
         let is_new = server.directory().as_deref().is_some_and(is_empty);
         let prepared = match is_new {
-            true => Planned::prepare(&server.at(None)),
-            false => Planned::prepare(server),
+            true => Planned::prepare(&server.at(None), trust),
+            false => Planned::prepare(server, trust),
         };
         match prepared {
             Ok(planned) => planned.next_start(detail),
@@ -247,10 +235,24 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         true => Detail::Pages,
         false => Detail::All,
     };
-    if rustix::process::geteuid().is_root() {
-        return Err(become_owner(&options.server, detail));
+    if is_root() {
+        let Some(data) = options.server.directory() else {
+            return Err(Error::with_hint(
+                "cannot run as root, because the PostgreSQL programs refuse to run as root",
+                "Use -D, or run this as an ordinary user",
+            ));
+        };
+        let owned = Owned::find(&data)?;
+        let server = options.server.at(Some(owned.directory.clone()));
+        let mut arguments = arguments(&server, detail);
+        arguments.push("--for-root".into());
+        return owned.run("settings", arguments, options.postmaster);
     }
-    let next = NextStart::compute(&options.server, detail)?;
+    let trust = match options.for_root {
+        true => Trust::ForRoot,
+        false => Trust::Own,
+    };
+    let next = NextStart::compute(&options.server, detail, trust)?;
     let json = serde_json::to_string(&next);
     json.map(|text| Done::from(text + "\n"))
         .map_err(|error| Error::new(error.to_string()))
@@ -264,148 +266,16 @@ fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
     arguments
 }
 
-/// Refuses a server that nobody has named, if it runs in a sandbox or container, where the programs
-/// of PostgreSQL would load the libraries of its configuration outside of it. Also refuses another
-/// process with this PID, which works elsewhere.
-fn check_sandbox(pid: u32, directory: Option<&Path>) -> Result<(), Error> {
-    let root = Root::system();
-    let server = Process::open(&root, pid)?;
-    let place = fact(server.link("cwd"))?.ok();
-    let is_there = place.as_deref() == directory.map(|path| path.as_os_str().as_bytes());
-    if is_there && fact(sandbox::is_as_free(&server, &Process::this(&root)?))?.unwrap_or(false) {
-        return Ok(());
-    }
-    let data = directory.map_or("DATADIR".to_owned(), escape::name);
-    Err(Error::with_hint(
-        format!(
-            "the next start of the server with PID {pid} is unknown, because it runs in a sandbox or container of its own"
-        ),
-        format!("If you trust its configuration, name its directory: -D {data}"),
-    ))
-}
-
 /// True for a directory for `initdb`.
 fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The path of a directory without links, and its owner. Only root and the owner can replace the
-/// directory: another user could exchange it between two look-ups of its path, and PostgreSQL would
-/// read files of this user with the rights of the owner.
-fn fixed(data: &Path) -> Result<(PathBuf, Metadata), Error> {
-    const STICKY: u32 = 0o1000;
-    const OTHERS_WRITE: u32 = 0o022;
-    let failed = |error| Error::file("open", data, error);
-    let real = fs::canonicalize(data).map_err(failed)?;
-    let owner = fs::symlink_metadata(&real).map_err(failed)?;
-    if owner.uid() == 0 {
-        let data = escape::name(data);
-        return Err(Error::new(format!(
-            "{data} belongs to root, and PostgreSQL does not run as root"
-        )));
-    }
-    let is_safe = |directory: &Path| -> io::Result<bool> {
-        let found = fs::symlink_metadata(directory)?;
-        let can_be_changed = found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0;
-        Ok(found.is_dir() && [0, owner.uid()].contains(&found.uid()) && !can_be_changed)
-    };
-    // From the root, because the others can be exchanged until their parents are known to be safe.
-    let all: Vec<_> = real.ancestors().collect();
-    for directory in all.into_iter().rev() {
-        if !is_safe(directory).map_err(failed)? {
-            return Err(Error::with_hint(
-                format!(
-                    "{} can be changed by users other than root and the owner of {}",
-                    escape::name(directory),
-                    escape::name(&real)
-                ),
-                "Correct its owner and its permissions, or run this as the user of the server",
-            ));
-        }
-    }
-    Ok((real, owner))
-}
-
-/// Files that root has opened before this program, such as a log, must not reach the owner.
-fn close_at_exec() -> io::Result<()> {
-    for entry in fs::read_dir("/proc/self/fd")? {
-        let name = entry?.file_name();
-        let Some(number) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        if number > 2 {
-            // SAFETY: the descriptor is only used in the next line, and this process has no other
-            // thread that closes files.
-            let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-            fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
-        }
-    }
-    Ok(())
-}
-
-/// Runs this program again as the owner of the data directory, without a terminal to which it
-/// could write. Returns only an error.
-fn become_owner(server: &Server, detail: Detail) -> Error {
-    let Some(data) = server.directory() else {
-        return Error::with_hint(
-            "cannot run as root, because the PostgreSQL programs refuse to run as root",
-            "Use -D, or run this as the user of the server, as in: runuser -u postgres -- hugeinfo plan",
-        );
-    };
-    let (data, owner) = match fixed(&data) {
-        Ok(found) => found,
-        Err(error) => return error,
-    };
-    let uid = owner.uid();
-    // The group of a directory can be that of its parent. A user without an entry, as in a
-    // container, has no other group.
-    let gid = passwd::read(&Root::system())
-        .ok()
-        .and_then(|users| users.group(uid))
-        .unwrap_or(owner.gid());
-    if let Err(errno) = rustix::process::setsid() {
-        return Error::new(format!("could not leave the terminal: {errno}"));
-    }
-    if let Err(error) = close_at_exec() {
-        return Error::file("read", Path::new("/proc/self/fd"), error);
-    }
-    let mut command = command::this("settings");
-    command::restrict(&mut command);
-    let error = command
-        .args(arguments(&server.at(Some(data)), detail))
-        .env_clear()
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .uid(uid)
-        .gid(gid)
-        .exec();
-    Error::file("run", Path::new("/proc/self/exe"), error)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, chown, symlink};
-
     use hugeinfo::server::recovery::LIMITS;
 
     use super::*;
-
-    #[test]
-    fn one_of_several_servers_has_less_time() {
-        let now = Instant::now();
-        let seconds = |limit: TimeLimit, after| {
-            let left = limit.for_next(now + Duration::from_secs(after));
-            left.ok().map(|left| left.as_secs())
-        };
-        let of_several = TimeLimit {
-            end: Some(now + Duration::from_secs(60)),
-            ..TimeLimit::of_several()
-        };
-        assert_eq!(seconds(TimeLimit::default(), 600), Some(120));
-        assert_eq!(seconds(of_several, 0), Some(20));
-        assert_eq!(seconds(of_several, 55), Some(5));
-        assert_eq!(seconds(of_several, 60), None);
-        assert_eq!(seconds(of_several, 61), None);
-    }
 
     #[test]
     fn data_directories_of_other_users_are_refused() {
@@ -438,28 +308,5 @@ mod tests {
         assert_eq!(of_owner(Some(directory.path()), own + 1), None);
         assert_eq!(of_owner(Some(&file), own), None);
         assert_eq!(of_owner(Some(Path::new("/nowhere")), own), None);
-    }
-
-    #[test]
-    fn directories_that_others_can_replace_are_refused() {
-        let parent = tempfile::tempdir().expect("a directory");
-        let (shared, link) = (parent.path().join("shared"), parent.path().join("link"));
-        let data = shared.join("data");
-        fs::create_dir_all(&data).expect("created");
-        symlink(&shared, &link).expect("a link");
-        if rustix::process::geteuid().is_root() {
-            chown(&data, Some(65534), None).expect("not a directory of root");
-        }
-        for (mode, expected) in [
-            (0o755, true),
-            (0o777, false),
-            (0o775, false),
-            (0o1777, true),
-        ] {
-            let permissions = fs::Permissions::from_mode(mode);
-            fs::set_permissions(&shared, permissions).expect("permissions");
-            let found = fixed(&link.join("data")).ok().map(|(path, _)| path);
-            assert_eq!(found, expected.then(|| data.clone()), "{mode:o}");
-        }
     }
 }

@@ -30,16 +30,20 @@ struct Counter {
     reached: Cell<u64>,
     /// Whether the number was another one before a later write.
     is_changed_by_others: Cell<bool>,
+    /// The number of the first attempt. Another process can take pages as long as this run adds
+    /// some, so it never adds more than it needed at first.
+    most: u64,
 }
 
 impl Counter {
-    fn open(directory: &str, size: PageSize) -> Result<Self, Error> {
+    fn open(directory: &str, size: PageSize, most: u64) -> Result<Self, Error> {
         let mut counter = Self {
             directory: PathBuf::from(directory),
             size,
             before: 0,
             reached: Cell::new(0),
             is_changed_by_others: Cell::new(false),
+            most,
         };
         counter.before = counter.persistent()?;
         counter.reached.set(counter.before);
@@ -115,6 +119,8 @@ pub(crate) enum Attempt {
     Whole,
     /// The kernel allocated fewer pages. The pools have this many.
     Short(u64),
+    /// The pools have as many pages as the first attempt asked for, and others have taken some.
+    Taken,
 }
 
 impl Growth {
@@ -126,30 +132,41 @@ impl Growth {
         steps: &[Step],
         progress: impl Fn(PageSize, u64, u64),
     ) -> Result<Attempt, Error> {
+        self.attempt_in(wanted(steps), progress)
+    }
+
+    fn attempt_in(
+        &mut self,
+        wanted: impl IntoIterator<Item = (String, PageSize, Pages)>,
+        progress: impl Fn(PageSize, u64, u64),
+    ) -> Result<Attempt, Error> {
         let mut is_whole = true;
+        let mut is_bounded = false;
         let mut all = 0;
-        for (directory, size, wanted) in wanted(steps) {
-            let counter = self.counter(&directory, size)?;
-            let pages = counter.grow(wanted.0)?;
+        for (directory, size, wanted) in wanted {
+            let counter = self.counter(&directory, size, wanted.0)?;
+            let pages = counter.grow(wanted.0.min(counter.most))?;
             progress(size, pages, wanted.0);
             if is_interrupted() {
                 return Err(Error::new("interrupted by a signal"));
             }
-            is_whole &= pages >= wanted.0;
+            is_bounded |= wanted.0 > counter.most;
+            is_whole &= pages >= wanted.0.min(counter.most);
             all += pages;
         }
-        Ok(match is_whole {
-            true => Attempt::Whole,
-            false => Attempt::Short(all),
+        Ok(match (is_whole, is_bounded) {
+            (true, false) => Attempt::Whole,
+            (true, true) => Attempt::Taken,
+            (false, _) => Attempt::Short(all),
         })
     }
 
-    fn counter(&mut self, directory: &str, size: PageSize) -> Result<&Counter, Error> {
+    fn counter(&mut self, directory: &str, size: PageSize, most: u64) -> Result<&Counter, Error> {
         let mut known = self.counters.iter();
         let index = match known.position(|counter| counter.directory == Path::new(directory)) {
             Some(index) => index,
             None => {
-                self.counters.push(Counter::open(directory, size)?);
+                self.counters.push(Counter::open(directory, size, most)?);
                 self.counters.len() - 1
             }
         };
@@ -216,7 +233,7 @@ mod tests {
 
     fn counter(directory: &tempfile::TempDir) -> Counter {
         let path = directory.path().to_str().expect("text");
-        Counter::open(path, PageSize(2 << 20)).expect("a pool")
+        Counter::open(path, PageSize(2 << 20), 900).expect("a pool")
     }
 
     #[test]
@@ -252,5 +269,22 @@ mod tests {
         assert_eq!(counter.persistent().ok(), Some(5));
         counter.grow(20).expect("grown");
         assert_eq!(counter.read("nr_hugepages").ok(), Some(20));
+    }
+
+    #[test]
+    fn growth_is_bounded_by_the_first_need() {
+        let mut growth = Growth::default();
+        let directory = pool(10, 0);
+        let path = directory.path().to_str().expect("text");
+        growth
+            .counters
+            .push(Counter::open(path, PageSize(2 << 20), 30).expect("a pool"));
+        let mut attempt = |wanted| {
+            let wanted = [(path.to_owned(), PageSize(2 << 20), Pages(wanted))];
+            growth.attempt_in(wanted, |_, _, _| ())
+        };
+        assert_eq!(attempt(30).ok(), Some(Attempt::Whole));
+        assert_eq!(attempt(50).ok(), Some(Attempt::Taken));
+        assert_eq!(growth.added(), Pages(20));
     }
 }

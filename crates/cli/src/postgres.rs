@@ -1,8 +1,7 @@
 //! Runs the programs of PostgreSQL, never as root.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     os::unix::{
         fs::{MetadataExt, symlink},
         process::{CommandExt, ExitStatusExt},
@@ -14,12 +13,19 @@ use std::{
     time::Duration,
 };
 
+use crate::{
+    Server,
+    command::{self, Output},
+    error::Error,
+    next_start::{Detail, NextStart, Settings},
+    root,
+    scratch::Scratch,
+};
 use hugeinfo::{
     escape,
     linux::{
         error::{Absence, ReadError, absent_or},
         process::{Process, status},
-        root::{Root, WRITTEN, if_regular},
     },
     server::{
         environment::IoUringRings,
@@ -31,15 +37,6 @@ use hugeinfo::{
         scratch_data::FIXED_SETTINGS,
         wish::{self, Configuration, Values},
     },
-};
-use rustix::fs::{Mode, OFlags};
-
-use crate::{
-    Server,
-    command::{self, Output},
-    error::Error,
-    next_start::{Detail, NextStart, Settings},
-    scratch::Scratch,
 };
 
 /// Limit for one program. `initdb` needs about 1 s, `postgres -C` about 10 ms.
@@ -59,9 +56,19 @@ pub(crate) struct Planned {
     is_of_patroni: bool,
 }
 
+/// Whose configuration this process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// That of the person who runs this program.
+    Own,
+    /// That of the owner of the data directory, for root. The files have to belong to the owner or
+    /// to root: PostgreSQL loads the libraries that they name.
+    ForRoot,
+}
+
 impl Planned {
     /// Prepares the scratch directory.
-    pub(crate) fn prepare(server: &Server) -> Result<Self, Error> {
+    pub(crate) fn prepare(server: &Server, trust: Trust) -> Result<Self, Error> {
         let data = match server.directory() {
             Some(data) => {
                 let real = fs::canonicalize(&data);
@@ -84,7 +91,7 @@ impl Planned {
         };
         let is_chosen = server.pg.is_some() || server.bindir.is_some();
         let directory = match &data {
-            Some(data) => planned.copy_configuration(data, is_chosen)?,
+            Some(data) => planned.copy_configuration(data, is_chosen, trust)?,
             None => planned.init()?,
         };
         planned.arguments.extend(["-D".to_owned(), directory]);
@@ -116,8 +123,18 @@ impl Planned {
     /// with configuration files, as on Debian. Unless the programs were chosen, uses those of the
     /// version of the data directory. Uses the command line of the server as it runs, or as it was
     /// last started.
-    fn copy_configuration(&mut self, data: &Path, is_chosen: bool) -> Result<String, Error> {
+    fn copy_configuration(
+        &mut self,
+        data: &Path,
+        is_chosen: bool,
+        trust: Trust,
+    ) -> Result<String, Error> {
         let mut last = command_line(data);
+        let given = wish::of_command_line(&bytes_of(&last)).unwrap_or_default();
+        let given = given.get("config_file").map(PathBuf::from);
+        trust.check(&data.join("postgresql.conf"))?;
+        trust.check(&data.join("postgresql.auto.conf"))?;
+        given.as_deref().map_or(Ok(()), |file| trust.check(file))?;
         if last.is_empty() && !data.join("postgresql.conf").exists() {
             return Err(Error::with_hint(
                 format!("{} has no postgresql.conf", escape::name(data)),
@@ -125,7 +142,7 @@ impl Planned {
             ));
         }
         // Reading is many times faster than running PostgreSQL.
-        let (config, real) = match Configuration::read(data, &bytes_of(&last)) {
+        let (config, real) = match Configuration::read(&root(), data, &bytes_of(&last)) {
             Some(found) => {
                 self.in_files = Some(found.values);
                 (found.config_file, found.data_directory)
@@ -139,6 +156,8 @@ impl Planned {
         };
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
         check_user(Some(&real))?;
+        trust.check(&config)?;
+        trust.check(&real.join("postgresql.auto.conf"))?;
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
             self.programs = programs;
         }
@@ -502,6 +521,22 @@ impl Planned {
     }
 }
 
+impl Trust {
+    /// Refuses a file of a user other than the owner and root. A missing file is no error.
+    fn check(self, file: &Path) -> Result<(), Error> {
+        let own = rustix::process::geteuid().as_raw();
+        match fs::metadata(file) {
+            Ok(found) if self == Self::ForRoot && ![0, own].contains(&found.uid()) => {
+                let file = escape::name(file);
+                Err(Error::new(format!(
+                    "{file} belongs to neither root nor the owner of the data directory"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
     let panicked = |_| Err(Error::new("a thread panicked"));
     thread.join().unwrap_or_else(panicked)
@@ -531,7 +566,8 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
 pub(crate) fn running_outside(data: &Path) -> Option<u32> {
     let file = written_lock_file(data)?;
     let process = fs::metadata(format!("/proc/{}", file.pid)).ok()?;
-    let is_own = fs::metadata(data).ok()?.uid() == process.uid();
+    let (owner, _) = root().look_up(data).ok()?.owner_and_mode().ok()?;
+    let is_own = owner == process.uid();
     (is_own && works_in(file.pid, data)).then_some(file.pid)
 }
 
@@ -557,7 +593,7 @@ pub(crate) fn check_containers(data: &Path) -> Result<(), Error> {
 
 /// The lock file of a data directory. Its server might have ended.
 fn written_lock_file(data: &Path) -> Option<PostmasterPid> {
-    let bytes = read_small(&data.join("postmaster.pid")).ok()?;
+    let bytes = root().read_small(&data.join("postmaster.pid")).ok()?;
     postmaster_pid::parse(&bytes)
 }
 
@@ -580,9 +616,8 @@ fn works_in(pid: u32, data: &Path) -> bool {
 ///
 /// Errors: a process has the number, and its directory cannot be read.
 fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
-    let root = Root::system();
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(data) = rustix::fs::open(data, flags, Mode::empty()) else {
+    let root = root();
+    let Ok(data) = root.look_up(data) else {
         return Ok(None);
     };
     let mut buffer = Vec::new();
@@ -600,7 +635,7 @@ fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
         if identity.numbers.len() < 2 || identity.numbers.last() != Some(&number) {
             continue;
         }
-        match absent_or(process.is_working_directory(&data))? {
+        match absent_or(process.is_working_directory(&data.file))? {
             Ok(true) => return Ok(Some(pid)),
             Err(absent) if absent.why == Absence::Denied => denied = Some(absent),
             Ok(false) | Err(_) => {}
@@ -617,7 +652,7 @@ fn in_container(data: &Path, number: u32) -> Result<Option<u32>, ReadError> {
 fn command_line(data: &Path) -> Vec<String> {
     let of_running = running(data).and_then(|pid| fs::read(format!("/proc/{pid}/cmdline")).ok());
     let bytes = of_running.or_else(|| {
-        let file = read_small(&data.join("postmaster.opts")).ok()?;
+        let file = root().read_small(&data.join("postmaster.opts")).ok()?;
         wish::parse_options(&file)
     });
     let text = bytes
@@ -684,7 +719,7 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
     if own.is_root() {
         return Err(Error::with_hint(
             "cannot run as root, because the PostgreSQL programs refuse to run as root",
-            "Run this as the user of the server, as in: runuser -u postgres -- hugeinfo plan",
+            "Run this as the user of the server, as in: setsid -w runuser -u postgres -- hugeinfo plan",
         ));
     }
     let Some(data) = data else { return Ok(()) };
@@ -697,16 +732,6 @@ fn check_user(data: Option<&Path>) -> Result<(), Error> {
         format!("{data} is not a directory of this user"),
         "Run this as the user of the server",
     ))
-}
-
-/// Reads a small regular file, not through a symbolic link. Opening a FIFO would block, and a
-/// device might never end.
-pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    let opened = rustix::fs::open(path, WRITTEN | OFlags::NOFOLLOW, Mode::empty())?;
-    let file = if_regular(opened)?.ok_or_else(|| io::Error::other("not a regular file"))?;
-    let mut bytes = Vec::new();
-    file.take(64 << 10).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// The directory with the programs.
@@ -747,7 +772,7 @@ pub(crate) fn major_version(version: &str) -> Option<u32> {
 
 /// The major version of a data directory.
 fn major_of(data: &Path) -> Option<u32> {
-    let bytes = read_small(&data.join("PG_VERSION")).ok()?;
+    let bytes = root().read_small(&data.join("PG_VERSION")).ok()?;
     str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }
 

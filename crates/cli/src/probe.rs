@@ -87,6 +87,9 @@ pub(crate) fn touch(options: &Options) -> Result<Done, Error> {
         Error::new(format!("could not arrange to end with the caller: {errno}"))
     })?;
     let failed = |error: std::io::Error| Error::new(error.to_string());
+    if !options.page_bytes.is_power_of_two() {
+        return Err(Error::new("--page-bytes: expected a huge page size"));
+    }
     let whole =
         Bytes(options.bytes).in_pages(PageSize(options.page_bytes)) * PageSize(options.page_bytes);
     let length = usize::try_from(whole.0).map_err(|_| Error::new("too large"))?;

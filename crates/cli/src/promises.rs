@@ -4,10 +4,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{DirBuilderExt, MetadataExt},
-    },
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -84,9 +81,13 @@ impl Promises {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|errno| failed("open", errno.into()))?;
-        let found = fs::metadata(path).map_err(|error| failed("open", error))?;
-        if found.uid() != 0 || found.mode() & 0o022 != 0 {
-            return Err(Error::new(format!("{DIRECTORY} can be written by others")));
+        let found = rustix::fs::fstat(&directory).map_err(|errno| failed("open", errno.into()))?;
+        // Whoever can open it can hold the lock.
+        if found.st_uid != 0 || found.st_mode & 0o077 != 0 {
+            return Err(Error::with_hint(
+                format!("{DIRECTORY} is accessible to users other than root"),
+                format!("Remove it: rm -r {DIRECTORY}"),
+            ));
         }
         while let Err(errno) =
             rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive)

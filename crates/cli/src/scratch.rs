@@ -19,7 +19,7 @@ use hugeinfo::{
     server::scratch_data::{auto_conf, settled},
 };
 
-use crate::{error::Error, postgres::read_small};
+use crate::{error::Error, root};
 
 const PREFIX: &str = "hugeinfo-scratch.";
 
@@ -69,7 +69,11 @@ impl Scratch {
 
     fn copy(&self, data: &Path, name: &Path) -> Result<(), Error> {
         let file = data.join(name);
-        let read = || read_small(&file).map_err(|error| Error::file("read", &file, error));
+        let read = || {
+            root()
+                .read_small(&file)
+                .map_err(|error| Error::file("read", &file, error))
+        };
         self.write(name, &settled(read)?)
     }
 

@@ -10,37 +10,30 @@ use std::{
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        LazyLock, Mutex, OnceLock, PoisonError,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use clap::Args;
 use hugeinfo::{
-    linux::{
-        error::{Absence, Absent, absent_or},
-        root::Root,
-    },
+    linux::error::{Absence, Absent, ReadError, absent_or, fact},
     server::instances::{self, Instance, Progress},
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::{Done, command::this, error::Error, target};
+use crate::{Done, command::this, error::Error, root, target};
 
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// The options of `hugeinfo search`.
 #[derive(Args, Default)]
-pub(crate) struct Options {
-    /// The PID of a process that is known to be a server.
-    #[arg(long)]
-    own: Option<u32>,
-    /// Only servers of this IPC namespace, with their directories.
-    #[arg(long)]
-    only_candidates: bool,
-}
+pub(crate) struct Options {}
 
 /// A line of the output.
 #[derive(Serialize, Deserialize)]
@@ -50,77 +43,112 @@ enum Step {
     Places(u32, Vec<Vec<u8>>),
     /// All servers were examined.
     End,
+    /// The search failed with this error number.
+    Failed(i32),
 }
 
 /// A server, with its directories as far as they are known.
+#[derive(Clone)]
 pub(crate) struct Found {
     pub(crate) instance: Instance,
     pub(crate) places: Vec<PathBuf>,
 }
 
-/// A search for the servers of this host. Those that could not be examined in time have no details.
-pub(crate) struct Search {
-    own: Option<u32>,
-    process: SearchProcess,
+/// The result of the search.
+struct Outcome {
+    found: Vec<Found>,
+    /// Whether all servers were examined. Those that were not have no details.
+    is_whole: bool,
 }
 
-impl Search {
-    /// Starts the search, which runs while the caller reads other files. `own` is known to be a
-    /// server, and is not in the result.
-    pub(crate) fn start(own: Option<u32>) -> Self {
-        let mut command = this("search");
-        command.args(own.map(|pid| format!("--own={pid}")));
-        Self {
-            own,
-            process: SearchProcess::start(command, TIME_LIMIT),
+/// The only search of this run: each one can leave a process that nothing ends.
+static PROCESS: LazyLock<Mutex<Option<SearchProcess>>> =
+    LazyLock::new(|| Mutex::new(Some(SearchProcess::start(this("search"), TIME_LIMIT))));
+
+/// The error number if not all servers were found.
+static OUTCOME: OnceLock<Result<Outcome, i32>> = OnceLock::new();
+
+/// Starts the search, which runs while the caller reads other files.
+pub(crate) fn start() {
+    LazyLock::force(&PROCESS);
+}
+
+fn outcome() -> Result<&'static Outcome, i32> {
+    let finish = || {
+        let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        let (steps, failed) = process.take().map(SearchProcess::steps).unwrap_or_default();
+        collect(steps, failed)
+    };
+    OUTCOME.get_or_init(finish).as_ref().map_err(|code| *code)
+}
+
+/// The servers of this host, except that of `own`, without those that have ended since the search.
+/// Those that could not be examined in time have no details. Absent: not all processes could be
+/// examined. The value is true for a server that the configuration of the host names.
+pub(crate) fn servers(
+    own: Option<u32>,
+) -> Result<Result<Vec<(Instance, bool)>, Absent>, ReadError> {
+    let outcome = match outcome() {
+        Ok(outcome) => outcome,
+        Err(code) => {
+            return Ok(Err(Absent {
+                path: "/proc/PID of other processes".into(),
+                why: Absence::Failed(code),
+            }));
+        }
+    };
+    let clusters = target::clusters();
+    let mut servers = Vec::new();
+    for Found { instance, places } in &outcome.found {
+        if Some(instance.pid) != own
+            && let Some(server) = instances::refreshed(&root(), instance)?
+        {
+            let is_named = clusters.iter().any(|(cluster, _)| places.contains(cluster));
+            servers.push((server, is_named));
         }
     }
-
-    /// Absent: not all processes could be examined.
-    pub(crate) fn finish(self) -> Result<Vec<Instance>, Absent> {
-        let found = collect(self.process.steps()).ok_or(Absent {
-            path: "/proc/PID of other processes".into(),
-            why: Absence::Failed(Errno::TIMEDOUT.raw_os_error()),
-        })?;
-        let servers = found.into_iter().map(|found| found.instance);
-        Ok(servers
-            .filter(|server| Some(server.pid) != self.own)
-            .collect())
-    }
+    Ok(Ok(servers))
 }
 
 /// The servers of this IPC namespace. Errors: not all of them could be examined, so a server that
 /// is missing might run.
 pub(crate) fn candidates() -> Result<Vec<Found>, Error> {
-    let mut command = this("search");
-    command.arg("--only-candidates");
-    examined(SearchProcess::start(command, TIME_LIMIT).steps()).ok_or_else(|| {
+    let failed = |why: &dyn std::fmt::Display| {
         Error::with_hint(
-            "the search for servers failed, or did not end in time",
+            format!("the search for servers failed: {why}"),
             "Select a server with -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )
-    })
+    };
+    let failed_with = |code| failed(&std::io::Error::from_raw_os_error(code));
+    let outcome = outcome().map_err(failed_with)?;
+    if !outcome.is_whole {
+        return Err(failed_with(Errno::TIMEDOUT.raw_os_error()));
+    }
+    let creators = absent_or(instances::candidates(&root()))?;
+    let creators = creators.map_err(|absent| failed(&absent))?;
+    let found = outcome.found.iter();
+    Ok(found
+        .filter(|found| creators.contains(&found.instance.pid))
+        .cloned()
+        .collect())
 }
 
-/// `None`: the search ended before all servers were examined.
-fn examined(steps: Vec<Step>) -> Option<Vec<Found>> {
-    let is_whole = steps.iter().any(|step| matches!(step, Step::End));
-    collect(steps).filter(|_| is_whole)
-}
-
-/// `None`: the search ended before all servers were found.
-fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
+/// Errors: the error number, if the search ended before all servers were found.
+fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
     let mut places = Vec::new();
     let mut progress = Vec::new();
+    let mut is_whole = false;
+    let mut code = failed.unwrap_or(Errno::TIMEDOUT.raw_os_error());
     for step in steps {
         match step {
             Step::Progress(step) => progress.push(step),
             Step::Places(pid, found) => places.push((pid, found)),
-            Step::End => {}
+            Step::End => is_whole = true,
+            Step::Failed(found) => code = found,
         }
     }
     let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
-    let servers = instances::collect(progress)?.into_iter();
+    let servers = instances::collect(progress).ok_or(code)?.into_iter();
     let found = servers.map(|instance| {
         let index = places.iter().position(|(pid, _)| *pid == instance.pid);
         let own = index.map(|index| places.swap_remove(index).1);
@@ -129,13 +157,16 @@ fn collect(steps: Vec<Step>) -> Option<Vec<Found>> {
             instance,
         }
     });
-    Some(found.collect())
+    Ok(Outcome {
+        found: found.collect(),
+        is_whole,
+    })
 }
 
 /// A search in another process.
 struct SearchProcess {
-    /// `None`: it could not be started.
-    child: Option<Child>,
+    /// Errors: the error number, if it could not be started.
+    child: Result<Child, i32>,
     reported: Receiver<Step>,
     deadline: Instant,
 }
@@ -148,9 +179,10 @@ impl SearchProcess {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let deadline = Instant::now() + limit;
-        let mut child = command.spawn().ok();
+        let child = command.spawn();
+        let mut child = child.map_err(|error| error.raw_os_error().unwrap_or_default());
         let (sender, reported) = mpsc::channel();
-        if let Some(out) = child.as_mut().and_then(|child| child.stdout.take()) {
+        if let Some(out) = child.as_mut().ok().and_then(|child| child.stdout.take()) {
             // It ends with the output.
             thread::spawn(move || {
                 let lines = BufReader::new(out).lines().map_while(Result::ok);
@@ -168,28 +200,30 @@ impl SearchProcess {
         }
     }
 
-    /// Returns what the process reports until it ends, or until the time limit.
-    fn steps(mut self) -> Vec<Step> {
+    /// Returns the reports of the process until it ends, or until the time limit, and the error
+    /// number if it could not be started.
+    fn steps(mut self) -> (Vec<Step>, Option<i32>) {
+        let failed = self.child.as_ref().err().copied();
         let mut steps = Vec::new();
         loop {
             let left = self.deadline.saturating_duration_since(Instant::now());
             match self.reported.recv_timeout(left) {
                 Ok(step) => steps.push(step),
-                Err(RecvTimeoutError::Timeout) => return steps,
+                Err(RecvTimeoutError::Timeout) => return (steps, failed),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.kill();
                     // It has closed its output, so it is about to end.
-                    if let Some(child) = &mut self.child {
+                    if let Ok(child) = &mut self.child {
                         let _ = child.wait();
                     }
-                    return steps;
+                    return (steps, failed);
                 }
             }
         }
     }
 
     fn kill(&mut self) {
-        if let Some(child) = &mut self.child {
+        if let Ok(child) = &mut self.child {
             let _ = child.kill();
         }
     }
@@ -203,8 +237,8 @@ impl Drop for SearchProcess {
 }
 
 /// `hugeinfo search`: prints each step of a search as a line of JSON.
-pub(crate) fn run(options: &Options) -> Result<Done, Error> {
-    let root = Root::system();
+pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
+    let root = root();
     let mut written = Ok(());
     let mut write = |step: &Step| {
         if written.is_ok() {
@@ -214,7 +248,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     };
     let report = |step: Progress| {
         let places = match &step {
-            Progress::Detailed(server) if options.only_candidates => {
+            Progress::Detailed(server) => {
                 let places = target::places(&root, server).into_iter();
                 let bytes = places.map(|place| place.as_os_str().as_bytes().to_vec());
                 Some(Step::Places(server.pid, bytes.collect()))
@@ -224,14 +258,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         write(&Step::Progress(step));
         places.iter().for_each(&mut write);
     };
-    let found = match options.only_candidates {
-        true => instances::read_candidates(&root, options.own, report),
-        false => instances::read(&root, options.own, &Default::default(), report),
-    };
-    // The caller sees from the missing step that not all were found.
-    if absent_or(found)?.is_ok() {
-        write(&Step::End);
-    }
+    let found = instances::read(&root, None, &Default::default(), report);
+    write(&match fact(found)? {
+        Ok(()) => Step::End,
+        Err(absent) => Step::Failed(match absent.why {
+            Absence::Failed(code) => code,
+            Absence::Denied => Errno::ACCESS.raw_os_error(),
+            _ => Errno::NOENT.raw_os_error(),
+        }),
+    });
     written.map_err(|error| Error::new(format!("could not write the result: {error}")))?;
     Ok(String::new().into())
 }
@@ -259,20 +294,23 @@ mod tests {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &(lines.collect::<String>() + "exec sleep 60")]);
             let process = SearchProcess::start(command, Duration::from_secs(5));
-            collect(process.steps())
+            let (steps, failed) = process.steps();
+            collect(steps, failed)
         };
         let start = Instant::now();
-        let found = script(&lines).expect("all servers");
+        let Outcome { found, is_whole } = script(&lines).expect("all servers");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].instance.pid, 7);
         let expected = OsString::from_vec(b"/srv/a\xff".to_vec());
         assert_eq!(found[0].places, [PathBuf::from(expected)]);
-        assert!(script(&lines[..1]).is_none());
         // A server of which only the PID is known could be any.
-        let found = || Step::Progress(Progress::Found(Instance::default()));
-        let all_found = || Step::Progress(Progress::AllFound);
-        assert!(examined(vec![found(), all_found()]).is_none());
-        assert!(examined(vec![found(), all_found(), Step::End]).is_some());
+        assert!(!is_whole);
+        let timed_out = Some(Errno::TIMEDOUT.raw_os_error());
+        assert_eq!(script(&lines[..1]).err(), timed_out);
+        let refused = SearchProcess::start(Command::new("/nowhere"), Duration::from_secs(5));
+        let (steps, failed) = refused.steps();
+        let missing = Some(Errno::NOENT.raw_os_error());
+        assert_eq!(collect(steps, failed).err(), missing);
         assert!(start.elapsed() < Duration::from_secs(30));
     }
 }

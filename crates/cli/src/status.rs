@@ -1,10 +1,6 @@
 //! `hugeinfo status`: whether the server is on huge pages, and what to do.
 
-use std::{
-    sync::mpsc::{self, RecvTimeoutError},
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -25,7 +21,7 @@ use crate::{
     Done,
     error::Error,
     machine,
-    target::{Target, starts_at_boot},
+    target::{self, Target, starts_at_boot},
 };
 
 /// The form of the output.
@@ -64,23 +60,17 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     })
 }
 
-/// Time for all servers. That for their next starts ends before.
+/// Time for all servers.
 const ALL_LIMIT: Duration = Duration::from_secs(90);
-
-/// Time for one of them, with that for its next start.
-const EACH_LIMIT: Duration = Duration::from_secs(30);
 
 fn all(options: &Options) -> Result<Done, Error> {
     let server = options.server.of_several();
     let (mut texts, mut rows) = (Vec::new(), Vec::new());
     let mut exit_status = 0;
-    let deadline = Instant::now() + ALL_LIMIT;
     let targets = Target::all()?;
-    let mut read: Vec<_> = targets
-        .iter()
-        // One server that cannot be read does not hide the others.
-        .map(|target| read_in_time(target.clone(), &server, deadline))
-        .collect();
+    // One server that cannot be read does not hide the others.
+    let read = move |target: &Target| machine::read(target, &server);
+    let mut read = target::each(&targets, ALL_LIMIT, read);
     count_stopped(&targets, &mut read);
     for (target, result) in targets.iter().zip(read) {
         let name = target.name();
@@ -132,28 +122,6 @@ fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
         let others = starting.iter().enumerate();
         let others = others.filter(|(other, _)| *other != index);
         servers.extend(others.filter_map(|(_, server)| server.clone()));
-    }
-}
-
-/// Reads a server until the deadline. Any user can have a process that looks like one, and whose
-/// files never answer.
-fn read_in_time(
-    target: Target,
-    server: &crate::Server,
-    deadline: Instant,
-) -> Result<Machine, Error> {
-    let server = target.options(server);
-    let (sender, result) = mpsc::channel();
-    // A thread that still waits for a file does not keep this process from writing the others.
-    thread::spawn(move || {
-        let _ = sender.send(machine::read(&target, &server));
-    });
-    let left = deadline.saturating_duration_since(Instant::now());
-    let left = left.min(EACH_LIMIT);
-    match result.recv_timeout(left) {
-        Ok(read) => read,
-        Err(RecvTimeoutError::Timeout) => Err(Error::new("its files could not be read in time")),
-        Err(RecvTimeoutError::Disconnected) => Err(Error::new("a thread panicked")),
     }
 }
 

@@ -1,10 +1,14 @@
 //! The server that a verb is about.
 
 use std::{
+    collections::{BTreeMap, VecDeque},
     ffi::OsString,
-    fs,
-    os::unix::{ffi::OsStringExt, fs::MetadataExt},
+    io::Read,
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, mpsc},
+    thread,
+    time::{Duration, Instant},
 };
 
 use hugeinfo::{
@@ -16,8 +20,10 @@ use hugeinfo::{
 use crate::{
     Server,
     error::Error,
+    is_root,
     next_start::{Detail, NextStart},
-    postgres,
+    owner::unreachable,
+    postgres, root,
     search::{self, Found},
 };
 
@@ -29,6 +35,8 @@ pub(crate) struct Target {
     pub(crate) directory: Option<PathBuf>,
     /// The postmaster. `None`: the server does not run, or is hidden.
     pub(crate) postmaster: Option<u32>,
+    /// The user who owns the server. `None`: unknown.
+    pub(crate) owner: Option<u32>,
     /// Whether a person or the configuration of the host names the directory. Any user can have a
     /// process that looks like a server to the search.
     is_named: bool,
@@ -40,8 +48,11 @@ impl Target {
         let Some(directory) = server.directory() else {
             return only(search::candidates()?);
         };
-        let directory =
-            fs::canonicalize(&directory).map_err(|error| Error::file("open", &directory, error))?;
+        let failed = |error| Error::file("open", &directory, error);
+        let found = std::path::absolute(&directory).and_then(|path| root().look_up(&path));
+        let found = found.map_err(|error| unreachable(&directory, error))?;
+        let owner = found.owner_and_mode().map_err(failed)?.0;
+        let directory = found.path;
         // The search is a process of its own, and the last look reads all processes.
         let postmaster = match postgres::running_outside(&directory) {
             Some(pid) => Some(pid),
@@ -53,35 +64,38 @@ impl Target {
         Ok(Self {
             postmaster,
             directory: Some(directory),
+            owner: Some(owner),
             is_named: true,
         })
     }
 
     /// All servers that run, and the clusters of Debian's packages that do not.
     pub(crate) fn all() -> Result<Vec<Self>, Error> {
-        let mut known = Vec::new();
+        let mut clusters = clusters();
         let mut targets = Vec::new();
         for found in search::candidates()? {
-            known.extend(found.places.iter().cloned());
-            targets.push(Self::found(found));
+            let target = Self::found(found, &clusters);
+            clusters.retain(|(cluster, _)| target.directory.as_ref() != Some(cluster));
+            targets.push(target);
         }
-        for directory in clusters() {
-            if !known.contains(&directory) {
-                targets.push(Self {
-                    directory: Some(directory),
-                    postmaster: None,
-                    is_named: true,
-                });
-            }
-        }
+        targets.extend(clusters.into_iter().map(|(directory, owner)| Self {
+            directory: Some(directory),
+            postmaster: None,
+            owner: Some(owner),
+            is_named: true,
+        }));
         Ok(targets)
     }
 
-    fn found(found: Found) -> Self {
+    /// A server that runs. It is named if it is one of these clusters.
+    fn found(found: Found, clusters: &[(PathBuf, u32)]) -> Self {
+        let is_cluster = |place: &&PathBuf| clusters.iter().any(|(cluster, _)| cluster == *place);
+        let cluster = found.places.iter().find(is_cluster);
         Self {
-            directory: found.places.into_iter().next(),
+            is_named: cluster.is_some(),
+            directory: cluster.or(found.places.first()).cloned(),
             postmaster: Some(found.instance.pid),
-            is_named: false,
+            owner: found.instance.owner_uid,
         }
     }
 
@@ -94,13 +108,66 @@ impl Target {
         }
     }
 
+    /// True for a server that the search has found, and that nobody has named to root.
+    pub(crate) fn is_only_found(&self) -> bool {
+        is_root() && !self.is_named
+    }
+
     /// The options for this server.
     pub(crate) fn options(&self, server: &Server) -> Server {
         Server {
-            found: self.postmaster.filter(|_| !self.is_named),
+            postmaster: self.postmaster,
+            is_found: !self.is_named,
             ..server.at(self.directory.clone())
         }
     }
+}
+
+/// Calls `read` for each server. The time of an owner whose files hang does not count for the
+/// servers of others: those of one owner are read a few at a time, and all owners at once.
+///
+/// Errors: those of `read`; the time is over. A thread that still waits for a file does not keep
+/// this process from ending.
+pub(crate) fn each<T: Send + 'static>(
+    targets: &[Target],
+    limit: Duration,
+    read: impl Fn(&Target) -> Result<T, Error> + Send + Sync + 'static,
+) -> Vec<Result<T, Error>> {
+    const AT_ONCE: usize = 4;
+    let deadline = Instant::now() + limit;
+    let mut by_owner: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+    for (index, target) in targets.iter().enumerate() {
+        let queue = by_owner.entry(target.owner).or_default();
+        queue.push_back((index, target.clone()));
+    }
+    let (sender, results) = mpsc::channel();
+    let read = Arc::new(read);
+    for queue in by_owner.into_values() {
+        let workers = queue.len().min(AT_ONCE);
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..workers {
+            let (sender, queue, read) = (sender.clone(), queue.clone(), read.clone());
+            let next = move || queue.lock().ok()?.pop_front();
+            thread::spawn(move || {
+                while let Some((index, target)) = next() {
+                    if sender.send((index, read(&target))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+    drop(sender);
+    let late = || Err(Error::new("its files could not be read in time"));
+    let mut all: Vec<_> = targets.iter().map(|_| late()).collect();
+    for _ in targets {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match results.recv_timeout(left) {
+            Ok((index, result)) => all[index] = result,
+            Err(_) => break,
+        }
+    }
+    all
 }
 
 /// Directories with the configuration or the data of a server, that for the option -D first.
@@ -111,13 +178,13 @@ pub(crate) fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     let data = data.into_iter().flatten().map(path_of);
     let config = config_file(root, instance.pid);
     let config = config.and_then(|file| file.parent().map(Path::to_owned));
-    let real = |path: PathBuf| fs::canonicalize(&path).unwrap_or(path);
+    let real = |path: PathBuf| root.look_up(&path).map_or(path, |found| found.path);
     // Anyone can name the directory of another server on a command line, or work in it.
-    let owner = |path: &PathBuf| fs::metadata(path).ok().map(|found| found.uid());
+    let owner = |path: &PathBuf| Some(root.look_up(path).ok()?.owner_and_mode().ok()?.0);
     let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
     let is_own = |path: &PathBuf| match owner(path) {
         // Configuration of root is that of the server in the data directory that it names.
-        Some(0) => Configuration::read(path, b"").is_some_and(|found| {
+        Some(0) => Configuration::read(root, path, b"").is_some_and(|found| {
             let data = real(found.data_directory);
             is_of_user(&data) && instance.data_directory.as_ref().map(path_of) == Some(data)
         }),
@@ -162,7 +229,7 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
             "no server is running on this host",
             "To select a stopped server, use -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )),
-        Some(found) if running.is_empty() => Ok(Target::found(found)),
+        Some(found) if running.is_empty() => Ok(Target::found(found, &clusters())),
         Some(last) => {
             running.push(last);
             let directories = running.iter().map(|found| {
@@ -184,10 +251,13 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
 /// Whether Debian starts a cluster at boot. Other servers: yes.
 pub(crate) fn starts_at_boot(directory: &Path) -> bool {
     // A file of the owner of the cluster, which might be a FIFO.
-    let file = fs::canonicalize(directory.join("start.conf"));
-    let file = file.and_then(|file| postgres::read_small(&file));
-    let file = file.unwrap_or_default();
-    let text = String::from_utf8_lossy(&file);
+    let file = root().look_up(&directory.join("start.conf"));
+    let mut bytes = Vec::new();
+    let read = file.and_then(|file| file.open()?.take(64 << 10).read_to_end(&mut bytes));
+    if read.is_err() {
+        bytes.clear();
+    }
+    let text = String::from_utf8_lossy(&bytes);
     // As Debian's PgCommon.pm: the first word.
     let mut words = text.lines().map(|line| {
         let end = line.find('#').unwrap_or(line.len());
@@ -197,16 +267,18 @@ pub(crate) fn starts_at_boot(directory: &Path) -> bool {
     !matches!(mode, Some("manual" | "disabled"))
 }
 
-/// Clusters of Debian's packages.
-fn clusters() -> Vec<PathBuf> {
-    let directories = |path: &Path| {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
+/// Clusters of Debian's packages, with their owners.
+pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
+    let root = root();
+    let directories = |path: &Path| root.list(path).unwrap_or_default();
     let mut clusters: Vec<_> = directories(Path::new("/etc/postgresql"))
         .iter()
         .flat_map(|version| directories(version))
-        .filter(|cluster| cluster.join("postgresql.conf").exists())
+        .filter(|cluster| root.look_up(&cluster.join("postgresql.conf")).is_ok())
+        .filter_map(|cluster| {
+            let owner = root.look_up(&cluster).ok()?.owner_and_mode().ok()?.0;
+            Some((cluster, owner))
+        })
         .collect();
     clusters.sort();
     clusters
@@ -214,7 +286,10 @@ fn clusters() -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{chown, symlink};
+    use std::{
+        fs,
+        os::unix::fs::{chown, symlink},
+    };
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -241,6 +316,25 @@ mod tests {
     }
 
     #[test]
+    fn owner_whose_files_hang_does_not_delay_others() {
+        let target = |owner| Target {
+            directory: None,
+            postmaster: None,
+            owner: Some(owner),
+            is_named: true,
+        };
+        let targets: Vec<_> = [vec![target(1); 40], vec![target(2)]].concat();
+        let found = each(&targets, Duration::from_secs(2), |target| {
+            if target.owner == Some(1) {
+                thread::sleep(Duration::from_secs(60));
+            }
+            Ok(target.owner)
+        });
+        let found: Vec<_> = found.into_iter().filter_map(Result::ok).collect();
+        assert_eq!(found, [Some(2)]);
+    }
+
+    #[test]
     fn directory_of_root_belongs_to_the_server_that_it_names() {
         if !rustix::process::geteuid().is_root() {
             return;
@@ -262,7 +356,7 @@ mod tests {
                 directory_argument: bytes("config"),
                 ..Instance::default()
             };
-            places(&Root::at(root.path()), &server)
+            places(&super::root(), &server)
         };
         let named = format!("data_directory = '{}'\n", place("data").display());
         assert_eq!(found("data", &named), [place("data"), place("config")]);

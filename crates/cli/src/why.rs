@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write,
-    fs::{self, File},
+    fs::File,
     io::{Read, Seek, SeekFrom},
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
@@ -19,10 +19,8 @@ use hugeinfo::{
         render,
     },
     escape,
-    linux::root::{WRITTEN, if_regular},
     model::machine::{Machine, ServerState},
 };
-use rustix::fs::Mode;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -31,6 +29,7 @@ use crate::{
     error::Error,
     machine,
     next_start::{Detail, NextStart},
+    root,
     status::{Format, with_state},
     target::Target,
 };
@@ -170,7 +169,7 @@ fn log(options: &Options, target: &Target, next: &NextStart) -> Result<(String, 
         files.extend(directories.filter_map(|directory| newest_in(&data.join(directory))));
     }
     // The owner of the directories could have put a link to any file there.
-    let of_data = || fs::metadata(data?).ok().map(|found| found.uid());
+    let of_data = || Some(root().look_up(data?).ok()?.owner_and_mode().ok()?.0);
     let owner = next.owner.or_else(of_data);
     let found = files
         .iter()
@@ -214,10 +213,14 @@ fn joined<'a>(messages: impl Iterator<Item = &'a Message>) -> String {
 /// The newest log in a directory. Follows no links, and leaves out the copies in other formats
 /// (`log_destination`).
 fn newest_in(directory: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(directory).ok()?.flatten();
-    let files = entries.filter_map(|entry| {
-        let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some((found.modified().ok()?, entry.path()))
+    let root = root();
+    let files = root.list(directory).ok()?.into_iter().filter_map(|path| {
+        // A link is not one of these files, whatever it refers to.
+        let found = root
+            .look_up(&path)
+            .ok()
+            .filter(|found| found.path == path)?;
+        Some((found.open().ok()?.metadata().ok()?.modified().ok()?, path))
     });
     let is_text = |path: &Path| {
         let ending = path.extension();
@@ -229,9 +232,7 @@ fn newest_in(directory: &Path) -> Option<PathBuf> {
 
 /// The time of the last change and the end of a file. With `owner`, only of a file of this user.
 fn end_of(file: &Path, owner: Option<u32>) -> std::io::Result<(Option<SystemTime>, String)> {
-    let opened = rustix::fs::open(file, WRITTEN, Mode::empty())?;
-    let mut file =
-        if_regular(opened)?.ok_or_else(|| std::io::Error::other("not a regular file"))?;
+    let mut file = root().look_up(&std::path::absolute(file)?)?.open()?;
     let found = file.metadata()?;
     if owner.is_some_and(|owner| found.uid() != owner) {
         return Err(std::io::ErrorKind::PermissionDenied.into());

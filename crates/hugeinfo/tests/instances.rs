@@ -168,6 +168,7 @@ fn server_with_readable_directory_has_all_facts() {
         }),
         shared_memory_type: Some(SharedMemoryType::Mmap),
         huge_pages: Wish::Known(HugePages::On, None),
+        start_ticks: 100,
         rss_shmem_bytes: Some(7 << 10),
         major_version: Some(17),
         is_examined: true,

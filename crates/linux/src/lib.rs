@@ -32,6 +32,7 @@ pub mod escape;
 pub mod growth;
 pub mod hugepages;
 pub mod list;
+pub mod lookup;
 pub mod meminfo;
 pub mod mounts;
 pub mod namespace;

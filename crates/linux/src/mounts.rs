@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    io::{BufRead, BufReader},
+    io::{self, BufRead, BufReader},
     ops::ControlFlow,
     os::unix::ffi::OsStrExt,
     path::PathBuf,
@@ -158,6 +158,20 @@ pub fn parse(
     look: impl FnMut(Mount) -> ControlFlow<()>,
 ) -> Result<(), ParseError> {
     parse_those(text, |of| of == filesystem.as_bytes(), look)
+}
+
+/// Calls `look` with the ID and the file system type of each mount. Lines that cannot be parsed are
+/// skipped.
+pub(crate) fn each_type(text: impl BufRead, mut look: impl FnMut(u64, &[u8])) -> io::Result<()> {
+    let mut lines = LineReader::new(text);
+    while let Some((_, line)) = lines.next()? {
+        if let Some((before, filesystem, _)) = split_line(line)
+            && let Some(id) = words(before).next().and_then(parse_number)
+        {
+            look(id, filesystem);
+        }
+    }
+    Ok(())
 }
 
 fn parse_those(

@@ -21,6 +21,7 @@ use rustix::{
 use crate::{
     error::{Absence, Absent, ReadError},
     growth::{TryPush, try_collect},
+    lookup::Guard,
     steady::Steady,
 };
 
@@ -39,6 +40,7 @@ const LARGEST_WRITTEN: u64 = 8 << 20;
 pub struct Root {
     path: PathBuf,
     steady: Option<Arc<Steady>>,
+    guard: Option<Arc<Guard>>,
 }
 
 impl Root {
@@ -52,6 +54,7 @@ impl Root {
         Self {
             path: path.into(),
             steady: None,
+            guard: None,
         }
     }
 
@@ -62,6 +65,20 @@ impl Root {
             steady: Some(steady),
             ..self
         }
+    }
+
+    /// This root, without waiting for programs of users when it looks up files in directories of
+    /// processes, and with [`Root::look_up`].
+    #[must_use]
+    pub fn guarded(self, guard: Arc<Guard>) -> Self {
+        Self {
+            guard: Some(guard),
+            ..self
+        }
+    }
+
+    pub(crate) fn guard(&self) -> Option<&Arc<Guard>> {
+        self.guard.as_ref()
     }
 
     pub(crate) fn steady(&self) -> Option<&Steady> {

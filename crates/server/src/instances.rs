@@ -18,6 +18,7 @@ use hugeinfo_linux::{
     sysvipc,
     text::{lines, parse_number},
 };
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -32,6 +33,8 @@ use crate::{
 pub struct Instance {
     /// PID of the postmaster.
     pub pid: u32,
+    /// When the postmaster started, in clock ticks since boot.
+    pub start_ticks: u64,
     /// User that the server runs as.
     pub owner_uid: Option<u32>,
     /// Name of that user in `/etc/passwd`.
@@ -59,8 +62,45 @@ pub struct Instance {
     pub fault_limits: Vec<(u64, u64)>,
     /// True for a server that does not run, which no search finds: it could want idle pages.
     pub is_stopped: bool,
+    /// True if this is a server of another user, and root has not named it. Any user can run a
+    /// program that looks like a server. Set by the program for root.
+    pub is_foreign: bool,
     /// False if the search ended before the facts that take long to read.
     pub is_examined: bool,
+}
+
+impl Instance {
+    /// Whether the pages that it asks for count. Those of a foreign server do only if half of its
+    /// segment is faulted in, so that its user pays for what a number says.
+    pub fn is_credible(&self) -> bool {
+        let bytes = self.segment.as_ref().map_or(0, |segment| segment.bytes);
+        !self.is_foreign
+            || self
+                .rss_shmem_bytes
+                .is_some_and(|touched| touched >= bytes / 2)
+    }
+
+    /// The process of the postmaster. `None`: it has ended.
+    fn process(&self, root: &Root) -> Result<Option<Process>, ReadError> {
+        let Ok(process) = absent_or(Process::open(root, self.pid))? else {
+            return Ok(None);
+        };
+        let start = absent_or(stat::read(&process, &mut Vec::new()))?;
+        let is_same = start.is_ok_and(|stat| stat.start_ticks == self.start_ticks);
+        Ok(is_same.then_some(process))
+    }
+}
+
+/// A server as of now, with the memory that it uses, but without another look inside, which could
+/// wait for a lock of its memory. `None`: it has ended since the search.
+pub fn refreshed(root: &Root, server: &Instance) -> Result<Option<Instance>, ReadError> {
+    if server.process(root)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Instance {
+        rss_shmem_bytes: rss_shmem_bytes(root, server.pid)?,
+        ..server.clone()
+    }))
 }
 
 /// A step of the search for servers. Details can take long, because a process can hold the lock of
@@ -175,14 +215,21 @@ fn read_each(
     for pid in pids {
         let process = absent_or(Process::open(root, pid))?;
         let Ok(process) = process else { continue };
-        if let Ok(Some(instance)) = absent_or(search.server(&process, &mut buffer))? {
+        if let Ok(Some(mut instance)) = absent_or(search.server(&process, &mut buffer))? {
             search.directories.extend(process.working_directory());
+            let start = stat::read(&process, &mut buffer).map(|stat| stat.start_ticks);
+            instance.start_ticks = absent_or(start)?.unwrap_or_default();
             report(Progress::Found(instance.clone()));
-            servers.try_push((process, instance))?;
+            servers.try_push(instance)?;
         }
     }
     report(Progress::AllFound);
-    for (process, mut instance) in servers {
+    for mut instance in servers {
+        // Not kept open: any user can run more such processes than this one can open files.
+        let Some(process) = instance.process(root)? else {
+            report(Progress::Ended(instance.pid));
+            continue;
+        };
         // The facts before the first error are kept.
         let _ = fact(look_inside(root, &process, &mut instance, &mut buffer))?;
         // The kernel shows no working directory of a process that has ended.
@@ -227,20 +274,26 @@ impl Search<'_> {
         if directory.as_ref().is_ok_and(|path| path == b"/") && !is_own {
             return Ok(None);
         }
-        let place = match &directory {
+        let mut place = match &directory {
             Ok(_) => fact(process.working_directory())?,
             Err(absent) => Err(absent.clone()),
         };
         let mut lock_file = None;
-        if let Ok(place) = &place {
-            if !is_own && self.directories.contains(place) {
+        if let Ok(found) = &place {
+            if !is_own && self.directories.contains(found) {
                 return Ok(None);
             }
-            // Not a kernel file: any error means that there is no such file.
-            let file = process.read_regular("cwd/postmaster.pid").ok();
-            lock_file = file.and_then(|bytes| postmaster_pid::parse(&bytes));
-            if lock_file.is_none() && !is_own {
-                return Ok(None);
+            // Not a kernel file: any other error means that there is no such file.
+            let file = fact(process.read_regular("cwd/postmaster.pid"))?;
+            let is_guarded = |why| why == Absence::Failed(Errno::XDEV.raw_os_error());
+            match file {
+                Err(absent) if is_guarded(absent.why) => place = Err(absent),
+                file => {
+                    lock_file = file.ok().and_then(|bytes| postmaster_pid::parse(&bytes));
+                    if lock_file.is_none() && !is_own {
+                        return Ok(None);
+                    }
+                }
             }
         }
         let identity = status::read_identity(process, buffer)?;

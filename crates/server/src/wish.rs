@@ -9,19 +9,17 @@ use std::{
     collections::BTreeMap,
     ffi::OsStr,
     io::Read,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::ffi::OsStrExt,
-    },
+    os::{fd::AsFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
 };
 
 use hugeinfo_linux::{
+    lookup::{Links, Lookup},
     process::Process,
-    root::{WRITTEN, if_regular},
+    root::{Root, if_regular},
 };
 use rustix::{
-    fs::{Dir, Mode, OFlags, ResolveFlags},
+    fs::{Dir, Mode, OFlags},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -118,12 +116,12 @@ pub struct Configuration {
 impl Configuration {
     /// Reads the files of a server that is started with this command line and then with this option
     /// `-D`. `None`: a source cannot be read or understood, so only PostgreSQL knows.
-    pub fn read(directory: &Path, command_line: &[u8]) -> Option<Self> {
+    pub fn read(root: &Root, directory: &Path, command_line: &[u8]) -> Option<Self> {
         let on_command_line = of_command_line(command_line)?;
         if settings(command_line).any(|(name, _)| name == b"data_directory") {
             return None;
         }
-        let mut files = Files::at(directory)?;
+        let mut files = Files::in_root(root.lookup().ok()?, directory, Links::Followed);
         let config_file = match on_command_line.get("config_file") {
             Some(file) => PathBuf::from(file),
             None => directory.join("postgresql.conf"),
@@ -291,18 +289,10 @@ pub fn parse_line(line: &str) -> Option<(&'static str, Option<&str>)> {
     Some((name, value))
 }
 
-/// The symbolic links in paths that are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Links {
-    Followed,
-    OnlyToDirectories,
-    Refused,
-}
-
 /// The files of a server, in its own root directory.
 struct Files {
     /// The root directory of the server, which differs from ours in a container.
-    root: OwnedFd,
+    root: Lookup,
     /// The path of its data directory below this root.
     data: PathBuf,
     links: Links,
@@ -313,57 +303,31 @@ struct Files {
 }
 
 impl Files {
-    /// The files of this user.
-    fn at(data: &Path) -> Option<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Some(Self {
-            root: rustix::fs::open("/", flags, Mode::empty()).ok()?,
+    fn in_root(root: Lookup, data: &Path, links: Links) -> Self {
+        Self {
+            root,
             data: data.to_owned(),
-            links: Links::Followed,
-            left_bytes: LARGEST_TOTAL,
-            left_files: MOST_FILES,
-            changed: 0,
-        })
-    }
-
-    fn of(process: &Process, links: Links) -> Option<Self> {
-        let files = Self {
-            root: process.open_directory("root").ok()?,
-            data: path(&process.link("cwd").ok()?).to_owned(),
             links,
             left_bytes: LARGEST_TOTAL,
             left_files: MOST_FILES,
             changed: 0,
-        };
+        }
+    }
+
+    fn of(process: &Process, links: Links) -> Option<Self> {
+        let data = process.link("cwd").ok()?;
+        let files = Self::in_root(process.lookup().ok()?, path(&data), links);
         // The kernel shows the path relative to our own root directory.
-        let seen = files.open_directory(&files.data, OFlags::PATH)?;
+        let seen = files.root.open(&files.data, links).ok()?;
         let is_same = process.is_working_directory(&seen).ok()?;
         is_same.then_some(files)
-    }
-
-    fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let links = match self.links {
-            Links::Followed | Links::OnlyToDirectories => ResolveFlags::NO_MAGICLINKS,
-            Links::Refused => ResolveFlags::NO_SYMLINKS,
-        };
-        let resolve = ResolveFlags::IN_ROOT | links;
-        rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve)
-    }
-
-    fn open_directory(&self, path: &Path, flags: OFlags) -> Option<OwnedFd> {
-        let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        self.open(path, flags).ok()
     }
 
     /// Reads a file. Returns no bytes if the file is optional and does not exist.
     fn bytes(&mut self, path: &Path, is_optional: bool) -> Option<Vec<u8>> {
         self.left_files = self.left_files.checked_sub(1)?;
-        let follow = match self.links {
-            Links::Followed => OFlags::empty(),
-            Links::OnlyToDirectories | Links::Refused => OFlags::NOFOLLOW,
-        };
         let mut bytes = Vec::new();
-        match self.open(path, WRITTEN | follow) {
+        match self.root.open(path, self.links) {
             Ok(opened) => {
                 let file = if_regular(opened).ok()??;
                 self.note_change(&file);
@@ -415,7 +379,9 @@ impl Files {
 
     /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
     fn listed(&mut self, directory: &Path) -> Option<Vec<PathBuf>> {
-        let opened = self.open_directory(directory, OFlags::RDONLY)?;
+        let found = self.root.open(directory, self.links).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(found, ".", flags, Mode::empty()).ok()?;
         self.note_change(&opened);
         let mut files = Vec::new();
         for entry in Dir::new(opened).ok()? {
@@ -449,7 +415,8 @@ mod tests {
         }
         let read = |command_line: &str| {
             let command_line = format!("postgres {command_line} ").replace(' ', "\0");
-            let found = Configuration::read(&place("conf"), command_line.as_bytes())?;
+            let root = Root::system();
+            let found = Configuration::read(&root, &place("conf"), command_line.as_bytes())?;
             let values = found.values.iter();
             let values = values.map(|(name, value)| format!("{name}={value}"));
             Some((found.data_directory, values.collect::<Vec<_>>().join(" ")))

@@ -6,6 +6,7 @@ use std::{
     io::{self, Read},
     os::fd::OwnedFd,
     path::PathBuf,
+    sync::Arc,
 };
 
 use rustix::{
@@ -16,6 +17,7 @@ use rustix::{
 use crate::{
     error::{ParseError, ReadError},
     growth::try_collect,
+    lookup::{Guard, Lookup},
     root::{FIRST_READ, LARGEST, Root, WRITTEN, if_regular, read_all, read_record},
     text::parse_number,
 };
@@ -30,6 +32,7 @@ pub struct Process {
     pid: u32,
     directory: OwnedFd,
     path: PathBuf,
+    guard: Option<Arc<Guard>>,
 }
 
 /// Identifies a file.
@@ -65,6 +68,7 @@ impl Process {
                 pid,
                 directory,
                 path,
+                guard: root.guard().cloned(),
             }),
             Err(errno) => Err(ReadError::from_io(path, errno.into())),
         }
@@ -158,12 +162,22 @@ impl Process {
     /// Reads a file of a user, such as one in the working directory: at most 64 kB, and only from a
     /// regular file, which cannot block like a pipe. A symbolic link counts as missing, because it
     /// could lead to a file of another user.
+    ///
+    /// Errors: as for [`Self::open_directory`].
     pub fn read_regular(&self, name: &str) -> Result<Vec<u8>, ReadError> {
         let failed = |error| self.unreadable(name, error);
         let flags = WRITTEN | OFlags::NOFOLLOW;
-        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
-        let opened = opened.map_err(io::Error::from).and_then(if_regular);
-        let file = opened.map_err(failed)?.ok_or_else(|| self.missing(name))?;
+        let opened = match (&self.guard, name.split_once('/')) {
+            (Some(_), Some((directory, file))) => {
+                let directory = self.open_directory(directory)?;
+                rustix::fs::openat(directory, file, flags, Mode::empty())
+            }
+            _ => rustix::fs::openat(&self.directory, name, flags, Mode::empty()),
+        };
+        let opened = opened.map_err(|errno| failed(errno.into()))?;
+        self.check(&opened).map_err(failed)?;
+        let file = if_regular(opened).map_err(failed)?;
+        let file = file.ok_or_else(|| self.missing(name))?;
         let mut bytes = Vec::with_capacity(FIRST_READ);
         file.take(1 << 16).read_to_end(&mut bytes).map_err(failed)?;
         Ok(bytes)
@@ -235,10 +249,31 @@ impl Process {
     }
 
     /// Opens the directory behind a link of the kernel, to open files in it.
+    ///
+    /// Errors: with [`Root::guarded`], a program of a user answers for its file system.
     pub fn open_directory(&self, name: &str) -> Result<OwnedFd, ReadError> {
+        let failed = |error| self.unreadable(name, error);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.directory, name, flags, Mode::empty())
-            .map_err(|errno| self.unreadable(name, errno.into()))
+        let opened = rustix::fs::openat(&self.directory, name, flags, Mode::empty());
+        let opened = opened.map_err(|errno| failed(errno.into()))?;
+        self.check(&opened).map_err(failed)?;
+        Ok(opened)
+    }
+
+    /// The root directory of this process. Errors: as for [`Self::open_directory`].
+    pub fn lookup(&self) -> Result<Lookup, ReadError> {
+        Ok(Lookup {
+            root: self.open_directory("root")?,
+            guard: self.guard.clone(),
+            process: self.path.clone(),
+        })
+    }
+
+    fn check(&self, file: &OwnedFd) -> io::Result<()> {
+        match &self.guard {
+            Some(guard) => guard.check(file, &self.path),
+            None => Ok(()),
+        }
     }
 
     /// Identifies the target of a link of the kernel. Such links refer to the file itself, without

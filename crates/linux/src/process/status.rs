@@ -104,26 +104,16 @@ pub fn parse_memory(bytes: &[u8]) -> Memory {
     memory
 }
 
-/// Reads `NoNewPrivs`, `Seccomp` and `Seccomp_filters` (fs/proc/array.c `task_seccomp`). A larger
-/// number is a stronger restriction; 0: none, or an old kernel without such a line.
-///
-/// Errors: absent if the process has ended.
-pub fn read_restrictions(process: &Process, buffer: &mut Vec<u8>) -> Result<[u64; 3], ReadError> {
-    process.parse_leniently(NAME, buffer, |bytes| {
-        [&b"NoNewPrivs:"[..], b"Seccomp:", b"Seccomp_filters:"].map(|name| {
-            let value = lines(bytes).find_map(|(_, line)| line.strip_prefix(name));
-            value
-                .and_then(|value| parse_number(value.trim_ascii()))
-                .unwrap_or(0)
-        })
-    })
-}
-
 /// The user and the PIDs of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `Uid`: the effective user ID. `None`: no such line.
     pub uid: Option<u32>,
+    /// The user ID, if the process has no other one, as a setuid program has.
+    pub only_uid: Option<u32>,
+    /// The group ID, if the process has no other one, as a setgid program has. Supplementary groups
+    /// do not count.
+    pub only_gid: Option<u32>,
     /// `NSpid`, since Linux 4.1: the PID in our namespace and in each nested one. The last one is
     /// the PID that the process itself sees. Empty: no such line.
     pub numbers: Vec<u32>,
@@ -140,13 +130,25 @@ pub fn parse_identity(bytes: &[u8]) -> Identity {
     let mut identity = Identity::default();
     for (_, line) in lines(bytes) {
         match split_once(line, b':') {
-            // Real, effective, saved and file system user ID.
-            Some((b"Uid", value)) => identity.uid = numbers(value).get(1).copied(),
+            // Real, effective, saved and file system ID.
+            Some((b"Uid", value)) => {
+                let ids = numbers(value);
+                identity.uid = ids.get(1).copied();
+                identity.only_uid = only(&ids);
+            }
+            Some((b"Gid", value)) => identity.only_gid = only(&numbers(value)),
             Some((b"NSpid", value)) => identity.numbers = numbers(value),
             _ => {}
         }
     }
     identity
+}
+
+fn only(ids: &[u32]) -> Option<u32> {
+    match ids {
+        [real, rest @ ..] if rest.len() == 3 && rest.iter().all(|id| id == real) => Some(*real),
+        _ => None,
+    }
 }
 
 /// Reads `Mems_allowed_list`: the NUMA nodes that the cgroup of the process allows
@@ -312,12 +314,16 @@ mod tests {
 
     #[test]
     fn user_and_numbers() {
-        let text = b"Name:\tpostgres\nPid:\t4711\nUid:\t1000\t105\t0\t105\nNSpid:\t4711\t17\t1\nVmPeak:\t 12 kB\n";
+        let text = b"Name:\tpostgres\nPid:\t4711\nUid:\t1000\t105\t0\t105\nGid:\t7\t7\t7\t7\nNSpid:\t4711\t17\t1\nVmPeak:\t 12 kB\n";
         let expected = Identity {
             uid: Some(105),
+            only_uid: None,
+            only_gid: Some(7),
             numbers: vec![4711, 17, 1],
         };
         assert_eq!(parse_identity(text), expected);
+        let setgid = parse_identity(b"Uid:\t5\t5\t5\t5\nGid:\t7\t42\t42\t42\n");
+        assert_eq!((setgid.only_uid, setgid.only_gid), (Some(5), None));
         assert_eq!(parse_identity(b"Name:\tpostgres\n"), Identity::default());
     }
 
@@ -355,8 +361,8 @@ mod tests {
     fn invalid_line_of_identity_has_no_value() {
         for text in ["Uid:\t0\t-1\nNSpid:\t7\t1\n", "Uid:\t0\nNSpid:\t7\t1\n"] {
             let expected = Identity {
-                uid: None,
                 numbers: vec![7, 1],
+                ..Identity::default()
             };
             assert_eq!(parse_identity(text.as_bytes()), expected, "{text}");
         }
