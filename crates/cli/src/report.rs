@@ -9,7 +9,6 @@ use std::{
 use clap::Args;
 use hugeinfo::{
     escape,
-    linux::root::Root,
     server::{
         footprint::{Footprint, Shared},
         sources,
@@ -26,6 +25,7 @@ use crate::{
     Done,
     error::Error,
     machine::{self, Member},
+    root,
     target::Target,
 };
 
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         // Dynamic shared memory of a server can be found only from inside.
         footprint: Footprint::new(&seen.machine.facts, &memories, &Shared::default()),
         before,
-        sources: sources::probe(&Root::system(), &seen.subject),
+        sources: sources::probe(&root(), &seen.subject),
         about: About {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             server_version: seen.major_version,
@@ -91,19 +91,76 @@ fn saved(file: &Path) -> Result<Figures, Error> {
     before.ok_or_else(|| Error::new(format!("{name} is not a row of hugeinfo_footprint as JSON")))
 }
 
+/// The type of a process other than a client backend in its title, which begins with the name of
+/// the cluster, if it has one, and ends with anything, such as the address of a client. Other types
+/// are those of extensions (miscinit.c `GetBackendTypeDesc`).
+fn type_in(title: &str) -> &'static str {
+    const TYPES: [&str; 14] = [
+        "archiver",
+        "autovacuum launcher",
+        "autovacuum worker",
+        "background writer",
+        "checkpointer",
+        "io worker",
+        "logger",
+        "logical replication launcher",
+        "slotsync worker",
+        "startup",
+        "walreceiver",
+        "walsender",
+        "walsummarizer",
+        "walwriter",
+    ];
+    let title = title.strip_prefix("postgres: ").unwrap_or(title);
+    let after_name = title.split_once(": ").map_or(title, |(_, rest)| rest);
+    let found = TYPES
+        .into_iter()
+        .find(|known| title.starts_with(known) || after_name.starts_with(known));
+    found.unwrap_or("background worker")
+}
+
 fn process(member: &Member) -> Process {
-    let title = member.title.strip_prefix("postgres: ");
-    let kind = match title {
-        _ if member.figures.is_postmaster => Some("postmaster"),
-        _ if member.figures.is_client_backend => Some("client backend"),
-        // The title of others is their type, after the name of the cluster.
-        title => title.map(|title| title.rsplit(": ").next().unwrap_or(title).trim()),
+    let kind = match &member.figures {
+        figures if figures.is_postmaster => "postmaster",
+        figures if figures.is_client_backend => "client backend",
+        _ => type_in(&member.title),
     };
     Process {
         pid: member.pid,
-        backend_type: kind.map(escape::name),
+        backend_type: Some(kind.to_owned()),
         memory: member.memory,
         major_faults: member.figures.major_faults,
         ..Process::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::type_in;
+
+    #[test]
+    fn titles_have_types_and_no_addresses() {
+        for (title, expected) in [
+            ("postgres: checkpointer ", "checkpointer"),
+            ("postgres: 15/main: checkpointer ", "checkpointer"),
+            (
+                "postgres: walsender repl 10.0.0.7(5432) streaming 0/3000",
+                "walsender",
+            ),
+            (
+                "postgres: main: walsender repl 10.0.0.7(5432) idle",
+                "walsender",
+            ),
+            ("postgres: walsender db 10.0.0.7(5432) idle", "walsender"),
+            ("postgres: io worker 0", "io worker"),
+            (
+                "postgres: logical replication apply worker for 16",
+                "background worker",
+            ),
+            ("postgres: secret 10.0.0.7", "background worker"),
+            ("/usr/lib/postgresql/15/bin/postgres", "background worker"),
+        ] {
+            assert_eq!(type_in(title), expected, "{title}");
+        }
     }
 }
