@@ -50,6 +50,8 @@ pub struct Name {
     pub port: Option<u16>,
     /// The postmaster. 0: the server does not run.
     pub pid: u32,
+    /// The user ID of a foreign server ([`Instance::is_foreign`]).
+    pub foreign_uid: Option<u32>,
 }
 
 impl Name {
@@ -57,6 +59,7 @@ impl Name {
         Self {
             port: server.port,
             pid: server.pid,
+            foreign_uid: server.owner_uid.filter(|_| server.is_foreign),
         }
     }
 }
@@ -67,6 +70,10 @@ impl fmt::Display for Name {
             Some(port) => write!(f, "the server on port {port}"),
             None if self.pid == 0 => write!(f, "a server that does not run"),
             None => write!(f, "the server with pid {}", self.pid),
+        }?;
+        match self.foreign_uid {
+            Some(uid) => write!(f, " of user {uid}"),
+            None => Ok(()),
         }
     }
 }
@@ -347,7 +354,8 @@ pub fn of_next_start(machine: &Machine, size: PageSize, next: &Server) -> Pages 
 pub struct OnSmallPages {
     /// The server.
     pub name: Name,
-    /// `huge_pages` of the server. `None`: unknown, or a limit keeps it from using huge pages.
+    /// `huge_pages` of the server. `None`: unknown, not credible ([`Instance::is_credible`]), or a
+    /// limit keeps it from using huge pages.
     pub setting: Option<HugePages>,
     /// The pages it would need.
     pub pages: Pages,
@@ -389,7 +397,8 @@ fn on_small_pages(machine: &Machine, size: PageSize) -> impl Iterator<Item = OnS
             Some(OnSmallPages {
                 name: Name::of(server),
                 // With an unknown page size, it could have its huge pages already.
-                setting: setting.filter(|_| page_bytes.is_some() && !is_limited),
+                setting: setting
+                    .filter(|_| page_bytes.is_some() && !is_limited && server.is_credible()),
                 pages: Bytes(segment.bytes).in_pages(size),
                 is_limited,
             })
