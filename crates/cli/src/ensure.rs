@@ -174,10 +174,12 @@ fn with_next_starts(targets: Vec<Target>, options: &Options) -> Result<Vec<Candi
     let moment = options.moment;
     let read = move |target: &Target| match target.postmaster {
         Some(_) if moment != Some(Moment::Restart) => Ok(None),
-        Some(pid) if target.is_only_found() => match machine::next_start_as_now(pid)? {
-            Some(next) => Ok(Some(next)),
-            None => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
-        },
+        Some(pid) if target.is_only_found() && target.is_in_use => {
+            match machine::next_start_as_now(pid)? {
+                Some(next) => Ok(Some(next)),
+                None => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
+            }
+        }
         _ => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
     };
     let found = target::each(&targets, TIME_LIMIT, read);
@@ -281,7 +283,7 @@ impl Case<'_> {
             };
             return Ok(Outcome::new(text, 0));
         }
-        let mut growth = Growth::default();
+        let mut growth = Growth::at_most(pages);
         match self.grow(&mut growth, promises) {
             Ok(None) => {
                 let held = machine.pages_held(size).unwrap_or_default();

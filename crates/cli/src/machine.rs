@@ -1,7 +1,7 @@
 //! Reads the server and its machine.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     ffi::OsString,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
@@ -46,8 +46,9 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::{
     error::Error,
     is_root,
-    next_start::{Detail, NOT_NAMED, NextStart, Settings},
-    root, search,
+    next_start::{Detail, NextStart, Settings},
+    root,
+    search::{self, Found},
     target::Target,
 };
 
@@ -201,11 +202,15 @@ fn other_servers(
     own: Option<u32>,
     owner: Option<u32>,
 ) -> Result<Result<Vec<Instance>, Absent>, ReadError> {
-    let mut found = search::servers(own)?;
-    for (server, is_named) in found.iter_mut().flatten() {
-        server.is_foreign = is_root() && !*is_named && owner != server.owner_uid;
-    }
-    Ok(found.map(|found| found.into_iter().map(|(server, _)| server).collect()))
+    let found = search::servers(own)?;
+    // Several processes can claim the same memory.
+    let mut objects = HashSet::new();
+    let server = |found: Found| Instance {
+        is_foreign: is_root() && !found.is_named && owner != found.instance.owner_uid,
+        allocated: (found.instance.allocated).filter(|(object, _)| objects.insert(*object)),
+        ..found.instance
+    };
+    Ok(found.map(|found| found.into_iter().map(server).collect()))
 }
 
 /// Files with which the server would not start, or might not. `None`: it would.
@@ -342,8 +347,7 @@ impl Running {
         let mut machine = match unchanged {
             Some(now) => self.with(root, &now, Ok(None))?,
             None if is_found && options.settings.is_empty() => {
-                let why = format!("{NOT_NAMED}: {}", options.named_by());
-                self.with(root, &self.probable(None)?, Err(why))?
+                self.with(root, &self.probable(None)?, Err(options.named_by()))?
             }
             None => {
                 let next = NextStart::read(options, Detail::All)?;
@@ -357,7 +361,7 @@ impl Running {
         Ok(machine)
     }
 
-    /// `next`: `None` if the settings have not changed. Errors: why it is unknown.
+    /// `next`: `None` if the settings have not changed. Errors: the command that computes it.
     fn with(
         &self,
         root: &Root,
@@ -370,7 +374,7 @@ impl Running {
         let config_file = next.as_ref().ok().copied().flatten();
         let config_file = config_file.and_then(|next| next.config_file.as_deref());
         let files = match next {
-            Err(why) => Files::Unknown(why),
+            Err(command) => Files::NotNamed(command),
             Ok(None) => Files::NothingPending,
             Ok(Some(next)) => match (prevents_start(next), &next.settings) {
                 (None, Ok(settings)) if !facts.is_as_now(&settings.server()) => {

@@ -161,9 +161,15 @@ impl Server {
             "ensure" => " --for restart",
             _ => "",
         };
-        let directory = self.data.as_deref().and_then(shell::quoted);
-        let directory = directory.unwrap_or_else(|| "DATADIR".to_owned());
-        format!("hugeinfo {verb} -D {directory}{moment}")
+        let word = |word: OsString| match word.to_str() {
+            // An option, not a value.
+            Some(option) if option.starts_with('-') => Some(option.to_owned()),
+            _ => shell::quoted(word),
+        };
+        let words = self.arguments().into_iter().map(word);
+        let words: Option<Vec<_>> = words.collect();
+        let words = words.map_or("-D DATADIR".to_owned(), |words| words.join(" "));
+        format!("hugeinfo {verb} {words}{moment}")
     }
 
     /// These options, for each of several servers.

@@ -26,10 +26,6 @@ use crate::{
     root,
 };
 
-/// Why the next start of a server that the search has found is unknown to root.
-pub(crate) const NOT_NAMED: &str = "its configuration files have changed since it started, and \
-    root does not run PostgreSQL for a server that nobody has named";
-
 /// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
@@ -132,7 +128,7 @@ impl NextStart {
         }
         if server.is_found {
             return Err(Error::with_hint(
-                NOT_NAMED,
+                "the next start is unknown, because root runs PostgreSQL only for servers that are named",
                 format!("If you trust its configuration: {}", server.named_by()),
             ));
         }
@@ -169,7 +165,7 @@ impl NextStart {
             let found = root()
                 .look_up(data)
                 .and_then(|found| found.owner_and_mode());
-            let (uid, mode) = found.map_err(|error| Error::file("open", data, error))?;
+            let (uid, mode) = found.map_err(|error| owner::unreachable(data, error))?;
             if uid != owner || FileType::from_raw_mode(mode) != FileType::Directory {
                 return Err(Error::new(format!(
                     "{} is not a directory that the user of the server owns",

@@ -29,7 +29,9 @@ use rustix::{
         FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
         fsopen,
     },
-    process::{Signal, set_parent_process_death_signal, setpriority_process, setsid},
+    process::{
+        Signal, getpriority_process, set_parent_process_death_signal, setpriority_process, setsid,
+    },
     thread::{UnshareFlags, unshare_unsafe},
 };
 
@@ -39,7 +41,7 @@ use crate::{Done, command, error::Error, root};
 /// and the overflow ID of the kernel.
 const NO_GROUP: u32 = 65534;
 
-/// Never reached: the programs that the process starts have a limit of their own.
+/// A backstop. The programs that the process starts have limits of their own.
 const TIME_LIMIT: Duration = Duration::from_secs(3600);
 
 const HINT: &str = "Run this as the user of the server";
@@ -122,7 +124,7 @@ impl Owned {
         let gid = self.gid(postmaster);
         let failed = |error: io::Error| {
             let text = format!("could not isolate the programs of PostgreSQL: {error}");
-            Error::with_hint(text, HINT)
+            Error::with_hint(text, format!("{HINT}. As root, this needs CAP_SYS_ADMIN"))
         };
         leave_session().map_err(failed)?;
         let scratch = scratch(self.uid, gid).map_err(failed)?;
@@ -175,7 +177,7 @@ pub(crate) fn unreachable(path: &Path, error: io::Error) -> Error {
     match Errno::from_io_error(&error) {
         Some(Errno::XDEV) => Error::with_hint(
             format!(
-                "{} is on a file system that a program serves, and root does not wait for it",
+                "{} is on a file system that a program of a user serves (FUSE): root does not open it",
                 escape::name(path)
             ),
             HINT,
@@ -191,13 +193,17 @@ pub(crate) fn end_with_parent(command: &mut std::process::Command) {
     unsafe { command.pre_exec(end) };
 }
 
-/// Gives up what this process, and so its children, have from the session of root.
+/// Detaches this process, and so its children, from the session of root.
 fn leave_session() -> io::Result<()> {
     setsid()?;
     close_at_exec()?;
     join_session_keyring()?;
     lower_limits()?;
-    setpriority_process(None, 0)?;
+    match setpriority_process(None, 0) {
+        // Without CAP_SYS_NICE, a low priority stays.
+        Err(Errno::ACCESS | Errno::PERM) if getpriority_process(None)? > 0 => {}
+        done => done?,
+    }
     // musl has no such function. The kernel reads the priority.
     // SAFETY: the number is valid for the time of the call.
     let policy =
@@ -238,8 +244,9 @@ fn join_session_keyring() -> io::Result<()> {
     const GET_KEYRING_ID: libc::c_long = 0;
     const JOIN_SESSION_KEYRING: libc::c_long = 1;
     const SESSION_KEYRING: libc::c_long = -3;
+    let no_name = std::ptr::null::<libc::c_char>();
     // SAFETY: both calls take numbers and a null pointer only.
-    let joined = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0) };
+    let joined = unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, no_name) };
     let error = io::Error::last_os_error();
     // SAFETY: as above.
     let reachable =

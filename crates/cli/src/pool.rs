@@ -30,20 +30,16 @@ struct Counter {
     reached: Cell<u64>,
     /// Whether the number was another one before a later write.
     is_changed_by_others: Cell<bool>,
-    /// The number of the first attempt. Another process can take pages as long as this run adds
-    /// some, so it never adds more than it needed at first.
-    most: u64,
 }
 
 impl Counter {
-    fn open(directory: &str, size: PageSize, most: u64) -> Result<Self, Error> {
+    fn open(directory: &str, size: PageSize) -> Result<Self, Error> {
         let mut counter = Self {
             directory: PathBuf::from(directory),
             size,
             before: 0,
             reached: Cell::new(0),
             is_changed_by_others: Cell::new(false),
-            most,
         };
         counter.before = counter.persistent()?;
         counter.reached.set(counter.before);
@@ -106,10 +102,12 @@ impl Counter {
     }
 }
 
-/// The pools that this run grows.
-#[derive(Default)]
+/// The pools that are grown for one server.
 pub(crate) struct Growth {
     counters: Vec<Counter>,
+    /// The pages that the server needs. Other processes can take pages as long as some are added,
+    /// so no more than these are added.
+    most: Pages,
 }
 
 /// The result of one attempt to grow.
@@ -119,11 +117,18 @@ pub(crate) enum Attempt {
     Whole,
     /// The kernel allocated fewer pages. The pools have this many.
     Short(u64),
-    /// The pools have as many pages as the first attempt asked for, and others have taken some.
+    /// As many pages were added as the server needs, and others have taken some.
     Taken,
 }
 
 impl Growth {
+    pub(crate) fn at_most(most: Pages) -> Self {
+        Self {
+            counters: Vec::new(),
+            most,
+        }
+    }
+
     /// Adds pages once, as far as the kernel allocates them.
     ///
     /// Errors: a file cannot be read or written, or a signal.
@@ -144,14 +149,16 @@ impl Growth {
         let mut is_bounded = false;
         let mut all = 0;
         for (directory, size, wanted) in wanted {
-            let counter = self.counter(&directory, size, wanted.0)?;
-            let pages = counter.grow(wanted.0.min(counter.most))?;
+            let left = self.most - self.added();
+            let counter = self.counter(&directory, size)?;
+            let most = counter.reached.get().saturating_add(left.0);
+            let pages = counter.grow(wanted.0.min(most))?;
             progress(size, pages, wanted.0);
             if is_interrupted() {
                 return Err(Error::new("interrupted by a signal"));
             }
-            is_bounded |= wanted.0 > counter.most;
-            is_whole &= pages >= wanted.0.min(counter.most);
+            is_bounded |= wanted.0 > most;
+            is_whole &= pages >= wanted.0.min(most);
             all += pages;
         }
         Ok(match (is_whole, is_bounded) {
@@ -161,12 +168,12 @@ impl Growth {
         })
     }
 
-    fn counter(&mut self, directory: &str, size: PageSize, most: u64) -> Result<&Counter, Error> {
+    fn counter(&mut self, directory: &str, size: PageSize) -> Result<&Counter, Error> {
         let mut known = self.counters.iter();
         let index = match known.position(|counter| counter.directory == Path::new(directory)) {
             Some(index) => index,
             None => {
-                self.counters.push(Counter::open(directory, size, most)?);
+                self.counters.push(Counter::open(directory, size)?);
                 self.counters.len() - 1
             }
         };
@@ -233,7 +240,7 @@ mod tests {
 
     fn counter(directory: &tempfile::TempDir) -> Counter {
         let path = directory.path().to_str().expect("text");
-        Counter::open(path, PageSize(2 << 20), 900).expect("a pool")
+        Counter::open(path, PageSize(2 << 20)).expect("a pool")
     }
 
     #[test]
@@ -272,19 +279,18 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_bounded_by_the_first_need() {
-        let mut growth = Growth::default();
+    fn growth_is_bounded_by_the_need() {
+        let mut growth = Growth::at_most(Pages(20));
         let directory = pool(10, 0);
         let path = directory.path().to_str().expect("text");
-        growth
-            .counters
-            .push(Counter::open(path, PageSize(2 << 20), 30).expect("a pool"));
         let mut attempt = |wanted| {
             let wanted = [(path.to_owned(), PageSize(2 << 20), Pages(wanted))];
             growth.attempt_in(wanted, |_, _, _| ())
         };
-        assert_eq!(attempt(30).ok(), Some(Attempt::Whole));
+        assert_eq!(attempt(25).ok(), Some(Attempt::Whole));
+        // Others have taken the pages.
         assert_eq!(attempt(50).ok(), Some(Attempt::Taken));
+        assert_eq!(attempt(90).ok(), Some(Attempt::Taken));
         assert_eq!(growth.added(), Pages(20));
     }
 }

@@ -129,12 +129,16 @@ impl Planned {
         is_chosen: bool,
         trust: Trust,
     ) -> Result<String, Error> {
+        trust.check(
+            data,
+            &["postmaster.opts", "postgresql.conf", "postgresql.auto.conf"],
+        )?;
         let mut last = command_line(data);
-        let given = wish::of_command_line(&bytes_of(&last)).unwrap_or_default();
-        let given = given.get("config_file").map(PathBuf::from);
-        trust.check(&data.join("postgresql.conf"))?;
-        trust.check(&data.join("postgresql.auto.conf"))?;
-        given.as_deref().map_or(Ok(()), |file| trust.check(file))?;
+        for (name, file) in postmaster_arguments::settings(&bytes_of(&last)) {
+            if let (b"config_file", Ok(file)) = (name.as_slice(), str::from_utf8(file)) {
+                trust.check(data, &[file])?;
+            }
+        }
         if last.is_empty() && !data.join("postgresql.conf").exists() {
             return Err(Error::with_hint(
                 format!("{} has no postgresql.conf", escape::name(data)),
@@ -156,8 +160,10 @@ impl Planned {
         };
         let real = fs::canonicalize(&real).map_err(|error| Error::file("open", &real, error))?;
         check_user(Some(&real))?;
-        trust.check(&config)?;
-        trust.check(&real.join("postgresql.auto.conf"))?;
+        trust.check(
+            &real,
+            &[&utf8(&config)?, "postmaster.opts", "postgresql.auto.conf"],
+        )?;
         if let Some(programs) = major_of(&real).and_then(of_major).filter(|_| !is_chosen) {
             self.programs = programs;
         }
@@ -522,18 +528,30 @@ impl Planned {
 }
 
 impl Trust {
-    /// Refuses a file of a user other than the owner and root. A missing file is no error.
-    fn check(self, file: &Path) -> Result<(), Error> {
-        let own = rustix::process::geteuid().as_raw();
-        match fs::metadata(file) {
-            Ok(found) if self == Self::ForRoot && ![0, own].contains(&found.uid()) => {
-                let file = escape::name(file);
-                Err(Error::new(format!(
-                    "{file} belongs to neither root nor the owner of the data directory"
-                )))
-            }
-            _ => Ok(()),
+    /// For root, refuses a directory that others can write to, and files in it that do not belong
+    /// to root or the owner, with all files that they include. A missing file is no error.
+    fn check(self, directory: &Path, files: &[&str]) -> Result<(), Error> {
+        if self == Self::Own {
+            return Ok(());
         }
+        let own = rustix::process::geteuid().as_raw();
+        let found =
+            fs::metadata(directory).map_err(|error| Error::file("open", directory, error))?;
+        let is_safe = [0, own].contains(&found.uid()) && found.mode() & 0o022 == 0;
+        let mut checked = match is_safe {
+            true => Ok(()),
+            false => Err(directory.to_owned()),
+        };
+        for file in files {
+            checked = checked.and_then(|()| wish::check_owner(&root(), &directory.join(file), own));
+        }
+        checked.map_err(|path| {
+            let path = escape::name(path);
+            Error::with_hint(
+                format!("{path} does not belong to root or the owner of the data directory alone"),
+                "Correct its owner and its permissions, or run this as the user of the server",
+            )
+        })
     }
 }
 
@@ -565,10 +583,7 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
 /// directory (PostgreSQL's `checkDataDir`).
 pub(crate) fn running_outside(data: &Path) -> Option<u32> {
     let file = written_lock_file(data)?;
-    let process = fs::metadata(format!("/proc/{}", file.pid)).ok()?;
-    let (owner, _) = root().look_up(data).ok()?.owner_and_mode().ok()?;
-    let is_own = owner == process.uid();
-    (is_own && works_in(file.pid, data)).then_some(file.pid)
+    works_in(file.pid, data).then_some(file.pid)
 }
 
 /// Whether the server of a data directory runs and has its pages. It writes its lock file before it
@@ -607,9 +622,15 @@ fn lock_file(data: &Path) -> Option<PostmasterPid> {
     Some(PostmasterPid { pid, ..file })
 }
 
+/// Whether a process of the owner of this directory works there.
 fn works_in(pid: u32, data: &Path) -> bool {
+    let owner = root()
+        .look_up(data)
+        .and_then(|found| found.owner_and_mode());
+    let process = fs::metadata(format!("/proc/{pid}"));
+    let is_own = matches!((owner, process), (Ok((uid, _)), Ok(process)) if uid == process.uid());
     let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok();
-    directory.is_some_and(|directory| directory == data)
+    is_own && directory.is_some_and(|directory| directory == data)
 }
 
 /// The process that works in this directory and has this number in a PID namespace of its own.

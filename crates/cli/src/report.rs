@@ -112,7 +112,7 @@ fn type_in(title: &str) -> &'static str {
         "walwriter",
     ];
     let title = title.strip_prefix("postgres: ").unwrap_or(title);
-    let after_name = title.split_once(": ").map_or(title, |(_, rest)| rest);
+    let after_name = title.rsplit_once(": ").map_or(title, |(_, rest)| rest);
     let found = TYPES
         .into_iter()
         .find(|known| title.starts_with(known) || after_name.starts_with(known));
@@ -143,6 +143,7 @@ mod tests {
         for (title, expected) in [
             ("postgres: checkpointer ", "checkpointer"),
             ("postgres: 15/main: checkpointer ", "checkpointer"),
+            ("postgres: a: b: checkpointer ", "checkpointer"),
             (
                 "postgres: walsender repl 10.0.0.7(5432) streaming 0/3000",
                 "walsender",

@@ -38,7 +38,7 @@ pub(crate) struct Options {}
 /// A line of the output.
 #[derive(Serialize, Deserialize)]
 enum Step {
-    Progress(Progress),
+    Progress(Box<Progress>),
     /// The directories of the server with this PID.
     Places(u32, Vec<Vec<u8>>),
     /// All servers were examined.
@@ -52,6 +52,8 @@ enum Step {
 pub(crate) struct Found {
     pub(crate) instance: Instance,
     pub(crate) places: Vec<PathBuf>,
+    /// Whether it is a cluster below `/etc/postgresql`.
+    pub(crate) is_named: bool,
 }
 
 /// The result of the search.
@@ -84,10 +86,8 @@ fn outcome() -> Result<&'static Outcome, i32> {
 
 /// The servers of this host, except that of `own`, without those that have ended since the search.
 /// Those that could not be examined in time have no details. Absent: not all processes could be
-/// examined. The value is true for a server that the configuration of the host names.
-pub(crate) fn servers(
-    own: Option<u32>,
-) -> Result<Result<Vec<(Instance, bool)>, Absent>, ReadError> {
+/// examined.
+pub(crate) fn servers(own: Option<u32>) -> Result<Result<Vec<Found>, Absent>, ReadError> {
     let outcome = match outcome() {
         Ok(outcome) => outcome,
         Err(code) => {
@@ -97,14 +97,15 @@ pub(crate) fn servers(
             }));
         }
     };
-    let clusters = target::clusters();
     let mut servers = Vec::new();
-    for Found { instance, places } in &outcome.found {
-        if Some(instance.pid) != own
-            && let Some(server) = instances::refreshed(&root(), instance)?
+    for found in &outcome.found {
+        if Some(found.instance.pid) != own
+            && let Some(instance) = instances::refreshed(&root(), &found.instance)?
         {
-            let is_named = clusters.iter().any(|(cluster, _)| places.contains(cluster));
-            servers.push((server, is_named));
+            servers.push(Found {
+                instance,
+                ..found.clone()
+            });
         }
     }
     Ok(Ok(servers))
@@ -141,19 +142,22 @@ fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
     let mut code = failed.unwrap_or(Errno::TIMEDOUT.raw_os_error());
     for step in steps {
         match step {
-            Step::Progress(step) => progress.push(step),
+            Step::Progress(step) => progress.push(*step),
             Step::Places(pid, found) => places.push((pid, found)),
             Step::End => is_whole = true,
             Step::Failed(found) => code = found,
         }
     }
     let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
+    let clusters = target::clusters();
     let servers = instances::collect(progress).ok_or(code)?.into_iter();
     let found = servers.map(|instance| {
         let index = places.iter().position(|(pid, _)| *pid == instance.pid);
         let own = index.map(|index| places.swap_remove(index).1);
+        let places: Vec<_> = own.into_iter().flatten().map(path).collect();
         Found {
-            places: own.into_iter().flatten().map(path).collect(),
+            is_named: clusters.iter().any(|(cluster, _)| places.contains(cluster)),
+            places,
             instance,
         }
     });
@@ -255,7 +259,7 @@ pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
             }
             _ => None,
         };
-        write(&Step::Progress(step));
+        write(&Step::Progress(Box::new(step)));
         places.iter().for_each(&mut write);
     };
     let found = instances::read(&root, None, &Default::default(), report);
@@ -282,8 +286,8 @@ mod tests {
             ..Instance::default()
         };
         let lines = [
-            Step::Progress(Progress::Found(server)),
-            Step::Progress(Progress::AllFound),
+            Step::Progress(Box::new(Progress::Found(server))),
+            Step::Progress(Box::new(Progress::AllFound)),
             Step::Places(7, vec![b"/srv/a\xff".to_vec()]),
         ];
         let script = |lines: &[Step]| {

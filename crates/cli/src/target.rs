@@ -1,12 +1,12 @@
 //! The server that a verb is about.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     ffi::OsString,
     io::Read,
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -37,6 +37,8 @@ pub(crate) struct Target {
     pub(crate) postmaster: Option<u32>,
     /// The user who owns the server. `None`: unknown.
     pub(crate) owner: Option<u32>,
+    /// Whether the search has seen that its shared memory is in use ([`Instance::is_in_use`]).
+    pub(crate) is_in_use: bool,
     /// Whether a person or the configuration of the host names the directory. Any user can have a
     /// process that looks like a server to the search.
     is_named: bool,
@@ -65,6 +67,7 @@ impl Target {
             postmaster,
             directory: Some(directory),
             owner: Some(owner),
+            is_in_use: false,
             is_named: true,
         })
     }
@@ -82,6 +85,7 @@ impl Target {
             directory: Some(directory),
             postmaster: None,
             owner: Some(owner),
+            is_in_use: false,
             is_named: true,
         }));
         Ok(targets)
@@ -96,6 +100,7 @@ impl Target {
             directory: cluster.or(found.places.first()).cloned(),
             postmaster: Some(found.instance.pid),
             owner: found.instance.owner_uid,
+            is_in_use: found.instance.is_in_use(),
         }
     }
 
@@ -123,8 +128,8 @@ impl Target {
     }
 }
 
-/// Calls `read` for each server. The time of an owner whose files hang does not count for the
-/// servers of others: those of one owner are read a few at a time, and all owners at once.
+/// Calls `read` for each server, several at the same time. Each owner gets only some of the workers,
+/// so hanging files of one do not delay the others, and named servers come first.
 ///
 /// Errors: those of `read`; the time is over. A thread that still waits for a file does not keep
 /// this process from ending.
@@ -133,31 +138,56 @@ pub(crate) fn each<T: Send + 'static>(
     limit: Duration,
     read: impl Fn(&Target) -> Result<T, Error> + Send + Sync + 'static,
 ) -> Vec<Result<T, Error>> {
-    const AT_ONCE: usize = 4;
+    const WORKERS: usize = 16;
+    const OF_AN_OWNER: usize = 4;
     let deadline = Instant::now() + limit;
-    let mut by_owner: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
-    for (index, target) in targets.iter().enumerate() {
-        let queue = by_owner.entry(target.owner).or_default();
-        queue.push_back((index, target.clone()));
-    }
-    let (sender, results) = mpsc::channel();
-    let read = Arc::new(read);
-    for queue in by_owner.into_values() {
-        let workers = queue.len().min(AT_ONCE);
-        let queue = Arc::new(Mutex::new(queue));
-        for _ in 0..workers {
-            let (sender, queue, read) = (sender.clone(), queue.clone(), read.clone());
-            let next = move || queue.lock().ok()?.pop_front();
-            thread::spawn(move || {
-                while let Some((index, target)) = next() {
-                    if sender.send((index, read(&target))).is_err() {
-                        break;
-                    }
-                }
-            });
+    let mut queues: Vec<Queue> = Vec::new();
+    let mut order: Vec<_> = targets.iter().enumerate().collect();
+    order.sort_by_key(|(_, target)| !target.is_named);
+    for (index, target) in order {
+        let item = (index, target.clone());
+        match queues.iter_mut().find(|queue| queue.owner == target.owner) {
+            Some(queue) => queue.waiting.push_back(item),
+            None => queues.push(Queue {
+                owner: target.owner,
+                waiting: [item].into(),
+                running: 0,
+            }),
         }
     }
-    drop(sender);
+    let (sender, results) = mpsc::channel();
+    let shared = Arc::new((Mutex::new(queues), read));
+    for _ in 0..targets.len().min(WORKERS) {
+        let (sender, shared) = (sender.clone(), shared.clone());
+        let work = move || {
+            let (queues, read) = &*shared;
+            let lock = || queues.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = || {
+                let mut queues = lock();
+                let ready =
+                    |queue: &&mut Queue| queue.running < OF_AN_OWNER && !queue.waiting.is_empty();
+                let queue = queues
+                    .iter_mut()
+                    .filter(ready)
+                    .min_by_key(|queue| queue.running)?;
+                queue.running += 1;
+                queue.waiting.pop_front()
+            };
+            while let Some((index, target)) = next() {
+                if sender.send((index, read(&target))).is_err() {
+                    break;
+                }
+                let mut queues = lock();
+                let own = queues.iter_mut().find(|queue| queue.owner == target.owner);
+                own.into_iter().for_each(|queue| queue.running -= 1);
+            }
+        };
+        // Without more threads, these read all servers.
+        if thread::Builder::new().spawn(work).is_err() {
+            break;
+        }
+    }
+    drop((sender, shared));
     let late = || Err(Error::new("its files could not be read in time"));
     let mut all: Vec<_> = targets.iter().map(|_| late()).collect();
     for _ in targets {
@@ -168,6 +198,14 @@ pub(crate) fn each<T: Send + 'static>(
         }
     }
     all
+}
+
+/// The servers of one owner.
+struct Queue {
+    owner: Option<u32>,
+    waiting: VecDeque<(usize, Target)>,
+    /// Those that are being read.
+    running: usize,
 }
 
 /// Directories with the configuration or the data of a server, that for the option -D first.
@@ -321,6 +359,7 @@ mod tests {
             directory: None,
             postmaster: None,
             owner: Some(owner),
+            is_in_use: false,
             is_named: true,
         };
         let targets: Vec<_> = [vec![target(1); 40], vec![target(2)]].concat();

@@ -1,11 +1,11 @@
 //! Looks up files of users without waiting for a program of a user.
 //!
-//! Any user can serve a file system with a program (FUSE), and that program might never answer. A
-//! process that waits for it cannot even be killed. The kernel asks the program when a name is
-//! looked up, and for most other operations. It does not ask when a mount point is opened with
-//! `O_PATH` (fs/namei.c `do_o_path`), nor for the mount ID of an open file (fs/stat.c `vfs_statx`
-//! with `AT_STATX_DONT_SYNC`). So [`Guard`] opens one name at a time, and before it looks up the
-//! next one, it checks the mount that it has reached.
+//! Any user can serve a file system with a program (FUSE), which might never answer. A process that
+//! waits for it cannot even be killed. The kernel asks the program when a name is looked up, and for
+//! most other operations. It does not ask when a mount point is opened with `O_PATH` (fs/namei.c
+//! `do_o_path`), nor for the mount ID of an open file (fs/stat.c `vfs_statx` with
+//! `AT_STATX_DONT_SYNC`). [`Guard`] therefore opens one name at a time, and checks the mount before
+//! it looks up the next one.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,7 +21,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags},
+    fs::{AtFlags, Dir, FileType, FsWord, Mode, OFlags, ResolveFlags, StatxFlags},
     io::Errno,
 };
 
@@ -30,12 +30,14 @@ use crate::{
     root::{Root, WRITTEN, if_regular},
 };
 
+/// include/uapi/linux/magic.h
+const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
+
 /// As many as the kernel follows (include/linux/namei.h `MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-/// The mounts of this process, by ID, as they were at the start. The value is true if a program
-/// answers for the file system.
-/// An empty one knows no mount of this namespace, and reads the list at each check.
+/// The mounts of this process by ID, read once. True if a program of a user serves the file system.
+/// An empty guard knows no mount, and reads the list at each check.
 #[derive(Debug, Default)]
 pub struct Guard(HashMap<u64, bool>);
 
@@ -97,7 +99,7 @@ impl Guard {
 
     /// Looks up an absolute path in this root directory, which ".." does not leave.
     ///
-    /// Errors: those of the kernel; `EXDEV`: a program answers for a file system on the way, or
+    /// Errors: those of the kernel; `EXDEV`: a program of a user serves a file system on the way, or
     /// the mount is unknown. `process`: the `/proc/PID` of the process that can see these mounts.
     pub fn look_up(
         &self,
@@ -117,8 +119,14 @@ impl Guard {
             }
             let parent = reached.last().map_or(&root, |(file, _)| file);
             let flags = WRITTEN | OFlags::NOFOLLOW;
-            let file = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
+            let mut file = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
             self.check(&file, process)?;
+            // Lets the automounter mount the directory, which it serves until then.
+            if rustix::fs::fstatfs(&file)?.f_type == AUTOFS_SUPER_MAGIC {
+                let flags = flags | OFlags::DIRECTORY;
+                file = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
+                self.check(&file, process)?;
+            }
             let found = rustix::fs::fstat(&file)?;
             if FileType::from_raw_mode(found.st_mode) != FileType::Symlink {
                 reached.push((file, name));
@@ -177,12 +185,16 @@ impl Guard {
 fn mounts_in(path: &Path, is_of_user: bool) -> io::Result<HashMap<u64, bool>> {
     let mut all = HashMap::new();
     let file = BufReader::with_capacity(4096, File::open(path)?);
-    mounts::each_type(file, |id, filesystem| {
-        // The mount daemon answers for autofs. An overlay can be over any other file system.
-        let is_served = filesystem.starts_with(b"fuse")
-            || filesystem == b"autofs"
-            || is_of_user && filesystem == b"overlay";
-        all.insert(id, is_served && filesystem != b"fusectl");
+    mounts::each_type(file, |id, filesystem, options| {
+        let is_fuse = filesystem.starts_with(b"fuse") && filesystem != b"fusectl";
+        let mut options = options.split(|&byte| byte == b',');
+        let is_of_root = options.any(|option| option == b"user_id=0");
+        // In a user namespace, a user can be root, and the lower layer of an overlay can be FUSE.
+        let is_served = match is_of_user {
+            true => is_fuse || matches!(filesystem, b"autofs" | b"overlay"),
+            false => is_fuse && !is_of_root,
+        };
+        all.insert(id, is_served);
     })?;
     Ok(all)
 }
@@ -330,12 +342,12 @@ mod tests {
     }
 
     #[test]
-    fn programs_answer_for_some_mounts() {
+    fn programs_of_users_serve_some_mounts() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let text = "\
             21 1 254:0 / / rw - ext4 /dev/vda rw\n\
-            22 21 0:30 / /fuse rw - fuse x rw,user_id=0\n\
-            23 21 0:31 / /sshfs rw - fuse.sshfs x rw\n\
+            22 21 0:30 / /fuse rw - fuse x rw,user_id=1000,group_id=0\n\
+            23 21 0:31 / /gluster rw - fuse.glusterfs x rw,user_id=0,group_id=0\n\
             24 21 0:32 / /sys/fs/fuse rw - fusectl x rw\n\
             25 21 0:33 / /auto rw - autofs x rw\n\
             26 21 0:34 / /merged rw - overlay x rw,lowerdir=/a\n";
@@ -344,9 +356,11 @@ mod tests {
             let found = mounts_in(file.path(), is_of_user).expect("mounts");
             let mut served: Vec<_> = found.into_iter().filter(|(_, served)| *served).collect();
             served.sort_unstable();
-            let mut expected = vec![(22, true), (23, true), (25, true)];
-            expected.extend(is_of_user.then_some((26, true)));
-            assert_eq!(served, expected);
+            let expected: &[u64] = match is_of_user {
+                true => &[22, 23, 25, 26],
+                false => &[22],
+            };
+            assert!(served.iter().map(|(id, _)| id).eq(expected), "{served:?}");
         }
     }
 }

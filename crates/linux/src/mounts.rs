@@ -160,15 +160,18 @@ pub fn parse(
     parse_those(text, |of| of == filesystem.as_bytes(), look)
 }
 
-/// Calls `look` with the ID and the file system type of each mount. Lines that cannot be parsed are
-/// skipped.
-pub(crate) fn each_type(text: impl BufRead, mut look: impl FnMut(u64, &[u8])) -> io::Result<()> {
+/// Calls `look` with the ID, the file system type and the options of each mount. Lines that cannot
+/// be parsed are skipped.
+pub(crate) fn each_type(
+    text: impl BufRead,
+    mut look: impl FnMut(u64, &[u8], &[u8]),
+) -> io::Result<()> {
     let mut lines = LineReader::new(text);
     while let Some((_, line)) = lines.next()? {
-        if let Some((before, filesystem, _)) = split_line(line)
+        if let Some((before, filesystem, after)) = split_line(line)
             && let Some(id) = words(before).next().and_then(parse_number)
         {
-            look(id, filesystem);
+            look(id, filesystem, words(after).last().unwrap_or_default());
         }
     }
     Ok(())

@@ -388,7 +388,7 @@ impl Machine {
         match &mut self.env {
             // Other pending settings stay unknown.
             Some(Environment {
-                files: Files::Unknown(_),
+                files: Files::Unknown(_) | Files::NotNamed(_),
                 has_pending_restart: true,
                 ..
             })

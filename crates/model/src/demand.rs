@@ -474,6 +474,8 @@ pub enum IdleFor {
     Server(Name),
     /// Settings are pending, and the pages that they need are unknown.
     PendingSettings(String),
+    /// The pages that the next start needs are unknown until this command computes them.
+    NotNamed(String),
     /// The boot configuration could ask for them, which is unknown.
     UnknownBoot(String),
 }
@@ -568,6 +570,7 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
             Some(IdleFor::PendingSettings(why.clone()))
         }
         Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
+        Files::NotNamed(command) => Some(IdleFor::NotNamed(command.clone())),
         Files::TooLow(_) if env.has_pending_restart => Some(IdleFor::PendingSettings(
             "the server might not start with them".to_owned(),
         )),

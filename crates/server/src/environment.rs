@@ -278,6 +278,9 @@ pub enum Files {
     TooLow(Vec<TooLow>),
     /// The files could not be read, for this reason.
     Unknown(String),
+    /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named. This
+    /// command names the server.
+    NotNamed(String),
 }
 
 impl Files {

@@ -48,6 +48,9 @@ pub struct Instance {
     pub port: Option<u16>,
     /// The main shared memory segment.
     pub segment: Option<Segment>,
+    /// The object that its first mapping maps, with its allocated bytes. `None`: unknown, as to
+    /// users other than root.
+    pub allocated: Option<(FileId, u64)>,
     /// The type of the main segment.
     pub shared_memory_type: Option<SharedMemoryType>,
     /// `huge_pages` at the server's next start.
@@ -70,14 +73,18 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Whether the pages that it asks for count. Those of a foreign server do only if half of its
-    /// segment is faulted in, so that its user pays for what a number says.
-    pub fn is_credible(&self) -> bool {
+    /// Whether at least half of its segment is allocated. Anyone can map an empty one, and several
+    /// processes can map the same.
+    pub fn is_in_use(&self) -> bool {
         let bytes = self.segment.as_ref().map_or(0, |segment| segment.bytes);
-        !self.is_foreign
-            || self
-                .rss_shmem_bytes
-                .is_some_and(|touched| touched >= bytes / 2)
+        self.allocated
+            .is_some_and(|(_, allocated)| allocated >= bytes / 2)
+    }
+
+    /// Whether the pages that it asks for count. Those of a foreign server do only if its segment
+    /// is in use.
+    pub fn is_credible(&self) -> bool {
+        !self.is_foreign || self.is_in_use()
     }
 
     /// The process of the postmaster. `None`: it has ended.
@@ -384,6 +391,12 @@ fn look_inside(
     let main = process.parse_whole("maps", buffer, maps::EXPECTED, main_segment);
     if let Ok(Some((address, made_by))) = absent_or(main)? {
         instance.segment = absent_or(segment::read(process, address))?.ok();
+        if rustix::process::geteuid().is_root()
+            && let Ok(extent) = absent_or(segment::object(process, address))?
+        {
+            let object = fact(process.allocated(extent.start, extent.end))?;
+            instance.allocated = object.ok().flatten();
+        }
         instance.shared_memory_type = Some(made_by);
     }
     let is_asking = matches!(

@@ -8,7 +8,8 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
-    io::Read,
+    fs,
+    io::{self, Read},
     os::{fd::AsFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
 };
@@ -19,7 +20,7 @@ use hugeinfo_linux::{
     root::{Root, if_regular},
 };
 use rustix::{
-    fs::{Dir, Mode, OFlags},
+    fs::{Dir, FileType, Mode, OFlags},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,15 @@ impl Configuration {
             values,
         })
     }
+}
+
+/// Whether a configuration file, and all files and directories that it includes, belong to this
+/// user or to root, and no directory can be written by others. A missing file is no error.
+///
+/// Errors: the first path that does not, or that cannot be read or understood.
+pub fn check_owner(root: &Root, file: &Path, uid: u32) -> Result<(), PathBuf> {
+    let lookup = root.lookup().map_err(|_| file.to_owned())?;
+    Files::in_root(lookup, Path::new("/"), Links::Followed).check_owner(file, uid)
 }
 
 /// Reads the sources in the order of their precedence. Returns when a file was last changed.
@@ -377,6 +387,47 @@ impl Files {
         Some(found)
     }
 
+    /// See [`check_owner`].
+    fn check_owner(&mut self, file: &Path, uid: u32) -> Result<(), PathBuf> {
+        const OTHERS_WRITE: u32 = 0o022;
+        let wrong = |path: &Path| Err(path.to_owned());
+        let found = match self.root.open(file, self.links) {
+            Err(Errno::NOENT) => return Ok(()),
+            found => found.and_then(rustix::fs::fstat),
+        };
+        let Ok(found) = found else { return wrong(file) };
+        let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+        let can_be_changed = is_directory && found.st_mode & OTHERS_WRITE != 0;
+        if ![0, uid].contains(&found.st_uid) || can_be_changed {
+            return wrong(file);
+        }
+        let mut included = Vec::new();
+        if is_directory {
+            match self.listed(file) {
+                Some(files) => included = files,
+                None => return wrong(file),
+            }
+        } else {
+            let Some(bytes) = self.bytes(file, false) else {
+                // PostgreSQL cannot read it either, and reports that.
+                return match fs::File::open(file) {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                    _ => wrong(file),
+                };
+            };
+            let directory = file.parent().unwrap_or(file);
+            for line in String::from_utf8_lossy(&bytes).split('\n') {
+                match parse_line(line).filter(|(name, _)| name.starts_with("include")) {
+                    Some((_, Some(value))) => included.push(directory.join(value)),
+                    Some((_, None)) => return wrong(file),
+                    None => {}
+                }
+            }
+        }
+        let mut included = included.iter();
+        included.try_for_each(|file| self.check_owner(file, uid))
+    }
+
     /// The files of `include_dir`, in order (guc-file.l `GetConfFilesInDir`).
     fn listed(&mut self, directory: &Path) -> Option<Vec<PathBuf>> {
         let found = self.root.open(directory, self.links).ok()?;
@@ -444,6 +495,37 @@ mod tests {
         assert_eq!(read(""), None);
         write("conf/conf.d/a.conf", "include 'none'\n");
         assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn files_of_other_users_are_found() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = |name: &str| directory.path().join(name);
+        let write = |name: &str, text: &str| fs::write(place(name), text).expect("written");
+        fs::create_dir(place("conf.d")).expect("created");
+        write("conf.d/a.conf", "include '../b.conf'\n");
+        write("b.conf", "work_mem = '\\101'\n");
+        let own = rustix::process::geteuid().as_raw();
+        let check = || check_owner(&Root::system(), &place("postgresql.conf"), own).err();
+        assert_eq!(check(), None);
+        write(
+            "postgresql.conf",
+            "include_dir 'conf.d'\ninclude_if_exists 'none'\n",
+        );
+        assert_eq!(check(), None);
+        write("b.conf", "include 'a\\'\n");
+        assert_eq!(check(), Some(place("conf.d/../b.conf")));
+        write("b.conf", "");
+        let mode = |mode| fs::Permissions::from_mode(mode);
+        fs::set_permissions(place("conf.d"), mode(0o1777)).expect("permissions");
+        assert_eq!(check(), Some(place("conf.d")));
+        fs::set_permissions(place("conf.d"), mode(0o755)).expect("permissions");
+        if own == 0 {
+            chown(place("b.conf"), Some(65534), None).expect("a user");
+            assert_eq!(check(), Some(place("conf.d/../b.conf")));
+        }
     }
 
     #[test]

@@ -409,6 +409,13 @@ pub(crate) fn of_fit(machine: &Machine, fit: Fit) -> Decision {
     }
 }
 
+/// The decision about a server for which root does not run PostgreSQL.
+pub(crate) fn about_unnamed(command: &str) -> Decision {
+    Decision::Text(format!(
+        "if you trust the configuration of this server, let PostgreSQL compute its next start: {command}"
+    ))
+}
+
 /// The decision about idle pages that are not free to be released. `None`: nothing else could
 /// need them.
 pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
@@ -425,6 +432,7 @@ pub(crate) fn about_idle(target: &PoolTarget) -> Option<Decision> {
             pages: target.idle(),
         },
         IdleFor::PendingSettings(why) => Decision::AskAsSuperuser(why.clone()),
+        IdleFor::NotNamed(command) => about_unnamed(command),
         IdleFor::UnknownBoot(why) => Decision::LookAtBootFiles(vec![why.clone()]),
     })
 }

@@ -600,6 +600,7 @@ fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
         Files::Unknown(why) if env.has_pending_restart => {
             Err(Decision::AskAsSuperuser(why.clone()))
         }
+        Files::NotNamed(command) => Err(decision::about_unnamed(command)),
         Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => Ok(()),
     }
 }

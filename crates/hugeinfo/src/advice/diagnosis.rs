@@ -595,6 +595,7 @@ fn pending(machine: &Machine) -> Option<&'static str> {
         Files::Unknown(_) if machine.env.as_ref()?.has_pending_restart => {
             Some("Settings are pending a restart, and the pages that they need are unknown.")
         }
+        Files::NotNamed(_) => Some("The settings of the next start are unknown."),
         Files::NothingPending | Files::Refused(_) | Files::TooLow(_) | Files::Unknown(_) => None,
     }
 }

@@ -125,6 +125,10 @@ pub fn lines(machine: &Machine) -> Vec<Line> {
 /// Page tables of a server on small pages once all connections use all shared memory.
 fn at_full_load(machine: &Machine) -> Option<String> {
     let env = machine.env.as_ref()?;
+    // 0: unknown.
+    if env.max_connections == 0 {
+        return None;
+    }
     let costs = on_each_size(&machine.facts, &env.processes, env.max_connections);
     let (small, huge) = small_and_huge(machine, &costs)?;
     (small.is_used == Some(true)).then(|| {

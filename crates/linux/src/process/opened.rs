@@ -6,17 +6,20 @@ use std::{
     io::{self, Read},
     os::fd::OwnedFd,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags},
+    fs::{AtFlags, MemfdFlags, Mode, OFlags, memfd_create},
     io::Errno,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{ParseError, ReadError},
     growth::try_collect,
+    hugepages,
     lookup::{Guard, Lookup},
     root::{FIRST_READ, LARGEST, Root, WRITTEN, if_regular, read_all, read_record},
     text::parse_number,
@@ -24,6 +27,21 @@ use crate::{
 
 /// Maximum length of a command line in bytes, longer than that of any server.
 const LONGEST_COMMAND_LINE: u64 = 64 << 10;
+
+/// The devices of the kernel's own file systems for shared memory (mm/shmem.c `shm_mnt`,
+/// fs/hugetlbfs/inode.c `hugetlbfs_vfsmount`).
+static SHARED_MEMORY: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let sizes = hugepages::page_sizes(&Root::system()).unwrap_or_default();
+    let huge = sizes.iter().map(|size| {
+        MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(size.trailing_zeros() << 26)
+    });
+    let device = |flags| {
+        let file = memfd_create("hugeinfo", flags | MemfdFlags::CLOEXEC).ok()?;
+        Some(rustix::fs::fstat(file).ok()?.st_dev)
+    };
+    let flags = std::iter::once(MemfdFlags::empty()).chain(huge);
+    flags.filter_map(device).collect()
+});
 
 /// An opened `/proc/PID`. All reads are from the same process, or fail after it has ended, even if
 /// its PID is reused.
@@ -36,7 +54,7 @@ pub struct Process {
 }
 
 /// Identifies a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileId {
     device: u64,
     inode: u64,
@@ -274,6 +292,25 @@ impl Process {
             Some(guard) => guard.check(file, &self.path),
             None => Ok(()),
         }
+    }
+
+    /// The object behind a mapping, and its allocated bytes, from `map_files`, which only root can
+    /// read. The first is `None` for an object that is not one of the kernel's own file systems for
+    /// shared memory, such as a file of a user.
+    ///
+    /// Errors: absent if nothing is mapped exactly there, or if access is denied.
+    pub fn allocated(&self, start: u64, end: u64) -> Result<Option<(FileId, u64)>, ReadError> {
+        let name = format!("map_files/{start:x}-{end:x}");
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let found = rustix::fs::statat(&self.directory, &name, flags);
+        let found = found.map_err(|errno| self.unreadable(&name, errno.into()))?;
+        let is_of_kernel = SHARED_MEMORY.contains(&found.st_dev);
+        let bytes = u64::try_from(found.st_blocks).unwrap_or_default();
+        let object = FileId {
+            device: found.st_dev,
+            inode: found.st_ino,
+        };
+        Ok(is_of_kernel.then(|| (object, bytes.saturating_mul(512))))
     }
 
     /// Identifies the target of a link of the kernel. Such links refer to the file itself, without

@@ -59,6 +59,12 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             finding.with(json!({ "waiting": env.has_pending_restart, "too_low": names }))
         }
         Files::Unknown(why) => return Err(Unknown(why.clone())),
+        Files::NotNamed(command) => {
+            return Err(Unknown(format!(
+                "its files have changed since it started, or only PostgreSQL can evaluate them, \
+                 and root runs PostgreSQL only for servers that are named ({command})"
+            )));
+        }
     })
 }
 
@@ -67,6 +73,6 @@ pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     match &machine.env.as_ref()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
         Files::TooLow(settings) => Some(Decision::RaiseSettings(settings.clone())),
-        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) => None,
+        Files::NothingPending | Files::Planned(_) | Files::Unknown(_) | Files::NotNamed(_) => None,
     }
 }

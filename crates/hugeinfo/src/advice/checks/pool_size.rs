@@ -107,6 +107,9 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             let why = why.trim_end_matches('.');
             Finding::unknown(format!("{text} Pending settings could need them ({why})."))
         }
+        Some(IdleFor::NotNamed(command)) => Finding::unknown(format!(
+            "{text} The next start could need them ({command})."
+        )),
         Some(IdleFor::UnknownBoot(why)) => Finding::unknown(format!(
             "{text} The boot configuration could ask for them ({why})."
         )),
