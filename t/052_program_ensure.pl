@@ -291,10 +291,15 @@ type_in("mkdir -p $of_nobody/data; chown $< $of_nobody/data; chown nobody $of_no
 ($status, $out) = as_root("ensure -D $of_nobody/data");
 is($status, 3, 'a directory that another user could exchange: exit status');
 like($out, qr/of_nobody\.$$ can be changed by users other than/, 'a directory that another user could exchange: the message');
-type_in("rm -rf $of_nobody $scratch/of_root /run/hugeinfo; mkdir -m 777 /run/hugeinfo >$scratch/log");
-($status, $out) = as_root('ensure -D ' . $one->data_dir);
-is($status, 3, 'a lock directory that others can write to: exit status');
-like($out, qr/can be written by others/, 'a lock directory that others can write to: the message');
+type_in("rm -rf $of_nobody $scratch/of_root >$scratch/log");
+# Others could hold the lock.
+for my $mode (777, 755, 711)
+{
+	type_in("rm -rf /run/hugeinfo; mkdir -m $mode /run/hugeinfo >$scratch/log");
+	($status, $out) = as_root('ensure -D ' . $one->data_dir);
+	is($status, 3, "a lock directory with mode $mode: exit status");
+	like($out, qr/is accessible to users other than root/, "a lock directory with mode $mode: the message");
+}
 type_in("rm -rf /run/hugeinfo; ln -s $scratch /run/hugeinfo >$scratch/log");
 is((as_root('ensure -D ' . $one->data_dir))[0], 3, 'a link in place of the lock directory');
 type_in("rm /run/hugeinfo >$scratch/log");
