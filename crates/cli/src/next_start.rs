@@ -102,7 +102,7 @@ impl Settings {
 /// Time for the programs of PostgreSQL that compute a next start.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// The same for one of several servers.
+/// Time for each of several servers.
 pub(crate) const TIME_LIMIT_OF_SEVERAL: Duration = Duration::from_secs(20);
 
 impl NextStart {

@@ -200,7 +200,7 @@ fn leave_session() -> io::Result<()> {
     join_session_keyring()?;
     lower_limits()?;
     match setpriority_process(None, 0) {
-        // Without CAP_SYS_NICE, a low priority stays.
+        // Lacking CAP_SYS_NICE, the process keeps its low priority.
         Err(Errno::ACCESS | Errno::PERM) if getpriority_process(None)? > 0 => {}
         done => done?,
     }
@@ -308,7 +308,7 @@ fn scratch(uid: u32, gid: u32) -> io::Result<OwnedFd> {
     let attributes = MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    // Without FSMOUNT_CLOEXEC: the programs of PostgreSQL use it by its number.
+    // The programs of PostgreSQL inherit it and use it by its number, so no FSMOUNT_CLOEXEC.
     Ok(fsmount(&context, FsMountFlags::empty(), attributes)?)
 }
 

@@ -117,7 +117,7 @@ pub(crate) enum Attempt {
     Whole,
     /// The kernel allocated fewer pages. The pools have this many.
     Short(u64),
-    /// As many pages were added as the server needs, and others have taken some.
+    /// The server's need was added in full, but other processes took some of the pages.
     Taken,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Planned {
     is_of_patroni: bool,
 }
 
-/// Whose configuration this process runs.
+/// Whether the configuration is that of the person who runs this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// That of the person who runs this program.

@@ -82,7 +82,7 @@ impl Promises {
         let directory = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|errno| failed("open", errno.into()))?;
         let found = rustix::fs::fstat(&directory).map_err(|errno| failed("open", errno.into()))?;
-        // Whoever can open it can hold the lock.
+        // A user who can open the directory can hold the lock.
         if found.st_uid != 0 || found.st_mode & 0o077 != 0 {
             return Err(Error::with_hint(
                 format!("{DIRECTORY} is accessible to users other than root"),

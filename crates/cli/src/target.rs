@@ -182,7 +182,7 @@ pub(crate) fn each<T: Send + 'static>(
                 own.into_iter().for_each(|queue| queue.running -= 1);
             }
         };
-        // Without more threads, these read all servers.
+        // The threads that were started read all servers.
         if thread::Builder::new().spawn(work).is_err() {
             break;
         }
@@ -204,7 +204,7 @@ pub(crate) fn each<T: Send + 'static>(
 struct Queue {
     owner: Option<u32>,
     waiting: VecDeque<(usize, Target)>,
-    /// Those that are being read.
+    /// The number of servers that are being read.
     running: usize,
 }
 

@@ -33,7 +33,7 @@ use crate::{
 /// include/uapi/linux/magic.h
 const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
 
-/// As many as the kernel follows (include/linux/namei.h `MAXSYMLINKS`).
+/// The limit of the kernel (include/linux/namei.h `MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
 /// The mounts of this process by ID, read once. True if a program of a user serves the file system.
@@ -55,7 +55,7 @@ pub struct Found {
 pub enum Links {
     /// All.
     Followed,
-    /// Those to directories on the way: a link in place of the file is an error.
+    /// Links to directories on the way. A link in place of the file is an error.
     OnlyToDirectories,
     /// None: a link is an error.
     Refused,

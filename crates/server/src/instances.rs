@@ -33,7 +33,7 @@ use crate::{
 pub struct Instance {
     /// PID of the postmaster.
     pub pid: u32,
-    /// When the postmaster started, in clock ticks since boot.
+    /// Start time of the postmaster, in clock ticks since boot.
     pub start_ticks: u64,
     /// User that the server runs as.
     pub owner_uid: Option<u32>,
