@@ -75,7 +75,9 @@ my \@stat = split ' ', do { open my \$f, '<', '/proc/self/stat'; <\$f> } =~ s/.*
 my \$score = do { open my \$f, '<', '/proc/self/oom_score_adj'; <\$f> + 0 };
 my \@files = grep { (readlink "/proc/self/fd/\$_" // '') =~ /of_root/ } map { s{.*/}{}r } glob '/proc/self/fd/*';
 my \$groups = \$);
-print \$out join('|', \$<, \$groups, \$found ? 'key' : 'no key', (split ' ', \$core)[4, 5], \$stat[16], \$stat[38], \$score,
+# ptrace(PTRACE_ATTACH, 1): the process that ends all others of the PID namespace.
+my \$init = syscall(@{[ $is_arm ? 117 : 101 ]}, 16, 1, 0, 0) == 0 ? 'controls init' : 'no control of init';
+print \$out join('|', \$init, \$<, \$groups, \$found ? 'key' : 'no key', (split ' ', \$core)[4, 5], \$stat[16], \$stat[38], \$score,
 	scalar \@files, join(',', grep { /SECRET|HOME|USER/ } sort keys %ENV), open(my \$tty, '>', '/dev/tty') ? 'tty' : 'no tty', readlink '/proc/self/ns/pid');
 close \$out;
 fork or exec 'setsid', 'sleep', '98765';
@@ -91,7 +93,7 @@ my $heard = sub {
 	root_types("chmod -R a+rX $said");
 	my %lines = map { slurp_file($_) => 1 } glob "$said/*";
 	root_types("rm -f $said/*; true");
-	return grep { /^$uid\|/ } sort keys %lines;
+	return grep { /\|$uid\|/ } sort keys %lines;
 };
 
 # A data directory with as little as the program needs, of a user that /etc/passwd does not have.
@@ -117,7 +119,7 @@ like($out, qr/^hugeinfo: as user $uid: nothing; HINT: type this\n\z/, 'a program
 my @lines = $heard->();
 is(scalar @lines, 1, 'a program of another user: ran') or diag(join "\n", @lines);
 my ($session, $pid_namespace) = ($lines[0] // '') =~ /\A(.*)\|([^|]*)\z/s;
-is($session, "$uid|65534|no key|0|0|0|0|0|0||no tty", 'a program of another user: has nothing of the session of root');
+is($session, "no control of init|$uid|65534|no key|0|0|0|0|0|0||no tty", 'a program of another user: has nothing of the session of root');
 isnt($pid_namespace, $namespace, 'a program of another user: a PID namespace of its own');
 is(scalar(grep { process_file($_, 'cmdline') =~ /^sleep\0?98765/ } map { m{(\d+)$} } glob '/proc/[0-9]*'), 0, 'a program of another user: leaves no process');
 
@@ -157,7 +159,7 @@ if ($touch)
 	syscall($read, fileno $zeros, $address, $bytes) == $bytes or die "read: $!";
 	for (2 .. $count) { last unless fork }
 }
-if ($count > 1) { mkdir $$; chdir $$; open my $conf, '>', 'postgresql.conf' or die }
+if ($count > 1) { mkdir $$; chdir $$; open my $conf, '>', $_ or die for qw(postgresql.conf postgresql.auto.conf) }
 open my $file, '>', 'postmaster.pid' or die "postmaster.pid: $!";
 print {$file} join("\n", $$, '/x', time, 5439, '', '*', ' 1 1', 'ready'), "\n";
 close $file;
@@ -189,7 +191,7 @@ unlike($out, qr/runuser/, 'a found server: no command hands a terminal to its us
 is_deeply([ $heard->() ], [], 'a found server: no program ran');
 # Named, it has the group of the running server.
 as_root("status -D $data", $spies);
-like(join("\n", $heard->()), qr/^$uid\|$gid\|/, 'a named server that runs: its group');
+like(join("\n", $heard->()), qr/\|$uid\|$gid\|/, 'a named server that runs: its group');
 $end_fakes->($data);
 
 # Pages that servers of other users ask for.

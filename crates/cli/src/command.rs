@@ -42,9 +42,14 @@ const THIS: &str = "/proc/self/exe";
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Handles SIGINT, SIGTERM and SIGHUP: ends the running program, so that this process removes its
-/// files and restores pools before it exits.
+/// files and restores pools before it exits. A second signal ends this process at once.
 pub(crate) fn end_on_signal() -> Result<(), Error> {
-    let handled = ctrlc::set_handler(|| IS_INTERRUPTED.store(true, Ordering::Relaxed));
+    let handled = ctrlc::set_handler(|| {
+        // The second signal ends a run that waits for a file.
+        if IS_INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(3);
+        }
+    });
     handled.map_err(|error| Error::new(format!("could not handle signals: {error}")))
 }
 

@@ -3,6 +3,7 @@
 use std::{
     io::IsTerminal,
     path::PathBuf,
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -26,13 +27,15 @@ use crate::{
     is_root, machine,
     next_start::{Detail, NextStart},
     pool::{self, Attempt, Growth},
-    postgres,
-    promises::Promises,
-    target::{self, Target, starts_at_boot},
+    promises::{Promises, has_started},
+    target::{self, Target},
 };
 
 /// Time for the next starts of all servers.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Time for a look at a running server, while other runs wait for the lock.
+const READ_LIMIT: Duration = Duration::from_secs(5);
 
 const RUNS: &str = "the server runs; nothing was changed";
 
@@ -183,21 +186,21 @@ fn with_next_starts(targets: Vec<Target>, options: &Options) -> Result<Vec<Candi
         _ => NextStart::read(&target.options(&server), Detail::Pages).map(Some),
     };
     let found = target::each(&targets, TIME_LIMIT, read);
-    let servers = targets
-        .into_iter()
-        .zip(found.into_iter().map(Result::transpose));
-    Ok(servers.collect())
+    let servers = targets.into_iter();
+    let servers = servers.zip(found.into_iter().map(Result::transpose));
+    let is_at_boot = options.all && options.moment == Some(Moment::Boot);
+    let is_served = |(_, next): &Candidate| match next {
+        Some(Ok(next)) => next.starts_at_boot || !is_at_boot,
+        _ => true,
+    };
+    Ok(servers.filter(is_served).collect())
 }
 
 fn targets(options: &Options) -> Result<Vec<Target>, Error> {
     if !options.all {
         return Ok(vec![Target::find(&options.server)?]);
     }
-    let mut targets = Target::all()?;
-    if options.moment == Some(Moment::Boot) {
-        targets.retain(|target| target.directory.as_deref().is_none_or(starts_at_boot));
-    }
-    Ok(targets)
+    Target::all()
 }
 
 /// The user of a server that does not run, and its shared memory.
@@ -252,7 +255,7 @@ impl Case<'_> {
     fn run(&self, promises: &mut Promises) -> Result<Outcome, Error> {
         self.next.settings()?;
         // It might have started while this run waited for the lock.
-        if self.target.postmaster.is_none() && postgres::running(&self.data()).is_some() {
+        if self.target.postmaster.is_none() && has_started(&self.data(), self.next.owner)? {
             return Ok(Outcome::new(RUNS, 0));
         }
         let machine = self.read(promises)?;
@@ -288,7 +291,7 @@ impl Case<'_> {
             Ok(None) => {
                 let held = machine.pages_held(size).unwrap_or_default();
                 let to_restart = self.target.postmaster.map(|pid| (pid, held));
-                promises.promise(self.data(), size, pages, to_restart);
+                promises.promise(self.data(), self.next.owner, size, pages, to_restart);
                 let added = match growth.added() {
                     Pages(0) => String::new(),
                     added => {
@@ -317,7 +320,7 @@ impl Case<'_> {
         promises.forget_kept();
         loop {
             let mut machine = match self.target.postmaster {
-                Some(pid) => machine::before_restart(pid, self.next)?,
+                Some(pid) => before_restart(pid, self.next.clone())?,
                 None => machine::stopped(self.next, ServerState::Stopped)?,
             };
             promises.reserve(&mut machine, &self.data());
@@ -403,6 +406,16 @@ impl Case<'_> {
         let text = format!("{mark}: {finding} {why}").trim_end().to_owned();
         Ok(Outcome::new(text, status))
     }
+}
+
+/// A server that runs, before its restart. Its memory might be locked.
+fn before_restart(pid: u32, next: NextStart) -> Result<Machine, Error> {
+    let (sender, result) = mpsc::channel();
+    let read = move || drop(sender.send(machine::before_restart(pid, &next)));
+    let started = thread::Builder::new().spawn(read);
+    started.map_err(|error| Error::new(format!("could not start a thread: {error}")))?;
+    let result = result.recv_timeout(READ_LIMIT);
+    result.map_err(|_| Error::new("its memory could not be read in time"))?
 }
 
 fn to_do(decision: &Decision) -> String {

@@ -114,6 +114,7 @@ pub(crate) fn next_start_as_now(pid: u32) -> Result<Option<NextStart>, Error> {
         data_directory: Some(OsString::from_vec(data).into()),
         config_file: None,
         settings: Ok(now.settings()),
+        starts_at_boot: true,
         owner: running.owner,
     }))
 }

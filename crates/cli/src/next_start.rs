@@ -24,6 +24,7 @@ use crate::{
     owner::{self, Owned},
     postgres::{Planned, Trust},
     root,
+    target::starts_at_boot,
 };
 
 /// The part of the next start that is computed. PostgreSQL's program runs once for each setting.
@@ -62,8 +63,9 @@ pub(crate) struct NextStart {
     pub(crate) config_file: Option<PathBuf>,
     /// Errors: PostgreSQL would not start.
     pub(crate) settings: Result<Settings, FailedStart>,
-    /// The user who wrote this, if this process is of root. Known to root, and not read.
-    #[serde(skip)]
+    /// Whether Debian starts the cluster at boot. Other servers: true.
+    pub(crate) starts_at_boot: bool,
+    /// The user who wrote this, if this process is of root. Set by root, whatever is written.
     pub(crate) owner: Option<u32>,
 }
 
@@ -150,12 +152,18 @@ impl NextStart {
                 message => Error::Other(message.to_owned(), hint),
             });
         }
-        let next: Self = serde_json::from_str(output.out.trim())
-            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))?;
-        match server.directory() {
-            Some(data) => next.of_owner(Owned::find(&data)?.uid),
-            None => Ok(next),
-        }
+        Self::parse(&output.out)
+    }
+
+    fn parse(json: &str) -> Result<Self, Error> {
+        serde_json::from_str(json.trim())
+            .map_err(|error| Error::new(format!("hugeinfo settings wrote no result: {error}")))
+    }
+
+    fn to_json(&self) -> Result<Done, Error> {
+        let json = serde_json::to_string(self);
+        json.map(|text| Done::from(text + "\n"))
+            .map_err(|error| Error::new(error.to_string()))
     }
 
     /// Refuses a data directory of another user. PostgreSQL does so, too, but the owner can change
@@ -193,14 +201,20 @@ impl NextStart {
             true => Planned::prepare(&server.at(None), trust),
             false => Planned::prepare(server, trust),
         };
+        let directory = server.directory();
+        let starts_at_boot = directory.as_deref().is_none_or(starts_at_boot);
         match prepared {
-            Ok(planned) => planned.next_start(detail),
+            Ok(planned) => Ok(Self {
+                starts_at_boot,
+                ..planned.next_start(detail)?
+            }),
             // The directory and the version are in files that PostgreSQL refuses.
             Err(Error::Refused(refusal)) if refusal.is_of_configuration => Ok(Self {
                 version: String::new(),
                 data_directory: None,
                 config_file: None,
                 settings: Err(refusal),
+                starts_at_boot: true,
                 owner: None,
             }),
             Err(error) => Err(error),
@@ -242,16 +256,15 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         let server = options.server.at(Some(owned.directory.clone()));
         let mut arguments = arguments(&server, detail);
         arguments.push("--for-root".into());
-        return owned.run("settings", arguments, options.postmaster);
+        // In this process, because lookups in directories of the owner can take forever.
+        let done = owned.run("settings", arguments, options.postmaster)?;
+        return NextStart::parse(&done.text)?.of_owner(owned.uid)?.to_json();
     }
     let trust = match options.for_root {
         true => Trust::ForRoot,
         false => Trust::Own,
     };
-    let next = NextStart::compute(&options.server, detail, trust)?;
-    let json = serde_json::to_string(&next);
-    json.map(|text| Done::from(text + "\n"))
-        .map_err(|error| Error::new(error.to_string()))
+    NextStart::compute(&options.server, detail, trust)?.to_json()
 }
 
 fn arguments(server: &Server, detail: Detail) -> Vec<OsString> {
@@ -287,7 +300,7 @@ mod tests {
         };
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
-                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0,
+                "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0, "starts_at_boot": true,
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,

@@ -23,6 +23,7 @@ use hugeinfo::{
     },
 };
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::FileType,
     io::{Errno, FdFlags, fcntl_setfd},
     mount::{
@@ -30,7 +31,8 @@ use rustix::{
         fsopen,
     },
     process::{
-        Signal, getpriority_process, set_parent_process_death_signal, setpriority_process, setsid,
+        Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, getpriority_process, pidfd_open,
+        set_parent_process_death_signal, setpriority_process, setsid, waitpid,
     },
     thread::{UnshareFlags, unshare_unsafe},
 };
@@ -128,8 +130,7 @@ impl Owned {
         };
         leave_session().map_err(failed)?;
         let scratch = scratch(self.uid, gid).map_err(failed)?;
-        // SAFETY: this process shares no memory or files with its children.
-        unsafe { unshare_unsafe(UnshareFlags::NEWPID) }.map_err(|errno| failed(errno.into()))?;
+        become_init().map_err(failed)?;
         let mut command = command::this(verb);
         command
             .args(arguments)
@@ -140,7 +141,6 @@ impl Owned {
             .gid(gid)
             .process_group(0);
         command::restrict(&mut command);
-        end_with_parent(&mut command);
         let output = command::run(command, TIME_LIMIT)?;
         if output.status.success() {
             return Ok(output.out.into());
@@ -188,9 +188,44 @@ pub(crate) fn unreachable(path: &Path, error: io::Error) -> Error {
 
 /// Ends the process of a command when the thread that starts it ends.
 pub(crate) fn end_with_parent(command: &mut std::process::Command) {
-    let end = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+    let parent = getpid();
+    let end = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It might have ended before.
+        match getppid() == Some(parent) {
+            true => Ok(()),
+            false => Err(Errno::SRCH.into()),
+        }
+    };
     // SAFETY: between fork and exec, it only calls the kernel.
     unsafe { command.pre_exec(end) };
+}
+
+/// Continues as process 1 of a new PID namespace, with which all processes in it end. It belongs to
+/// root, so that no process of the owner can change it. The calling process waits for it, and ends
+/// with its exit status.
+fn become_init() -> io::Result<()> {
+    let parent = pidfd_open(getpid(), PidfdFlags::empty())?;
+    // SAFETY: this process shares no memory or files with its children.
+    unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?;
+    // SAFETY: this process has no other thread.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // It might have ended before.
+            let mut ended = [PollFd::new(&parent, PollFlags::IN)];
+            match poll(&mut ended, Some(&Timespec::default()))? {
+                0 => Ok(()),
+                _ => Err(Errno::SRCH.into()),
+            }
+        }
+        child => {
+            let status = waitpid(Pid::from_raw(child), WaitOptions::empty())?;
+            let code = status.and_then(|(_, status)| status.exit_status());
+            std::process::exit(code.unwrap_or(3))
+        }
+    }
 }
 
 /// Detaches this process, and so its children, from the session of root.

@@ -274,6 +274,7 @@ impl Planned {
             data_directory: self.data.clone(),
             config_file: self.config_file.clone(),
             settings,
+            starts_at_boot: true,
             owner: None,
         })
     }
@@ -584,12 +585,6 @@ pub(crate) fn running(data: &Path) -> Option<u32> {
 pub(crate) fn running_outside(data: &Path) -> Option<u32> {
     let file = written_lock_file(data)?;
     works_in(file.pid, data).then_some(file.pid)
-}
-
-/// Whether the server of a data directory runs and has its pages. It writes its lock file before it
-/// loads libraries and allocates shared memory.
-pub(crate) fn has_shared_memory(data: &Path) -> bool {
-    lock_file(data).is_some_and(|file| file.has_shared_memory)
 }
 
 /// Errors: it is unknown whether a server in a container uses the data directory.

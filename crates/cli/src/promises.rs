@@ -4,13 +4,20 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
 use hugeinfo::{
+    linux::{
+        error::absent_or,
+        process::{Process, status},
+    },
     model::machine::Machine,
     units::{PageSize, Pages},
 };
@@ -21,7 +28,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{command::is_interrupted, error::Error, postgres};
+use crate::{command::is_interrupted, error::Error, root};
 
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "promises.json";
@@ -33,6 +40,8 @@ const LIFETIME: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Promise {
     data_directory: PathBuf,
+    /// The user of the server.
+    owner: Option<u32>,
     page_size_bytes: u64,
     pages: u64,
     /// The postmaster that is to be restarted, and the pages that it holds until then.
@@ -44,13 +53,47 @@ struct Promise {
 impl Promise {
     /// Pages of the pool that are neither held nor reserved yet. `None`: the server has started.
     fn open_pages(&self) -> Option<u64> {
-        match (postgres::running(&self.data_directory), self.to_restart) {
-            (None, _) => Some(self.pages),
-            (Some(pid), Some((old, held))) if pid == old => Some(self.pages.saturating_sub(held)),
-            (Some(_), _) if postgres::has_shared_memory(&self.data_directory) => None,
-            (Some(_), _) => Some(self.pages),
+        match self.to_restart {
+            // Until it ends.
+            Some((pid, held)) if is_of(pid, &self.data_directory, self.owner) => {
+                Some(self.pages.saturating_sub(held))
+            }
+            _ => {
+                let has_started = has_started(&self.data_directory, self.owner);
+                (!has_started.unwrap_or(false)).then_some(self.pages)
+            }
         }
     }
+}
+
+/// Whether a server of this user runs in this directory and has its shared memory, which it allocates
+/// after it has written its lock file and loaded libraries. Reads no file of the user.
+pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error> {
+    let root = root();
+    let mut buffer = Vec::new();
+    for pid in Process::numbers(&root)? {
+        if !is_of(pid, data, owner) {
+            continue;
+        }
+        let memory = Process::open(&root, pid)
+            .and_then(|process| status::read_memory(&process, &mut buffer));
+        let has_pages = |memory: status::Memory| {
+            let shared = memory.rss_shmem.max(memory.hugetlb);
+            shared.is_some_and(|bytes| bytes > 0)
+        };
+        if absent_or(memory)?.is_ok_and(has_pages) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a process of this user works in this directory.
+fn is_of(pid: u32, data: &Path, owner: Option<u32>) -> bool {
+    let process = format!("/proc/{pid}");
+    let works_there = fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data);
+    let uid = || fs::metadata(process).map(|found| found.uid());
+    works_there && owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner))
 }
 
 /// The promises, locked against other runs.
@@ -116,7 +159,6 @@ impl Promises {
     }
 
     /// Forgets promises to servers that have mapped their pages. Returns whether there were any.
-    /// A promise that is kept stays so, whatever its server writes to its lock file later.
     pub(crate) fn forget_kept(&mut self) -> bool {
         let before = self.all.len();
         self.all.retain(|promise| promise.open_pages().is_some());
@@ -142,6 +184,7 @@ impl Promises {
     pub(crate) fn promise(
         &mut self,
         data_directory: PathBuf,
+        owner: Option<u32>,
         size: PageSize,
         pages: Pages,
         to_restart: Option<(u32, Pages)>,
@@ -150,6 +193,7 @@ impl Promises {
             .retain(|promise| promise.data_directory != data_directory);
         self.all.push(Promise {
             data_directory,
+            owner,
             page_size_bytes: size.0,
             pages: pages.0,
             to_restart: to_restart.map(|(pid, held)| (pid, held.0)),
@@ -200,30 +244,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_promises_stay_kept() {
+    fn promises_end_when_shared_memory_is_in_use() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = fs::canonicalize(directory.path()).expect("a path");
-        let mut server = Command::new("sleep")
-            .arg("60")
-            .current_dir(&data)
-            .spawn()
-            .expect("a process");
-        let pid = server.id();
-        let write = |segment: &str| {
-            let text = format!("{pid}\n/x\n1\n5432\n/tmp\n*\n{segment}\n");
-            fs::write(data.join("postmaster.pid"), text).expect("written");
-        };
         let mut promises = Promises::none();
-        promises.promise(data.clone(), PageSize(2 << 20), Pages(7), None);
-        write("");
-        assert!(!promises.forget_kept());
-        write("5432001 17");
-        assert!(promises.forget_kept());
-        // Otherwise, an owner who changes the file again and again could delay other servers.
-        write("");
-        assert!(!promises.forget_kept());
+        promises.promise(data.clone(), None, PageSize(2 << 20), Pages(7), None);
+        // A process that is starting, and one with shared memory.
+        for (script, expected) in [
+            ("sleep 60", false),
+            (
+                "use IPC::SysV; $id = shmget(0, 4096, 0600); $at = IPC::SysV::shmat($id, undef, 0); shmctl($id, 0, 0); IPC::SysV::memwrite($at, 'x', 0, 1); sleep 60",
+                true,
+            ),
+        ] {
+            let mut server = Command::new("perl")
+                .args(["-e", script])
+                .current_dir(&data)
+                .spawn()
+                .expect("a process");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let limit = if expected { deadline } else { Instant::now() };
+            while !has_started(&data, None).expect("read") && Instant::now() < limit {
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(promises.forget_kept(), expected);
+            server.kill().expect("ended");
+            server.wait().expect("ended");
+        }
         assert!(promises.all.is_empty());
-        server.kill().expect("ended");
-        server.wait().expect("ended");
     }
 }

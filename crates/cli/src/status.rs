@@ -21,7 +21,8 @@ use crate::{
     Done,
     error::Error,
     machine,
-    target::{self, Target, starts_at_boot},
+    next_start::{Detail, NextStart},
+    target::{self, Target},
 };
 
 /// The form of the output.
@@ -69,9 +70,16 @@ fn all(options: &Options) -> Result<Done, Error> {
     let mut exit_status = 0;
     let targets = Target::all()?;
     // One server that cannot be read does not hide the others.
-    let read = move |target: &Target| machine::read(target, &server);
-    let mut read = target::each(&targets, ALL_LIMIT, read);
-    count_stopped(&targets, &mut read);
+    let read = move |target: &Target| match target.postmaster {
+        Some(_) => Ok((machine::read(target, &server)?, false)),
+        None => {
+            let next = NextStart::read(&target.options(&server), Detail::All)?;
+            let machine = machine::stopped(&next, ServerState::Stopped)?;
+            Ok((machine, next.starts_at_boot))
+        }
+    };
+    let read = target::each(&targets, ALL_LIMIT, read);
+    let read = count_stopped(&targets, read);
     for (target, result) in targets.iter().zip(read) {
         let name = target.name();
         let status = match result {
@@ -104,18 +112,23 @@ fn all(options: &Options) -> Result<Done, Error> {
 
 /// Tells the others about stopped servers that the next boot starts, so that idle pages stay, which
 /// could be theirs.
-fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
+fn count_stopped(
+    targets: &[Target],
+    mut read: Vec<Result<(Machine, bool), Error>>,
+) -> Vec<Result<Machine, Error>> {
     let starting: Vec<_> = targets
         .iter()
-        .zip(&*read)
+        .zip(&read)
         .map(|(target, result)| {
-            let directory = target.directory.as_ref()?;
-            let is_starting = target.postmaster.is_none() && starts_at_boot(directory);
-            is_starting.then(|| ensure::starting_later(result.as_ref().ok()))?
+            let stopped = result.as_ref().ok();
+            // If it is unknown whether the next boot starts it, it does.
+            let is_starting =
+                target.postmaster.is_none() && stopped.is_none_or(|(_, starts)| *starts);
+            is_starting.then(|| ensure::starting_later(stopped.map(|(machine, _)| machine)))?
         })
         .collect();
     for (index, result) in read.iter_mut().enumerate() {
-        let env = result.as_mut().ok().and_then(|read| read.env.as_mut());
+        let env = result.as_mut().ok().and_then(|(read, _)| read.env.as_mut());
         let Some(Ok(servers)) = env.map(|env| &mut env.other_servers) else {
             continue;
         };
@@ -123,6 +136,10 @@ fn count_stopped(targets: &[Target], read: &mut [Result<Machine, Error>]) {
         let others = others.filter(|(other, _)| *other != index);
         servers.extend(others.filter_map(|(_, server)| server.clone()));
     }
+    let machines = read.into_iter();
+    machines
+        .map(|result| result.map(|(machine, _)| machine))
+        .collect()
 }
 
 /// The text, with colors if the output is a terminal, and `NO_COLOR` and `TERM` allow it.

@@ -216,9 +216,13 @@ pub(crate) fn places(root: &Root, instance: &Instance) -> Vec<PathBuf> {
     let data = data.into_iter().flatten().map(path_of);
     let config = config_file(root, instance.pid);
     let config = config.and_then(|file| file.parent().map(Path::to_owned));
-    let real = |path: PathBuf| root.look_up(&path).map_or(path, |found| found.path);
+    let pid = instance.pid;
+    let real = |path: PathBuf| match root.look_up_of(pid, &path) {
+        Ok(found) => found.path,
+        Err(_) => path,
+    };
     // Anyone can name the directory of another server on a command line, or work in it.
-    let owner = |path: &PathBuf| Some(root.look_up(path).ok()?.owner_and_mode().ok()?.0);
+    let owner = |path: &PathBuf| Some(root.look_up_of(pid, path).ok()?.owner_and_mode().ok()?.0);
     let is_of_user = |path: &PathBuf| owner(path).is_none_or(|uid| instance.owner_uid == Some(uid));
     let is_own = |path: &PathBuf| match owner(path) {
         // Configuration of root is that of the server in the data directory that it names.
@@ -312,7 +316,7 @@ pub(crate) fn clusters() -> Vec<(PathBuf, u32)> {
     let mut clusters: Vec<_> = directories(Path::new("/etc/postgresql"))
         .iter()
         .flat_map(|version| directories(version))
-        .filter(|cluster| root.look_up(&cluster.join("postgresql.conf")).is_ok())
+        // Not a lookup in the directory of an owner, who can make it take forever.
         .filter_map(|cluster| {
             let owner = root.look_up(&cluster).ok()?.owner_and_mode().ok()?.0;
             Some((cluster, owner))

@@ -30,6 +30,9 @@ use crate::{
     root::{Root, WRITTEN, if_regular},
 };
 
+/// The present process.
+const SELF: &str = "/proc/self";
+
 /// include/uapi/linux/magic.h
 const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
 
@@ -99,8 +102,12 @@ impl Guard {
 
     /// Looks up an absolute path in this root directory, which ".." does not leave.
     ///
+    /// `process`: the `/proc/PID` of the process that can see these mounts. Unless this is the present
+    /// process, only names that the kernel has in memory are found, because a user can hold the lock
+    /// of a directory for any time.
+    ///
     /// Errors: those of the kernel; `EXDEV`: a program of a user serves a file system on the way, or
-    /// the mount is unknown. `process`: the `/proc/PID` of the process that can see these mounts.
+    /// the mount is unknown; `EAGAIN`: the name is not in memory.
     pub fn look_up(
         &self,
         root: OwnedFd,
@@ -119,7 +126,10 @@ impl Guard {
             }
             let parent = reached.last().map_or(&root, |(file, _)| file);
             let flags = WRITTEN | OFlags::NOFOLLOW;
-            let mut file = rustix::fs::openat(parent, &name, flags, Mode::empty())?;
+            let mut file = match process == Path::new(SELF) {
+                true => rustix::fs::openat(parent, &name, flags, Mode::empty())?,
+                false => open_cached(parent, &name)?,
+            };
             self.check(&file, process)?;
             // Lets the automounter mount the directory, which it serves until then.
             if rustix::fs::fstatfs(&file)?.f_type == AUTOFS_SUPER_MAGIC {
@@ -181,6 +191,23 @@ impl Guard {
     }
 }
 
+/// Opens a name in a directory with `O_PATH`, if the kernel has it in memory (`RESOLVE_CACHED`, Linux
+/// 5.12). Does not follow a link.
+pub(crate) fn open_cached(
+    directory: impl AsFd,
+    name: impl rustix::path::Arg,
+) -> io::Result<OwnedFd> {
+    let flags = WRITTEN | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::CACHED | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(
+        directory,
+        name,
+        flags,
+        Mode::empty(),
+        resolve,
+    )?)
+}
+
 /// The mounts in such a file. `is_of_user`: a user can have made them, in a user namespace.
 fn mounts_in(path: &Path, is_of_user: bool) -> io::Result<HashMap<u64, bool>> {
     let mut all = HashMap::new();
@@ -230,13 +257,25 @@ impl Root {
         Ok(Lookup {
             root: rustix::fs::open(self.path(""), WRITTEN | OFlags::DIRECTORY, Mode::empty())?,
             guard: self.guard().cloned(),
-            process: "/proc/self".into(),
+            process: SELF.into(),
         })
     }
 
     /// Looks up a file or directory.
     pub fn look_up(&self, path: &Path) -> io::Result<Found> {
         self.look_up_with(path, Links::Followed)
+    }
+
+    /// Looks up a file or directory that the process with this PID names, as far as the kernel has it
+    /// in memory (see [`Guard::look_up`]).
+    pub fn look_up_of(&self, pid: u32, path: &Path) -> io::Result<Found> {
+        match self.guard() {
+            Some(guard) => {
+                let process = self.path(format!("proc/{pid}"));
+                guard.look_up(self.lookup()?.root, path, Links::Followed, &process)
+            }
+            None => self.look_up(path),
+        }
     }
 
     fn look_up_with(&self, path: &Path, links: Links) -> io::Result<Found> {

@@ -292,7 +292,11 @@ impl Search<'_> {
             }
             // Not a kernel file: any other error means that there is no such file.
             let file = fact(process.read_regular("cwd/postmaster.pid"))?;
-            let is_guarded = |why| why == Absence::Failed(Errno::XDEV.raw_os_error());
+            let is_guarded = |why| {
+                [Errno::XDEV, Errno::AGAIN]
+                    .map(|errno| Absence::Failed(errno.raw_os_error()))
+                    .contains(&why)
+            };
             match file {
                 Err(absent) if is_guarded(absent.why) => place = Err(absent),
                 file => {

@@ -20,7 +20,7 @@ use crate::{
     error::{ParseError, ReadError},
     growth::try_collect,
     hugepages,
-    lookup::{Guard, Lookup},
+    lookup::{Guard, Lookup, open_cached},
     root::{FIRST_READ, LARGEST, Root, WRITTEN, if_regular, read_all, read_record},
     text::parse_number,
 };
@@ -187,12 +187,12 @@ impl Process {
         let flags = WRITTEN | OFlags::NOFOLLOW;
         let opened = match (&self.guard, name.split_once('/')) {
             (Some(_), Some((directory, file))) => {
-                let directory = self.open_directory(directory)?;
-                rustix::fs::openat(directory, file, flags, Mode::empty())
+                open_cached(self.open_directory(directory)?, file)
             }
-            _ => rustix::fs::openat(&self.directory, name, flags, Mode::empty()),
+            _ => rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+                .map_err(io::Error::from),
         };
-        let opened = opened.map_err(|errno| failed(errno.into()))?;
+        let opened = opened.map_err(failed)?;
         self.check(&opened).map_err(failed)?;
         let file = if_regular(opened).map_err(failed)?;
         let file = file.ok_or_else(|| self.missing(name))?;
