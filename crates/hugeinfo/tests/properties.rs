@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used)]
 
 mod readers;
+mod txtar;
 
 use std::path::{Path, PathBuf};
 
@@ -52,7 +53,87 @@ fn page_bytes() -> impl Strategy<Value = u64> {
 }
 
 mod bytes {
+    use std::{collections::BTreeSet, fs, panic::catch_unwind};
+
     use super::*;
+
+    /// Words that most formats do not allow in most places.
+    const ODD_WORDS: [&[u8]; 19] = [
+        b"",
+        b" ",
+        b"\n",
+        b":",
+        b"\\",
+        b"-",
+        b"\xff",
+        b"\0",
+        b"\x1b",
+        b"x",
+        b"inf",
+        b"0",
+        b"-1",
+        b"0000000000000000000000001",
+        b"2147483648",
+        b"4294967296",
+        b"9223372036854775807",
+        b"18014398509481983",
+        b"18446744073709551616",
+    ];
+
+    /// The sample cut at each byte, and with each of its numbers, words and separators, or all of
+    /// its numbers, replaced by each odd word.
+    fn damaged(sample: &[u8]) -> Vec<Vec<u8>> {
+        let kind = |byte: &u8| (byte.is_ascii_digit(), byte.is_ascii_alphabetic());
+        let parts: Vec<_> = sample.chunk_by(|a, b| kind(a) == kind(b)).collect();
+        let mut all = Vec::new();
+        for at in 0..=sample.len() {
+            all.push(sample[..at].to_vec());
+            all.push(sample[at..].to_vec());
+        }
+        for odd in ODD_WORDS {
+            for at in 0..parts.len() {
+                let mut parts = parts.clone();
+                parts[at] = odd;
+                all.push(parts.concat());
+            }
+            let parts = parts.iter().map(|part| {
+                let is_number = part.first().is_some_and(u8::is_ascii_digit);
+                if is_number { odd } else { part }
+            });
+            all.push(parts.collect::<Vec<_>>().concat());
+        }
+        all
+    }
+
+    fn names(directory: &Path) -> BTreeSet<String> {
+        let entries = fs::read_dir(directory).expect("a directory");
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("a name");
+        entries
+            .map(|entry| name(entry.expect("an entry")))
+            .collect()
+    }
+
+    #[test]
+    fn damaged_samples_do_not_panic() {
+        let samples = txtar::unpack("tests/readers/samples.txtar");
+        // The fuzzer also has the redaction of reports, which is tested in its own crate.
+        let expected: BTreeSet<_> = readers::READERS
+            .iter()
+            .map(|&(name, _)| name.to_owned())
+            .chain(["redaction".to_owned()])
+            .collect();
+        assert_eq!(names(samples.path()), expected);
+        for (name, reader) in readers::READERS {
+            let directory = samples.path().join(name);
+            for file in names(&directory) {
+                let sample = fs::read(directory.join(file)).expect("a sample");
+                for bytes in damaged(&sample) {
+                    let result = catch_unwind(|| reader(&bytes));
+                    assert!(result.is_ok(), "{name}: {}", bytes.escape_ascii());
+                }
+            }
+        }
+    }
 
     /// Pieces of kernel files in random order.
     fn kernel_like() -> impl Strategy<Value = Vec<u8>> {

@@ -97,9 +97,22 @@ mod tests {
     }
 
     #[test]
+    fn huge_numbers_of_blocks_saturate() {
+        let most = i64::MAX;
+        let text = format!("Node 0, zone Normal {most} 1 {most} {most}\n").repeat(2);
+        let free = parse(text.as_bytes());
+        assert_eq!(free.huge_pages(4096, 4096), Some(u64::MAX));
+        assert_eq!(free.huge_pages(8192, 4096), Some(u64::MAX));
+        for (page_bytes, base_page_bytes) in [(0, 4096), (u64::MAX, 4096), (2 << 20, 0)] {
+            assert_eq!(free.huge_pages(page_bytes, base_page_bytes), None);
+        }
+    }
+
+    #[test]
     fn invalid_zones_are_skipped() {
         let text = b"Node 0, zone Normal 1 x\nNode 0, zone DMA 1\nzone 1\nNode 1 zone DMA 7\n\
-            Node 1, zone DMA 18446744073709551615\n";
+            Node 1, zone DMA 18446744073709551615\nNode 1, zone DMA -1\nNode 1, zone \xff 1 \xff\n\
+            Node 1, zone";
         assert_eq!(parse(text), FreeBlocks(BTreeMap::from([(0, vec![1])])));
         assert_eq!(parse(b""), FreeBlocks::default());
     }

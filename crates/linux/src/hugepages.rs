@@ -174,6 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn names_of_pools() {
+        for (name, bytes) in [
+            ("hugepages-2048kB", Some(2 << 20)),
+            ("hugepages-0002048kB", Some(2 << 20)),
+            ("hugepages-18014398509481983kB", Some(u64::MAX - 1023)),
+            ("hugepages-18014398509481984kB", None),
+            ("hugepages-0kB", None),
+            ("hugepages-kB", None),
+            ("hugepages--1kB", None),
+            ("hugepages-2MB", None),
+        ] {
+            assert_eq!(parse_name(name), bytes, "{name}");
+        }
+    }
+
+    #[test]
     fn size_of_demoted_pages() {
         for (text, bytes) in [
             ("2048kB\n", Some(2 << 20)),

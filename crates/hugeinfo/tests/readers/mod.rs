@@ -1,7 +1,7 @@
 //! Every reader, called with arbitrary bytes: it returns a value or an error, and never panics.
 //!
-//! `tests/corpus.rs` calls the readers with known odd files, `tests/properties.rs` with random
-//! bytes, and `fuzz/` with inputs that libFuzzer finds.
+//! `tests/properties.rs` calls the readers with damaged samples and with random bytes, and `fuzz/`
+//! with inputs that libFuzzer finds.
 
 use std::{
     ffi::OsStr,
@@ -36,7 +36,7 @@ use hugeinfo::{
 /// Panics if a parser is wrong.
 pub type Reader = fn(&[u8]);
 
-/// The readers by name. The inputs of each are below `NAME/` in `tests/corpus.txtar`.
+/// The readers by name. The samples of each are below `NAME/` in `samples.txtar`.
 pub const READERS: &[(&str, Reader)] = &[
     ("buddyinfo", buddyinfo),
     ("cgroup", cgroup),
@@ -319,7 +319,7 @@ fn vmstat(bytes: &[u8]) {
     }
 }
 
-/// The mapping that the corpus also knows.
+/// A mapping that the samples contain.
 const SEGMENT: Extent = extent(0x7f00_0000_0000);
 
 const fn extent(start: u64) -> Extent {

@@ -86,6 +86,14 @@ mod tests {
     }
 
     #[test]
+    fn controllers_are_found_in_any_hierarchy() {
+        for line in ["3:,,hugetlb,,:/x", "0:hugetlb:/x", "4294967296:hugetlb:/x"] {
+            let expected = Ok(Some((Version::V1, "/x".into())));
+            assert_eq!(parse(line.as_bytes(), "hugetlb"), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn malformed_lines_do_not_hide_controllers() {
         for (text, expected) in [
             (
@@ -95,6 +103,8 @@ mod tests {
             (b"x\n0::/a\n", Err(1)),
             (b"0::/a\nx:cpu:/\n", Err(2)),
             (b"0::a\n", Err(1)),
+            (b"0::\n", Err(1)),
+            (b"\xff::/\n", Err(1)),
             (b"", Ok(None)),
         ] {
             assert_eq!(parse(text, "hugetlb"), expected, "{text:?}");

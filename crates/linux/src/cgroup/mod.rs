@@ -140,4 +140,16 @@ mod tests {
         let limit = parse_limit(b"18446744073709551615\n", 2 << 20);
         assert_eq!(limit, Some(Limit::Unlimited));
     }
+
+    #[test]
+    fn other_words_are_no_limit() {
+        for text in [
+            &b"maximum\n"[..],
+            b"-1\n",
+            b"18446744073709551616\n",
+            b"\xff\n",
+        ] {
+            assert_eq!(parse_limit(text, 2 << 20), None, "{text:?}");
+        }
+    }
 }
