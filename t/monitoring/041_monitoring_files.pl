@@ -152,38 +152,6 @@ SKIP:
 	is_deeply($collectors{pg_hugeinfo_findings}, $expected->(1), 'sql_exporter: the findings');
 }
 
-# Checks dashboards against Grafana's own types, which detect a string in place of a number.
-SKIP:
-{
-	needs_tools('dashboards', 'node', 'tsc');
-	my $types = tool('tsc') =~ s{/usr/bin/tsc$}{/node_modules}r;
-	mkdir "$directory/types";
-	symlink $types, "$directory/types/node_modules" or die "symlink: $!\n";
-	append_to_file("$directory/types/json.ts", slurp_file(source('monitoring/tests/grafana/json.ts')));
-	my $typed = sub {
-		my ($name, $json) = @_;
-		my $text = qq(import type { Checked } from "./json";\nexport const it: Checked = $json;\n);
-		append_to_file("$directory/types/$name.ts", $text);
-	};
-	my @names = qw(server fleet server-cnpg fleet-cnpg);
-	$typed->($_, slurp_file(source("target/monitoring/grafana/$_.json"))) for @names;
-	my @broken = ([ '"schemaVersion": 39', '"schemaVersion": "39"' ], [ '"schemaVersion"', '"shemaVersion"' ], [ '"colorMode"', '"colourMode"' ],
-		[ '"drawStyle": "line"', '"drawStyle": "lines"' ], [ '"cellHeight"', '"rowHeight"' ], [ '"mergeValues"', '"mergesValues"' ]);
-	for (0 .. $#broken)
-	{
-		my ($from, $by) = @{ $broken[$_] };
-		my $json = slurp_file(source('target/monitoring/grafana/fleet.json'));
-		$json =~ s/$from/$by/ or die "the dashboard does not contain $from\n";
-		$typed->("broken-$_", $json);
-	}
-	my @tsc = (tool('tsc'), qw(--noEmit --strict --skipLibCheck --module esnext --moduleResolution bundler --target es2022));
-	my (undef, $out) = said(@tsc, glob "$directory/types/*.ts");
-	my %errors;
-	push @{ $errors{ /([\w-]+)\.ts\(/ ? $1 : '' } }, $_ for grep { /: error TS/ } split /\n/, $out;
-	is_deeply({ map { $_ => $errors{$_} } grep { !/^broken-/ } keys %errors }, {}, 'dashboards: match the types of Grafana');
-	ok($errors{"broken-$_"}, "dashboards: the types detect $broken[$_][1]") for 0 .. $#broken;
-}
-
 unlike(slurp_file(source('target/monitoring/zabbix/template.yaml')), qr/\{\{/, 'zabbix: nothing of Prometheus is left');
 
 # Requirements of a panel.
@@ -192,6 +160,17 @@ for my $name (qw(server fleet server-cnpg fleet-cnpg))
 	my $dashboard = JSON::PP->new->decode(slurp_file(source("target/monitoring/grafana/$name.json")));
 	my @panels = grep { $_->{type} ne 'row' } @{ $dashboard->{panels} };
 	is_deeply([ map { $_->{title} } grep { !$_->{description} || !$_->{fieldConfig}{defaults}{unit} } @panels ], [], "$name: unit and description of each panel");
+	for my $panel (grep { $_->{type} eq 'table' } @panels)
+	{
+		my %options = map { $_->{id} => $_->{options} } @{ $panel->{transformations} };
+		my $titles = $options{organize}{renameByName};
+		my @columns = sort @{ $options{filterFieldsByName}{include}{names} };
+		my $table = "$name, $panel->{title}";
+		is_deeply([ sort keys %$titles ], \@columns, "$table: each column has a title");
+		is_deeply([ grep { /^Value$|\{\{|\$/ } values %$titles ], [], "$table: the titles are words");
+		next if $panel->{title} ne 'Needs attention now';
+		is_deeply([ sort values %$titles ], [qw(check code server status)], "$table: the columns");
+	}
 	my %at;
 	for my $panel (@{ $dashboard->{panels} })
 	{

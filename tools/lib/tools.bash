@@ -11,8 +11,6 @@ check_tools() {
         # Use the distribution's Python, because the user that runs servers must be able to read the
         # modules.
         want python3-pip /usr/bin/python3 -m pip --version
-        want_node
-        want_browser
         want libmonitoring-plugin-perl perl -MMonitoring::Plugin::Performance -e 1
         want php-cli command -v php
         want php-pgsql php -r 'exit(extension_loaded("pgsql") ? 0 : 1);'
@@ -30,19 +28,15 @@ check_tools() {
         want sudo command -v sudo
         ;;
     report)
-        want_node
+        want nodejs command -v node
+        want npm command -v npm
         want_browser
         ;;
     esac
 }
 
-want_node() {
-    want nodejs command -v node
-    want npm command -v npm
-}
-
 # Ubuntu has only a snap of it, which cannot access our directories. Without a browser, the tests
-# that look at reports and dashboards are skipped.
+# that look at reports are skipped.
 want_browser() {
     command -v chromium >/dev/null || ! may_install || need_lists
     ! offered chromium || want chromium command -v chromium
@@ -75,7 +69,6 @@ unpack_tools() {
         # If installed, these packages would start a service now and at each boot.
         unpack_packages prometheus prometheus-postgres-exporter prometheus-sql-exporter zabbix-agent2 \
             zabbix-frontend-php zabbix-server-pgsql check-postgres
-        npm_tools grafana monitoring/tests/grafana tsc
         python_packages python monitoring/tests/python
         go_tool telegraf 1.37.2 github.com/influxdata/telegraf/cmd/telegraf \
             custom,inputs.postgresql_extensible,outputs.file,serializers.json
@@ -110,19 +103,17 @@ unpack_packages() { # PACKAGE…
     done
 }
 
-# Installs the packages of a lock file of npm.
-npm_tools() { # NAME DIRECTORY PROGRAM…
-    local made=$tools/$1 program
-    ! cmp --silent "$2/package-lock.json" "$made/package-lock.json" && command -v npm >/dev/null || return 0
-    say "npm ci in $2, below target/tools"
+# Installs the packages of a package.json of npm, which names exact versions.
+npm_tools() { # NAME DIRECTORY
+    local made=$tools/$1
+    ! cmp --silent "$2/package.json" "$made/package.json" && command -v npm >/dev/null || return 0
+    say "npm install in $2, below target/tools"
     rm -rf "$made" "$made.new"
-    mkdir -p "$made.new/usr/bin"
-    cp "$2"/package*.json "$made.new/"
-    npm --prefix "$made.new" ci --ignore-scripts --no-audit --no-fund --loglevel=error ||
-        die "setup: could not install the packages in $2/package-lock.json"
-    for program in "${@:3}"; do
-        ln -s "../../node_modules/.bin/$program" "$made.new/usr/bin/$program"
-    done
+    mkdir -p "$made.new"
+    cp "$2/package.json" "$made.new/"
+    npm --prefix "$made.new" install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund \
+        --loglevel=error ||
+        die "setup: could not install the packages in $2/package.json"
     mv "$made.new" "$made"
 }
 
