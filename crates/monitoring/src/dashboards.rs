@@ -133,7 +133,23 @@ pub fn make(list: &List, exporter: &str, name: &str) -> Result<String, Box<dyn E
         "templating": { "list": variables(&prefix, is_fleet) },
         "panels": panels,
     });
-    Ok(serde_json::to_string_pretty(&made)? + "\n")
+    Ok(render(&made))
+}
+
+/// Renders each property and each panel on a line of its own, so that a diff shows which panels
+/// changed.
+fn render(dashboard: &Value) -> String {
+    let properties = dashboard.as_object().into_iter().flatten();
+    let lines: Vec<_> = properties
+        .map(|(name, value)| match value.as_array() {
+            Some(panels) if name == "panels" => {
+                let panels: Vec<_> = panels.iter().map(|panel| format!("    {panel}")).collect();
+                format!("  \"{name}\": [\n{}\n  ]", panels.join(",\n"))
+            }
+            _ => format!("  \"{name}\": {value}"),
+        })
+        .collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
 }
 
 /// Without `all_instances`, one server can be chosen: sums and stacks of several servers of a host
