@@ -11,7 +11,7 @@ use IPC::Run ();
 use POSIX ();
 
 our @EXPORT = qw(base_page default_page_kb page_sizes_kb other_page_kb pool pools pool_numbers ram_bytes segment
-  asked_by_others next_setting);
+  asked_by_others next_setting meminfo_kb);
 
 sub _lines
 {
@@ -24,16 +24,16 @@ sub _lines
 
 sub base_page { return POSIX::sysconf(POSIX::_SC_PAGESIZE()) }
 
-sub _meminfo_kb
+sub meminfo_kb
 {
 	my ($key) = @_;
 	for (_lines('/proc/meminfo')) { return $1 if /^\Q$key\E:\s+(\d+) kB$/ }
 	return;
 }
 
-sub ram_bytes { return 1024 * _meminfo_kb('MemTotal') }
+sub ram_bytes { return 1024 * meminfo_kb('MemTotal') }
 
-sub default_page_kb { return _meminfo_kb('Hugepagesize') }
+sub default_page_kb { return meminfo_kb('Hugepagesize') }
 
 sub page_sizes_kb
 {

@@ -195,7 +195,7 @@ sub text_of
 
 # Seconds after which a wait fails. PostgreSQL::Test::Utils has the same default, but tests that
 # stay root cannot load it.
-my $TIMEOUT = $ENV{PG_TEST_TIMEOUT_DEFAULT} || 180;
+our $TIMEOUT = $ENV{PG_TEST_TIMEOUT_DEFAULT} || 180;
 
 # Polls until the code returns a true value, and returns that value. Returns 0 after the timeout.
 sub until_true

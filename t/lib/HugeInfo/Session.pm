@@ -11,7 +11,6 @@ use warnings;
 use Exporter 'import';
 use IPC::Run ();
 use JSON::PP ();
-use PostgreSQL::Test::Utils;
 use Scalar::Util qw(refaddr weaken);
 use Test::More;
 
@@ -40,7 +39,7 @@ sub new
 	$self->{run} = IPC::Run::start(
 		[ 'psql', '--no-psqlrc', '--no-align', '--tuples-only', '--quiet', '--set=VERBOSITY=verbose' ],
 		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{error},
-		$self->{timer} = IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		$self->{timer} = IPC::Run::timeout($HugeInfo::Processes::TIMEOUT));
 	weaken($open{ refaddr $self } = $self);
 	$self->{pid} = $self->value('SELECT pg_backend_pid()');
 	return $self;
@@ -94,7 +93,7 @@ sub answer
 {
 	my ($self) = @_;
 	my $end = delete $self->{open} // die "no query is running\n";
-	$self->{timer}->start($PostgreSQL::Test::Utils::timeout_default);
+	$self->{timer}->start($HugeInfo::Processes::TIMEOUT);
 	until ($self->_is_answered($end))
 	{
 		die "the session has ended: $self->{error}\n" unless $self->{run}->pumpable;

@@ -25,13 +25,15 @@ sub prepare
 {
 	value(q(SET pg_hugeinfo.muted_checks = 'huge_pages, restart'));
 	value(<<'SQL');
-CREATE OR REPLACE FUNCTION pg_temp.ten_times() RETURNS void LANGUAGE plpgsql AS
-$$BEGIN FOR i IN 1 .. 10 LOOP PERFORM status, reason FROM hugeinfo_status; END LOOP; END$$
+CREATE OR REPLACE FUNCTION pg_temp.milliseconds() RETURNS double precision LANGUAGE plpgsql AS
+$$DECLARE began timestamptz := clock_timestamp(); BEGIN
+FOR i IN 1 .. 10 LOOP PERFORM status, reason FROM hugeinfo_status; END LOOP;
+RETURN extract(epoch FROM clock_timestamp() - began) * 1000 / 10; END$$
 SQL
 	return;
 }
 
-sub status_milliseconds { return milliseconds(sub { value('SELECT pg_temp.ten_times()') }) / 10 }
+sub status_milliseconds { return median(map { value('SELECT pg_temp.milliseconds()') } 0 .. $ROUNDS) }
 
 sub price
 {

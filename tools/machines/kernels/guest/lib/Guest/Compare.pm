@@ -5,15 +5,14 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use JSON::PP ();
 use List::Util qw(max);
 use Test::More;
-use Time::HiRes qw(sleep);
 
 use Guest::Machine;
 use Guest::Server;
 use HugeInfo::Kernel;
 use HugeInfo::Pressure;
+use HugeInfo::Processes;
 
 our @EXPORT = qw(situation same true told compare compare_pressure restart_as_said restart_unpromised is_exact
   is_for_want_of_memory follow_runbook follow_how_to_set finished);
@@ -42,24 +41,6 @@ $SIG{__DIE__} = sub {
 
 # --- against the kernel
 
-# Returns SQL's result and the kernel's, during which the kernel's did not change.
-sub _still
-{
-	my ($kernel, $sql) = @_;
-	my $text = sub { return JSON::PP->new->canonical->encode($_[0]) };
-	my ($seen, $after);
-	for (1 .. 60)
-	{
-		my $before = $text->($kernel->());
-		$seen = $sql->();
-		$after = $kernel->();
-		return ($seen, $after) if $before eq $text->($after);
-		sleep 0.3;
-	}
-	told('the kernel does not stand still');
-	return ($seen, $after);
-}
-
 sub _sum { my $sum = 0; $sum += $_ for @_; return $sum }
 
 sub compare
@@ -87,50 +68,47 @@ sub _compare_status
 sub _compare_pools
 {
 	my ($real) = @_;
-	my ($seen, $kernel) =
-	  _still(\&pools, sub { return { map { $_->{page_size_bytes} / 1024 => $_ } rows('SELECT * FROM hugeinfo_pools') } });
-	same(join(' ', sort { $a <=> $b } keys %$seen), join(' ', page_sizes_kb()), 'sizes of huge pages');
-	for my $kb (page_sizes_kb())
-	{
-		my ($row, $pool) = ($seen->{$kb}, $kernel->{$kb});
-		my $own = $real->{page_bytes} == $kb * 1024 ? $real->{bytes} / $real->{page_bytes} : 0;
-		my $numbers = pool_numbers($pool, $own, $row->{required_pages});
-		# Without the forecast, which restarts test.
-		my %expected = (
-			(map { ("${_}_pages" => $pool->{$_}) } keys %$pool),
-			(map { ($_ => $numbers->{$_}) } qw(committed_pages others_pages available_pages)),
-			own_pages => $own);
-		is_deeply({ map { $_ => $row->{$_} } keys %expected }, \%expected, "$situation: pool of $kb kB");
-	}
+	my $shape = sub {
+		my ($rows, $kernel) = @_;
+		my ($pools) = @$kernel;
+		my (%seen, %expected);
+		for my $row (@$rows)
+		{
+			my $kb = $row->{page_size_bytes} / 1024;
+			my $pool = $pools->{$kb} or next;
+			my $own = $real->{page_bytes} == $kb * 1024 ? $real->{bytes} / $real->{page_bytes} : 0;
+			my $numbers = pool_numbers($pool, $own, $row->{required_pages});
+			# Without the forecast, which restarts test.
+			$expected{$kb} = {
+				(map { ("${_}_pages" => $pool->{$_}) } keys %$pool),
+				(map { ($_ => $numbers->{$_}) } qw(committed_pages others_pages available_pages)),
+				own_pages => $own };
+			$seen{$kb} = { map { $_ => $row->{$_} } keys %{ $expected{$kb} } };
+		}
+		return (\%seen, \%expected);
+	};
+	my $sql = sub { return rows('SELECT * FROM hugeinfo_pools') };
+	my ($seen, $expected, @rows) = settled($sql, sub { pools() }, $shape);
+	my @sizes = sort { $a <=> $b } map { $_->{page_size_bytes} / 1024 } @rows;
+	same("@sizes", join(' ', page_sizes_kb()), 'sizes of huge pages');
+	is_deeply($seen, $expected, "$situation: pools");
 	return;
 }
-
-my %OF_STATUS = (
-	page_table_bytes => 'VmPTE', virtual_bytes => 'VmSize', virtual_peak_bytes => 'VmPeak', rss_bytes => 'VmRSS',
-	rss_anon_bytes => 'RssAnon', rss_file_bytes => 'RssFile', rss_shmem_bytes => 'RssShmem', hugetlb_bytes => 'HugetlbPages',
-	swap_bytes => 'VmSwap');
 
 # Compares all processes except the session of the query, which grows during the query.
 sub _compare_processes
 {
 	my $own = value('SELECT pg_backend_pid()');
-	my $kernel = sub {
-		my %processes;
-		for my $pid (family())
-		{
-			my %kb = slurp("/proc/$pid/status") =~ /^(\w+):\s+(\d+) kB$/mg;
-			$processes{$pid} = $pid == $own ? {} : { map { $_ => $kb{ $OF_STATUS{$_} } * 1024 } keys %OF_STATUS };
-		}
-		return \%processes;
+	my $kernel = sub { return map { [ $_, $_ == $own ? {} : status_file($_) ] } family(postmaster()) };
+	my $columns = join ', ', sort keys %{ status_file($own) };
+	my $sql = sub { return rows("SELECT pid, $columns FROM hugeinfo_backends") };
+	my $shape = sub {
+		my ($rows, $processes) = @_;
+		my %seen = map { my %row = %$_; my $pid = delete $row{pid}; $pid => $pid == $own ? {} : \%row } @$rows;
+		return (\%seen, { map { @$_ } @$processes });
 	};
-	my $columns = join ', ', sort keys %OF_STATUS;
-	my $sql = sub {
-		my %rows = map { delete $_->{pid} => $_ } rows("SELECT pid, $columns FROM hugeinfo_backends");
-		$rows{$own} = {} if $rows{$own};
-		return \%rows;
-	};
-	my ($seen, $processes) = _still($kernel, $sql);
-	is_deeply($seen, $processes, "$situation: VmPTE and eight more figures of each process");
+	my ($seen, $expected) = settled($sql, $kernel, $shape);
+	is_deeply($seen, $expected, "$situation: VmPTE and eight more figures of each process");
 	return;
 }
 
@@ -144,7 +122,7 @@ sub _compare_nodes
 			$nodes{"$node kB"} = node_memory_kb($node);
 			$nodes{"$node $_"} = node_pool($node, $_) for page_sizes_kb();
 		}
-		my @by_process = map { node_pages($_, $real->{starts}) } family();
+		my @by_process = map { node_pages($_, $real->{starts}) } family(postmaster());
 		my $most = max(map { _sum(values %$_) } @by_process);
 		$nodes{segment} = [ grep { _sum(values %$_) == $most } @by_process ];
 		return \%nodes;
@@ -163,13 +141,16 @@ sub _compare_nodes
 		$nodes{"$_->{numa_node} kB"} = $_->{memory_total_bytes} / 1024 for rows('SELECT * FROM hugeinfo_numa_nodes');
 		return \%nodes;
 	};
-	my ($seen, $nodes) = _still($kernel, $sql);
 	# Several processes can have faulted in the most pages, each of them different ones.
-	my $text = sub { my ($pages) = @_; return join ' ', map { "$_=$pages->{$_}" } sort keys %$pages };
-	my @most = @{ $nodes->{segment} };
-	$nodes->{segment} = (grep { $text->($_) eq $text->($seen->{segment}) } @most)[0] // $most[0];
-	is_deeply($seen, $nodes, "$situation: nodes, their pools, and the pages of the segment on them")
-	  or diag(explain({ sql => $seen, kernel => $nodes }));
+	my $shape = sub {
+		my ($seen, $nodes) = map { $_->[0] } @_;
+		my @most = @{ $nodes->{segment} };
+		my ($same) = grep { text_of($_) eq text_of($seen->{segment}) } @most;
+		return ($seen, { %$nodes, segment => $same // $most[0] });
+	};
+	my ($seen, $expected) = settled($sql, $kernel, $shape);
+	is_deeply($seen, $expected, "$situation: nodes, their pools, and the pages of the segment on them")
+	  or diag(explain({ sql => $seen, kernel => $expected }));
 	return;
 }
 
@@ -202,8 +183,8 @@ sub compare_pressure
 	my ($version, @groups) = @_;
 	for my $group (@groups)
 	{
-		my ($seen, $real) = _still(sub { kernels_group($version, $group) },
-			sub { row("SELECT * FROM hugeinfo_pressure WHERE path = '$group'") });
+		my ($seen, $real) = agreeing(sub { row("SELECT * FROM hugeinfo_pressure WHERE path = '$group'") },
+			sub { kernels_group($version, $group) });
 		is_deeply($seen, $real, "$situation: hugeinfo_pressure, $group");
 	}
 	return;

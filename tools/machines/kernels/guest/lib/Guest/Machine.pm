@@ -8,8 +8,10 @@ use warnings;
 use Exporter 'import';
 use POSIX ();
 
+use HugeInfo::Kernel;
+
 our @EXPORT = qw(slurp put kernel_version vmstat nodes nodes_with_memory node_pool node_memory_kb node_pages set_pool
-  set_node_pool set_overcommit mount_groups make_group meminfo_kb memory_free_mb);
+  set_node_pool set_overcommit mount_groups make_group memory_free_mb);
 
 # Returns the contents without the last line feed, or undef if there is no such file.
 sub slurp
@@ -36,8 +38,6 @@ sub put
 sub kernel_version { my ($major, $minor) = (POSIX::uname())[2] =~ /^(\d+)\.(\d+)/; return $major * 1000 + $minor }
 
 sub vmstat { my ($name) = @_; return slurp('/proc/vmstat') =~ /^\Q$name\E (\d+)$/m ? $1 : undef }
-
-sub meminfo_kb { my ($name) = @_; return slurp('/proc/meminfo') =~ /^\Q$name\E:\s+(\d+) kB$/m ? $1 : die "no $name\n" }
 
 sub memory_free_mb { return meminfo_kb('MemFree') / 1024 }
 

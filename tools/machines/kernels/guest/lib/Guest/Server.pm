@@ -6,23 +6,22 @@ use strict;
 use warnings;
 
 use Exporter 'import';
-use IPC::Open2 ();
-use JSON::PP ();
 use POSIX ();
 
 use Guest::Machine;
+use HugeInfo::Session;
 
-our @EXPORT = qw(placed data_directory log_file start try_start restart stop is_up postmaster family why_not value another_session rows row status check_of
+our @EXPORT = qw(placed data_directory log_file start try_start restart stop is_up postmaster why_not value another_session rows row status check_of
   required_pages touch);
 
 my $HOME = '/tmp/server';
 my $DATA = "$HOME/data";
 my $LOG = "$HOME/log";
-my ($base_conf, %settings, %place, $postmaster, @others);
-my ($psql, $to, $from);
+my ($base_conf, %settings, %place, $postmaster, $session, @others);
 
 # The programs of the PostgreSQL version for which the extension was built.
 my $BIN = slurp('/guest/bindir');
+$ENV{PGUSER} = 'postgres';
 
 # Sets how servers start from now on: group => directory of a cgroup, before => words before the
 # command.
@@ -77,7 +76,6 @@ sub _launch
 	}
 	waitpid $pid, 0;
 	undef $postmaster;
-	@others = ();
 	return 0 if $?;
 	($postmaster) = slurp("$DATA/postmaster.pid") =~ /^(\d+)/;
 	return 1;
@@ -96,7 +94,8 @@ sub _as_postgres
 
 sub stop
 {
-	_hang_up();
+	undef $session;
+	@others = ();
 	return unless is_up();
 	my $pid = fork // die "fork: $!\n";
 	if (!$pid) { _as_postgres(); exec "$BIN/pg_ctl", qw(stop -s -m fast -t 300 -D), $DATA or POSIX::_exit(127) }
@@ -111,13 +110,6 @@ sub is_up { return $postmaster && -e "/proc/$postmaster" }
 
 sub postmaster { return $postmaster }
 
-# The postmaster and its children.
-sub family
-{
-	my @children = grep { slurp("/proc/$_/stat") =~ /\) \S $postmaster /s } map { m{(\d+)$} } glob '/proc/[0-9]*';
-	return ($postmaster, sort { $a <=> $b } @children);
-}
-
 # The server's log.
 sub why_not { return slurp($LOG) }
 
@@ -125,73 +117,37 @@ sub why_not { return slurp($LOG) }
 
 sub _connect
 {
-	$ENV{PGUSER} = 'postgres';
-	$psql = IPC::Open2::open2($from, $to, "$BIN/psql -X -q -A -t -h $HOME postgres 2>&1");
-	$to->autoflush(1);
-	# notices are not results
-	print $to "SET client_min_messages = warning;\n";
-	return;
+	local $ENV{PATH} = "$BIN:$ENV{PATH}";
+	my $new = HugeInfo::Session->new(undef, socket => $HOME, port => 5432);
+	# Notices are not results.
+	$new->value('SET client_min_messages = warning');
+	return $new;
 }
 
-sub _hang_up
-{
-	return unless $to;
-	close $to;
-	close $from;
-	waitpid $psql, 0;
-	undef $to;
-	return;
-}
+sub _session { return $session //= _connect() }
 
 # Returns the result as psql prints it, or the error.
 sub value
 {
 	my ($sql) = @_;
-	local $SIG{PIPE} = 'IGNORE';
-	_connect() unless $to;
-	print $to "$sql;\n\\echo __END__\n";
-	my $answer = '';
-	while (defined(my $line = <$from>))
-	{
-		chomp $answer, return $answer if $line eq "__END__\n";
-		$answer .= $line;
-	}
-	# the server has ended the session
-	_hang_up();
-	return $answer;
+	my @answer = eval { _session()->query($sql) };
+	return join '', @answer if @answer;
+	# The server has ended the session.
+	my $error = $@;
+	undef $session;
+	return $error;
 }
 
 # Runs a statement in a session that stays until the server stops. Returns its PID afterwards.
 sub another_session
 {
 	my ($sql) = @_;
-	my $pid = fork // die "fork: $!\n";
-	if (!$pid)
-	{
-		$ENV{PGUSER} = 'postgres';
-		exec "$BIN/psql", qw(-X -q -o /dev/null -h), $HOME, '-c', $sql, '-c', 'SELECT pg_sleep(86400)', 'postgres'
-		  or POSIX::_exit(127);
-	}
-	my $known = join ',', @others;
-	my $found;
-	until ($found = value("SELECT pid FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep' AND pid <> ALL ('{$known}')"))
-	{
-		die "$sql: failed\n" if waitpid($pid, POSIX::WNOHANG());
-		sleep 1;
-	}
-	push @others, $found;
-	return $found;
+	push @others, _connect();
+	$others[-1]->value($sql);
+	return $others[-1]->pid;
 }
 
-sub rows
-{
-	my ($query) = @_;
-	my $answer = value("SELECT coalesce(json_agg(r), '[]') FROM ($query) AS r");
-	my $rows = eval { JSON::PP->new->decode($answer) } // die "$query: $answer\n";
-	# booleans as psql shows them
-	for my $row (@$rows) { $_ = $_ ? 't' : 'f' for grep { JSON::PP::is_bool($_) } values %$row }
-	return @$rows;
-}
+sub rows { my ($query) = @_; return _session()->rows($query) }
 
 sub row { my ($query) = @_; return (rows($query))[0] }
 
