@@ -1,7 +1,7 @@
 # Shared code of the package builders. Source it after tools/lib/common.bash.
 
 version=$(git show HEAD:Cargo.toml | sed -n 's/^version = "\(.*\)"/\1/p')
-# Packages need a tilde to sort 0.2.0-dev before 0.2.0.
+# Packages need a tilde to sort a -dev version before its release.
 # shellcheck disable=SC2034 # the builders use it
 package_version=${version/-/\~} revision=${REVISION:-1}
 
@@ -54,14 +54,6 @@ made() { # DIRECTORY KIND…
     for kind in "${@:2}"; do
         find "$1" -maxdepth 1 -type f -name "${names[$kind]}" | sort
     done
-}
-
-# Lists the scripts that CREATE and ALTER EXTENSION read.
-sql_files() {
-    (
-        cd "$source/sql"
-        { compgen -G 'pg_hugeinfo--*.sql' || true; } | cat - <(echo "pg_hugeinfo--$version.sql") | LC_ALL=C sort -u
-    )
 }
 
 reproducible_tar() { # DIRECTORY

@@ -5,7 +5,7 @@
 files() { find / -xdev -not -path '/var/lib/dpkg/*' -not -path '/var/lib/rpm/*' -not -path '/var/log/*' -not -path '/srv/*' -not -path '/tmp/*' | sort; }
 
 use_packages() { # VERSION
-    local version=$1 release plugin=/usr/lib/nagios/plugins/check_pg_hugeinfo
+    local version=$1 plugin=/usr/lib/nagios/plugins/check_pg_hugeinfo
     files >/srv/before
     install_first
     sql --command 'CREATE EXTENSION pg_hugeinfo'
@@ -30,14 +30,7 @@ use_packages() { # VERSION
     # shellcheck disable=SC2154 # session_works sets it
     grep -q '/pg_hugeinfo\.so (deleted)$' "/proc/$backend/maps"
 
-    # The objects of the last release need an update, which the error names.
-    release=$(sql --command "SELECT max(version) FROM pg_available_extension_versions WHERE name = 'pg_hugeinfo' AND NOT installed")
-    sql --command 'DROP EXTENSION pg_hugeinfo' --command "CREATE EXTENSION pg_hugeinfo VERSION '$release'"
-    ! sql --command 'SELECT * FROM hugeinfo_status' 2>/srv/error || exit
-    grep -q '^HINT: .*ALTER EXTENSION pg_hugeinfo UPDATE' /srv/error
-    sql --command 'ALTER EXTENSION pg_hugeinfo UPDATE'
     works "$version"
-    session_works
 
     # The extension still exists in the database.
     remove_extension
