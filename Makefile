@@ -78,18 +78,11 @@ SOURCES := Makefile Cargo.toml Cargo.lock pg_hugeinfo.control $(wildcard crates/
 
 build: $(LIBRARY)
 
-# Emptied first, so that no file of an older version is installed. cargo pgrx copies upgrade
-# scripts, but not the scripts of releases. The script that it creates contains line numbers of
-# sources, and has no stable order.
+# Emptied first, so that no file of an older version is installed. cargo pgrx creates the script of
+# this version, and copies upgrade scripts from sql/.
 $(LIBRARY): $(SOURCES)
 	@rm -rf $(PACKAGE)
 	tools/cargo pgrx package --package pg_hugeinfo --pg-config '$(PG_CONFIG)' --no-default-features --features pg$(PG_MAJOR) --out-dir $(PACKAGE)
-	@for created in '$(dir $(EXTENSION_FILES))'*.sql; do \
-		released=sql/$${created##*/}; \
-		[ ! -e "$$released" ] || [ "$$(grep -v '^--' "$$created" | sort)" = "$$(grep -v '^--' "$$released" | sort)" ] || \
-		{ echo "$$released has other objects than these sources. Before the tag of that release, run tools/release again; after it, begin the next version: see CONTRIBUTING.md" >&2; exit 1; }; \
-	done
-	cp sql/pg_hugeinfo--*.sql '$(dir $(EXTENSION_FILES))'
 	@touch $@
 
 # EXTENSION and MODULES stay unset and install has its own recipe, because PGXS would install the
