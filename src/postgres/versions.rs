@@ -1,8 +1,9 @@
-//! Checks that the SQL objects of this database fit this library.
+//! Checks that the SQL objects of this database have the version of this library.
 //!
 //! A package replaces the library for all databases at once; `ALTER EXTENSION` replaces the objects
 //! of one database. The library returns rows without column names. With other columns, a result
-//! would be wrong, or PostgreSQL would read invalid memory.
+//! would be wrong, or PostgreSQL would read invalid memory. Therefore, the library serves no other
+//! version, not even one with the same columns.
 
 use pgrx::{FromDatum, pg_sys};
 
@@ -10,39 +11,24 @@ use crate::error::Error;
 
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
-/// The oldest version of the objects with the columns and arguments of this library. A release that
-/// changes them sets it to its own version.
-const OLDEST: Version = ([0, 2, 0], true);
-
-/// The numbers of the version, and true for a release: `0.2.0-dev` comes before `0.2.0`.
-type Version = ([u32; 3], bool);
-
-/// Errors: the objects are too old for this library, or newer than the library.
+/// Errors: the objects have another version than the library.
 pub(crate) fn check() -> Result<(), Error> {
-    let Some(objects) = of_objects() else {
-        return Ok(());
-    };
-    let number = parse(&objects);
-    // A later `-dev` version can have other columns.
-    let is_served = number.is_some_and(|number| number.1 && number >= OLDEST);
-    if objects == LIBRARY || is_served && number <= parse(LIBRARY) {
-        return Ok(());
+    match of_objects() {
+        Some(objects) if objects != LIBRARY => Err(Error::OtherVersion {
+            library: LIBRARY,
+            is_library_older: order(&objects) > order(LIBRARY),
+            objects,
+        }),
+        _ => Ok(()),
     }
-    Err(Error::OtherVersion {
-        library: LIBRARY,
-        is_library_older: number > parse(LIBRARY),
-        objects,
-    })
 }
 
-fn parse(version: &str) -> Option<Version> {
-    let (release, is_release) = version
-        .split_once('-')
-        .map_or((version, true), |(release, _)| (release, false));
-    let mut numbers = release.split('.').map(str::parse);
-    let mut next = || numbers.next()?.ok();
-    let version = [next()?, next()?, next()?];
-    numbers.next().is_none().then_some((version, is_release))
+/// Sorts versions. A `-dev` version comes before its release, and text that is no version first.
+fn order(version: &str) -> (Vec<u32>, bool) {
+    let numbers = version.trim_end_matches("-dev");
+    let is_release = numbers == version;
+    let numbers = numbers.split('.').map_while(|number| number.parse().ok());
+    (numbers.collect(), is_release)
 }
 
 /// The version of the objects. `None`: there is no such extension, as if a function was created by
