@@ -161,41 +161,24 @@ fn memory_limits_of_cgroup_v1_are_read() {
 }
 
 #[test]
-fn cgroup_v1_limits_apply_to_descendants_only_with_use_hierarchy() {
+fn cgroup_v1_limits_of_ancestors_are_read() {
     let host = Host::new("3:memory:/slice/pg\n", V1);
-    let file = |group: &str, name: &str, text: &str| {
-        host.write(&format!("sys/fs/cgroup/memory{group}/memory.{name}"), text);
-    };
     for (group, limit) in [
         ("", "9223372036854771712\n"),
         ("/slice", "1073741824\n"),
         ("/slice/pg", "2147483648\n"),
     ] {
-        file(group, "limit_in_bytes", limit);
-        file(group, "usage_in_bytes", "1048576\n");
-        file(group, "stat", "");
-        // Linux 5.10 without systemd.
-        file(group, "use_hierarchy", "0\n");
+        for (name, text) in [
+            ("limit_in_bytes", limit),
+            ("usage_in_bytes", "1048576\n"),
+            ("stat", ""),
+        ] {
+            host.write(&format!("sys/fs/cgroup/memory{group}/memory.{name}"), text);
+        }
     }
-    let bound = || {
-        let limits = host.memory_limits().expect("readable");
-        limits
-            .iter()
-            .map(|limit| limit.limit_bytes >> 20)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(bound(), [2048]);
-    // The value of the process's own cgroup affects only its descendants.
-    file("/slice/pg", "use_hierarchy", "1\n");
-    assert_eq!(bound(), [2048]);
-    file("/slice", "use_hierarchy", "1\n");
-    assert_eq!(bound(), [2048, 1024]);
-    file("/slice", "use_hierarchy", "yes\n");
-    let error = host.memory_limits().expect_err("no number").to_string();
-    assert!(
-        error.contains("slice/memory.use_hierarchy\", line 1"),
-        "{error}"
-    );
+    let limits = host.memory_limits().expect("readable");
+    let megabytes: Vec<_> = limits.iter().map(|limit| limit.limit_bytes >> 20).collect();
+    assert_eq!(megabytes, [2048, 1024]);
 }
 
 #[test]

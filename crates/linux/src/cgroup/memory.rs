@@ -55,9 +55,6 @@ pub fn read(root: &Root, process: &Process) -> Result<Vec<MemoryLimit>, ReadErro
     let counts_hugetlb = shown.mount.has_option(COUNTS_HUGETLB);
     let mut levels = Vec::new();
     for (directory, nth) in shown.directories().zip(0..) {
-        if nth > 0 && !limits_children(root, version, &directory)? {
-            break;
-        }
         let found = level(root, version, &directory, counts_hugetlb);
         match absent_or(found)? {
             Ok(level) => levels.push(level),
@@ -99,24 +96,6 @@ fn swappiness(
         sysctl::parse(text).ok_or(1)
     });
     Ok(fact(found)?.ok())
-}
-
-/// True if a limit of the cgroup applies to its descendants. This is always so since Linux 5.11.
-/// Earlier, it depended on `memory.use_hierarchy` in v1, which systemd turns on
-/// (`mem_cgroup_css_alloc`).
-fn limits_children(root: &Root, version: Version, directory: &Path) -> Result<bool, ReadError> {
-    if version == Version::V2 {
-        return Ok(true);
-    }
-    let file = directory.join("memory.use_hierarchy");
-    let found = root.parse(file, "0 or 1 was expected", |text| {
-        match text.trim_ascii() {
-            b"0" => Ok(false),
-            b"1" => Ok(true),
-            _ => Err(1),
-        }
-    });
-    Ok(absent_or(found)?.unwrap_or(true))
 }
 
 /// The largest number means unlimited.

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Memory limits of cgroup version 1: what they count, and which processes they affect.
+# Memory limits of cgroup version 1.
 use lib '/guest/lib';
 use Guest;
 
@@ -30,21 +30,6 @@ sub start_under
 # Files of a server are in memory here, and charged to none of these cgroups.
 start(@size);
 touch(110);
-
-# Linux 5.10.
-if (slurp("$outer/memory.use_hierarchy") eq '0')
-{
-	situation('a limit that does not affect child cgroups');
-	same(start_under(60), 'ok', 'memory_left');
-	my $error = touch(110);
-	true(!defined $error, 'all of the segment can be touched', $error);
-	compare_pressure(1, $inner, $outer);
-
-	# systemd does this with the root before there are children.
-	$outer = make_group("$top/with-children");
-	put("$outer/memory.use_hierarchy", 1);
-	$inner = make_group("$outer/inner");
-}
 
 situation('no limit');
 stop();
