@@ -76,7 +76,7 @@ fn command_lines_of_real_kernels() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(known > 180, "{known} of 528 pools are known");
+    assert!(known > 140, "{known} of 424 pools are known");
 }
 
 /// Sets 537 pages of a size.
@@ -139,6 +139,12 @@ fn words_of_the_command_line() {
         (
             "hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=4",
             Some(4),
+            Some(4),
+            &instead,
+        ),
+        (
+            "hugepagesz=1G hugepages=4 default_hugepagesz=2M hugepages=5",
+            Some(5),
             Some(4),
             &instead,
         ),
@@ -212,12 +218,6 @@ fn words_of_the_command_line() {
             &No,
         ),
         ("hugepagesz=1G hugepages=4 hugepages=5", None, None, &No),
-        (
-            "hugepagesz=1G hugepages=4 default_hugepagesz=2M hugepages=5",
-            None,
-            None,
-            &No,
-        ),
         ("hugepagesz=0x40000000 hugepages=4", None, None, &No),
         ("hugepagesz=02M hugepages=4", None, None, &No),
         ("hugepagesz= hugepages=4", None, None, &No),

@@ -128,8 +128,6 @@ fn pools(line: &str, kernel: &Kernel) -> Option<Vec<(u64, String, Place)>> {
         let (page_bytes, text) = match at.checked_sub(1).map(|before| &words[before]) {
             None => (kernel.default_bytes?, p.word.to_owned()),
             Some(before) if before.name == "hugepages" => return None,
-            // Before Linux 5.8, this number belonged to the size before `default_hugepagesz=`.
-            Some(before) if is_default(before) && at > 1 => return None,
             Some(before) => (size(&before.value)?, format!("{} {}", before.word, p.word)),
         };
         if counted.contains(&page_bytes) {
