@@ -68,7 +68,7 @@ fn container_is_detected_by_namespaces_or_root_directory() {
     const OTHER: Option<u64> = Some(4_026_532_700);
     for (pid, cgroup, own, first, expected) in [
         (PIDS, CGROUPS, ROOT, Some(ROOT), Some(false)),
-        // before Linux 4.6
+        // a kernel without cgroups
         (PIDS, None, ROOT, Some(ROOT), Some(false)),
         (OTHER, CGROUPS, ROOT, Some(ROOT), Some(true)),
         (PIDS, OTHER, ROOT, Some(ROOT), Some(true)),

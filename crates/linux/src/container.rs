@@ -22,7 +22,7 @@ pub fn is_container(root: &Root) -> Result<Option<bool>, ReadError> {
         match fact(namespace::look(root, kind))? {
             Ok(false) => return Ok(Some(true)),
             Ok(true) => {}
-            // Kernels before 4.6 have no cgroup namespaces.
+            // A kernel without cgroups has no such namespaces.
             Err(absent) if kind == Kind::Cgroup && absent.why == Absence::Missing => {}
             Err(_) => is_known = false,
         }

@@ -120,7 +120,7 @@ usage! {
     total = "MemTotal",
     /// `MemFree`: unused.
     free = "MemFree",
-    /// `MemAvailable`, since Linux 3.14: memory that new programs can get without swapping.
+    /// `MemAvailable`: memory that new programs can get without swapping.
     available = "MemAvailable",
     /// `SwapTotal`.
     swap_total = "SwapTotal",
@@ -134,7 +134,7 @@ usage! {
     commit_limit = "CommitLimit",
     /// `Committed_AS`: committed memory, without hugetlb memory.
     committed = "Committed_AS",
-    /// `Hugetlb`, since Linux 4.18: all pools of huge pages of all sizes, used or not.
+    /// `Hugetlb`: all pools of huge pages of all sizes, used or not.
     hugetlb = "Hugetlb",
 }
 

@@ -247,7 +247,7 @@ fn unescape(field: &[u8]) -> PathBuf {
 pub struct Hugetlbfs {
     /// Mount point.
     pub point: PathBuf,
-    /// `pagesize` in bytes. `None`: not reported (before Linux 4.4).
+    /// `pagesize` in bytes. `None`: not reported.
     pub page_bytes: Option<u64>,
     /// `size` in bytes: the limit on its files. `None`: no limit.
     pub size_bytes: Option<u64>,

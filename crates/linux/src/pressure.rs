@@ -1,6 +1,6 @@
 //! Pressure stall information: how long processes have waited for memory, for the host
 //! (`/proc/pressure/memory`) and for cgroups (`memory.pressure`), in the same format
-//! (Documentation/accounting/psi.rst; kernel/sched/psi.c). Since Linux 4.20.
+//! (Documentation/accounting/psi.rst; kernel/sched/psi.c).
 
 use std::path::Path;
 

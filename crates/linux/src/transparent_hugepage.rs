@@ -66,7 +66,7 @@ pub fn read(root: &Root) -> Result<Modes, ReadError> {
 
 /// `hpage_pmd_size`: size in bytes of the transparent huge pages that one page table entry maps.
 ///
-/// Errors: absent if the kernel has no transparent huge pages, or before Linux 4.8.
+/// Errors: absent if the kernel has no transparent huge pages.
 pub fn pmd_bytes(root: &Root) -> Result<u64, ReadError> {
     let path = format!("{DIRECTORY}/hpage_pmd_size");
     root.parse(path, "a number of bytes was expected", |bytes| {

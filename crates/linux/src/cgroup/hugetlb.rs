@@ -21,8 +21,7 @@ pub struct Limits {
     pub fault_limit: Option<u64>,
     /// Pages faulted in by this cgroup and its descendants.
     pub fault_use: Option<u64>,
-    /// Limit on pages reserved by `mmap`. `None`: unlimited, or the kernel (before 5.7) has no such
-    /// limit.
+    /// Limit on pages reserved by `mmap`. `None`: unlimited, or the kernel has no such limit.
     pub reservation_limit: Option<u64>,
     /// Pages reserved by this cgroup and its descendants.
     pub reservation_use: Option<u64>,

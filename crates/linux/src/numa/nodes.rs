@@ -26,8 +26,7 @@ pub fn read(root: &Root) -> Result<Vec<u32>, ReadError> {
 
 /// The nodes with memory. Other nodes have only processors or devices.
 ///
-/// Errors: absent as for [`read`], or if the kernel does not report it (before 4.14, unless built
-/// with memory hotplug).
+/// Errors: absent as for [`read`], or if the kernel does not report it.
 pub fn with_memory(root: &Root) -> Result<List, ReadError> {
     let path = format!("{DIRECTORY}/has_memory");
     root.parse(&path, "a list of numbers was expected", |bytes| {
