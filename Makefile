@@ -34,7 +34,7 @@ setup demo fuzz program:
 test:
 	@tools/test test
 
-# make test-all PART='kernels fleet' runs only these parts.
+# make test-all PART='kernels patroni' runs only these parts.
 test-all:
 	@tools/test all $(PART)
 

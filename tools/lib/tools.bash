@@ -19,10 +19,6 @@ check_tools() {
         want php-bcmath php -r 'exit(extension_loaded("bcmath") ? 0 : 1);'
         ;;
     bench | experiment) want python3 command -v python3 ;;
-    fleet)
-        want ansible-core command -v ansible-playbook
-        want ansible-lint command -v ansible-lint
-        ;;
     patroni)
         want python3-pip /usr/bin/python3 -m pip --version
         want sudo command -v sudo

@@ -113,9 +113,6 @@ sub _columns
 	return grep { !/\.(?:rs|sql|pl|md)$/ } @columns;
 }
 
-# Variables of the Ansible role.
-my %IS_VARIABLE = map { $_ => 1 } slurp_file("$ROOT/fleet/ansible/roles/hugeinfo/defaults/main.yml") =~ /^(hugeinfo_\w+):/mg;
-
 sub _page
 {
 	my ($file) = @_;
@@ -130,7 +127,7 @@ sub _page
 		spans => [ grep { /^(?:SELECT|SHOW) / && !/…/ } _spans($text) ],
 		indented => [ $text =~ /^ {4,}(SELECT .*)$/mg ],
 		broken_links => [ _broken_links($file, $text) ],
-		objects => [ grep { !$IS_VARIABLE{$_} } keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
+		objects => [ keys %{ { map { $_ => 1 } $text =~ /\b(hugeinfo_[a-z]\w*)(?!\w*\.(?:rs|sql|pl))/g } } ],
 		columns => [ _columns($text) ],
 		sections => [ $text =~ /^## (\S+)$/mg ] };
 }
