@@ -40,7 +40,7 @@ sources_for_owner() {
     sources=$workspace/sources
     mkdir -p "$sources"/{t,target}
     local path
-    for path in docs monitoring fleet tools t/report target/monitoring target/program target/tools; do
+    for path in docs monitoring tools t/report target/monitoring target/program target/tools; do
         [ ! -e "$path" ] || run_job cp -a "$path" "$sources/$path"
     done
     run_job chmod -R go+rX "$sources"

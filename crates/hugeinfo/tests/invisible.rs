@@ -72,21 +72,3 @@ fn plugin_removes_the_same_characters() {
     let removed = removed_by(Command::new("sh").args(["-c", &script]));
     assert_same_as_escape("check_pg_hugeinfo", |c| removed.contains(&c));
 }
-
-#[test]
-fn fdw_view_removes_the_same_characters() {
-    let text = source("fleet/postgres_fdw.sql");
-    let ranges: Vec<_> = part(&text, r"\u0001", "]'").split('\\').skip(1).collect();
-    // "u2028-"; a line of the file ends with "u206F'".
-    let code = |escape: &str| {
-        let digits = escape[1..].trim_end_matches(|c: char| !c.is_ascii_hexdigit());
-        u32::from_str_radix(digits, 16).expect(escape)
-    };
-    let mut removed = BTreeSet::new();
-    for (index, escape) in ranges.iter().enumerate() {
-        // "\u2028-\u202E"
-        let last = ranges.get(index + 1).filter(|_| escape.ends_with('-'));
-        removed.extend(code(escape)..=code(last.unwrap_or(escape)));
-    }
-    assert_same_as_escape("postgres_fdw.sql", |c| removed.contains(&u32::from(c)));
-}
