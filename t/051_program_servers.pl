@@ -66,6 +66,52 @@ sub same
 	return $expected;
 }
 
+# Runs the program as a plugin for Nagios. Returns its exit status, its first line, the performance
+# data, and the other lines.
+sub as_plugin
+{
+	my (@options) = @_;
+	my ($status, $out) = hugeinfo('check', @here, '--format', 'nagios', @options);
+	my ($first, $figures, $more) = $out =~ /\A([^|\n]*) \| ([^|\n]*)\n([^|]*)\z/;
+	return [ $status, shape($first), $figures, shape($more) ];
+}
+
+# Returns the same by SQL, for the checks with some names, or for all.
+sub plugin_by_sql
+{
+	my (@names) = @_;
+	my @all = @{ decoded($node->safe_psql('postgres', 'SELECT json_agg(c) FROM hugeinfo_checks AS c')) };
+	my $row = decoded($node->safe_psql('postgres', 'SELECT row_to_json(s) FROM hugeinfo_status AS s'));
+	my %is_chosen = map { $_ => 1 } @names ? @names : map { $_->{name} } @all;
+	my @chosen = grep { $is_chosen{ $_->{name} } } @all;
+	# sort is stable, so the most important of several equally bad checks is first
+	my ($worst, @others) = sort { $b->{severity} <=> $a->{severity} } @chosen;
+	my @bad = grep { $_->{severity} > 0 } $worst, @others;
+	my @also = map { $_->{name} } @bad[ 1 .. $#bad ];
+
+	my $first = !@bad && !@names && $row->{status} eq 'ok' ? $row->{reason} : "$worst->{name}: $worst->{finding}";
+	$first .= ' (and ' . @also . ' more: ' . join(', ', @also) . ')' if @also;
+	my %count = map { my $status = $_; $status => scalar grep { $_->{status} eq $status } @chosen } qw(critical warning unknown);
+	my $figures = join ' ', "checks_critical=$count{critical};;0;0;", "checks_warning=$count{warning};0;;0;", "checks_unknown=$count{unknown};;;0;",
+	  map { my ($label, $value, $most) = @$_; "$label=" . ($value // 'U') . ";;;0;$most" }
+	  [ 'in_use', $row->{in_use} + 0, 1 ], [ 'fits_after_restart', $row->{fits_after_restart} + 0, 1 ], [ 'segment_bytes', "$row->{segment_bytes}B", '' ],
+	  map { [ $_->[0], $row->{ $_->[1] }, '' ] } [ required_pages => 'required_huge_pages' ], [ shortfall_pages => 'shortfall_pages' ],
+	  [ recommended_pages => 'recommended_nr_hugepages' ];
+
+	my %remedy = map { $_->{name} => $_->{remedy} // '' } @all;
+	my $more = '';
+	for my $check (@bad)
+	{
+		# A remedy can refer to that of a check that is not in the output.
+		my ($other) = $remedy{ $check->{name} } =~ /^# as (\w+)$/;
+		my $remedy = $other && !$is_chosen{$other} ? $remedy{$other} : $remedy{ $check->{name} };
+		$more .= uc($check->{status}) . ": $check->{name}: $check->{finding}\n$remedy\n";
+	}
+	my ($line, $rest) = map { shape(s/\|/¦/gr) } $first, $more;
+	my %statuses = (ok => 0, warning => 1, critical => 2, unknown => 3);
+	return [ $statuses{ $worst->{status} }, shape('HUGEPAGES ' . uc($worst->{status}) . ' - ') . $line, $figures, $rest ];
+}
+
 sub compare
 {
 	my ($what) = @_;
@@ -83,6 +129,7 @@ sub compare
 		sub { $shapes->(decoded($node->safe_psql('postgres', 'SELECT json_agg(c) FROM hugeinfo_checks AS c'))) }, "$what: checks as in SQL");
 	same(sub { decoded((hugeinfo('runbook', @here, '--format', 'json'))[1])->{runbook} },
 		sub { decoded($node->safe_psql('postgres', "SELECT coalesce(json_agg(r), '[]') FROM hugeinfo_runbook AS r")) }, "$what: runbook as in SQL");
+	same(sub { as_plugin() }, sub { plugin_by_sql() }, "$what: nagios as in SQL");
 	same(sub { shape((hugeinfo('status', @here))[1]) }, sub { shape($node->safe_psql('postgres', 'SELECT hugeinfo_text()')) . ' ' }, "$what: text as in SQL");
 	return;
 }
@@ -282,20 +329,41 @@ SKIP:
 	rmdir $conf;
 }
 
-# As a plugin for Nagios, it prints the same first line and figures as the plugin that uses SQL.
+# As a plugin for Nagios.
 {
-	my $plugin = source('monitoring/check_pg_hugeinfo');
-	my ($by_sql, $error);
-	IPC::Run::run([ $plugin, '-H', $node->host, '-p', $node->port ], '>', \$by_sql, '2>', \$error);
-	my $status = $? >> 8;
-	my @own = hugeinfo('check', @here, '--format', 'nagios');
-	is($own[0], $status, 'nagios: exit status');
-	is(shape($own[1]), shape($by_sql), 'nagios: the output of the plugin');
+	my @checks = split /\n/, $node->safe_psql('postgres', 'SELECT name FROM hugeinfo_checks');
+	same(sub { as_plugin() }, sub { plugin_by_sql() }, 'nagios: all checks');
+	for my $names ([qw(huge_pages)], [qw(huge_page_size swap restart)])
+	{
+		same(sub { as_plugin('--only', join ',', @$names) }, sub { plugin_by_sql(@$names) }, "nagios: only @$names");
+	}
+	for my $names ([qw(huge_pages)], [qw(huge_pages oom_protection)])
+	{
+		my %ignored = map { $_ => 1 } @$names;
+		# The list has names, so the verdict on the server is not expected.
+		my @others = grep { !$ignored{$_} } @checks;
+		my $ignore = sub { my $seen = as_plugin('--ignore', join ',', @$names); return [ @$seen[ 0, 2, 3 ] ] };
+		same($ignore, sub { my $sql = plugin_by_sql(@others); return [ @$sql[ 0, 2, 3 ] ] }, "nagios: without @$names");
+	}
+	my $reason = $node->safe_psql('postgres', q(SELECT reason FROM hugeinfo_status WHERE status = 'ok'));
+	my $bad = $node->safe_psql('postgres', q(SELECT string_agg(name, ',') FROM hugeinfo_checks WHERE severity > 0));
+	like(as_plugin('--ignore', $bad)->[1], qr/^HUGEPAGES OK - \Q@{[ shape($reason) ]}\E/, 'nagios: all others are ok') if $bad;
+	my ($status, $out) = hugeinfo('check', @here, '--format', 'nagios', '--only', 'swap', '--ignore', 'swap');
+	is($status, 0, 'nagios: no check: exit status');
+	like($out, qr/^HUGEPAGES OK - all checks are ignored \| /, 'nagios: no check');
 	is((hugeinfo('check', @here, '--format', 'nagios', '--only', 'hugetlb_shm_group'))[0], 0, 'nagios: one check');
 	is(scalar(() = (hugeinfo('check', @here, '--only', 'hugetlb_shm_group,initdb'))[1] =~ /^ok /mg), 2, 'check: two checks');
-	@own = hugeinfo('check', '-D', $scratch, '--format', 'nagios');
-	is($own[0], 3, 'nagios: unknown');
-	like($own[1], qr/^HUGEPAGES UNKNOWN - [^|]+\n\z/, 'nagios: why');
+
+	# An error is one line without performance data, whatever the names contain.
+	my $odd = "$scratch/x\e[2J\r\nHUGEPAGES OK - forged | x \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8\xd8\x9c\xef\xbb\xbf\xc2\xad";
+	for my $directory ($scratch, $odd)
+	{
+		($status, $out) = hugeinfo('check', '-D', $directory, '--format', 'nagios');
+		utf8::decode($out);
+		is($status, 3, 'nagios: unknown');
+		like($out, qr/\AHUGEPAGES UNKNOWN - \P{C}+\n\z/, 'nagios: why');
+		unlike($out, qr/[|\x{2028}]/, 'nagios: why, without performance data');
+	}
 }
 
 # Another user sees that the rights are missing.

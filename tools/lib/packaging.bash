@@ -7,7 +7,6 @@ check_builders() {
     need fakeroot command -v fakeroot
     need postgresql-server-dev-all test -e /usr/share/perl5/Debian/Debhelper/Sequence/pgxs_loop.pm
     need debhelper command -v dh
-    need help2man command -v help2man
     need rpm command -v rpmbuild
     need umoci command -v umoci
     need python3 command -v python3
