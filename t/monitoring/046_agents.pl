@@ -1,5 +1,5 @@
-# The files for Telegraf, Datadog and pgwatch, as far as these tools can be run here: values are the
-# same as in SQL, for a role that is only a member of pg_monitor.
+# The files for Telegraf and pgwatch, as far as these tools can be run here: values are the same as
+# in SQL, for a role that is only a member of pg_monitor.
 use strict;
 use warnings;
 
@@ -46,23 +46,6 @@ sub by_telegraf
 	return \%arrived;
 }
 
-my %types = map { $_->{full_name} => $_->{type} } map { @{ $_->{metrics} } } queries();
-
-sub by_datadog
-{
-	my ($file) = @_;
-	my (%arrived, @wrong);
-	for my $metric (@{ python('datadog_agent.py', [ source("target/monitoring/datadog/$file.yaml"), $conninfo ]) })
-	{
-		my %labels = map { split /:/, $_, 2 } @{ $metric->{tags} };
-		my $name = $metric->{name} =~ tr/./_/r;
-		$arrived{ series($name, \%labels) } = $metric->{value};
-		push @wrong, $name if $metric->{type} ne ($types{$name} eq 'counter' ? 'monotonic_count' : 'gauge');
-	}
-	is_deeply(\@wrong, [], "Datadog, $file: each is a gauge or a counter, as in the list") if @wrong;
-	return \%arrived;
-}
-
 # pgwatch itself is not available here. This test runs its queries in the same way: each returns a
 # time, tags and values.
 sub by_pgwatch
@@ -88,11 +71,6 @@ for my $file (sort keys %files)
 	{
 		needs_tools("Telegraf, $file", 'telegraf');
 		compare_arrivals($session, $files{$file}, sub { by_telegraf($file) }, "Telegraf, $file");
-	}
-  SKIP:
-	{
-		cannot("Datadog, $file: datadog_checks is not installed: see tools/setup") unless -d source('target/tools/python/datadog_checks');
-		compare_arrivals($session, $files{$file}, sub { by_datadog($file) }, "Datadog, $file");
 	}
 	compare_arrivals($session, $files{$file}, sub { by_pgwatch($file) }, "pgwatch, $file");
 }

@@ -21,7 +21,7 @@ macro_rules! template {
 }
 
 /// Name, extension and template of formats with a second file for the optional collectors.
-const WITH_FINDINGS: [(&str, &str, &str); 6] = [
+const WITH_FINDINGS: [(&str, &str, &str); 5] = [
     (
         "postgres_exporter",
         "yml",
@@ -34,7 +34,6 @@ const WITH_FINDINGS: [(&str, &str, &str); 6] = [
     ),
     ("cloudnativepg", "yml", template!("cloudnativepg.yml")),
     ("telegraf/pg_hugeinfo", "conf", template!("telegraf.conf")),
-    ("datadog/pg_hugeinfo", "yaml", template!("datadog.yaml")),
     ("pgwatch/pg_hugeinfo", "yaml", template!("pgwatch.yaml")),
 ];
 
