@@ -124,32 +124,6 @@ SKIP:
 		}
 		is_deeply(\%justwatch, $expected->($optional, 'gauge'), "justwatch$suffix: every metric");
 	}
-
-	# sql_exporter of burningalchemist rejects unknown keys; these are the known ones of each object
-	my %may = (collector => [qw(collector_name min_interval metrics queries)], metric => [qw(metric_name type help key_labels values query_ref)],
-		query => [qw(query_name query)], configuration => [qw(collector_files target)], target => [qw(name data_source_name collectors)]);
-	my $allowed = sub {
-		my ($kind, $object) = @_;
-		is_deeply([ grep { my $key = $_; !grep { $_ eq $key } @{ $may{$kind} } } keys %$object ], [], "sql_exporter: a $kind, and nothing else in it");
-		return $object;
-	};
-	my %collectors;
-	for my $path (map { source("target/monitoring/sql_exporter/pg_hugeinfo_$_.collector.yml") } qw(status processes numa findings))
-	{
-		my $collector = $allowed->(collector => $yaml->(slurp_file($path)));
-		like($collector->{min_interval}, qr/^\d+s$/, "sql_exporter: $collector->{collector_name} has its interval");
-		my %sql = map { $allowed->(query => $_); $_->{query_name} => $_->{query} =~ s/\n\z//r } @{ $collector->{queries} };
-		for my $metric (@{ $collector->{metrics} })
-		{
-			$allowed->(metric => $metric);
-			$collectors{ $collector->{collector_name} }{ $metric->{metric_name} } = [ $metric->{type}, $metric->{key_labels} // [], $sql{ $metric->{query_ref} } ];
-		}
-	}
-	my $configuration = $allowed->(configuration => $file->('sql_exporter/sql_exporter.yml'));
-	my @on = @{ $allowed->(target => $configuration->{target})->{collectors} };
-	like($configuration->{target}{data_source_name}, qr{^postgres://}, 'sql_exporter: the server');
-	is_deeply({ map { %{ $collectors{$_} } } @on }, $expected->(0), 'sql_exporter: every metric');
-	is_deeply($collectors{pg_hugeinfo_findings}, $expected->(1), 'sql_exporter: the findings');
 }
 
 unlike(slurp_file(source('target/monitoring/zabbix/template.yaml')), qr/\{\{/, 'zabbix: nothing of Prometheus is left');

@@ -55,18 +55,10 @@ pub fn all(list: &List) -> Files {
     }
     for name in list.collectors.keys() {
         add(
-            &format!("sql_exporter/pg_hugeinfo_{name}.collector.yml"),
-            render(Only(name), template!("sql_exporter.collector.yml"))?,
-        );
-        add(
             &format!("zabbix/pg_hugeinfo/{name}.sql"),
             render(Only(name), template!("zabbix/query.sql"))?,
         );
     }
-    add(
-        "sql_exporter/sql_exporter.yml",
-        render(Always, template!("sql_exporter.yml"))?,
-    );
     add(
         "prometheus/justwatch.yml",
         template!("rules/justwatch.yml").to_owned(),
