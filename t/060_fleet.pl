@@ -23,6 +23,7 @@ my $kb = default_page_kb();
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my @program = (source('target/program/hugeinfo'), 'fleet');
 local $ENV{PGPASSFILE} = "$dir/pgpass";
+local $ENV{PGSERVICEFILE} = "$dir/services";
 
 sub write_file { my ($name, $text) = @_; append_to_file("$dir/$name", $text); chmod 0600, "$dir/$name"; return "$dir/$name" }
 
@@ -36,6 +37,14 @@ sub fleet
 	my $exit = $? >> 8;
 	note($out, $error);
 	return ($exit, $out, $error);
+}
+
+# The option for all services of a file, or for some, in which libpq then finds them.
+sub services_of
+{
+	my ($file, @names) = @_;
+	$ENV{PGSERVICEFILE} = $file;
+	return ('--services', join ',', @names ? @names : slurp_file($file) =~ /^\[(.*)\]$/mg);
 }
 
 sub fleet_json
@@ -96,7 +105,7 @@ my $services = write_file('services',
 # Only a server that never answers should reach the time limit, even on a busy host.
 my @patient = ('--timeout', $PostgreSQL::Test::Utils::timeout_default);
 
-my ($exit, $answer) = fleet_json('--service-file', $services, @patient);
+my ($exit, $answer) = fleet_json(services_of($services), @patient);
 my $seen = $answer->{by_name};
 is($exit, 2, 'the worst is a server that is down');
 is($answer->{status}, 'critical', 'the JSON has the worst status');
@@ -124,11 +133,11 @@ like("@{ $seen->{$_->[0]} }{qw(status reason)}", $_->[1], "$_->[0]: $_->[1]")
   for [ 'bare', qr/^unknown no extension pg_hugeinfo in database postgres$/ ], [ 'down', qr/^critical .*(?:No such file|refused)/ ],
   [ 'stranger', qr/^unknown .*role "xyzzy" does not exist/ ], [ 'not a monitor', qr/^unknown missing privilege: GRANT USAGE ON SCHEMA "Huge Info" TO pg_monitor/ ];
 {
-	my (undef, $alone) = fleet_json('--service-file', write_file('silent', "[silent]\nhost=$dir\n"), '--timeout', 1);
+	my (undef, $alone) = fleet_json(services_of(write_file('silent', "[silent]\nhost=$dir\n")), '--timeout', 1);
 	like("@{ $alone->{by_name}{silent} }{qw(status reason)}", qr/^critical .*(?:no answer within 1 s|timeout expired)/, 'silent: the time limit');
 }
 
-my ($text_exit, $text) = fleet('--service-file', $services, @patient);
+my ($text_exit, $text) = fleet(services_of($services), @patient);
 my @lines = split /\n/, $text;
 is($text_exit, $exit, 'the same exit status as text');
 my %weight = (OK => 0, UNKNOWN => 1, WARNING => 2, CRITICAL => 3);
@@ -142,16 +151,17 @@ for (
 	[ 3, 'unknown', 'with-password,bare' ])
 {
 	my ($expected, $status, @names) = @$_;
-	is((fleet('--service-file', $services, '--services', join ',', @names))[0], $expected, "@names: exit status for $status");
+	is((fleet(services_of($services, @names)))[0], $expected, "@names: exit status for $status");
 }
 for (
 	[ 'an unknown option', qr/unexpected argument '--xyzzy'/, '--xyzzy' ],
-	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--service-file', "$dir/none" ],
+	[ 'no file', qr/\Ahugeinfo: could not read .*none: No such file/, '--list', "$dir/none" ],
 	[ 'no jobs', qr/invalid value '0' for '--jobs/, '--jobs', 0 ],
 	[ 'two sources', qr/'--list <FILE>' cannot be used with '--patroni <FILE>'/, '--list', $services, '--patroni', $services ],
 	[ 'hosts and services', qr/cannot be used with/, 'db1', '--services', 'db2' ],
 	[ 'invalid JSON', qr/\Ahugeinfo: not the output of patronictl/, '--patroni', $services ],
-	[ 'no servers', qr/\Ahugeinfo: no servers$/, '--list', '/dev/null' ])
+	[ 'an empty list', qr/\Ahugeinfo: no servers\nHINT: Name the servers, /, '--list', '/dev/null' ],
+	[ 'no servers', qr/\Ahugeinfo: no servers\nHINT: Name the servers, / ])
 {
 	my ($what, $message, @arguments) = @$_;
 	my ($wrong, $out, $error) = fleet(@arguments);
@@ -159,7 +169,7 @@ for (
 	like($error, $message, "$what: a message");
 	is($out, '', "$what: nothing else");
 }
-like((fleet('--help'))[1], qr/--service-file/, '--help');
+like((fleet('--help'))[1], qr/--services/, '--help');
 
 # Output of Patroni, with ports, and a member that does not run yet.
 {
@@ -215,11 +225,12 @@ chmod 0755, "$dir/fake/psql";
 	local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
 	my @secrets = map { ("host=db $_=xyzzy", "host = db $_ = 'xyzzy'", "postgres://db/?$_=xyzzy", "postgres://db/d%3Fuser=u?$_=xyzzy") }
 	  qw(password sslpassword scram_client_key scram_server_key oauth_client_secret secret_of_a_later_version);
-	my $public = q(host='a b' options='-c a.b=c\\'d' sslkey=/k sslmode=require);
+	my @quoted = (q(host='a b' sslmode=require), 'host=a\\ b');
+	my $public = 'host=db options=-ca.b=c  sslkey=/k sslmode=require';
 	my $uri = 'postgres://u@db/d?sslmode=require';
-	my $list = write_file('secrets', join "\n", @secrets, 'host=db password', $public, $uri);
+	my $list = write_file('secrets', join "\n", @secrets, @quoted, 'host=db password', $public, $uri);
 	my (undef, $out) = fleet('--list', $list);
-	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + 1, 'secrets: each line is rejected');
+	is(scalar(() = $out =~ /^UNKNOWN   ?line \d+ .*pgpass/mg), @secrets + @quoted + 1, 'secrets: each line is rejected');
 	my $arguments = slurp_file("$dir/arguments");
 	unlike($arguments, qr/xyzzy/, 'secrets: no command line has one');
 	like($arguments, qr/^\Q$_\E$/m, "a list: $_") for $public, $uri;
@@ -261,7 +272,7 @@ chmod 0755, "$dir/fake/psql";
 	my $hostile = write_file('hostile', join '', map { "[$_]\n" } @names);
 	local $ENV{PATH} = "$dir/fake:$ENV{PATH}";
 
-	my ($exit, $out, $error) = fleet('--service-file', $hostile);
+	my ($exit, $out, $error) = fleet(services_of($hostile));
 	utf8::decode($out);
 	is($exit, 2, 'hostile servers: the good server, which is critical, determines the exit status');
 	is($error, '', 'hostile servers: no message on standard error');
@@ -283,7 +294,7 @@ chmod 0755, "$dir/fake/psql";
 		like($out, qr/^UNKNOWN +$name +unexpected answer: invalid value of $odd{$name}$/m, "hostile servers: $name");
 	}
 
-	my (undef, $json) = fleet_json('--service-file', $hostile);
+	my (undef, $json) = fleet_json(services_of($hostile));
 	is_deeply([ sort map { $_->{name} } @{ $json->{servers} } ], \@names, 'hostile servers: names in JSON');
 	unlike(JSON::PP->new->encode($json), qr/\\u00|\p{Cf}/, 'hostile servers: no control characters in JSON');
 	is($json->{by_name}{forged}{conninfo}, q(service='forged'), 'hostile servers: the connection in JSON');
@@ -292,7 +303,7 @@ chmod 0755, "$dir/fake/psql";
 
 	# Programs that close their output, and that leave it open.
 	my $endings = write_file('endings', "[closed]\n[held]\n");
-	($exit, $out) = fleet('--service-file', $endings, '--timeout', 1);
+	($exit, $out) = fleet(services_of($endings), '--timeout', 1);
 	is(scalar(() = $out =~ /^CRITICAL +(?:closed|held) +no answer within 1 s$/mg), 2, 'hostile programs: the time limit');
 	my $sleepers = sub { return grep { process_file(m{(\d+)$}, 'cmdline') eq "sleep\x{0}61707\0" } glob '/proc/[0-9]*' };
 	ok(until_true(sub { !$sleepers->() }), 'hostile programs: all have ended');
@@ -320,7 +331,7 @@ chmod 0755, "$dir/fake/psql";
 		CREATE SCHEMA odd;
 		CREATE FUNCTION odd.fail() RETURNS text LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION E'first\n{ second'; END$$;
 		CREATE VIEW odd.hugeinfo_status AS SELECT odd.fail() AS status));
-	my (undef, $odd) = fleet_json('--service-file', $services, '--schema', 'odd', @patient);
+	my (undef, $odd) = fleet_json(services_of($services), '--schema', 'odd', @patient);
 	is(scalar @{ $odd->{servers} }, 8, 'an odd error: a line for each server');
 	like($odd->{by_name}{bare}{reason}, qr/first/, 'an odd error: the message');
 }
@@ -330,7 +341,7 @@ chmod 0755, "$dir/fake/psql";
 	my ($psql) = grep { -x } map { "$_/psql" } split /:/, $ENV{PATH};
 	mkdir "$dir/bin" and symlink $psql, "$dir/bin/psql" or die "$dir/bin: $!\n";
 	local $ENV{PATH} = "$dir/bin";
-	my ($status, $without) = fleet_json('--service-file', $services, '--services', 'with-password,down,stranger', @patient);
+	my ($status, $without) = fleet_json(services_of($services, qw(with-password down stranger)), @patient);
 	is($status, 3, 'no pg_isready: exit status');
 	is($without->{by_name}{'with-password'}{status}, 'ok', 'no pg_isready: not needed for a server that answers');
 	like("@{ $without->{by_name}{$_} }{qw(status reason)}", qr/^unknown cannot check whether it is down without pg_isready in PATH: connection to/, "no pg_isready: $_")
@@ -343,7 +354,7 @@ my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12
 
 {
 	my ($most, $out) = (0, '');
-	my $run = IPC::Run::start([ @program, '--service-file', $many, '--jobs', 4, '--timeout', 1 ], '>', \$out);
+	my $run = IPC::Run::start([ @program, services_of($many), '--jobs', 4, '--timeout', 1 ], '>', \$out);
 	my $pid = $run->{KIDS}[0]{PID};
 	while ($run->pumpable)
 	{
@@ -359,7 +370,7 @@ my $many = write_file('many', join '', map { "[silent$_]\nhost=$dir\n" } 1 .. 12
 
 for my $name (qw(INT TERM HUP))
 {
-	my $run = IPC::Run::start([ @program, '--service-file', $many, '--jobs', 12, '--timeout', 600 ], '>', \my $out, '2>', \my $error);
+	my $run = IPC::Run::start([ @program, services_of($many), '--jobs', 12, '--timeout', 600 ], '>', \my $out, '2>', \my $error);
 	my $pid = $run->{KIDS}[0]{PID};
 	my @children;
 	# each child becomes psql
@@ -386,7 +397,7 @@ for my $name (qw(INT TERM HUP))
 
 {
 	my $hundreds = write_file('hundreds', join '', map { service("primary$_", $primary) } 1 .. 200);
-	my ($status, $fleet) = fleet_json('--service-file', $hundreds, @patient);
+	my ($status, $fleet) = fleet_json(services_of($hundreds), @patient);
 	is($status, 1, '200 servers: exit status');
 	is_deeply([ map { $_->{in_use} ? $_->{name} : () } @{ $fleet->{servers} } ], [], '200 servers: all are on small pages');
 	is(scalar(grep { defined $_->{in_use} } @{ $fleet->{servers} }), 200, '200 servers: all have answered');
@@ -404,20 +415,20 @@ SKIP:
 	$standby->start;
 	is(segment($standby->{_pid})->{page_bytes}, 1024 * $kb, "$name: the standby is on huge pages");
 	is(segment($primary->{_pid})->{page_bytes}, base_page(), "$name: the primary is not on huge pages");
-	(undef, my $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	(undef, my $uneven) = fleet_json(services_of($services, qw(primary standby)));
 	my ($cluster) = @{ $uneven->{clusters} };
 	is_deeply([ @$cluster{qw(is_uneven on_huge_pages on_small_pages)} ], [ JSON::PP::true, ['standby'], ['primary'] ], "$name: the JSON reports it");
-	like((fleet('--service-file', $services, '--services', 'primary,standby'))[1],
+	like((fleet(services_of($services, qw(primary standby))))[1],
 		qr/^WARNING  cluster \d+ is uneven: standby on huge pages, primary not. A failover loses huge pages.$/m, "$name: a line reports it");
 	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary, $standby;
 	configure($primary, 'pg_hugeinfo.muted_checks' => 'huge_pages, restart, pool_size');
 	$_->reload for $primary, $standby;
-	(my $even, $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	(my $even, $uneven) = fleet_json(services_of($services, qw(primary standby)));
 	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not if the check is muted");
 	configure($_, 'pg_hugeinfo.muted_checks' => 'restart, pool_size') for $primary;
 	configure($primary, huge_pages => 'off');
 	$primary->restart;
-	($even, $uneven) = fleet_json('--service-file', $services, '--services', 'primary,standby');
+	($even, $uneven) = fleet_json(services_of($services, qw(primary standby)));
 	is_deeply([ $even, $uneven->{clusters}[0]{is_uneven} ], [ 0, JSON::PP::false ], "$name: not with huge_pages = off");
 }
 

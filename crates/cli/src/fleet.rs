@@ -52,25 +52,18 @@ enum Format {
 /// The options of `fleet`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Servers, such as db1, db1:5433, or 'host=db1 sslmode=require'. Default: all services in the
-    /// service file.
-    #[arg(
-        value_name = "HOST",
-        conflicts_with_all = ["list", "patroni", "services", "service_file"]
-    )]
+    /// Servers, such as db1, db1:5433, or 'host=db1 sslmode=require'.
+    #[arg(value_name = "HOST", conflicts_with_all = ["list", "patroni", "services"])]
     hosts: Vec<String>,
     /// A file with a HOST on each line. "-": standard input.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["patroni", "services", "service_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["patroni", "services"])]
     list: Option<PathBuf>,
     /// A file with the output of: patronictl list -f json. "-": standard input.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["services", "service_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "services")]
     patroni: Option<PathBuf>,
-    /// Services, separated by commas.
+    /// Services in the service file of libpq, separated by commas.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     services: Vec<String>,
-    /// The service file. Default: PGSERVICEFILE, or ~/.pg_service.conf.
-    #[arg(long, value_name = "FILE")]
-    service_file: Option<PathBuf>,
     /// The number of servers to query in parallel.
     #[arg(long, short, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -129,7 +122,10 @@ impl Answer {
 pub(crate) fn run(options: &Options) -> Result<Done, Error> {
     let mut servers = servers(options)?;
     if servers.is_empty() {
-        return Err(Error::new("no servers"));
+        return Err(Error::with_hint(
+            "no servers",
+            "Name the servers, as in: hugeinfo fleet db1 db2",
+        ));
     }
     query_all(options, &mut servers)?;
     note_older_versions(&mut servers);
@@ -176,13 +172,8 @@ fn servers(options: &Options) -> Result<Vec<Server>, Error> {
             .map(|(host, number)| of_line(host.trim(), || format!("host {number}")))
             .collect());
     }
-    let names = match &options.services[..] {
-        // libpq also finds services in the file below /etc.
-        [] => services_in(&text_of(&service_file(options)?)?),
-        services => services.to_vec(),
-    };
     let of_service = |name: &String| Server::new(name, conninfo::of_service(name));
-    Ok(names.iter().map(of_service).collect())
+    Ok(options.services.iter().map(of_service).collect())
 }
 
 impl Server {
@@ -228,31 +219,7 @@ fn read_some(source: impl AsFd, limit: Duration, bytes: &mut Vec<u8>) -> io::Res
     Ok(Some(length))
 }
 
-fn service_file(options: &Options) -> Result<PathBuf, Error> {
-    let of_user = || {
-        let file = env::home_dir()?.join(".pg_service.conf");
-        Some(file).filter(|file| file.exists())
-    };
-    let file = options.service_file.clone();
-    file.or_else(|| env::var_os("PGSERVICEFILE").map(PathBuf::from))
-        .or_else(of_user)
-        .ok_or_else(|| {
-            Error::with_hint(
-                "no servers, and no services in ~/.pg_service.conf",
-                "Name the servers, as in: hugeinfo fleet db1 db2",
-            )
-        })
-}
-
-fn services_in(text: &str) -> Vec<String> {
-    let name = |line: &str| {
-        let (name, _) = line.trim_start().strip_prefix('[')?.split_once(']')?;
-        Some(name.to_owned()).filter(|name| !name.is_empty())
-    };
-    text.lines().filter_map(name).collect()
-}
-
-/// A server of a list. A line that might have a secret is not shown.
+/// A server of a list. A line that might contain a secret is neither used nor shown.
 fn of_line(line: &str, place: impl Fn() -> String) -> Server {
     let public = || Some(line.to_owned()).filter(|line| conninfo::is_public(line));
     match conninfo::of_address(line).or_else(public) {
@@ -262,7 +229,8 @@ fn of_line(line: &str, place: impl Fn() -> String) -> Server {
             conninfo: None,
             cluster: None,
             answer: Answer::unknown(
-                "only keywords without secrets are allowed here: passwords belong in ~/.pgpass",
+                "not a host, or might contain a secret, which other users could see: put \
+                 passwords into ~/.pgpass, and strings with quotes into a service",
             ),
         },
     }
@@ -423,9 +391,6 @@ fn program(name: &str, options: &Options) -> Command {
         .env("LC_ALL", "C")
         .env("PGCLIENTENCODING", "UTF8")
         .env_remove("PG_COLOR");
-    if let Some(file) = &options.service_file {
-        command.env("PGSERVICEFILE", file);
-    }
     command
 }
 
