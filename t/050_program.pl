@@ -67,7 +67,6 @@ for my $settings ([], ['shared_buffers=48MB'], [ 'shared_buffers=1GB', 'max_conn
 	my (undef, $text) = hugeinfo('plan', @options);
 	like($text, qr/^$of_files->{required_pages} huge pages of .*, the default size/m, 'plan: text');
 	is((hugeinfo('plan', @options, '--format', 'sysctl'))[1], "vm.nr_hugepages = $of_files->{required_pages}\n", 'plan: sysctl');
-	like((hugeinfo('plan', @options, '--format', 'env'))[1], qr/^HUGEINFO_REQUIRED_PAGES=$of_files->{required_pages}$/m, 'plan: env');
 	my $mb = $kb / 1024;
 	my $resource = sprintf 'hugepages-%dMi: %dMi', $mb, $mb * $of_files->{required_pages};
 	my @resources = (hugeinfo('plan', @options, '--format', 'k8s'))[1] =~ /^  (?:requests|limits): \{ memory: \w+, (.*) \}$/mg;
@@ -151,7 +150,7 @@ SKIP:
 {
 	my $run = sub { IPC::Run::run([ $program, @_ ], '<', '/dev/null', '>', \my $out, '2>', \my $error); return ($? >> 8, $out, $error) };
 	my ($major) = $bindir_of_server =~ m{^/usr/lib/postgresql/(\d+)/bin\z};
-	is(($run->('plan', '--pg', $major, '--format', 'env'))[1], (hugeinfo('plan', '--format', 'env'))[1], 'plan: --pg') if $major;
+	is(($run->('plan', '--pg', $major, '--format', 'json'))[1], (hugeinfo('plan', '--format', 'json'))[1], 'plan: --pg') if $major;
 	my ($status, undef, $error) = $run->(qw(plan --pg 99));
 	is($status, 3, 'plan: a version that is not installed');
 	like($error, qr/99/, 'plan: which version is not installed');
@@ -173,7 +172,7 @@ SKIP:
 	append_to_file("$noisy/postgres", "#!/bin/sh\nseq 1000000 1020000\nexec $bindir/postgres \"\$@\"\n");
 	chmod 0755, "$noisy/postgres";
 	local $bindir = $noisy;
-	is((hugeinfo('plan', '-D', $data, '--format', 'env'))[1], do { local $bindir = $bindir_of_server; (hugeinfo('plan', '-D', $data, '--format', 'env'))[1] }, 'plan: after much other output');
+	is((hugeinfo('plan', '-D', $data, '--format', 'json'))[1], do { local $bindir = $bindir_of_server; (hugeinfo('plan', '-D', $data, '--format', 'json'))[1] }, 'plan: after much other output');
 	unlink glob "$noisy/*";
 	rmdir $noisy;
 }

@@ -509,11 +509,11 @@ forget();
 		($status, $out) = hugeinfo('preflight', '-c', 'huge_pages=off');
 		is($status, 0, 'initdb: PostgreSQL itself would start');
 		like($out, qr/^initdb would also crash here/m, 'initdb: says what it needs');
-		is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[0], 0, 'plan: works there');
+		is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'json'))[0], 0, 'plan: works there');
 		is((hugeinfo('fit', '--pod'))[0], 3, 'fit: nothing fits');
 	});
-	my $here = (hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[1];
-	in_group('pod', sub { is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'env'))[1], $here, 'plan: the same there') });
+	my $here = (hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'json'))[1];
+	in_group('pod', sub { is((hugeinfo('plan', '-c', 'shared_buffers=48MB', '--format', 'json'))[1], $here, 'plan: the same there') });
 	limit_group('limited', 'fault', $kb, 100 * $kb * 1024);
 	in_group('limited', sub {
 		my $fit = JSON::PP->new->decode((hugeinfo('fit', '--pod', '--format', 'json'))[1]);

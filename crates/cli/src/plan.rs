@@ -27,8 +27,6 @@ pub(crate) enum Format {
     Json,
     /// A line for a file in /etc/sysctl.d.
     Sysctl,
-    /// Assignments for a shell.
-    Env,
     /// The resources of a container in Kubernetes.
     K8s,
     /// A task for Ansible.
@@ -68,7 +66,6 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         Format::Text => result.text(),
         Format::Json => format!("{:#}\n", result.json()),
         Format::Sysctl => result.sysctl()?,
-        Format::Env => result.env()?,
         Format::K8s => result.k8s()?,
         Format::Ansible => result.ansible()?,
     };
@@ -275,14 +272,6 @@ impl Planning {
                  value: '{pages}'\n    \
                  sysctl_file: /etc/sysctl.d/60-hugepages.conf\n    \
                  sysctl_set: true\n"
-        ))
-    }
-
-    fn env(&self) -> Result<String, Error> {
-        let target = target(&self.machine)?;
-        Ok(format!(
-            "HUGEINFO_SEGMENT_BYTES={}\nHUGEINFO_PAGE_SIZE_BYTES={}\nHUGEINFO_REQUIRED_PAGES={}\n",
-            self.bytes, target.pool.page_bytes, target.required.0
         ))
     }
 }
