@@ -15,17 +15,15 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) backend_type: Option<String>,
-    pub(crate) role: Option<String>,
     pub(crate) database: Option<String>,
     pub(crate) application: Option<String>,
 }
 
-/// Selects C strings, because names of roles and databases can be invalid in the encoding of this
+/// Selects C strings, because names of databases can be invalid in the encoding of this
 /// database. Uses no name from the caller's `search_path`.
 const ACTIVITY: &str = "
     SELECT pid,
         pg_catalog.textout(backend_type),
-        pg_catalog.nameout(usename),
         pg_catalog.nameout(datname),
         pg_catalog.textout(application_name)
     FROM pg_catalog.pg_stat_activity
@@ -50,9 +48,8 @@ pub(crate) fn activity() -> Result<HashMap<u32, Activity>, Error> {
                 pid,
                 Activity {
                     backend_type: string(2),
-                    role: string(3),
-                    database: string(4),
-                    application: string(5),
+                    database: string(3),
+                    application: string(4),
                 },
             );
         }

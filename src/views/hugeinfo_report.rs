@@ -27,64 +27,34 @@ use crate::{
         roles::may_read_server_files,
         server::subject,
         settings::setting,
-        text::Text,
     },
     processes::Member,
     views::answer,
 };
 
-/// A redacted page has no names, paths or addresses. The SQL objects of 0.1.0 call this symbol,
-/// also for `hugeinfo_report()`.
-///
-/// For the reason for several signatures, see [`overloads`](super::overloads).
-#[pg_extern(parallel_restricted, cost = 1000000)]
-fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
-    report(|| Ok((redact, None)))
-}
-
-/// Returns the page without redaction.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_whole() -> Result<String, ErrorReport> {
-    report(|| Ok((false, None)))
-}
-
-/// Errors: 22P02 if the text is not a valid boolean.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
-    report(|| Ok((redact.boolean(), None)))
-}
-
-/// Compares the memory of the server with a saved row of `hugeinfo_footprint`.
-///
-/// Errors: 22023 if the argument is not such a row.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_compared(before: Jsonb) -> Result<String, ErrorReport> {
-    report(|| {
-        let Jsonb::Object(columns) = before else {
-            return Err(Error::NotAFootprint);
-        };
-        let column = |name: &str| {
-            let (_, value) = columns.iter().find(|(column, _)| column == name)?;
-            value.as_ref()?.to_str().ok()?.parse().ok()
-        };
-        let before = Figures::of_row(column).ok_or(Error::NotAFootprint)?;
-        Ok((false, Some(before)))
-    })
-}
-
 /// Returns the page. It shows the data of `hugeinfo_checks`, read once, and the list of
-/// connections.
+/// connections. `before` is a saved row of `hugeinfo_footprint`, to compare.
 ///
-/// Errors: as for `hugeinfo_status`. The page lists sources that are missing or cannot be read.
-fn report(
-    arguments: impl FnOnce() -> Result<(bool, Option<Figures>), Error>,
-) -> Result<String, ErrorReport> {
+/// Errors: 22023 if the argument is not such a row; others as for `hugeinfo_status`. The page lists
+/// sources that are missing or cannot be read.
+#[pg_extern(parallel_restricted, cost = 1000000)]
+fn hugeinfo_report(before: default!(Option<Jsonb>, "NULL")) -> Result<String, ErrorReport> {
     answer(|| {
-        let (redact, before) = arguments()?;
-        let seen = seen(before)?;
+        let seen = seen(before.map(saved).transpose()?)?;
         check_for_interrupts();
-        Ok(page(seen, redact))
+        Ok(page(&seen))
     })
+}
+
+fn saved(row: Jsonb) -> Result<Figures, Error> {
+    let Jsonb::Object(columns) = row else {
+        return Err(Error::NotAFootprint);
+    };
+    let column = |name: &str| {
+        let (_, value) = columns.iter().find(|(column, _)| column == name)?;
+        value.as_ref()?.to_str().ok()?.parse().ok()
+    };
+    Figures::of_row(column).ok_or(Error::NotAFootprint)
 }
 
 fn seen(before: Option<Figures>) -> Result<Subject, Error> {
@@ -121,8 +91,7 @@ fn name(processes: &mut [Process], mut activity: HashMap<u32, Activity>) {
             continue;
         };
         process.backend_type = of.backend_type.or(process.backend_type.take());
-        (process.role, process.database) = (of.role, of.database);
-        process.application = of.application;
+        (process.database, process.application) = (of.database, of.application);
     }
 }
 
@@ -152,12 +121,4 @@ fn about() -> About {
     }
 }
 
-extension_sql_file!(
-    "hugeinfo_report.sql",
-    requires = [
-        hugeinfo_report,
-        hugeinfo_report_whole,
-        hugeinfo_report_text,
-        hugeinfo_report_compared
-    ]
-);
+extension_sql_file!("hugeinfo_report.sql", requires = [hugeinfo_report]);

@@ -83,17 +83,20 @@ like($page, qr/\A<!DOCTYPE html><html lang="en">.*<\/html>\n\z/s, 'one page');
 unlike($page, qr/[^\n\x20-\x7e]/, 'the page is ASCII');
 cmp_ok(length $page, '<=', 100_000, 'the page has at most 100 kB');
 
-# A redacted page contains no names.
+# The page has no roles, and says at its end what it names.
 {
-	my $name = 'redacted';
-	my $redacted = save($name, 'redact => true');
-	my ($data) = $node->data_dir;
+	my $name = 'names';
 	chomp(my $host = `uname -n`);
-	my @secrets = (@names, $node->host, $node->port, $data, 'shop', 'alert', 'gnp');
-	is_deeply([ grep { index($redacted, $_) >= 0 } @secrets ], [], "$name: no names, paths and ports");
-	unlike($redacted, qr/>\Q$host\E</, "$name: the name of the host is removed");
-	like($page, qr/>\Q$host\E</, "$name: other pages have the name of the host");
-	is_deeply([ grep { index($page, $_) < 0 } 'gnp.exe', 'shop' ], [], "$name: other pages have these names");
+	$node->safe_psql('postgres', 'CREATE ROLE unshown_role LOGIN SUPERUSER');
+	my $session = HugeInfo::Session->new($node, user => 'unshown_role', dbname => 'postgres', application_name => 'shown_application');
+	$session->value('SELECT 1');
+	my $named = save('names', '');
+	$session->close;
+	like($named, qr/shown_application/, "$name: an application");
+	unlike($named, qr/unshown_role/, "$name: no role");
+	like($named, qr/>\Q$host\E</, "$name: the host");
+	is_deeply([ grep { index($named, $_) < 0 } 'gnp.exe', 'shop' ], [], "$name: databases");
+	like($named, qr/<footer>.*This page names paths and ports of this host/s, "$name: the end says so");
 }
 
 # The page reports parts that the role cannot see as missing.

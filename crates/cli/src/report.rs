@@ -37,9 +37,6 @@ const LARGEST_ROW: u64 = 1 << 20;
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// Leaves out names, paths and addresses.
-    #[arg(long)]
-    redact: bool,
     /// Compares the memory of the server with a saved row of hugeinfo_footprint, as written by psql
     /// -XAtqc 'SELECT to_jsonb(f) FROM hugeinfo.hugeinfo_footprint AS f'.
     #[arg(long, value_name = "FILE")]
@@ -78,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<Done, Error> {
         processes: seen.members.iter().map(process).collect(),
         machine: seen.machine,
     };
-    Ok(page(subject, options.redact).into())
+    Ok(page(&subject).into())
 }
 
 /// The saved row in a file.

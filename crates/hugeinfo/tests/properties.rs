@@ -116,12 +116,8 @@ mod bytes {
     #[test]
     fn damaged_samples_do_not_panic() {
         let samples = txtar::unpack("tests/readers/samples.txtar");
-        // The fuzzer also has the redaction of reports, which is tested in its own crate.
-        let expected: BTreeSet<_> = readers::READERS
-            .iter()
-            .map(|&(name, _)| name.to_owned())
-            .chain(["redaction".to_owned()])
-            .collect();
+        let readers = readers::READERS.iter();
+        let expected: BTreeSet<_> = readers.map(|&(name, _)| name.to_owned()).collect();
         assert_eq!(names(samples.path()), expected);
         for (name, reader) in readers::READERS {
             let directory = samples.path().join(name);

@@ -3,18 +3,16 @@
 //! The page is self-contained: it has no script, pictures are inline SVG, and a browser fetches
 //! nothing. It is ASCII, so that it is valid in any encoding, and at most [`LONGEST`] bytes long.
 //!
-//! A [`Subject`](subject::Subject) is read once, so that the numbers of the page agree. [`redact`]
-//! removes names, paths and addresses from it. [`mod@page`] adds the advice of the crate `hugeinfo`
-//! and limits the length; [`sections`] are the parts of the page, made of [`parts`] and [`chart`]s.
+//! A [`Subject`](subject::Subject) is read once, so that the numbers of the page agree.
+//! [`mod@page`] adds the advice of the crate `hugeinfo` and limits the length; [`sections`] are the
+//! parts of the page, made of [`parts`] and [`chart`]s.
 
 #![deny(unsafe_code)]
 
 mod chart;
 mod page;
 mod parts;
-mod redact;
 mod sections;
 pub mod subject;
 
 pub use page::{LONGEST, page, utc_now};
-pub use redact::without_paths;

@@ -16,7 +16,7 @@ use hugeinfo::{
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{chart::patterns, redact::Redaction, sections, subject::Subject};
+use crate::{chart::patterns, sections, subject::Subject};
 
 /// Maximum length of a page, in bytes.
 pub const LONGEST: usize = 100_000;
@@ -38,7 +38,6 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 pub(crate) struct Context<'a> {
     pub(crate) subject: &'a Subject,
     pub(crate) advice: &'a Advice,
-    pub(crate) is_redacted: bool,
     most: usize,
     longest: usize,
 }
@@ -104,37 +103,16 @@ impl Advice {
     pub(crate) fn is_bad(&self, id: CheckId) -> bool {
         self.need_attention().iter().any(|check| check.id == id)
     }
-
-    fn redact(&mut self, redaction: &Redaction) {
-        let checks = self.checks.iter_mut();
-        let steps = self.runbook.iter_mut().flat_map(|row| {
-            let optional = [&mut row.command, &mut row.instruction, &mut row.expected];
-            std::iter::once(&mut row.why).chain(optional.into_iter().flatten())
-        });
-        let texts = std::iter::once(&mut self.verdict.reason)
-            .chain(checks.map(|check| &mut check.finding.text))
-            .chain(steps)
-            .chain(self.pools.as_mut().err());
-        texts.for_each(|text| *text = redaction.text(text));
-    }
 }
 
-/// Renders the report. A redacted page has no names, paths or addresses.
-pub fn page(mut subject: Subject, is_redacted: bool) -> String {
-    let redaction = is_redacted.then(|| Redaction::of(&mut subject));
-    let mut advice = Advice::of(&subject);
-    if let Some(redaction) = &redaction {
-        advice.redact(redaction);
-        for source in &mut subject.sources {
-            source.path = redaction.text(&escape::name(&source.path)).into();
-        }
-    }
+/// Renders the report.
+pub fn page(subject: &Subject) -> String {
+    let advice = Advice::of(subject);
     let mut page = String::new();
     for (most, longest) in LIMITS {
         let context = Context {
-            subject: &subject,
+            subject,
             advice: &advice,
-            is_redacted,
             most,
             longest,
         };
@@ -200,6 +178,10 @@ fn document(context: &Context<'_>) -> Markup {
                         "pg_hugeinfo " (about.version) ". 1 kB is 1024 bytes. "
                         "Processes were read one after the other, not at the same time."
                     }
+                    p {
+                        "This page names paths and ports of this host, and databases and "
+                        "applications. It has no roles, client addresses or query texts."
+                    }
                 }
             }
         }
@@ -231,12 +213,6 @@ fn identity(context: &Context<'_>) -> Markup {
                 @if let Some(value) = value {
                     div { dt { (name) " " } dd { bdi { (context.shown(&value)) } } }
                 }
-            }
-        }
-        @if context.is_redacted {
-            p class="note" {
-                "Redacted: names, paths, ports and addresses are removed. Commands with "
-                code { "[path]" } " are complete in the full report."
             }
         }
         @if context.longest < LONGEST_TEXT {

@@ -74,7 +74,7 @@ pub struct About {
     pub taken_at: String,
     /// Whether the server is a standby.
     pub is_in_recovery: bool,
-    /// Name of the host. In this and the following fields, `None` means missing or redacted.
+    /// Name of the host. In this and the following fields, `None` means missing.
     pub host_name: Option<String>,
     /// Value of `cluster_name`.
     pub cluster_name: Option<String>,
@@ -89,8 +89,6 @@ pub struct Process {
     pub pid: u32,
     /// As `hugeinfo_backends.backend_type`.
     pub backend_type: Option<String>,
-    /// Role of the session.
-    pub role: Option<String>,
     /// Database of the session.
     pub database: Option<String>,
     /// Value of `application_name`.

@@ -108,12 +108,15 @@ pub(crate) fn other_servers(context: &Context<'_>) -> Markup {
         Err(_) => "could not be read".to_owned(),
     };
     let (first, rest) = context.first(servers.unwrap_or_default());
-    let names = if context.is_redacted {
-        &[][..]
-    } else {
-        &["port", "owner", "data directory"]
-    };
-    let titles = [&["pid"], names, &["segment", "page size", "huge_pages"]].concat();
+    let titles = [
+        "pid",
+        "port",
+        "owner",
+        "data directory",
+        "segment",
+        "page size",
+        "huge_pages",
+    ];
     let rows: Vec<_> = first
         .iter()
         .map(|server| server_row(context, server))
@@ -127,20 +130,17 @@ pub(crate) fn other_servers(context: &Context<'_>) -> Markup {
 }
 
 fn server_row(context: &Context<'_>, server: &Instance) -> Vec<Markup> {
+    let directory = server
+        .data_directory
+        .as_ref()
+        .or(server.directory_argument.as_ref());
+    let directory = directory.map(|path| escape::name(OsStr::from_bytes(path)));
+    let uid = server.owner_uid.map(|uid| format!("uid {uid}"));
+    let port = server.port.map(|port| port.to_string());
     let mut cells = vec![server.pid.render()];
-    if !context.is_redacted {
-        let directory = server
-            .data_directory
-            .as_ref()
-            .or(server.directory_argument.as_ref());
-        let directory = directory.map(|path| escape::name(OsStr::from_bytes(path)));
-        let uid = server.owner_uid.map(|uid| format!("uid {uid}"));
-        let port = server.port.map(|port| port.to_string());
-        cells.extend(
-            [port, server.owner.clone().or(uid), directory]
-                .map(|text| name(context, text.as_deref())),
-        );
-    }
+    cells.extend(
+        [port, server.owner.clone().or(uid), directory].map(|text| name(context, text.as_deref())),
+    );
     let segment = server.segment.as_ref();
     let page_bytes = segment.and_then(|segment| segment.page_bytes);
     cells.extend(

@@ -1,4 +1,4 @@
-//! The processes of the server. Those of the same type, role and database share a row.
+//! The processes of the server. Those of the same type and database share a row.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -67,14 +67,13 @@ fn row(context: &Context<'_>, group: &[&Process], largest_group: u64) -> Vec<Mar
         (Color::Private, total.saturating_sub(tables)),
         (Color::Tables, tables),
     ];
-    let names = [&typical.role, &typical.database];
     let memory = &typical.memory;
     let figures = [memory.rss_anon, memory.page_tables, memory.swap];
     let mut cells = vec![
         html! {
             @if group.len() > 1 { (group.len()) " \u{d7} " }
             (kind)
-            @for text in names.into_iter().flatten() { ", " (name(context, Some(text))) }
+            @if let Some(text) = &typical.database { ", " (name(context, Some(text))) }
         },
         bar(&label, &parts, largest_group),
     ];
@@ -96,7 +95,7 @@ fn total(group: &[&Process]) -> u64 {
 fn groups(processes: &[Process]) -> Vec<Vec<&Process>> {
     let mut groups: HashMap<_, Vec<&Process>> = HashMap::new();
     for process in processes {
-        let kind = (&process.backend_type, &process.role, &process.database);
+        let kind = (&process.backend_type, &process.database);
         groups.entry(kind).or_default().push(process);
     }
     let mut groups: Vec<_> = groups.into_values().collect();
