@@ -50,3 +50,11 @@ SELECT memory_available_bytes BETWEEN 1 AND memory_total_bytes AS memory_availab
            WHERE page_size_bytes / 64 > 4096) OR base_page_size_bytes > 4096 AS vmemmap_saving_bytes,
        committed_as_bytes > 0 AS committed_as_bytes
 FROM hugeinfo_host;
+
+-- the server's cgroup, if it is visible
+SELECT (cgroup_memory_limit_bytes > 0) IS NOT FALSE AS cgroup_memory_limit_bytes,
+       (cgroup_memory_used_bytes >= 0) IS NOT FALSE AS cgroup_memory_used_bytes,
+       (cgroup_oom_kills >= 0) IS NOT FALSE AS cgroup_oom_kills,
+       (cgroup_memory_used_bytes IS NOT NULL) = (s.status = 'ok') AS is_readable
+FROM hugeinfo_host, hugeinfo_sources AS s
+WHERE s.source = 'memory control group';

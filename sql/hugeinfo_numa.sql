@@ -31,7 +31,25 @@ SELECT count(*) FILTER (WHERE n.is_used_by_server <> (n.page_size_bytes = s.page
        count(*) FILTER (WHERE n.touched_segment_pages > 0 AND NOT n.is_used_by_server) AS elsewhere,
        count(*) FILTER (WHERE n.total_pages IS NULL AND n.page_size_bytes > b.page_size_bytes AND m.memory_total_bytes > 0) AS without_pool,
        bool_and(n.total_pages IS NULL OR n.page_size_bytes > b.page_size_bytes) AS small_pages_have_none
-FROM hugeinfo_numa AS n JOIN hugeinfo_numa_nodes AS m USING (numa_node), hugeinfo_status AS s, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
+FROM hugeinfo_numa AS n
+JOIN hugeinfo_numa AS m ON m.numa_node = n.numa_node AND m.memory_total_bytes IS NOT NULL,
+     hugeinfo_status AS s, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
 SELECT (SELECT coalesce(sum(touched_segment_pages) BETWEEN 1 AND s.segment_pages, false) FROM hugeinfo_numa)
      = (pg_read_file('/proc/self/numa_maps', 0, 1, true) IS NOT NULL) AS touched_segment_pages
 FROM hugeinfo_status AS s;
+
+-- whole nodes: only in the row of small pages, so that sums count each node once
+SELECT count(*) FILTER (WHERE (n.page_size_bytes = b.page_size_bytes) <> (n.memory_total_bytes IS NOT NULL)) AS memory_total_bytes,
+       count(*) FILTER (WHERE num_nulls(is_allowed, processors, memory_total_bytes, memory_free_bytes) NOT IN (0, 4)) AS incomplete,
+       -- a server that is not bound is allowed to use all nodes
+       count(*) FILTER (WHERE NOT is_allowed AND memory_total_bytes > 0) AS is_allowed
+FROM hugeinfo_numa AS n, (SELECT min(page_size_bytes) AS page_size_bytes FROM hugeinfo_page_tables) AS b;
+SELECT n.numa_node
+FROM hugeinfo_numa AS n,
+     LATERAL (SELECT '/sys/devices/system/node/node' || numa_node AS dir) AS d
+WHERE n.memory_total_bytes IS NOT NULL
+  AND (n.memory_total_bytes IS DISTINCT FROM 1024 * substring(pg_read_file(dir || '/meminfo') from 'MemTotal: *([0-9]+) kB')::bigint
+   OR (n.memory_free_bytes BETWEEN 0 AND n.memory_total_bytes) IS NOT TRUE
+   OR n.processors IS DISTINCT FROM (
+        SELECT coalesce(sum(coalesce(nullif(split_part(part, '-', 2), ''), part)::int - split_part(part, '-', 1)::int + 1), 0)
+        FROM regexp_split_to_table(rtrim(pg_read_file(dir || '/cpulist'), E'\n'), ',') AS part WHERE part <> ''));

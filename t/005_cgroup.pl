@@ -181,7 +181,7 @@ SKIP:
 	$node->{_pid} = undef;
 
 	# Users who can create cgroups choose their names, and root runs the remedy.
-	my @objects = qw(hugeinfo_status hugeinfo_checks hugeinfo_runbook hugeinfo_pressure hugeinfo_sources hugeinfo_pools hugeinfo_report());
+	my @objects = qw(hugeinfo_status hugeinfo_checks hugeinfo_runbook hugeinfo_host hugeinfo_sources hugeinfo_pools hugeinfo_report());
 	my $texts = join ' UNION ALL ', map { "SELECT o::text AS text FROM $_ AS o" } grep { !/report/ } @objects;
 	my %odd = (
 		'a name that contains a command' => [ q(x';touch PWNED;echo '), undef ],

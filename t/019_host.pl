@@ -106,8 +106,10 @@ sub meminfo
 			numa_nodes => scalar(() = glob '/sys/devices/system/node/node[0-9]*') || undef,
 			processors => $processors };
 	};
+	# Compared below.
+	my @of_cgroup = qw(cgroup_memory_limit_bytes cgroup_memory_used_bytes cgroup_oom_kills);
 	my $is_text = qr/^(?:kernel_release|machine|thp_)/;
-	my $see = sub { return ($sql->rows('SELECT * FROM hugeinfo_host'))[0] };
+	my $see = sub { my ($row) = $sql->rows('SELECT * FROM hugeinfo_host'); delete @$row{@of_cgroup}; return $row };
 	my $part = sub { my ($row, $text) = @_; return { map { $_ => $row->{$_} } grep { /$is_text/ ? $text : !$text } keys %$row } };
 	is_deeply($part->($see->(), 1), $part->($read->(), 1), "$name: texts");
 	lies_between(sub { return $part->($read->(), 0) }, sub { return $part->($see->(), 0) }, $name);
@@ -139,6 +141,15 @@ sub compare_numa
 	my @dirs = sort { ($a =~ /(\d+)$/)[0] <=> ($b =~ /(\d+)$/)[0] } glob '/sys/devices/system/node/node[0-9]*';
 	my $page_bytes = segment($node->{_pid})->{page_bytes};
 	my $json = JSON::PP->new->canonical;
+	# The row of small pages has the figures of the whole node. No process of this test is bound to
+	# nodes.
+	my @of_node = qw(is_allowed processors memory_total_bytes);
+	my $of_node = sub {
+		my ($dir) = @_;
+		my ($memory) = contents("$dir/meminfo") =~ /MemTotal: *(\d+) kB/;
+		my $processors = sum0(map { my ($first, $last) = split /-/; ($last // $first) - $first + 1 } split /,/, contents("$dir/cpulist"));
+		return (is_allowed => $memory ? 't' : 'f', processors => $processors, memory_total_bytes => $memory * 1024);
+	};
 	my $read = sub {
 		# The view can read any of several processes if the result is the same.
 		my @candidates = sort { $a <=> $b } touched_most();
@@ -160,20 +171,24 @@ sub compare_numa
 					total_pages => $count{nr},
 					free_pages => $count{free},
 					surplus_pages => $count{surplus},
-					touched_segment_pages => $page == $page_bytes ? $segment->{$number} // 0 : 0 };
+					touched_segment_pages => $page == $page_bytes ? $segment->{$number} // 0 : 0,
+					$page == base_page() ? $of_node->($dir) : map { $_ => undef } @of_node };
 			}
 		}
 		return (\@rows, "@candidates", $is_clear);
 	};
-	my ($before, $who, $is_clear, @seen);
+	my ($before, $who, $is_clear, @seen, @free);
 	my $same = until_true(sub {
 		($before, $who, $is_clear) = $read->();
 		@seen = $sql->rows('SELECT * FROM hugeinfo_numa');
+		@free = map { delete $_->{memory_free_bytes} } @seen;
 		my ($after, $who_then) = $read->();
 		return $is_clear && $who eq $who_then && $json->encode($before) eq $json->encode($after);
 	});
 	ok($same, "$name: the server does not change") or diag("faulted in most: $who");
 	is_deeply(\@seen, $before, "$name: every row is the same as in the files");
+	is_deeply([ map { defined } @free ], [ map { defined $_->{memory_total_bytes} } @seen ], "$name: free memory of whole nodes");
+	is(scalar(grep { defined $free[$_] && $free[$_] > $seen[$_]{memory_total_bytes} } 0 .. $#free), 0, "$name: not more than all");
 	cmp_ok(sum0(map { $_->{touched_segment_pages} } @seen), '>', 0, "$name: a part of the segment has been faulted in");
 	return $who;
 }
@@ -221,6 +236,50 @@ SKIP:
 	$reader->value(q(SELECT pg_prewarm('large', 'buffer')));
 	compare_numa($name);
 	$reader->close;
+}
+
+SKIP:
+{
+	my $name = 'cgroup';
+	needs_host("$name: a cgroup of memory");
+	my ($version, $dir) = make_group('short/inner', 'memory');
+	note("memory controller of cgroup version $version");
+	my ($usage, $events) = $version == 2 ? qw(current events) : qw(usage_in_bytes oom_control);
+	my $limit = 512 << 20;
+	limit_memory('short', $limit);
+	$sql->close;
+	$node->stop;
+	in_group('short/inner', sub { $node->start }, 'memory');
+	$sql = HugeInfo::Session->new($node);
+	my $see = sub {
+		my ($row) = $sql->rows('SELECT cgroup_memory_limit_bytes AS limit, cgroup_memory_used_bytes AS used, cgroup_oom_kills AS kills FROM hugeinfo_host');
+		return $row;
+	};
+	my $read = sub {
+		return {
+			limit => $limit,
+			used => contents("$dir/memory.$usage"),
+			kills => contents("$dir/memory.$events") =~ /^oom_kill (\d+)$/m ? $1 : undef };
+	};
+	is_deeply([ sort keys %{ $see->() } ], [ sort keys %{ $read->() } ], "$name: all columns");
+	is(join("\n", misfits($read, $see)), '', "$name: the limit of the parent, and the cgroup's own numbers");
+	is($see->()->{kills}, 0, "$name: nothing has been killed");
+
+	# Another process of the cgroup exceeds the limit, and is killed.
+	my $on_host = q(SELECT value FROM hugeinfo_vmstat WHERE name = 'oom_kill');
+	my $before = $sql->value($on_host);
+	in_group('short/inner', sub {
+		system($^X, '-e', q(open my $adj, '>', '/proc/self/oom_score_adj' or die; print $adj 1000; close $adj or die;
+			my $much = 'x' x (1 << 30); print length $much));
+	}, 'memory');
+	is($? & 127, 9, "$name: a process was killed");
+	is(join("\n", misfits($read, $see)), '', "$name: numbers after an OOM kill");
+	is($see->()->{kills}, 1, "$name: the kill is counted");
+	# Other processes on the host might have been killed meanwhile.
+	cmp_ok($sql->value($on_host), '>', $before, "$name: the host counts it, too");
+	is($sql->value('SELECT 1'), 1, "$name: the server survives");
+	is_deeply([ $sql->rows(q(SELECT path, status FROM hugeinfo_sources WHERE source = 'memory control group')) ],
+		[ { path => "$dir/memory.$events", status => 'ok' } ], "$name: hugeinfo_sources has the file");
 }
 
 $sql->close;

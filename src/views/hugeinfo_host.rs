@@ -1,7 +1,13 @@
 //! `hugeinfo_host`: the host in one row.
 
 use hugeinfo::{
-    linux::{error::fact, hugepages, root::Root},
+    linux::{
+        cgroup::{memory, memory_events},
+        error::fact,
+        hugepages,
+        process::Process,
+        root::Root,
+    },
     server::host::Host,
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
@@ -9,11 +15,12 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 use crate::{
     error::Error,
     numbers::{bigint, bigint_or_null, integer_or_null},
-    postgres::encoding::shown,
+    postgres::{encoding::shown, server::subject},
     views::answer,
 };
 
-/// Returns one row: kernel, memory, overcommit, transparent huge pages, NUMA nodes and processors.
+/// Returns one row: kernel, memory, overcommit, transparent huge pages, NUMA nodes, processors, and
+/// the memory of the server's cgroups.
 ///
 /// Errors: as for `hugeinfo_status`.
 #[pg_extern(parallel_restricted, cost = 10000)]
@@ -46,17 +53,21 @@ fn hugeinfo_host() -> Result<
             name!(processors, Option<i32>),
             name!(hugetlb_optimize_vmemmap, Option<bool>),
             name!(vmemmap_saving_bytes, Option<i64>),
+            name!(cgroup_memory_limit_bytes, Option<i64>),
+            name!(cgroup_memory_used_bytes, Option<i64>),
+            name!(cgroup_oom_kills, Option<i64>),
         ),
     >,
     ErrorReport,
 > {
     let row = || {
-        let host = Host::read(&Root::system())?;
+        let root = Root::system();
+        let host = Host::read(&root)?;
         let usage = host.usage.unwrap_or_default();
         let thp = host.thp.unwrap_or_default();
         let vm = host.vm;
         let nodes = host.nodes.ok().map(|nodes| nodes.len() as u64);
-        let pools = fact(hugepages::read(&Root::system()))?;
+        let pools = fact(hugepages::read(&root))?;
         let base = host.base_page_bytes;
         let savings = pools.map(|pools| {
             let each = pools.iter().map(|pool| pool.vmemmap_saving_bytes(base));
@@ -64,6 +75,16 @@ fn hugeinfo_host() -> Result<
         });
         let saving = savings.ok();
         let processors = host.processors.ok().map(|list| list.count());
+        let postmaster = subject().postmaster.unwrap_or_else(std::process::id);
+        let postmaster = fact(Process::open(&root, postmaster))?.ok();
+        let (limits, group) = match &postmaster {
+            Some(process) => (
+                fact(memory::read(&root, process))?.unwrap_or_default(),
+                fact(memory_events::read(&root, process))?.unwrap_or_default(),
+            ),
+            None => Default::default(),
+        };
+        let limit = limits.iter().map(|limit| limit.limit_bytes).min();
         Ok::<_, Error>((
             shown(host.kernel_release),
             shown(host.machine),
@@ -89,6 +110,9 @@ fn hugeinfo_host() -> Result<
             integer_or_null(processors),
             vm.hugetlb_optimize_vmemmap,
             bigint_or_null(saving),
+            bigint_or_null(limit),
+            bigint_or_null(group.used_bytes),
+            bigint_or_null(group.oom_kills),
         ))
     };
     Ok(TableIterator::once(answer(row)?))

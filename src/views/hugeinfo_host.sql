@@ -24,7 +24,10 @@ SELECT kernel_release,
        numa_nodes,
        processors,
        hugetlb_optimize_vmemmap,
-       vmemmap_saving_bytes
+       vmemmap_saving_bytes,
+       cgroup_memory_limit_bytes,
+       cgroup_memory_used_bytes,
+       cgroup_oom_kills
 FROM hugeinfo_host();
 
 REVOKE ALL ON FUNCTION hugeinfo_host() FROM PUBLIC;
@@ -35,7 +38,7 @@ GRANT SELECT ON hugeinfo_host TO pg_monitor;
 COMMENT ON FUNCTION hugeinfo_host() IS
 'The host in one row; the function behind the view of the same name.';
 COMMENT ON VIEW hugeinfo_host IS
-'The host in one row: kernel, memory, and the kernel settings for memory.';
+'The host in one row: kernel, memory, the kernel settings for memory, and the memory of the server''s cgroups.';
 COMMENT ON COLUMN hugeinfo_host.kernel_release IS
 'Version of the kernel (uname -r).';
 COMMENT ON COLUMN hugeinfo_host.machine IS
@@ -84,3 +87,9 @@ COMMENT ON COLUMN hugeinfo_host.hugetlb_optimize_vmemmap IS
 'Whether the kernel frees most page structures of new huge pages (vm.hugetlb_optimize_vmemmap); NULL if this kernel cannot.';
 COMMENT ON COLUMN hugeinfo_host.vmemmap_saving_bytes IS
 'Bytes of page structures of all huge page pools that vm.hugetlb_optimize_vmemmap saves, or would save if it were on.';
+COMMENT ON COLUMN hugeinfo_host.cgroup_memory_limit_bytes IS
+'Lowest limit on the memory of the server''s cgroup and the cgroups above it (v1 memory.limit_in_bytes, v2 memory.max); NULL if there is none.';
+COMMENT ON COLUMN hugeinfo_host.cgroup_memory_used_bytes IS
+'Bytes that the server''s cgroup uses, including the file cache (v1 memory.usage_in_bytes, v2 memory.current).';
+COMMENT ON COLUMN hugeinfo_host.cgroup_oom_kills IS
+'Number of processes of the server''s cgroup that the OOM killer killed (Linux 4.13).';

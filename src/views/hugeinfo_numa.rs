@@ -1,5 +1,5 @@
 //! `hugeinfo_numa`: a row for each NUMA node and page size: its part of the pool, and its part of
-//! the main segment. `hugeinfo_numa_nodes` has the figures of whole nodes.
+//! the main segment. The row of small pages also has the figures of the whole node.
 
 use hugeinfo::linux::{
     error::absent_or,
@@ -35,24 +35,34 @@ fn hugeinfo_numa() -> Result<
             name!(free_pages, Option<i64>),
             name!(surplus_pages, Option<i64>),
             name!(touched_segment_pages, Option<i64>),
+            name!(is_allowed, Option<bool>),
+            name!(processors, Option<i64>),
+            name!(memory_total_bytes, Option<i64>),
+            name!(memory_free_bytes, Option<i64>),
         ),
     >,
     ErrorReport,
 > {
     let rows = || {
-        let nodes =
-            absent_or(node::read(&Root::system(), check_for_interrupts))?.unwrap_or_default();
+        let root = Root::system();
+        let nodes = absent_or(node::read(&root, check_for_interrupts))?.unwrap_or_default();
         let facts = machine::facts()?;
         let faulted_in = processes::faulted_in_by_each()?;
         let of_segment = processes::segment_pages_by_node(facts.backing(), &faulted_in)?;
         let mut rows = Vec::new();
         for node in nodes {
+            let processors = absent_or(node::read_processors(&root, node.number))?.ok();
+            let processors = processors.map(|list| list.count());
+            let has_memory = node.memory.total != Some(0);
+            let is_allowed = facts.allowed_nodes.allows(node.number);
+            let is_allowed = is_allowed.map(|is_allowed| is_allowed && has_memory);
             let small = (facts.base_page_bytes, None);
             let huge = node
                 .pools
                 .iter()
                 .map(|pool| (pool.page_bytes, pool.counters));
             for (page_bytes, counters) in std::iter::once(small).chain(huge) {
+                let is_small = page_bytes == facts.base_page_bytes;
                 let is_used = facts.page_bytes().map(|lies_on| lies_on == page_bytes);
                 let touched_segment_pages = match (is_used, &of_segment) {
                     (Some(true), Some(pages)) => {
@@ -71,6 +81,10 @@ fn hugeinfo_numa() -> Result<
                     count(|counters| counters.free),
                     count(|counters| counters.surplus),
                     bigint_or_null(touched_segment_pages),
+                    is_allowed.filter(|_| is_small),
+                    bigint_or_null(processors.filter(|_| is_small)),
+                    bigint_or_null(node.memory.total.filter(|_| is_small)),
+                    bigint_or_null(node.memory.free.filter(|_| is_small)),
                 ));
             }
         }

@@ -76,13 +76,13 @@ fn readers(source: &str) -> &'static str {
         }
         "smaps_rollup" => "hugeinfo_memory",
         "numa_maps" => {
-            "hugeinfo_footprint hugeinfo_numa hugeinfo_numa_nodes hugeinfo_status \
+            "hugeinfo_footprint hugeinfo_numa hugeinfo_status \
              hugeinfo_pools hugeinfo_page_tables hugeinfo_instances hugeinfo_plan \
              hugeinfo_holders hugeinfo_checks"
         }
         "status" => {
             "hugeinfo_footprint hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_backends \
-             hugeinfo_page_tables hugeinfo_numa hugeinfo_numa_nodes hugeinfo_instances \
+             hugeinfo_page_tables hugeinfo_numa hugeinfo_instances \
              hugeinfo_holders hugeinfo_checks"
         }
         "stat" | "children" | "exe" => {
@@ -96,26 +96,26 @@ fn readers(source: &str) -> &'static str {
              hugeinfo_plan hugeinfo_fit hugeinfo_checks"
         }
         "cgroup" => {
-            "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_pressure hugeinfo_checks"
+            "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_host hugeinfo_checks"
         }
         "mountinfo" => {
-            "hugeinfo_status hugeinfo_pools hugeinfo_holders hugeinfo_plan hugeinfo_pressure \
+            "hugeinfo_status hugeinfo_pools hugeinfo_holders hugeinfo_plan hugeinfo_host \
              hugeinfo_checks"
         }
         "hugetlb control group" => "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_checks",
-        "memory control group" | "memory pressure" => "hugeinfo_pressure",
+        "memory control group" => "hugeinfo_host hugeinfo_checks",
         "meminfo" => {
             "hugeinfo_meminfo hugeinfo_host hugeinfo_status hugeinfo_pools hugeinfo_page_tables \
              hugeinfo_instances hugeinfo_plan hugeinfo_fit hugeinfo_checks"
         }
-        "vmstat" => "hugeinfo_vmstat hugeinfo_pressure hugeinfo_checks",
+        "vmstat" => "hugeinfo_vmstat hugeinfo_checks",
         "vm settings" | "transparent huge pages" => "hugeinfo_host hugeinfo_checks",
         "pools" => {
             "hugeinfo_status hugeinfo_pools hugeinfo_page_tables hugeinfo_plan hugeinfo_fit \
              hugeinfo_holders hugeinfo_checks"
         }
         "nodes" => {
-            "hugeinfo_numa hugeinfo_numa_nodes hugeinfo_host hugeinfo_status hugeinfo_pools \
+            "hugeinfo_numa hugeinfo_host hugeinfo_status hugeinfo_pools \
              hugeinfo_plan hugeinfo_checks"
         }
         "processors" => "hugeinfo_host",

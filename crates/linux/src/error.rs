@@ -145,8 +145,8 @@ impl ParseError {
 impl ReadError {
     /// The error for a file that could not be read.
     pub fn from_io(path: PathBuf, source: io::Error) -> Self {
-        // These codes have no `ErrorKind`: a process or cgroup that has ended meanwhile, and a
-        // pressure file with `psi=0`.
+        // These codes have no `ErrorKind`: a process or cgroup that has ended meanwhile, and a file
+        // of a feature that is turned off.
         let is_missing = |code| {
             use rustix::io::Errno;
             [Errno::SRCH, Errno::NODEV, Errno::OPNOTSUPP]

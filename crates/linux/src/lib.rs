@@ -10,7 +10,6 @@
 //! - `meminfo`: if one line is missing, as in sandboxes such as gVisor;
 //! - `sysvipc/shm`: if a segment belongs to a user ID above 65535, as in user namespaces;
 //! - `limits`: if one of 16 limits is missing;
-//! - `pressure`: if a value is missing; it panics if the file is truncated;
 //! - `maps`, `smaps`, `mountinfo`, `cgroup`: if a name is not UTF-8, which the kernel allows; it
 //!   panics on a file named `/SYSV` followed by fewer than eight digits;
 //! - `stat`: it panics if the file is truncated;
@@ -39,7 +38,6 @@ pub mod namespace;
 pub mod numa;
 pub mod pages;
 pub mod passwd;
-pub mod pressure;
 pub mod process;
 pub mod processors;
 pub mod root;

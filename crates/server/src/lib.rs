@@ -14,7 +14,6 @@ pub mod host;
 pub mod instances;
 pub mod largest_buffers;
 pub mod mapping_kind;
-pub mod memory_pressure;
 pub mod patroni;
 pub mod pod_limits;
 pub mod postmaster_arguments;

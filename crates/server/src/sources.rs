@@ -16,7 +16,6 @@ use hugeinfo_linux::{
     hugepages,
     namespace::{self, Kind},
     numa::nodes,
-    pressure,
     process::{Process, segment},
     root::Root,
     sysctl, transparent_hugepage,
@@ -126,12 +125,11 @@ const OUTSIDE: [Entry; 11] = [
 type Entry = (&'static str, &'static str, Way);
 
 /// Files of the host.
-const OF_HOST: [(&str, &str); 9] = [
+const OF_HOST: [(&str, &str); 8] = [
     ("mountinfo", "proc/self/mountinfo"),
     ("mountinfo of process 1", "proc/1/mountinfo"),
     ("meminfo", "proc/meminfo"),
     ("vmstat", "proc/vmstat"),
-    ("memory pressure", pressure::OF_HOST),
     ("buddyinfo", "proc/buddyinfo"),
     ("kernel command line", "proc/cmdline"),
     ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),

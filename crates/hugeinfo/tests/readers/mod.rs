@@ -19,7 +19,7 @@ use hugeinfo::{
         cgroup::{self, Limit, Version, membership, mount, parse_limit},
         hugepages, list, meminfo, mounts,
         numa::{node, nodes},
-        passwd, pressure,
+        passwd,
         process::{
             children, limits,
             maps::{self, Device, Extent, Mapping},
@@ -57,7 +57,6 @@ pub const READERS: &[(&str, Reader)] = &[
     ("passwd", passwd),
     ("postgresql_conf", postgresql_conf),
     ("postmaster_pid", postmaster_pid),
-    ("pressure", pressure),
     ("server_log", server_log),
     ("smaps", smaps),
     ("stat", stat),
@@ -246,16 +245,6 @@ fn passwd(bytes: &[u8]) {
 /// `postmaster.pid`.
 fn postmaster_pid(bytes: &[u8]) {
     let _ = postmaster_pid::parse(bytes);
-}
-
-/// `/proc/pressure/memory` and `memory.pressure`.
-fn pressure(bytes: &[u8]) {
-    let pressure = pressure::parse(bytes);
-    for stalls in [pressure.some, pressure.full].into_iter().flatten() {
-        for percent in [stalls.avg10, stalls.avg60, stalls.avg300] {
-            assert!(percent.is_finite() && percent >= 0.0);
-        }
-    }
 }
 
 /// `/proc/PID/smaps` and `smaps_rollup`.

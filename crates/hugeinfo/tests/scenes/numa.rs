@@ -190,7 +190,7 @@ fn bound_servers() {
             m.nodes(&[(0, 16 * GB), (0, 112 * GB)]);
             m.bound(&[0]);
         })
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# free memory on the NUMA nodes of the server (hugeinfo_numa_nodes), let it use more nodes, or lower shared_buffers to 14539MB: 2458 huge pages of 2 MB do not fit"]),
+        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. Needs 10240 huge pages of 2 MB; 0 are available.", &["# free memory on the NUMA nodes of the server (hugeinfo_numa), let it use more nodes, or lower shared_buffers to 14539MB: 2458 huge pages of 2 MB do not fit"]),
         when(
             "the pool is uneven, bound to one node, and on is set",
             |m| {

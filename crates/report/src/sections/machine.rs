@@ -46,7 +46,7 @@ pub(crate) fn nodes(context: &Context<'_>) -> Markup {
     let content = html! {
         (key(uses))
         (table("Memory of each NUMA node", &titles, rows.collect()))
-        (more(rest, "hugeinfo_numa_nodes"))
+        (more(rest, "hugeinfo_numa"))
     };
     closed(
         "numa",

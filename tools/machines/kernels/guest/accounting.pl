@@ -37,7 +37,6 @@ start(@size, huge_pages => 'on');
 same(check_of('memory_left')->{status}, 'ok', 'memory_left');
 $error = touch(110);
 true(!defined $error, 'the same query runs', $error);
-my $pressure = row("SELECT memory_limit_bytes FROM hugeinfo_pressure WHERE path = '$group'");
-same($pressure->{memory_limit_bytes}, 600 << 20, 'memory_limit_bytes');
+same(value('SELECT cgroup_memory_limit_bytes FROM hugeinfo_host'), 600 << 20, 'cgroup_memory_limit_bytes');
 
 finished();

@@ -38,7 +38,7 @@ for (
 	placed(@place);
 	start(@size);
 	compare();
-	my $allowed = value("SELECT string_agg(numa_node::text, ' ') FROM hugeinfo_numa_nodes WHERE is_allowed");
+	my $allowed = value("SELECT string_agg(numa_node::text, ' ') FROM hugeinfo_numa WHERE is_allowed");
 	same($allowed, $second, 'the node that it may use');
 	same(status()->{in_use}, 'f', 'it fell back');
 	true(!restart_as_said(@size), 'and would again');

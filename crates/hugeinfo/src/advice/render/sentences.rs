@@ -216,7 +216,7 @@ impl fmt::Display for Decision {
                 missing,
                 lower,
             } => {
-                let free = "free memory on the NUMA nodes of the server (hugeinfo_numa_nodes)";
+                let free = "free memory on the NUMA nodes of the server (hugeinfo_numa)";
                 let more = "let it use more nodes";
                 let lower = lower.map(|lower| lower.to_string());
                 let ways = one_of([Some(free.to_owned()), Some(more.to_owned()), lower]);
@@ -255,7 +255,7 @@ impl fmt::Display for Decision {
                 nodes,
             } => write!(
                 f,
-                "release {} node by node (hugeinfo_numa_nodes), and keep {kept} on NUMA {}, which the server is allowed to use",
+                "release {} node by node (hugeinfo_numa), and keep {kept} on NUMA {}, which the server is allowed to use",
                 huge_pages(*pages, *size),
                 named_nodes(nodes)
             ),

@@ -11,10 +11,8 @@ use Test::More;
 use Guest::Machine;
 use Guest::Server;
 use HugeInfo::Kernel;
-use HugeInfo::Pressure;
-use HugeInfo::Processes;
 
-our @EXPORT = qw(situation same true told compare compare_pressure restart_as_said restart_unpromised is_exact
+our @EXPORT = qw(situation same true told compare compare_group_memory restart_as_said restart_unpromised is_exact
   is_for_want_of_memory follow_runbook follow_how_to_set finished);
 
 my $situation = 'as booted';
@@ -138,7 +136,7 @@ sub _compare_nodes
 			$nodes{"$node $kb"} = defined $pool{total} ? \%pool : undef;
 		}
 		$nodes{segment} //= {};
-		$nodes{"$_->{numa_node} kB"} = $_->{memory_total_bytes} / 1024 for rows('SELECT * FROM hugeinfo_numa_nodes');
+		$nodes{"$_->{numa_node} kB"} = $_->{memory_total_bytes} / 1024 for rows('SELECT * FROM hugeinfo_numa WHERE memory_total_bytes IS NOT NULL');
 		return \%nodes;
 	};
 	# Several processes can have faulted in the most pages, each of them different ones.
@@ -169,7 +167,7 @@ sub _compare_rest
 		my $lines = () = slurp("/proc/$file") =~ /^./mg;
 		same(row("SELECT count(*) AS n FROM hugeinfo_$file")->{n}, $lines, "each line of $file");
 	}
-	for my $view (qw(host instances page_tables mappings footprint pressure memory() plan('{}')))
+	for my $view (qw(host instances page_tables mappings footprint memory() plan('{}')))
 	{
 		my $count = row("SELECT count(*) AS n FROM hugeinfo_$view")->{n};
 		true($count > 0, "hugeinfo_$view answers");
@@ -177,16 +175,24 @@ sub _compare_rest
 	return;
 }
 
-# Compares each column for each cgroup.
-sub compare_pressure
+# Compares the memory of the server's cgroup, and the lowest limit of this cgroup and its parent.
+sub compare_group_memory
 {
-	my ($version, @groups) = @_;
-	for my $group (@groups)
-	{
-		my ($seen, $real) = agreeing(sub { row("SELECT * FROM hugeinfo_pressure WHERE path = '$group'") },
-			sub { kernels_group($version, $group) });
-		is_deeply($seen, $real, "$situation: hugeinfo_pressure, $group");
-	}
+	my ($group, $parent) = @_;
+	my $number = sub { my ($file) = @_; my ($number) = slurp($file) =~ /^(\d+)$/; return $number };
+	my $kernel = sub {
+		my @limiting = slurp("$parent/memory.use_hierarchy") eq '0' ? $group : ($group, $parent);
+		# v1 has a large number for unlimited.
+		my @limits = sort { $a <=> $b } grep { $_ < 2**62 } map { $number->("$_/memory.limit_in_bytes") } @limiting;
+		my ($kills) = slurp("$group/memory.oom_control") =~ /^oom_kill (\d+)$/m;
+		return {
+			cgroup_memory_limit_bytes => $limits[0],
+			cgroup_memory_used_bytes => $number->("$group/memory.usage_in_bytes"),
+			cgroup_oom_kills => $kills };
+	};
+	my ($seen, $real) = _still($kernel,
+		sub { row('SELECT cgroup_memory_limit_bytes, cgroup_memory_used_bytes, cgroup_oom_kills FROM hugeinfo_host') });
+	is_deeply($seen, $real, "$situation: memory of the server's cgroup");
 	return;
 }
 
