@@ -25,7 +25,7 @@ SELECT bool_and(hugeinfo_oom_scores(pid, start_ticks) IS NOT NULL) AS same,
        bool_or(hugeinfo_oom_scores(pid, start_ticks + 1) IS NOT NULL) AS started_later,
        bool_or(hugeinfo_oom_scores(pid, -start_ticks) IS NOT NULL) AS negative
 FROM hugeinfo_backends()
-WHERE pid IN (pg_backend_pid(), hugeinfo_postmaster_pid());
+WHERE pid IN (pg_backend_pid(), (SELECT pid FROM hugeinfo_backends WHERE backend_type = 'postmaster'));
 SELECT hugeinfo_oom_scores(1, split_part(substring(pg_read_file('/proc/1/stat') from '\) (.*)'), ' ', 20)::bigint) AS of_process_1,
        hugeinfo_oom_scores(-1, 0) AS no_number, hugeinfo_oom_scores(NULL, 0) AS nobody;
 

@@ -1,11 +1,6 @@
 -- The contract of hugeinfo_fault_rates(duration), and of the view for one second.
 \d hugeinfo_fault_rates
 SELECT pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure);
-SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
-       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_fault_rates(interval)'::regprocedure) AS same_columns
-FROM pg_proc
-WHERE proname = 'hugeinfo_fault_rates'
-ORDER BY proargtypes;
 
 SELECT count(*) >= 4 AS processes,
        count(*) = count(DISTINCT pid) AS no_process_twice,
@@ -19,12 +14,6 @@ WHERE presence = 'stayed';
 -- all notations of a duration
 SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_text FROM hugeinfo_fault_rates(duration => '20 ms');
 SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_interval FROM hugeinfo_fault_rates(duration => interval '20 ms');
-SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_numeric FROM hugeinfo_fault_rates(duration => 0.02);
-SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_double FROM hugeinfo_fault_rates(duration => 0.02::float8);
-SELECT min(seconds) >= 0.02 AND min(seconds) < 1 AS as_real FROM hugeinfo_fault_rates(duration => 0.02::real);
-SELECT min(seconds) BETWEEN 1 AND 30 AS as_integer FROM hugeinfo_fault_rates(duration => 1);
-SELECT min(seconds) BETWEEN 1 AND 30 AS as_smallint FROM hugeinfo_fault_rates(duration => 1::smallint);
-SELECT min(seconds) BETWEEN 1 AND 30 AS as_bigint FROM hugeinfo_fault_rates(duration => 1::bigint);
 SELECT min(seconds) BETWEEN 1 AND 30 AS by_default FROM hugeinfo_fault_rates();
 SELECT min(seconds) BETWEEN 1 AND 30 AS by_view FROM hugeinfo_fault_rates;
 
@@ -50,35 +39,10 @@ SELECT hugeinfo_fault_rates('0');
 SELECT hugeinfo_fault_rates('a while');
 \set VERBOSITY sqlstate
 SELECT hugeinfo_fault_rates('');
-SELECT hugeinfo_fault_rates(0);
-SELECT hugeinfo_fault_rates(-1);
-SELECT hugeinfo_fault_rates(3601);
-SELECT hugeinfo_fault_rates(2147483648);
-SELECT hugeinfo_fault_rates(-9223372036854775808);
-SELECT hugeinfo_fault_rates(32767::smallint);
-SELECT hugeinfo_fault_rates(-1::smallint);
-SELECT hugeinfo_fault_rates(0::float8);
-SELECT hugeinfo_fault_rates(-0.05::float8);
-SELECT hugeinfo_fault_rates(1e308::float8);
-SELECT hugeinfo_fault_rates(1e-308::float8);
-SELECT hugeinfo_fault_rates('NaN'::float8);
-SELECT hugeinfo_fault_rates('Infinity'::float8);
-SELECT hugeinfo_fault_rates('NaN'::real);
-SELECT hugeinfo_fault_rates(3601::real);
-SELECT hugeinfo_fault_rates(0.0000004);
-SELECT hugeinfo_fault_rates(-0.5);
-SELECT hugeinfo_fault_rates(3600.000001);
-SELECT hugeinfo_fault_rates('1e131000'::numeric);
-SELECT hugeinfo_fault_rates('-1e131000'::numeric);
-SELECT hugeinfo_fault_rates('1e-16000'::numeric);
-SELECT hugeinfo_fault_rates('NaN'::numeric);
-SELECT hugeinfo_fault_rates('Infinity'::numeric);
-SELECT hugeinfo_fault_rates('-Infinity'::numeric);
 \set VERBOSITY default
 -- NULL: no row, and no sleep
 SELECT count(*) FROM hugeinfo_fault_rates(NULL);
 SELECT count(*) FROM hugeinfo_fault_rates(NULL::interval);
-SELECT count(*) FROM hugeinfo_fault_rates(NULL::integer);
 
 -- a cancel ends the wait, and the next call is correct
 SET statement_timeout = '100ms';

@@ -2,20 +2,15 @@
 -- host, so that the kernel of this one does not matter. With huge_pages = off, each call raises a
 -- notice.
 SET client_min_messages = warning;
-SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_fit(bigint)'::regprocedure), ', ')) AS result;
+SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_fit(bigint, text)'::regprocedure), ', ')) AS result;
 
--- All variants have the same columns, and the arguments have names.
-SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
-       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_fit(bigint)'::regprocedure) AS same_columns
-FROM pg_proc
-WHERE proname = 'hugeinfo_fit'
-ORDER BY oid::regprocedure::text COLLATE "C";
+-- All notations have the same result.
 SELECT count(*) AS calls, count(DISTINCT fit) AS answers
-FROM (SELECT f::text AS fit FROM hugeinfo_fit(pages => 300, settings => jsonb_build_object('host_huge_page_sizes', '2MB', 'huge_page_size', 0)) AS f
+FROM (SELECT f::text AS fit FROM hugeinfo_fit(pages => 300, settings => jsonb_build_object('host_huge_page_sizes', '2MB', 'huge_page_size', 0)::text) AS f
       UNION ALL SELECT f::text FROM hugeinfo_fit(300, '{"host_huge_page_sizes": "2MB", "huge_page_size": 0}') AS f
       UNION ALL SELECT f::text FROM hugeinfo_fit(300, 'host_huge_page_sizes=2MB huge_page_size=0') AS f
       UNION ALL SELECT f::text FROM hugeinfo_fit(300::bigint, 'host_huge_page_sizes=2MB huge_page_size=0') AS f
-      UNION ALL SELECT f::text FROM hugeinfo_fit(300::bigint, '{"host_huge_page_sizes": "2MB", "huge_page_size": 0}'::jsonb) AS f) AS fits;
+      UNION ALL SELECT f::text FROM hugeinfo_fit(300::bigint, '{"host_huge_page_sizes": "2MB", "huge_page_size": 0}'::text) AS f) AS fits;
 
 -- The result fits according to hugeinfo_plan, which reports the same numbers, and one block more
 -- does not fit.
@@ -23,7 +18,7 @@ CREATE FUNCTION planned(settings jsonb, buffers bigint)
 RETURNS TABLE (page_size_bytes bigint, segment_bytes bigint, required_pages bigint, tail_waste_bytes bigint)
 LANGUAGE sql AS $$
 SELECT page_size_bytes, segment_bytes, required_pages, tail_waste_bytes
-FROM hugeinfo_plan(settings || jsonb_build_object('shared_buffers', format('%skB', buffers / 1024))) WHERE is_requested
+FROM hugeinfo_plan((settings || jsonb_build_object('shared_buffers', format('%skB', buffers / 1024)))::text) WHERE is_requested
 $$;
 SELECT pages, settings,
        available_pages = pages AS available,
@@ -39,7 +34,7 @@ FROM (VALUES (100, '{"huge_page_size": 0}'), (101, '{"huge_page_size": 0}'), (51
              -- PostgreSQL rounds the segment up to 1536 kB, and the kernel to 2 MB
              (102, '{"huge_page_size": "1536kB"}')) AS v (pages, settings),
      LATERAL (SELECT settings::jsonb || '{"host_huge_page_sizes": "2MB, 1GB"}' AS s) AS host,
-     LATERAL hugeinfo_fit(pages, s) AS f;
+     LATERAL hugeinfo_fit(pages, s::text) AS f;
 DROP FUNCTION planned;
 
 -- PostgreSQL's maximum
@@ -57,8 +52,7 @@ SELECT count(*) FROM hugeinfo_fit(1000, 'huge_pages=off shared_memory_type=sysv 
 SET client_min_messages = warning;
 
 -- The number of pages
-SELECT hugeinfo_fit(NULL::integer);
-SELECT hugeinfo_fit(NULL::bigint);
+SELECT hugeinfo_fit(NULL);
 SELECT hugeinfo_fit(0);
 SELECT hugeinfo_fit(-1::bigint, 'max_connections=30');
 CREATE FUNCTION least_pages(settings text) RETURNS bigint
@@ -83,7 +77,7 @@ SELECT hugeinfo_fit(1, 'min_dynamic_shared_memory=1GB huge_page_size=1GB host_hu
 
 -- The settings
 SELECT hugeinfo_fit(1000, 'shared_buffers=1GB');
-SELECT hugeinfo_fit(1000, '{"SHARED_BUFFERS": 1000}'::jsonb);
+SELECT hugeinfo_fit(1000, '{"SHARED_BUFFERS": 1000}');
 SELECT hugeinfo_fit(1000, 'huge_page_size=16MB host_huge_page_sizes=2MB');
 SELECT hugeinfo_fit(1000, '{"huge_page_size": "16MB", "host_huge_page_sizes": "2MB, 1GB"}');
 SELECT hugeinfo_fit(1000, 'max_connections=0');
@@ -101,9 +95,9 @@ CREATE ROLE regress_hugeinfo_planner IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_planner;
 SELECT hugeinfo_fit(1000);
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hugeinfo_fit(integer, text) TO regress_hugeinfo_planner;
+GRANT EXECUTE ON FUNCTION hugeinfo_fit(bigint, text) TO regress_hugeinfo_planner;
 SET ROLE regress_hugeinfo_planner;
 SELECT count(*) AS granted FROM hugeinfo_fit(1000, 'huge_page_size=0 host_huge_page_sizes=2MB');
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION hugeinfo_fit(integer, text) FROM regress_hugeinfo_planner;
+REVOKE EXECUTE ON FUNCTION hugeinfo_fit(bigint, text) FROM regress_hugeinfo_planner;
 DROP ROLE regress_hugeinfo_planner;

@@ -29,6 +29,6 @@ SELECT count(*) AS rows,
            AS total_bytes
 FROM hugeinfo_footprint(exact => true) AS e, hugeinfo_footprint AS f;
 SELECT abs(f.private_bytes - v.private_bytes) < 8 << 20 AS upper_bound FROM hugeinfo_footprint(false) AS f, hugeinfo_footprint AS v;
-SELECT e.private_bytes < f.private_bytes AS is_exact FROM hugeinfo_footprint('yes') AS e, hugeinfo_footprint('no') AS f;
+SELECT e.private_bytes < f.private_bytes AS is_exact FROM hugeinfo_footprint(true) AS e, hugeinfo_footprint() AS f;
 SELECT count(*) FROM hugeinfo_footprint(NULL::boolean);
 SELECT count(*) FROM hugeinfo_footprint('perhaps');

@@ -11,7 +11,7 @@ SELECT count(*) FILTER (WHERE is_this_server) AS this_server,
 FROM hugeinfo_instances;
 
 -- the same as in the server itself
-SELECT i.pid = hugeinfo_postmaster_pid() AS pid,
+SELECT i.pid = (SELECT pid FROM hugeinfo_backends WHERE backend_type = 'postmaster') AS pid,
        i.port = current_setting('port')::int AS port,
        i.data_directory LIKE '/%' AS data_directory,
        i.owner_uid = substring(pg_read_file('/proc/self/status') from 'Uid:\s+[0-9]+\s+([0-9]+)')::bigint AS owner_uid,

@@ -12,11 +12,6 @@ FROM hugeinfo_memory(pg_backend_pid());
 -- without an argument: this backend
 SELECT abs(a.rss_bytes - b.rss_bytes) < 1 << 20 AND a.pid = b.pid AS this_backend FROM hugeinfo_memory() AS a, hugeinfo_memory(pid => pg_backend_pid()) AS b;
 SELECT count(*) = 1 AND bool_and(pid = pg_backend_pid()) AS this_backend FROM hugeinfo_memory;
-SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
-       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_memory(int)'::regprocedure) AS same_columns
-FROM pg_proc
-WHERE proname = 'hugeinfo_memory'
-ORDER BY proargtypes;
 
 -- row by row over all processes; one that ends meanwhile has no row
 SET client_min_messages = error;

@@ -1,19 +1,15 @@
 -- The contract of hugeinfo_plan(settings). With huge_pages = off, each plan raises a notice.
 SET client_min_messages = warning;
-SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure), ', ')) AS result;
+SELECT unnest(string_to_array(pg_get_function_result('hugeinfo_plan(text)'::regprocedure), ', ')) AS result;
 
--- All variants have the same columns, and the argument has a name.
-SELECT oid::regprocedure AS signature, proargnames[1:pronargs] AS arguments,
-       pg_get_function_result(oid) = pg_get_function_result('hugeinfo_plan(jsonb)'::regprocedure) AS same_columns
-FROM pg_proc
-WHERE proname = 'hugeinfo_plan'
-ORDER BY proargtypes;
+-- All notations have the same result.
 SELECT count(DISTINCT segment_bytes) AS one_answer
-FROM (SELECT segment_bytes FROM hugeinfo_plan(settings => jsonb_build_object('shared_buffers', '40MB'))
+FROM (SELECT segment_bytes FROM hugeinfo_plan(settings => jsonb_build_object('shared_buffers', '40MB')::text)
       UNION ALL SELECT segment_bytes FROM hugeinfo_plan(settings => '{"shared_buffers": "40MB"}')
       UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{"shared_buffers": "40MB"}'::text)) AS plans;
 SELECT count(DISTINCT segment_bytes) AS one_answer
-FROM (SELECT segment_bytes FROM hugeinfo_plan() UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{}')) AS plans;
+FROM (SELECT segment_bytes FROM hugeinfo_plan() UNION ALL SELECT segment_bytes FROM hugeinfo_plan('{}')
+      UNION ALL SELECT segment_bytes FROM hugeinfo_plan(' ')) AS plans;
 
 -- Without settings, the plan is for the next restart. Here, the configuration has not changed since
 -- the start. The setting is in whole MB.
@@ -41,7 +37,7 @@ FROM hugeinfo_plan('{"shared_buffers": "1GB"}') AS p JOIN hugeinfo_pools AS v US
 
 -- Higher settings need more memory. Numbers, strings and booleans have the same meaning as in a
 -- configuration file.
-CREATE FUNCTION planned(settings jsonb DEFAULT '{}') RETURNS bigint
+CREATE FUNCTION planned(settings text DEFAULT '') RETURNS bigint
 LANGUAGE sql AS 'SELECT DISTINCT segment_bytes FROM hugeinfo_plan(settings)';
 SELECT planned('{"shared_buffers": "1GB"}') - planned('{"shared_buffers": "512MB"}') BETWEEN 512 << 20 AND 544 << 20 AS buffers;
 SELECT planned('{"shared_buffers": 65536}') = planned('{"Shared_Buffers": "512MB"}') AS blocks,
@@ -98,13 +94,8 @@ SELECT hugeinfo_plan('{"host_ram": "1GB", "HOST_RAM": "2GB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": "2MB, 3MB"}');
 SELECT hugeinfo_plan('{"host_huge_page_sizes": ""}');
 
--- NULL is an error in both variants.
+-- NULL is an error.
 SELECT hugeinfo_plan(NULL);
-\set VERBOSITY sqlstate
-SELECT hugeinfo_plan(NULL::text);
-SELECT hugeinfo_plan(NULL::jsonb);
-SELECT count(*) FROM hugeinfo_plan(settings => NULL);
-\set VERBOSITY default
 
 -- Pairs of names and values
 \d hugeinfo_plan
@@ -122,7 +113,6 @@ SELECT hugeinfo_plan('shared_bufers=4MB');
 -- Invalid JSON raises PostgreSQL's own error. Text that is too long is not parsed.
 SELECT hugeinfo_plan('{"shared_buffers": }');
 \set VERBOSITY sqlstate
-SELECT hugeinfo_plan('');
 SELECT hugeinfo_plan(repeat('[', 65536));
 \set VERBOSITY default
 SELECT count(*) > 0 AS just_short_enough FROM hugeinfo_plan(repeat(' ', 65534) || '{}');
@@ -147,7 +137,7 @@ DECLARE
     message text;
     hint text;
 BEGIN
-    PERFORM hugeinfo_plan(settings);
+    PERFORM hugeinfo_plan(settings::text);
     RETURN 'was taken';
 EXCEPTION WHEN invalid_parameter_value OR undefined_object THEN
     GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
@@ -178,7 +168,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     hint text;
 BEGIN
-    PERFORM hugeinfo_plan(jsonb_build_object(name, 1));
+    PERFORM hugeinfo_plan(jsonb_build_object(name, 1)::text);
 EXCEPTION WHEN invalid_parameter_value THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RETURN substring(hint FROM '^Did you mean ".*"[?]');
@@ -195,8 +185,8 @@ SELECT length(refusal(jsonb_build_object(repeat('x', 60000), 1))) BETWEEN 1000 A
        length(refusal(jsonb_build_object('max_connections', repeat('9', 60000)))) > 60000 AS long_value,
        refusal(jsonb_build_object('max_connections', '40' || repeat(' ', 2000) || 'x')) <> 'was taken' AS long_tail,
        refusal(jsonb_build_object('max_connections', repeat(' ', 2000) || '40')) AS long_head,
-       length(refusal('{"max_connections": 1e131071}')) < 2000 AS many_digits;
-SELECT hugeinfo_plan(jsonb_build_object('max_connections', repeat('9', 65536)));
+       length(refusal('{"max_connections": 1e60000}')) < 2000 AS many_digits;
+SELECT hugeinfo_plan(jsonb_build_object('max_connections', repeat('9', 65536))::text);
 DROP FUNCTION planned, refusal;
 
 -- For superusers only, until granted
@@ -204,11 +194,10 @@ CREATE ROLE regress_hugeinfo_planner IN ROLE pg_monitor;
 SET ROLE regress_hugeinfo_planner;
 SELECT hugeinfo_plan();
 SELECT hugeinfo_plan('{}');
-SELECT hugeinfo_plan('{}'::jsonb);
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) TO regress_hugeinfo_planner;
+GRANT EXECUTE ON FUNCTION hugeinfo_plan(text) TO regress_hugeinfo_planner;
 SET ROLE regress_hugeinfo_planner;
 SELECT count(*) >= 1 AS granted FROM hugeinfo_plan('{"shared_buffers": "1GB"}');
 RESET ROLE;
-REVOKE EXECUTE ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM regress_hugeinfo_planner;
+REVOKE EXECUTE ON FUNCTION hugeinfo_plan(text) FROM regress_hugeinfo_planner;
 DROP ROLE regress_hugeinfo_planner;

@@ -16,7 +16,7 @@ GROUP BY source, status
 ORDER BY source COLLATE "C";
 
 -- sources of two processes and of the host
-SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || hugeinfo_postmaster_pid() || '/%')
+SELECT bool_and(path LIKE '/proc/self/%' OR path LIKE '/proc/' || (SELECT pid FROM hugeinfo_backends WHERE backend_type = 'postmaster') || '/%')
            FILTER (WHERE path ~ '^/proc/([0-9]|self)') AS processes,
        bool_and(path ~ '^/(proc|sys|etc)/') AS below,
        bool_and(path = rtrim(path, '/')) AS paths

@@ -76,7 +76,7 @@ SELECT count(*) FROM hugeinfo_status;
 SELECT count(*) FROM hugeinfo_plan;
 SELECT count(*) FROM hugeinfo_pools;
 RESET ROLE;
-GRANT EXECUTE ON FUNCTION hugeinfo_plan(text), hugeinfo_plan() TO regress_hugeinfo_nobody;
+GRANT EXECUTE ON FUNCTION hugeinfo_plan(text) TO regress_hugeinfo_nobody;
 SET ROLE regress_hugeinfo_nobody;
 SELECT count(*) > 0 AS readable FROM hugeinfo_plan;
 SELECT count(*) > 0 AS readable FROM hugeinfo_plan('shared_buffers=16MB');

@@ -48,9 +48,9 @@ my $READABLE = q{
 	SELECT p.oid::regprocedure || '' FROM pg_proc AS p
 	WHERE p.proname LIKE 'hugeinfo\_%' AND p.pronargs = 0 AND p.proname <> 'hugeinfo_fault_rates'};
 my @CALLS = (
-	q(hugeinfo_fault_rates('1 ms')), q(hugeinfo_fault_rates(0.001)), q(hugeinfo_plan('{"shared_buffers": "20MB"}')),
-	q(hugeinfo_plan(jsonb_build_object('shared_buffers', '20MB'))), 'hugeinfo_memory(pg_backend_pid())', 'hugeinfo_mappings(pg_backend_pid())',
-	'hugeinfo_report()');
+	q(hugeinfo_fault_rates('1 ms')), q(hugeinfo_plan('{"shared_buffers": "20MB"}')),
+	q(hugeinfo_plan('shared_buffers=20MB')), q(hugeinfo_fit(2000, 'host_huge_page_sizes=2MB')), 'hugeinfo_memory(pg_backend_pid())', 'hugeinfo_mappings(pg_backend_pid())',
+	'hugeinfo_report()', 'hugeinfo_report(redact => true)');
 
 sub comments { my ($session) = @_; return { map { $_->{object} => $_->{comment} } $session->rows($COMMENTS) } }
 

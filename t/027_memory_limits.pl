@@ -53,7 +53,7 @@ my %queries = (
 	hugeinfo_backends => 'SELECT count(*) FROM hugeinfo_backends',
 	hugeinfo_memory => "SELECT count(*) FROM hugeinfo_memory($other)",
 	hugeinfo_mappings => "SELECT count(*) FROM hugeinfo_mappings($other)",
-	'hugeinfo_mappings()' => 'SELECT count(*) FROM hugeinfo_mappings()',
+	hugeinfo_postmaster_mappings => 'SELECT count(*) FROM hugeinfo_postmaster_mappings',
 	hugeinfo_fault_rates => q(SELECT count(*) FROM hugeinfo_fault_rates('1 ms')),
 	hugeinfo_page_tables => 'SELECT count(*) FROM hugeinfo_page_tables',
 	hugeinfo_footprint => 'SELECT count(*) FROM hugeinfo_footprint',
@@ -66,9 +66,9 @@ my %queries = (
 	hugeinfo_instances => 'SELECT count(*) FROM hugeinfo_instances',
 	hugeinfo_checks => 'SELECT count(*) FROM hugeinfo_checks',
 	hugeinfo_plan => 'SELECT count(*) FROM hugeinfo_plan()',
-	'hugeinfo_plan, a long value' => q(SELECT count(*) FROM hugeinfo_plan(jsonb_build_object('shared_buffers', repeat('x', 60000)))),
+	'hugeinfo_plan, a long value' => q(SELECT count(*) FROM hugeinfo_plan(format('shared_buffers=%s', repeat('x', 60000)))),
 	'hugeinfo_plan, many names' =>
-	  q(SELECT count(*) FROM hugeinfo_plan((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 3000) AS i))));
+	  q(SELECT count(*) FROM hugeinfo_plan((SELECT jsonb_object_agg('n' || i, i)::text FROM generate_series(1, 3000) AS i))));
 # other valid results: a child had no memory, or settings are invalid
 my %may = (hugeinfo_plan => qr/^38000$/);
 my %must = ('hugeinfo_plan, a long value' => qr/^22023$/, 'hugeinfo_plan, many names' => qr/^22023$/);
@@ -112,11 +112,11 @@ cmp_ok($seen{answers}, '>', 50, 'memory did not always run out');
 	my $session = HugeInfo::Session->new($node);
 	my $pid = $session->pid;
 	my %long = (
-		'a long value' => q(jsonb_build_object('shared_buffers', repeat('x', 100000000))),
+		'a long value' => q(format('shared_buffers=%s', repeat('x', 100000000))),
 		'a long text' => q(repeat('x', 100000000)),
-		'many names' => q((SELECT jsonb_object_agg('n' || i, i) FROM generate_series(1, 200000) AS i)),
-		'deep nesting' => q((repeat('[', 3000) || repeat(']', 3000))::jsonb),
-		'a long name' => q(jsonb_build_object(repeat('x', 60000), 1)));
+		'many names' => q((SELECT jsonb_object_agg('n' || i, i)::text FROM generate_series(1, 200000) AS i)),
+		'deep nesting' => q(repeat('[', 3000) || repeat(']', 3000)),
+		'a long name' => q(repeat('x', 60000) || '=1'));
 	my %expected = ('deep nesting' => '22023', 'a long name' => '22023');
 	for my $name (sort keys %long)
 	{

@@ -24,7 +24,7 @@ sub set_mix
 	return;
 }
 
-sub question { my (%settings) = @_; return "hugeinfo_runbook('" . $json->encode(\%settings) . "'::jsonb)" }
+sub question { my (%settings) = @_; return "hugeinfo_runbook('" . $json->encode(\%settings) . "')" }
 
 # Returns the forecast of a plan: refused by PostgreSQL's program, 'would fail', 'might fail' or ok.
 sub plan_of

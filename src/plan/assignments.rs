@@ -7,7 +7,7 @@ use crate::{error::Error, postgres::jsonb::Member};
 /// Parses pairs separated by whitespace. A value in single quotes can contain whitespace, and
 /// quotes and backslashes after a backslash. Spaces around `=` are allowed.
 ///
-/// Errors: 22023 for any other text, or if there is no pair.
+/// Errors: 22023 for any other text.
 pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {
     let mut members = Vec::new();
     let mut rest = text.trim_start();
@@ -21,9 +21,6 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {
         let value = CString::new(value).map_err(|_| Error::NotAssignments)?;
         members.push((name.to_owned(), Some(value)));
         rest = after.trim_start();
-    }
-    if members.is_empty() {
-        return Err(Error::NotAssignments);
     }
     Ok(members)
 }

@@ -2,13 +2,13 @@
 
 use pgrx::Spi;
 
-/// True if the caller can execute `hugeinfo_plan(jsonb)`: the function of this extension, not
+/// True if the caller can execute `hugeinfo_plan(text)`: the function of this extension, not
 /// another one with the same name.
 pub(crate) fn may_plan() -> bool {
     is_true(MAY_PLAN)
 }
 
-/// Does not use the caller's `search_path`; 3802 is `jsonb`.
+/// Does not use the caller's `search_path`; 25 is `text`.
 const MAY_PLAN: &str = "
     SELECT pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
     FROM pg_catalog.pg_extension AS e, pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS p
@@ -20,7 +20,7 @@ const MAY_PLAN: &str = "
         AND p.oid OPERATOR(pg_catalog.=) d.objid
         AND p.proname OPERATOR(pg_catalog.=) 'hugeinfo_plan'
         AND p.pronargs OPERATOR(pg_catalog.=) 1
-        AND p.proargtypes[0] OPERATOR(pg_catalog.=) '3802'::pg_catalog.oid";
+        AND p.proargtypes[0] OPERATOR(pg_catalog.=) '25'::pg_catalog.oid";
 
 /// No row counts as false. PostgreSQL raises its own errors.
 ///

@@ -1,6 +1,6 @@
 //! `text` as an argument.
 
-use pgrx::{callconv::ArgAbi, datum::Interval, pg_sys, prelude::*};
+use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
 use super::jsonb::{Jsonb, LONGEST_SETTINGS};
 use crate::{error::Error, plan::assignments};
@@ -48,10 +48,14 @@ impl Text {
     }
 
     /// Parses settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error
-    /// if JSON is invalid.
+    /// if JSON is invalid. `None`: NULL.
     ///
     /// Errors: 22023 for other text.
-    pub(crate) fn settings(&self) -> Result<Jsonb, Error> {
+    pub(crate) fn settings(text: Option<Self>) -> Result<Option<Jsonb>, Error> {
+        text.map(|text| text.parse_settings()).transpose()
+    }
+
+    fn parse_settings(&self) -> Result<Jsonb, Error> {
         if self.bytes() > LONGEST_SETTINGS {
             return Ok(Jsonb::TooLong);
         }
@@ -63,17 +67,6 @@ impl Text {
             return Ok(self.jsonb());
         }
         Ok(Jsonb::Object(assignments::parse(&text)?))
-    }
-
-    /// Converts the text to `interval`. PostgreSQL raises its own error if it is invalid.
-    pub(crate) fn interval(&self) -> Option<Interval> {
-        let no_element = Some(pg_sys::InvalidOid.into());
-        let any_precision = Some((-1).into());
-        // SAFETY: the arguments match the definition in pg_proc.
-        unsafe {
-            let arguments = [self.c_string(), no_element, any_precision];
-            pgrx::direct_function_call(pg_sys::interval_in, &arguments)
-        }
     }
 
     /// Converts the text to `boolean`. PostgreSQL raises its own error for invalid text.

@@ -7,13 +7,13 @@ use std::{
 };
 
 use hugeinfo::linux::{growth::try_collect, process::stat::Stat};
-use pgrx::{AnyNumeric, datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
+use pgrx::{datum::Interval, pg_sys::panic::ErrorReport, prelude::*};
 
-use super::overloads::overloads;
+use super::functions::functions;
 use crate::{
     error::Error,
     numbers::{bigint_or_null, pid_or_error},
-    postgres::{self, latch::wait, text::Text},
+    postgres::{self, latch::wait},
     processes,
 };
 
@@ -38,8 +38,8 @@ fn sample() -> Result<Sample, Error> {
     Ok(sample)
 }
 
-overloads! {
-    "hugeinfo_fault_rates", (
+functions! {
+    (
         name!(pid, i32),
         name!(backend_type, Option<String>),
         name!(presence, &'static str),
@@ -49,35 +49,8 @@ overloads! {
         name!(minor_faults_per_second, Option<f64>),
         name!(major_faults_per_second, Option<f64>),
     );
-    /// One second.
-    fn hugeinfo_fault_rates() {
-        rows(Some(Duration::from_secs(1)))
-    }
-    fn hugeinfo_fault_rates_interval(duration: Interval) {
+    fn hugeinfo_fault_rates(duration: default!(Interval, "'1 s'")) {
         rows(length(&duration))
-    }
-    /// Errors: 22007 for a text that is not an interval.
-    fn hugeinfo_fault_rates_text(duration: Text) {
-        rows(duration.interval().as_ref().and_then(length))
-    }
-    /// In seconds, like the functions below.
-    fn hugeinfo_fault_rates_smallint(duration: i16) {
-        rows(u64::try_from(duration).ok().map(Duration::from_secs))
-    }
-    fn hugeinfo_fault_rates_integer(duration: i32) {
-        rows(u64::try_from(duration).ok().map(Duration::from_secs))
-    }
-    fn hugeinfo_fault_rates_bigint(duration: i64) {
-        rows(u64::try_from(duration).ok().map(Duration::from_secs))
-    }
-    fn hugeinfo_fault_rates_real(duration: f32) {
-        rows(Duration::try_from_secs_f32(duration).ok())
-    }
-    fn hugeinfo_fault_rates_double(duration: f64) {
-        rows(Duration::try_from_secs_f64(duration).ok())
-    }
-    fn hugeinfo_fault_rates_numeric(duration: AnyNumeric) {
-        rows(length_of_seconds(duration))
     }
 }
 
@@ -145,27 +118,7 @@ fn length(interval: &Interval) -> Option<Duration> {
     Some(Duration::from_micros(u64::try_from(microseconds).ok()?))
 }
 
-/// The length in seconds, rounded to microseconds, as in an interval. `None`: as above, or NaN.
-fn length_of_seconds(seconds: AnyNumeric) -> Option<Duration> {
-    // Compares first, because PostgreSQL cannot multiply its largest numbers.
-    if seconds > AnyNumeric::from(LONGEST.as_secs()) || seconds < AnyNumeric::from(0) {
-        return None;
-    }
-    let microseconds = i64::try_from(seconds * 1_000_000).ok()?;
-    Some(Duration::from_micros(u64::try_from(microseconds).ok()?))
-}
-
 extension_sql_file!(
     "hugeinfo_fault_rates.sql",
-    requires = [
-        hugeinfo_fault_rates,
-        hugeinfo_fault_rates_interval,
-        hugeinfo_fault_rates_text,
-        hugeinfo_fault_rates_smallint,
-        hugeinfo_fault_rates_integer,
-        hugeinfo_fault_rates_bigint,
-        hugeinfo_fault_rates_real,
-        hugeinfo_fault_rates_double,
-        hugeinfo_fault_rates_numeric
-    ]
+    requires = [hugeinfo_fault_rates]
 );

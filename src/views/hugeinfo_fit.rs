@@ -8,7 +8,7 @@ use hugeinfo::{
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
-    overloads::overloads,
+    functions::functions,
     planned::{not_as_planned, on_another_host},
 };
 use crate::{
@@ -19,8 +19,8 @@ use crate::{
     postgres::{jsonb::Jsonb, settings::BLOCK_BYTES, text::Text},
 };
 
-overloads! {
-    "hugeinfo_fit", (
+functions! {
+    (
         name!(shared_buffers, String),
         name!(shared_buffers_bytes, i64),
         name!(page_size_bytes, i64),
@@ -29,27 +29,8 @@ overloads! {
         name!(segment_bytes, i64),
         name!(tail_waste_bytes, i64),
     );
-    /// With the files on disk.
-    fn hugeinfo_fit(pages: Option<i64>) {
-        row(pages, Some(Jsonb::Object(Vec::new())))
-    }
-    fn hugeinfo_fit_jsonb(pages: Option<i64>, settings: Option<Jsonb>) {
-        row(pages, settings)
-    }
-    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
-    fn hugeinfo_fit_text(pages: Option<i64>, settings: Option<Text>) {
-        row(pages, settings.map(|text| text.settings()).transpose()?)
-    }
-    /// For digits without a cast, like the functions below.
-    fn hugeinfo_fit_integer(pages: Option<i32>) {
-        row(pages.map(i64::from), Some(Jsonb::Object(Vec::new())))
-    }
-    fn hugeinfo_fit_integer_jsonb(pages: Option<i32>, settings: Option<Jsonb>) {
-        row(pages.map(i64::from), settings)
-    }
-    fn hugeinfo_fit_integer_text(pages: Option<i32>, settings: Option<Text>) {
-        let settings = settings.map(|text| text.settings()).transpose()?;
-        row(pages.map(i64::from), settings)
+    fn hugeinfo_fit(pages: Option<i64>, settings: default!(Option<Text>, "''")) {
+        row(pages, Text::settings(settings)?)
     }
 }
 
@@ -114,14 +95,4 @@ fn page_size(machine: &Machine) -> Result<PageSize, Error> {
     }
 }
 
-extension_sql_file!(
-    "hugeinfo_fit.sql",
-    requires = [
-        hugeinfo_fit,
-        hugeinfo_fit_jsonb,
-        hugeinfo_fit_text,
-        hugeinfo_fit_integer,
-        hugeinfo_fit_integer_jsonb,
-        hugeinfo_fit_integer_text
-    ]
-);
+extension_sql_file!("hugeinfo_fit.sql", requires = [hugeinfo_fit]);

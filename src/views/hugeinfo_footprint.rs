@@ -20,7 +20,7 @@ use hugeinfo::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::overloads::overloads;
+use super::functions::functions;
 use crate::{
     error::Error,
     machine,
@@ -30,13 +30,12 @@ use crate::{
         places::data_directory,
         server::{dynamic_control, system_v_key},
         settings::setting,
-        text::Text,
     },
     processes,
 };
 
-overloads! {
-    "hugeinfo_footprint", (
+functions! {
+    (
         name!(in_use, Option<bool>),
         name!(processes, i64),
         name!(private_bytes, Option<i64>),
@@ -48,22 +47,15 @@ overloads! {
         name!(total_bytes, Option<i64>),
         name!(full_total_bytes, Option<i64>),
     );
-    /// Reads `stat` and `status` of each process and some small files. Walks no page tables.
-    ///
-    /// Errors: as for `hugeinfo_status`.
-    fn hugeinfo_footprint() {
-        rows(false)
-    }
-    /// With `exact`, walks the page tables of each process.
-    fn hugeinfo_footprint_exact(exact: bool) {
+    fn hugeinfo_footprint(exact: default!(bool, "false")) {
         rows(exact)
-    }
-    /// Errors: 22P02 if the text is not a valid boolean.
-    fn hugeinfo_footprint_text(exact: Text) {
-        rows(exact.boolean())
     }
 }
 
+/// Reads `stat` and `status` of each process and some small files. With `exact`, walks the page
+/// tables of each process.
+///
+/// Errors: as for `hugeinfo_status`.
 fn rows(exact: bool) -> Result<[Row; 1], Error> {
     let facts = machine::facts()?;
     let mut pids = HashSet::new();
@@ -156,11 +148,4 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
     })
 }
 
-extension_sql_file!(
-    "hugeinfo_footprint.sql",
-    requires = [
-        hugeinfo_footprint,
-        hugeinfo_footprint_exact,
-        hugeinfo_footprint_text
-    ]
-);
+extension_sql_file!("hugeinfo_footprint.sql", requires = [hugeinfo_footprint]);

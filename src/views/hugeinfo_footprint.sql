@@ -1,7 +1,6 @@
-ALTER FUNCTION hugeinfo_footprint() ROWS 1;
 ALTER FUNCTION hugeinfo_footprint(boolean) ROWS 1;
-ALTER FUNCTION hugeinfo_footprint(text) ROWS 1;
 
+-- With arguments: another function in this schema could match a call without any.
 CREATE VIEW hugeinfo_footprint AS
 SELECT in_use,
        processes,
@@ -13,19 +12,15 @@ SELECT in_use,
        swap_bytes,
        total_bytes,
        full_total_bytes
-FROM hugeinfo_footprint();
+FROM hugeinfo_footprint(false);
 
-REVOKE ALL ON FUNCTION hugeinfo_footprint(), hugeinfo_footprint(boolean), hugeinfo_footprint(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_footprint(boolean) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_footprint FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugeinfo_footprint(), hugeinfo_footprint(boolean), hugeinfo_footprint(text) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_footprint(boolean) TO pg_monitor;
 GRANT SELECT ON hugeinfo_footprint TO pg_monitor;
 
-COMMENT ON FUNCTION hugeinfo_footprint() IS
-'Memory of this server in one row; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_footprint(boolean) IS
-'hugeinfo_footprint() with exact private_bytes (Pss_Anon) if exact is true, for which the kernel walks the page tables of each process.';
-COMMENT ON FUNCTION hugeinfo_footprint(text) IS
-'hugeinfo_footprint(boolean) with the value as text, for quoted literals.';
+'Memory of this server in one row, with exact private_bytes (Pss_Anon) if exact is true, for which the kernel walks the page tables of each process.';
 COMMENT ON VIEW hugeinfo_footprint IS
 'Memory of this server in one row: private memory, shared memory, page tables and swap.';
 COMMENT ON COLUMN hugeinfo_footprint.in_use IS

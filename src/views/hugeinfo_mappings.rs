@@ -1,4 +1,4 @@
-//! `hugeinfo_mappings(pid)` and its views: each mapping of one process, its use, its page size, and
+//! `hugeinfo_mappings(pid)` and `hugeinfo_postmaster_mappings`: each mapping of one process, its use, its page size, and
 //! how much of it is in RAM.
 
 use std::{ffi::OsStr, iter, os::unix::ffi::OsStrExt};
@@ -11,12 +11,11 @@ use hugeinfo::{
     server::mapping_kind::Landmarks,
 };
 use pgrx::{
-    AnyNumeric,
     pg_sys::panic::{ErrorReport, ErrorReportable},
     prelude::*,
 };
 
-use super::overloads::overloads;
+use super::functions::functions;
 use crate::{
     error::Error,
     numbers::{bigint, bigint_or_null, pid_or_error},
@@ -29,49 +28,32 @@ use crate::{
         server::{shim_address, subject},
     },
     processes,
-    views::answer,
 };
 
-overloads! {
-    "hugeinfo_mappings", (
+functions! {
+    (
         name!(pid, i32),
         name!(start_address, Option<String>),
         name!(end_address, Option<String>),
         name!(size_bytes, i64),
         name!(permissions, String),
-        name!(file_offset_bytes, i64),
-        name!(device, String),
-        name!(inode, AnyNumeric),
         name!(path, Option<String>),
         name!(kind, &'static str),
         name!(page_size_bytes, Option<i64>),
         name!(rss_bytes, Option<i64>),
         name!(pss_bytes, Option<i64>),
-        name!(pss_dirty_bytes, Option<i64>),
-        name!(shared_clean_bytes, Option<i64>),
-        name!(shared_dirty_bytes, Option<i64>),
-        name!(private_clean_bytes, Option<i64>),
-        name!(private_dirty_bytes, Option<i64>),
-        name!(referenced_bytes, Option<i64>),
-        name!(anonymous_bytes, Option<i64>),
-        name!(ksm_bytes, Option<i64>),
-        name!(lazy_free_bytes, Option<i64>),
         name!(anon_thp_bytes, Option<i64>),
         name!(shmem_thp_bytes, Option<i64>),
-        name!(file_thp_bytes, Option<i64>),
         name!(shared_hugetlb_bytes, Option<i64>),
         name!(private_hugetlb_bytes, Option<i64>),
         name!(swap_bytes, Option<i64>),
-        name!(swap_pss_bytes, Option<i64>),
-        name!(locked_bytes, Option<i64>),
-        name!(vm_flags, Option<Vec<String>>),
     );
-    /// This backend.
-    fn hugeinfo_mappings() {
-        rows(pid_or_error(std::process::id())?)
-    }
-    fn hugeinfo_mappings_of(pid: i32) {
+    fn hugeinfo_mappings(pid: default!(i32, "pg_catalog.pg_backend_pid()")) {
         rows(pid)
+    }
+    /// In single-user mode, of this process.
+    fn hugeinfo_postmaster_mappings() {
+        rows(pid_or_error(postgres::processes::parent_pid())?)
     }
 }
 
@@ -134,47 +116,21 @@ impl Shown {
             address(extent.end),
             bigint(extent.bytes())?,
             entry.mapping.permissions,
-            bigint(extent.offset)?,
-            format!("{:02x}:{:02x}", extent.device.major, extent.device.minor),
-            AnyNumeric::from(extent.inode),
             path,
             kind,
             bigint_or_null(figures.page_size),
             bigint_or_null(figures.rss),
             bigint_or_null(figures.pss),
-            bigint_or_null(figures.pss_dirty),
-            bigint_or_null(figures.shared_clean),
-            bigint_or_null(figures.shared_dirty),
-            bigint_or_null(figures.private_clean),
-            bigint_or_null(figures.private_dirty),
-            bigint_or_null(figures.referenced),
-            bigint_or_null(figures.anonymous),
-            bigint_or_null(figures.ksm),
-            bigint_or_null(figures.lazy_free),
             bigint_or_null(figures.anon_huge_pages),
             bigint_or_null(figures.shmem_pmd_mapped),
-            bigint_or_null(figures.file_pmd_mapped),
             bigint_or_null(figures.shared_hugetlb),
             bigint_or_null(figures.private_hugetlb),
             bigint_or_null(figures.swap),
-            bigint_or_null(figures.swap_pss),
-            bigint_or_null(figures.locked),
-            entry.vm_flags,
         ))
     }
 }
 
-/// Returns the PID of the postmaster or, in single-user mode, of this process.
-#[pg_extern(stable, parallel_safe)]
-fn hugeinfo_postmaster_pid() -> Result<i32, ErrorReport> {
-    answer(|| pid_or_error(postgres::processes::parent_pid()))
-}
-
 extension_sql_file!(
     "hugeinfo_mappings.sql",
-    requires = [
-        hugeinfo_mappings,
-        hugeinfo_mappings_of,
-        hugeinfo_postmaster_pid
-    ]
+    requires = [hugeinfo_mappings, hugeinfo_postmaster_mappings]
 );

@@ -4,16 +4,13 @@
 use hugeinfo::linux::{error::absent_or, process::smaps};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::overloads::overloads;
+use super::functions::functions;
 use crate::{
-    error::Error,
-    numbers::{bigint_or_null, pid_or_error},
-    postgres::interrupts::check_for_interrupts,
-    processes,
+    error::Error, numbers::bigint_or_null, postgres::interrupts::check_for_interrupts, processes,
 };
 
-overloads! {
-    "hugeinfo_memory", (
+functions! {
+    (
         name!(pid, i32),
         name!(rss_bytes, Option<i64>),
         name!(pss_bytes, Option<i64>),
@@ -27,11 +24,7 @@ overloads! {
         name!(shared_hugetlb_bytes, Option<i64>),
         name!(private_hugetlb_bytes, Option<i64>),
     );
-    /// This backend.
-    fn hugeinfo_memory() {
-        row(pid_or_error(std::process::id())?)
-    }
-    fn hugeinfo_memory_of(pid: i32) {
+    fn hugeinfo_memory(pid: default!(i32, "pg_catalog.pg_backend_pid()")) {
         row(pid)
     }
 }
@@ -71,7 +64,4 @@ fn row(pid: i32) -> Result<Option<Row>, Error> {
     )))
 }
 
-extension_sql_file!(
-    "hugeinfo_memory.sql",
-    requires = [hugeinfo_memory, hugeinfo_memory_of]
-);
+extension_sql_file!("hugeinfo_memory.sql", requires = [hugeinfo_memory]);

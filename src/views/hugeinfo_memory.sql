@@ -1,6 +1,6 @@
-ALTER FUNCTION hugeinfo_memory() ROWS 1;
 ALTER FUNCTION hugeinfo_memory(integer) ROWS 1;
 
+-- With arguments: another function in this schema could match a call without any.
 CREATE VIEW hugeinfo_memory AS
 SELECT pid,
        rss_bytes,
@@ -14,15 +14,13 @@ SELECT pid,
        shmem_thp_bytes,
        shared_hugetlb_bytes,
        private_hugetlb_bytes
-FROM hugeinfo_memory();
+FROM hugeinfo_memory(pg_catalog.pg_backend_pid());
 
-REVOKE ALL ON FUNCTION hugeinfo_memory(), hugeinfo_memory(integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_memory(integer) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_memory FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugeinfo_memory(), hugeinfo_memory(integer) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugeinfo_memory(integer) TO pg_monitor;
 GRANT SELECT ON hugeinfo_memory TO pg_monitor;
 
-COMMENT ON FUNCTION hugeinfo_memory() IS
-'Memory of this backend; the function behind the view of the same name.';
 COMMENT ON FUNCTION hugeinfo_memory(integer) IS
 'Memory of one process of this server from /proc/PID/smaps_rollup, or the sum of smaps: RSS, PSS, USS, swap and huge pages.';
 COMMENT ON VIEW hugeinfo_memory IS

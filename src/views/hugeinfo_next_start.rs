@@ -4,12 +4,11 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
     planned::{forecasts, is_requested, percent_of_ram},
-    pool::{pool_overloads, pool_row},
+    pool::{pool_functions, pool_row},
 };
 use crate::{error::Error, files, machine, numbers::bigint, plan::settings::Planned};
 
-pool_overloads! {
-    "hugeinfo_next_start",
+pool_functions! {
     [
         name!(waiting_settings, Vec<String>),
         name!(huge_pages, &'static str),

@@ -5,7 +5,7 @@ use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
 use super::{
     planned::{forecasts, is_requested, not_as_planned, on_another_host, percent_of_ram},
-    pool::{pool_overloads, pool_row},
+    pool::{pool_functions, pool_row},
 };
 use crate::{
     error::Error,
@@ -15,8 +15,7 @@ use crate::{
     postgres::{jsonb::Jsonb, text::Text},
 };
 
-pool_overloads! {
-    "hugeinfo_plan",
+pool_functions! {
     [
         name!(segment_bytes, i64),
         name!(segment_percent_of_ram, Option<f64>),
@@ -24,24 +23,16 @@ pool_overloads! {
     [
         name!(is_requested, Option<bool>),
     ];
-    /// Plans with the files on disk.
-    fn hugeinfo_plan() {
-        rows(Some(Jsonb::Object(Vec::new())))
-    }
-    fn hugeinfo_plan_jsonb(settings: Option<Jsonb>) {
-        rows(settings)
-    }
-    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
-    fn hugeinfo_plan_text(settings: Option<Text>) {
-        rows(settings.map(|text| text.settings()).transpose()?)
+    fn hugeinfo_plan(settings: default!(Option<Text>, "''")) {
+        rows(Text::settings(settings)?)
     }
 }
 
 /// Returns one row for each huge page size, smallest first, or one row without a size if the kernel
 /// has no huge pages or `/sys` cannot be read.
 ///
-/// Errors: 22004 for NULL, 54000 for settings that are too long, 22023 for settings that cannot be
-/// planned, PostgreSQL's own error if it would not start, 38000 if its program takes too long,
+/// Errors: 22004 for NULL, 54000 for settings that are too long, 22P02 for invalid JSON, 22023 for
+/// other text and for settings that cannot be planned, PostgreSQL's own error if it would not start, 38000 if its program takes too long,
 /// 53100 and others if there is no room for a scratch directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
@@ -69,7 +60,4 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     rows.collect()
 }
 
-extension_sql_file!(
-    "hugeinfo_plan.sql",
-    requires = [hugeinfo_plan, hugeinfo_plan_jsonb, hugeinfo_plan_text]
-);
+extension_sql_file!("hugeinfo_plan.sql", requires = [hugeinfo_plan]);

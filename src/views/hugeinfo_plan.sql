@@ -1,8 +1,7 @@
 -- One row for each huge page size, as in hugeinfo_pools().
-ALTER FUNCTION hugeinfo_plan() ROWS 2;
-ALTER FUNCTION hugeinfo_plan(jsonb) ROWS 2;
 ALTER FUNCTION hugeinfo_plan(text) ROWS 2;
 
+-- With arguments: another function in this schema could match a call without any.
 CREATE VIEW hugeinfo_plan AS
 SELECT segment_bytes,
        segment_percent_of_ram,
@@ -30,19 +29,15 @@ SELECT segment_bytes,
        cgroup_reserved_limit_bytes,
        cgroup_reserved_bytes,
        how_to_set
-FROM hugeinfo_plan();
+FROM hugeinfo_plan(text '');
 
 REVOKE ALL ON hugeinfo_plan FROM PUBLIC;
 
--- These functions run a program, so only superusers can call them until granted, not pg_monitor.
-REVOKE ALL ON FUNCTION hugeinfo_plan(), hugeinfo_plan(jsonb), hugeinfo_plan(text) FROM PUBLIC;
+-- This function runs a program, so only superusers can call it until granted, not pg_monitor.
+REVOKE ALL ON FUNCTION hugeinfo_plan(text) FROM PUBLIC;
 
-COMMENT ON FUNCTION hugeinfo_plan() IS
-'Huge pages that the next start needs with the configuration files on disk; the function behind the view of the same name.';
-COMMENT ON FUNCTION hugeinfo_plan(jsonb) IS
-'Huge pages that the next start needs with the configuration files on disk, the command line, and these settings, as in {"shared_buffers": "64GB", "max_connections": 500}; "host_ram" and "host_huge_page_sizes" are for another host, and NULL raises an error.';
 COMMENT ON FUNCTION hugeinfo_plan(text) IS
-'hugeinfo_plan(jsonb) with the settings as name=value pairs, as in shared_buffers=64GB max_connections=500, or as JSON.';
+'Huge pages that the next start needs with the configuration files on disk, the command line, and these settings: name=value pairs, as in shared_buffers=64GB max_connections=500, or a JSON object; "host_ram" and "host_huge_page_sizes" plan for another host; NULL raises an error.';
 COMMENT ON VIEW hugeinfo_plan IS
 'Huge pages that the next start needs with the configuration files on disk: a row for each huge page size of the kernel.';
 COMMENT ON COLUMN hugeinfo_plan.segment_bytes IS

@@ -3,11 +3,11 @@
 use hugeinfo::model::forecast::Forecast;
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::pool::{pool_overloads, pool_row};
+use super::pool::{pool_functions, pool_row};
 use crate::{error::Error, machine};
 
-pool_overloads! {
-    "hugeinfo_pools", [], [];
+pool_functions! {
+    [], [];
     fn hugeinfo_pools() {
         rows()
     }

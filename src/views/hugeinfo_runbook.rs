@@ -3,7 +3,7 @@
 use hugeinfo::advice::{planned::Planned, render, runbook};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
-use super::overloads::overloads;
+use super::functions::functions;
 use crate::{
     error::Error,
     machine,
@@ -16,8 +16,7 @@ use crate::{
     },
 };
 
-overloads! {
-    "hugeinfo_runbook",
+functions! {
     (
         name!(step, i32),
         name!(where_to_run, Option<&'static str>),
@@ -31,12 +30,8 @@ overloads! {
     fn hugeinfo_runbook() {
         rows(None)
     }
-    fn hugeinfo_runbook_jsonb(settings: Option<Jsonb>) {
-        planned(settings)
-    }
-    /// Takes JSON or `name=value` pairs. Errors: 22P02 for invalid JSON, 22023 for other text.
-    fn hugeinfo_runbook_text(settings: Option<Text>) {
-        planned(settings.map(|text| text.settings()).transpose()?)
+    fn hugeinfo_runbook_planned(settings: Option<Text>) as "hugeinfo_runbook" {
+        planned(Text::settings(settings)?)
     }
 }
 
@@ -77,9 +72,5 @@ fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {
 
 extension_sql_file!(
     "hugeinfo_runbook.sql",
-    requires = [
-        hugeinfo_runbook,
-        hugeinfo_runbook_jsonb,
-        hugeinfo_runbook_text
-    ]
+    requires = [hugeinfo_runbook, hugeinfo_runbook_planned]
 );

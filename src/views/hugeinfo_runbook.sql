@@ -1,5 +1,4 @@
 ALTER FUNCTION hugeinfo_runbook() ROWS 5;
-ALTER FUNCTION hugeinfo_runbook(jsonb) ROWS 5;
 ALTER FUNCTION hugeinfo_runbook(text) ROWS 5;
 
 CREATE VIEW hugeinfo_runbook AS
@@ -12,7 +11,7 @@ SELECT step,
        instruction
 FROM hugeinfo_runbook();
 
-REVOKE ALL ON FUNCTION hugeinfo_runbook(), hugeinfo_runbook(jsonb), hugeinfo_runbook(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugeinfo_runbook(), hugeinfo_runbook(text) FROM PUBLIC;
 REVOKE ALL ON hugeinfo_runbook FROM PUBLIC;
 -- With settings, it runs a program, so only superusers can call it until granted, as hugeinfo_plan.
 GRANT EXECUTE ON FUNCTION hugeinfo_runbook() TO pg_monitor;
@@ -20,10 +19,8 @@ GRANT SELECT ON hugeinfo_runbook TO pg_monitor;
 
 COMMENT ON FUNCTION hugeinfo_runbook() IS
 'Each step from here to a healthy server, in order; the function behind the view of the same name.';
-COMMENT ON FUNCTION hugeinfo_runbook(jsonb) IS
-'Each step from here to a healthy server with these settings, as in {"shared_buffers": "64GB"}; NULL raises an error.';
 COMMENT ON FUNCTION hugeinfo_runbook(text) IS
-'hugeinfo_runbook(jsonb) with the settings as name=value pairs, as in shared_buffers=64GB max_connections=500, or as JSON.';
+'Each step from here to a healthy server with these settings, as in shared_buffers=64GB max_connections=500, or a JSON object; NULL raises an error.';
 COMMENT ON VIEW hugeinfo_runbook IS
 'Each step from here to a healthy server, in order; no row if there is nothing to do.';
 COMMENT ON COLUMN hugeinfo_runbook.step IS

@@ -95,9 +95,7 @@ fn readers(source: &str) -> &'static str {
             "hugeinfo_footprint hugeinfo_backends hugeinfo_fault_rates hugeinfo_instances \
              hugeinfo_plan hugeinfo_fit hugeinfo_checks"
         }
-        "cgroup" => {
-            "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_host hugeinfo_checks"
-        }
+        "cgroup" => "hugeinfo_status hugeinfo_pools hugeinfo_plan hugeinfo_host hugeinfo_checks",
         "mountinfo" => {
             "hugeinfo_status hugeinfo_pools hugeinfo_holders hugeinfo_plan hugeinfo_host \
              hugeinfo_checks"

@@ -1,5 +1,6 @@
 //! The SQL objects, one file for each.
 
+mod functions;
 mod hugeinfo_backends;
 mod hugeinfo_checks;
 mod hugeinfo_fault_rates;
@@ -22,7 +23,6 @@ mod hugeinfo_sources;
 mod hugeinfo_status;
 mod hugeinfo_text;
 mod hugeinfo_vmstat;
-mod overloads;
 mod planned;
 mod pool;
 

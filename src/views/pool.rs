@@ -6,12 +6,12 @@ use hugeinfo::{
     units::PageSize,
 };
 
-/// Like [`overloads`](super::overloads), for functions that return pools: with their own columns
+/// Like [`functions`](super::functions), for functions that return pools: with their own columns
 /// first, and more between the identity and the contents of a pool.
-macro_rules! pool_overloads {
-    ($name:literal, [$($first:tt)*], [$($more:tt)*]; $($functions:tt)+) => {
-        $crate::views::overloads::overloads! {
-            $name, (
+macro_rules! pool_functions {
+    ([$($first:tt)*], [$($more:tt)*]; $($functions:tt)+) => {
+        $crate::views::functions::functions! {
+            (
                 $($first)*
                 name!(page_size_bytes, Option<i64>),
                 name!(is_default, Option<bool>),
@@ -92,5 +92,5 @@ pub(super) fn how_to_set(machine: &Machine, forecast: &Forecast) -> Option<Strin
     render::remedy(machine, &diagnosis::how_to_set(machine, size))
 }
 
-pub(super) use pool_overloads;
+pub(super) use pool_functions;
 pub(super) use pool_row;

@@ -422,7 +422,7 @@ fn unreadable_sources_are_listed() {
     for words in [
         "/sys/kernel/mm/hugepages is missing",
         "/proc/meminfo is missing",
-        "your role cannot execute hugeinfo_plan(jsonb)",
+        "your role cannot execute hugeinfo_plan(text)",
         "2 of 2 could not be read",
         "there is no postmaster",
         "The page tables of the processes could not be read.",

@@ -56,23 +56,13 @@ my %OF_SMAPS = (
 	page_size_bytes => 'KernelPageSize',
 	rss_bytes => 'Rss',
 	pss_bytes => 'Pss',
-	pss_dirty_bytes => 'Pss_Dirty',
-	shared_clean_bytes => 'Shared_Clean',
-	shared_dirty_bytes => 'Shared_Dirty',
 	private_clean_bytes => 'Private_Clean',
 	private_dirty_bytes => 'Private_Dirty',
-	referenced_bytes => 'Referenced',
-	anonymous_bytes => 'Anonymous',
-	ksm_bytes => 'KSM',
-	lazy_free_bytes => 'LazyFree',
 	anon_thp_bytes => 'AnonHugePages',
 	shmem_thp_bytes => 'ShmemPmdMapped',
-	file_thp_bytes => 'FilePmdMapped',
 	shared_hugetlb_bytes => 'Shared_Hugetlb',
 	private_hugetlb_bytes => 'Private_Hugetlb',
-	swap_bytes => 'Swap',
-	swap_pss_bytes => 'SwapPss',
-	locked_bytes => 'Locked');
+	swap_bytes => 'Swap');
 
 my %OF_ROLLUP = (
 	rss_bytes => 'Rss',
@@ -128,19 +118,18 @@ sub rollup_file
 		uss_bytes => $bytes{Private_Clean} + $bytes{Private_Dirty} };
 }
 
-# A line of maps as columns of hugeinfo_mappings.
+# A line of maps as columns of hugeinfo_mappings, with the device and the inode.
 sub _mapping
 {
 	my ($line) = @_;
-	my ($start, $end, $permissions, $offset, $device, $inode, $path) =
-	  $line =~ /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$/s
+	my ($start, $end, $permissions, $device, $inode, $path) =
+	  $line =~ /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) (\d+) *(.*)$/s
 	  or die "not a line of maps: $line\n";
 	return {
 		start_address => $start,
 		end_address => $end,
 		size_bytes => hex($end) - hex($start),
 		permissions => $permissions,
-		file_offset_bytes => hex($offset),
 		device => $device,
 		inode => $inode,
 		path => $path eq '' ? undef : $path };
@@ -148,7 +137,7 @@ sub _mapping
 
 sub maps_file { my ($pid) = @_; return map { _mapping($_) } split /\n/, process_file($pid, 'maps') }
 
-# Also parses memory and flags.
+# Also parses memory.
 sub smaps_file
 {
 	my ($pid) = @_;
@@ -157,11 +146,7 @@ sub smaps_file
 	{
 		my ($line, $rest) = split /\n/, $entry, 2;
 		my %bytes = _kilobytes($rest);
-		my ($flags) = $rest =~ /^VmFlags: (.*)$/m;
-		push @rows, {
-			%{ _mapping($line) },
-			(map { $_ => $bytes{ $OF_SMAPS{$_} } } keys %OF_SMAPS),
-			vm_flags => $flags && [ split ' ', $flags ] };
+		push @rows, { %{ _mapping($line) }, map { $_ => $bytes{ $OF_SMAPS{$_} } } keys %OF_SMAPS };
 	}
 	return @rows;
 }

@@ -163,7 +163,7 @@ pub(crate) fn sources(context: &Context<'_>) -> Markup {
         @if !context.subject.may_plan {
             (note(
                 "Settings that have not been reloaded are not in this report, because your role \
-                 cannot execute hugeinfo_plan(jsonb)."
+                 cannot execute hugeinfo_plan(text)."
             ))
         }
         ul class="list" {
