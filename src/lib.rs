@@ -10,7 +10,7 @@
 //! * [`plan`]: the needs of the next start, as PostgreSQL itself computes them. [`files`]: whether
 //!   they differ from the running server.
 //! * [`numbers`]: the kernel's numbers as SQL types.
-//! * [`views`]: two files for each SQL object: Rust and SQL.
+//! * [`views`]: a file for each view or function, and the SQL of the views and their grants.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("pg_hugeinfo reads /proc and /sys of Linux; it does not support other systems");

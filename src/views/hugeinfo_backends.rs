@@ -6,6 +6,7 @@ use hugeinfo::linux::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::{answer, functions::functions};
 use crate::{
     error::Error,
     numbers::{bigint, bigint_or_null, pid_or_error},
@@ -14,37 +15,58 @@ use crate::{
         interrupts::check_for_interrupts,
     },
     processes::{self, Member, Server},
-    views::answer,
 };
+
+functions! {
+    cost = 1000000;
+    /// Each process of this server, including the postmaster and the logger: page tables, memory by
+    /// kind, faults and OOM score.
+    view hugeinfo_backends;
+    columns (
+        /// Process ID.
+        name!(pid, i32),
+        /// Type of the process, as in pg_stat_activity, or postmaster or logger; NULL if the
+        /// process started after this transaction first read pg_stat_activity.
+        name!(backend_type, Option<String>),
+        /// Bytes of page tables (VmPTE); page tables that processes share count once for each
+        /// process.
+        name!(page_table_bytes, Option<i64>),
+        /// Bytes of address space, used or not (VmSize).
+        name!(virtual_bytes, Option<i64>),
+        /// Largest virtual_bytes so far (VmPeak), which is not the number of huge pages that the
+        /// server needs.
+        name!(virtual_peak_bytes, Option<i64>),
+        /// Bytes in RAM, with shared memory and without huge pages (VmRSS); shared memory counts
+        /// once for each process.
+        name!(rss_bytes, Option<i64>),
+        /// Bytes of private memory in RAM (RssAnon; Linux 4.5).
+        name!(rss_anon_bytes, Option<i64>),
+        /// Bytes of mapped files in RAM (RssFile; Linux 4.5).
+        name!(rss_file_bytes, Option<i64>),
+        /// Bytes of shared memory in RAM that this process has faulted in, without huge pages
+        /// (RssShmem; Linux 4.5).
+        name!(rss_shmem_bytes, Option<i64>),
+        /// Bytes of huge pages that the process has faulted in (HugetlbPages), without those behind
+        /// shared page tables.
+        name!(hugetlb_bytes, Option<i64>),
+        /// Bytes of private memory swapped out (VmSwap).
+        name!(swap_bytes, Option<i64>),
+        /// Page faults since the process started that did not read from disk.
+        name!(minor_faults, Option<i64>),
+        /// Page faults since the process started that read from disk.
+        name!(major_faults, Option<i64>),
+        name!(start_ticks, i64),
+    );
+    fn hugeinfo_backends() {
+        rows()
+    }
+}
 
 /// Returns a row for each process: the postmaster, the logger and all others. Reads two small
 /// files, `stat` and `status`, of each. Walks no page tables.
 ///
 /// Errors: as for `hugeinfo_status`. A process that ends meanwhile is left out.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_backends() -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(pid, i32),
-            name!(backend_type, Option<String>),
-            name!(page_table_bytes, Option<i64>),
-            name!(virtual_bytes, Option<i64>),
-            name!(virtual_peak_bytes, Option<i64>),
-            name!(rss_bytes, Option<i64>),
-            name!(rss_anon_bytes, Option<i64>),
-            name!(rss_file_bytes, Option<i64>),
-            name!(rss_shmem_bytes, Option<i64>),
-            name!(hugetlb_bytes, Option<i64>),
-            name!(swap_bytes, Option<i64>),
-            name!(minor_faults, Option<i64>),
-            name!(major_faults, Option<i64>),
-            name!(start_ticks, i64),
-        ),
-    >,
-    ErrorReport,
-> {
+fn rows() -> Result<Vec<Row>, Error> {
     let row = |member: Member, buffer: &mut Vec<u8>| {
         let process = &member.process;
         let Ok(memory) = absent_or(status::read_memory(process, buffer))? else {
@@ -68,7 +90,7 @@ fn hugeinfo_backends() -> Result<
             bigint(member.stat.start_ticks)?,
         )))
     };
-    Ok(TableIterator::new(answer(|| processes::all(row))?))
+    processes::all(row)
 }
 
 /// Returns `oom_score` and `oom_score_adj` of the process with this PID and start, or NULL if this
@@ -100,8 +122,3 @@ fn hugeinfo_oom_scores(
     };
     answer(scores)
 }
-
-extension_sql_file!(
-    "hugeinfo_backends.sql",
-    requires = [hugeinfo_backends, hugeinfo_oom_scores]
-);

@@ -39,16 +39,31 @@ fn sample() -> Result<Sample, Error> {
 }
 
 functions! {
-    (
+    cost = 1000000;
+    /// Page faults of each process of this server during one second, as sar -B and pidstat -r show
+    /// them.
+    view hugeinfo_fault_rates;
+    columns (
+        /// Process ID.
         name!(pid, i32),
+        /// Type of the process, as in hugeinfo_backends.
         name!(backend_type, Option<String>),
+        /// stayed, came (the process started during the sample), or went (it ended, and its faults
+        /// are NULL).
         name!(presence, &'static str),
+        /// Actual length of the sample in seconds.
         name!(seconds, f64),
+        /// Faults during the sample that did not read from disk.
         name!(minor_faults, Option<i64>),
+        /// Faults during the sample that read from disk.
         name!(major_faults, Option<i64>),
+        /// minor_faults per second.
         name!(minor_faults_per_second, Option<f64>),
+        /// major_faults per second.
         name!(major_faults_per_second, Option<f64>),
     );
+    /// Page faults of each process of this server during a sample of this duration, at most one
+    /// hour.
     fn hugeinfo_fault_rates(duration: default!(Interval, "'1 s'")) {
         rows(length(&duration))
     }
@@ -117,8 +132,3 @@ fn length(interval: &Interval) -> Option<Duration> {
         .checked_add(interval.micros())?;
     Some(Duration::from_micros(u64::try_from(microseconds).ok()?))
 }
-
-extension_sql_file!(
-    "hugeinfo_fault_rates.sql",
-    requires = [hugeinfo_fault_rates]
-);

@@ -20,7 +20,8 @@ use crate::{
 };
 
 functions! {
-    (
+    cost = 1000000;
+    columns (
         name!(shared_buffers, String),
         name!(shared_buffers_bytes, i64),
         name!(page_size_bytes, i64),
@@ -29,6 +30,9 @@ functions! {
         name!(segment_bytes, i64),
         name!(tail_waste_bytes, i64),
     );
+    /// The largest shared_buffers whose main shared memory segment fits into this many huge pages,
+    /// in one row, with the configuration files on disk and these settings, as for hugeinfo_plan,
+    /// without shared_buffers; one block more does not fit.
     fn hugeinfo_fit(pages: Option<i64>, settings: default!(Option<Text>, "''")) {
         row(pages, Text::settings(settings)?)
     }
@@ -94,5 +98,3 @@ fn page_size(machine: &Machine) -> Result<PageSize, Error> {
         _ => Err(Error::PageSize { asked, known }),
     }
 }
-
-extension_sql_file!("hugeinfo_fit.sql", requires = [hugeinfo_fit]);

@@ -35,18 +35,39 @@ use crate::{
 };
 
 functions! {
-    (
+    cost = 1000000;
+    /// Memory of this server in one row: private memory, shared memory, page tables and swap.
+    view hugeinfo_footprint;
+    columns (
+        /// Whether the main shared memory segment is on huge pages.
         name!(in_use, Option<bool>),
+        /// Number of processes of this server, including the postmaster and the logger.
         name!(processes, i64),
+        /// Bytes of private memory in RAM (RssAnon); an upper bound, because unmodified memory
+        /// inherited from the postmaster counts once for each process.
         name!(private_bytes, Option<i64>),
+        /// Bytes of the main shared memory segment.
         name!(segment_bytes, Option<i64>),
+        /// Bytes of the main segment that occupy memory now: all of it on huge pages, otherwise the
+        /// part that one process has faulted in.
         name!(segment_backed_bytes, Option<i64>),
+        /// Bytes of other shared memory, such as dynamic shared memory.
         name!(other_shared_bytes, Option<i64>),
+        /// Bytes of page tables (VmPTE); page tables that processes share count once for each
+        /// process.
         name!(page_table_bytes, Option<i64>),
+        /// Bytes of private memory swapped out (VmSwap); an upper bound for the same reason as
+        /// private_bytes.
         name!(swap_bytes, Option<i64>),
+        /// Sum of private_bytes, segment_backed_bytes, other_shared_bytes, page_table_bytes and
+        /// swap_bytes.
         name!(total_bytes, Option<i64>),
+        /// total_bytes once the whole main segment is in use, which is the value to compare before
+        /// and after a switch to huge pages.
         name!(full_total_bytes, Option<i64>),
     );
+    /// Memory of this server in one row, with exact private_bytes (Pss_Anon) if exact is true, for
+    /// which the kernel walks the page tables of each process.
     fn hugeinfo_footprint(exact: default!(bool, "false")) {
         rows(exact)
     }
@@ -147,5 +168,3 @@ fn shared(pids: &HashSet<u64>) -> Result<Shared, Error> {
         system_v: system_v.and_then(|segment| segment.resident.zip(segment.swapped)),
     })
 }
-
-extension_sql_file!("hugeinfo_footprint.sql", requires = [hugeinfo_footprint]);

@@ -31,27 +31,53 @@ use crate::{
 };
 
 functions! {
-    (
+    cost = 1000000;
+    /// Each mapping of this backend, by address (/proc/PID/smaps).
+    view hugeinfo_mappings;
+    /// Each mapping of the postmaster, by address (/proc/PID/smaps).
+    view hugeinfo_postmaster_mappings;
+    columns (
+        /// Process ID.
         name!(pid, i32),
+        /// First address, in hexadecimal; NULL without the privileges of pg_read_server_files,
+        /// because addresses help attackers.
         name!(start_address, Option<String>),
+        /// First address after the mapping; NULL when start_address is NULL.
         name!(end_address, Option<String>),
+        /// Bytes of address space.
         name!(size_bytes, i64),
+        /// Permissions as in /proc/PID/maps: r, w and x, then p (private) or s (shared).
         name!(permissions, String),
+        /// Name of the file, with special characters as a backslash and octal digits; NULL for
+        /// anonymous memory, or without the privileges of pg_read_server_files.
         name!(path, Option<String>),
+        /// Use of the mapping: main segment, sysv shim, dynamic shared memory, heap, stack,
+        /// anonymous, executable, library, file, or kernel.
         name!(kind, &'static str),
+        /// Bytes of a page that backs it (KernelPageSize), regardless of transparent huge pages.
         name!(page_size_bytes, Option<i64>),
+        /// Bytes in RAM, without huge pages (Rss).
         name!(rss_bytes, Option<i64>),
+        /// rss_bytes with each page divided by the number of processes that map it (Pss).
         name!(pss_bytes, Option<i64>),
+        /// Bytes of private memory on transparent huge pages (AnonHugePages).
         name!(anon_thp_bytes, Option<i64>),
+        /// Bytes of shared memory on transparent huge pages (ShmemPmdMapped).
         name!(shmem_thp_bytes, Option<i64>),
+        /// Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in
+        /// other columns.
         name!(shared_hugetlb_bytes, Option<i64>),
+        /// Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other
+        /// columns.
         name!(private_hugetlb_bytes, Option<i64>),
+        /// Bytes swapped out (Swap).
         name!(swap_bytes, Option<i64>),
     );
+    /// Each mapping of one process of this server, by address, with the columns of the view
+    /// hugeinfo_mappings.
     fn hugeinfo_mappings(pid: default!(i32, "pg_catalog.pg_backend_pid()")) {
         rows(pid)
     }
-    /// In single-user mode, of this process.
     fn hugeinfo_postmaster_mappings() {
         rows(pid_or_error(postgres::processes::parent_pid())?)
     }
@@ -129,8 +155,3 @@ impl Shown {
         ))
     }
 }
-
-extension_sql_file!(
-    "hugeinfo_mappings.sql",
-    requires = [hugeinfo_mappings, hugeinfo_postmaster_mappings]
-);

@@ -10,20 +10,41 @@ use crate::{
 };
 
 functions! {
-    (
+    cost = 1000000;
+    /// Memory of this backend from /proc/PID/smaps_rollup, or the sum of smaps: RSS, PSS, USS, swap
+    /// and huge pages.
+    view hugeinfo_memory;
+    columns (
+        /// Process ID.
         name!(pid, i32),
+        /// Bytes in RAM, without huge pages (Rss).
         name!(rss_bytes, Option<i64>),
+        /// rss_bytes with each page divided by the number of processes that map it (Pss).
         name!(pss_bytes, Option<i64>),
+        /// The private part of pss_bytes (Pss_Anon; Linux 5.4).
         name!(pss_anon_bytes, Option<i64>),
+        /// The part of pss_bytes that belongs to files (Pss_File; Linux 5.4).
         name!(pss_file_bytes, Option<i64>),
+        /// The part of pss_bytes that is shared memory on small pages (Pss_Shmem; Linux 5.4).
         name!(pss_shmem_bytes, Option<i64>),
+        /// Bytes that no other process maps (Private_Clean plus Private_Dirty).
         name!(uss_bytes, Option<i64>),
+        /// Bytes swapped out, with each page divided by the number of processes that share it
+        /// (SwapPss).
         name!(swap_pss_bytes, Option<i64>),
+        /// Bytes of private memory on transparent huge pages (AnonHugePages).
         name!(anon_thp_bytes, Option<i64>),
+        /// Bytes of shared memory on transparent huge pages (ShmemPmdMapped).
         name!(shmem_thp_bytes, Option<i64>),
+        /// Bytes of huge pages that other processes also map (Shared_Hugetlb), not included in
+        /// other columns.
         name!(shared_hugetlb_bytes, Option<i64>),
+        /// Bytes of huge pages that no other process maps (Private_Hugetlb), not included in other
+        /// columns.
         name!(private_hugetlb_bytes, Option<i64>),
     );
+    /// Memory of one process of this server from /proc/PID/smaps_rollup, or the sum of smaps: RSS,
+    /// PSS, USS, swap and huge pages.
     fn hugeinfo_memory(pid: default!(i32, "pg_catalog.pg_backend_pid()")) {
         row(pid)
     }
@@ -63,5 +84,3 @@ fn row(pid: i32) -> Result<Option<Row>, Error> {
         bigint_or_null(figures.private_hugetlb),
     )))
 }
-
-extension_sql_file!("hugeinfo_memory.sql", requires = [hugeinfo_memory]);

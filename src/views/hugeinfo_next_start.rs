@@ -9,14 +9,27 @@ use super::{
 use crate::{error::Error, files, machine, numbers::bigint, plan::settings::Planned};
 
 pool_functions! {
+    cost = 1000000;
+    /// Huge pages that the next start needs, and settings that are pending a restart: a row for
+    /// each huge page size of the kernel.
+    view hugeinfo_next_start;
     [
+        /// Names of settings in the configuration files that are pending a restart and affect the
+        /// size of shared memory or huge pages.
         name!(waiting_settings, Vec<String>),
+        /// Setting huge_pages of the next start: off, on or try.
         name!(huge_pages, &'static str),
+        /// Setting shared_memory_type of the next start; only mmap can use huge pages.
         name!(shared_memory_type, &'static str),
+        /// Bytes of the main shared memory segment of the next start, exact up to 8 TiB and in
+        /// whole MB above.
         name!(segment_bytes, i64),
+        /// The segment as a percentage of RAM (MemTotal in /proc/meminfo).
         name!(segment_percent_of_ram, Option<f64>),
     ],
     [
+        /// Whether the next start asks for pages of this size, or would ask with huge_pages = try
+        /// and shared_memory_type = mmap.
         name!(is_requested, Option<bool>),
     ];
     fn hugeinfo_next_start() {
@@ -54,5 +67,3 @@ fn rows() -> Result<Vec<Row>, Error> {
     });
     rows.collect()
 }
-
-extension_sql_file!("hugeinfo_next_start.sql", requires = [hugeinfo_next_start]);

@@ -7,6 +7,7 @@ use hugeinfo::{
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::functions::functions;
 use crate::{
     error::Error,
     machine,
@@ -16,61 +17,64 @@ use crate::{
         settings::max_connections,
     },
     processes,
-    views::answer,
 };
+
+functions! {
+    cost = 1000000;
+    /// Page tables of this server now, and page tables for the main segment on pages of each size.
+    view hugeinfo_page_tables;
+    columns (
+        /// Bytes of a page: regular pages, then each huge page size of the kernel.
+        name!(page_size_bytes, i64),
+        /// Whether the main shared memory segment is on pages of this size now.
+        name!(is_used_by_server, Option<bool>),
+        /// Bytes of page tables of one process that has touched the whole main segment on pages of
+        /// this size.
+        name!(one_backend_bytes, i64),
+        /// one_backend_bytes times the number of current processes.
+        name!(present_backends_bytes, i64),
+        /// one_backend_bytes times max_connections.
+        name!(max_connections_bytes, i64),
+        /// Bytes of page tables that all processes of this server have now (VmPTE), the same in
+        /// each row.
+        name!(now_bytes, Option<i64>),
+        /// Estimate of the bytes of page tables that these processes would save on pages of this
+        /// size; NULL if unknown.
+        name!(saving_bytes, Option<i64>),
+    );
+    fn hugeinfo_page_tables() {
+        rows()
+    }
+}
 
 /// Returns a row for small pages and for each huge page size, smallest first.
 ///
 /// Errors: as for `hugeinfo_status`.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_page_tables() -> Result<
-    TableIterator<
-        'static,
-        (
-            name!(page_size_bytes, i64),
-            name!(is_used_by_server, Option<bool>),
-            name!(one_backend_bytes, i64),
-            name!(present_backends_bytes, i64),
-            name!(max_connections_bytes, i64),
-            name!(now_bytes, Option<i64>),
-            name!(saving_bytes, Option<i64>),
-        ),
-    >,
-    ErrorReport,
-> {
-    let rows = || {
-        let facts = machine::facts()?;
-        let types = backend_types()?;
-        let present = processes::all(|member, buffer| {
-            let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
-            Ok(memory.map(|memory| ProcessFigures {
-                page_tables: memory.page_tables,
-                rss_shmem: memory.rss_shmem,
-                is_client_backend: is_client_backend(&types, member.process.pid()),
-                ..ProcessFigures::default()
-            }))
-        })?;
-        let costs = on_each_size(&facts, &present, max_connections());
-        let rows = costs.into_iter().map(|cost| {
-            let now = bigint_or_null(cost.now);
-            let then = bigint_or_null(cost.then);
-            Ok::<_, Error>((
-                bigint(cost.page_bytes)?,
-                cost.is_used,
-                bigint(cost.one)?,
-                bigint(cost.present)?,
-                bigint(cost.max_connections)?,
-                now,
-                now.zip(then).map(|(now, then)| now - then),
-            ))
-        });
-        rows.collect::<Result<Vec<_>, Error>>()
-    };
-    Ok(TableIterator::new(answer(rows)?))
+fn rows() -> Result<Vec<Row>, Error> {
+    let facts = machine::facts()?;
+    let types = backend_types()?;
+    let present = processes::all(|member, buffer| {
+        let memory = absent_or(status::read_memory(&member.process, buffer))?.ok();
+        Ok(memory.map(|memory| ProcessFigures {
+            page_tables: memory.page_tables,
+            rss_shmem: memory.rss_shmem,
+            is_client_backend: is_client_backend(&types, member.process.pid()),
+            ..ProcessFigures::default()
+        }))
+    })?;
+    let costs = on_each_size(&facts, &present, max_connections());
+    let rows = costs.into_iter().map(|cost| {
+        let now = bigint_or_null(cost.now);
+        let then = bigint_or_null(cost.then);
+        Ok::<_, Error>((
+            bigint(cost.page_bytes)?,
+            cost.is_used,
+            bigint(cost.one)?,
+            bigint(cost.present)?,
+            bigint(cost.max_connections)?,
+            now,
+            now.zip(then).map(|(now, then)| now - then),
+        ))
+    });
+    rows.collect::<Result<Vec<_>, Error>>()
 }
-
-extension_sql_file!(
-    "hugeinfo_page_tables.sql",
-    requires = [hugeinfo_page_tables]
-);

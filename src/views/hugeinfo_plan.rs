@@ -16,13 +16,26 @@ use crate::{
 };
 
 pool_functions! {
+    cost = 1000000;
+    /// Huge pages that the next start needs with the configuration files on disk: a row for each
+    /// huge page size of the kernel.
+    view hugeinfo_plan;
     [
+        /// Bytes of the main shared memory segment of the next start, exact up to 8 TiB and in
+        /// whole MB above.
         name!(segment_bytes, i64),
+        /// The segment as a percentage of RAM (MemTotal in /proc/meminfo).
         name!(segment_percent_of_ram, Option<f64>),
     ],
     [
+        /// Whether the next start asks for pages of this size, or would ask with huge_pages = try
+        /// and shared_memory_type = mmap.
         name!(is_requested, Option<bool>),
     ];
+    /// Huge pages that the next start needs with the configuration files on disk, the command line,
+    /// and these settings: name=value pairs, as in shared_buffers=64GB max_connections=500, or a
+    /// JSON object; "host_ram" and "host_huge_page_sizes" plan for another host; NULL raises an
+    /// error.
     fn hugeinfo_plan(settings: default!(Option<Text>, "''")) {
         rows(Text::settings(settings)?)
     }
@@ -32,8 +45,9 @@ pool_functions! {
 /// has no huge pages or `/sys` cannot be read.
 ///
 /// Errors: 22004 for NULL, 54000 for settings that are too long, 22P02 for invalid JSON, 22023 for
-/// other text and for settings that cannot be planned, PostgreSQL's own error if it would not start, 38000 if its program takes too long,
-/// 53100 and others if there is no room for a scratch directory; else as for `hugeinfo_status`.
+/// other text and for settings that cannot be planned, PostgreSQL's own error if it would not start,
+/// 38000 if its program takes too long, 53100 and others if there is no room for a scratch
+/// directory; else as for `hugeinfo_status`.
 fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     let (planned, host) = Planned::checked_for_host(settings)?;
     let is_here = host.is_none();
@@ -59,5 +73,3 @@ fn rows(settings: Option<Jsonb>) -> Result<Vec<Row>, Error> {
     });
     rows.collect()
 }
-
-extension_sql_file!("hugeinfo_plan.sql", requires = [hugeinfo_plan]);

@@ -7,6 +7,10 @@ use super::pool::{pool_functions, pool_row};
 use crate::{error::Error, machine};
 
 pool_functions! {
+    cost = 10000;
+    /// Each huge page size of the kernel: its pool on this host, its demands, and the limits of the
+    /// server's cgroups.
+    view hugeinfo_pools;
     [], [];
     fn hugeinfo_pools() {
         rows()
@@ -25,5 +29,3 @@ fn rows() -> Result<Vec<Row>, Error> {
         .map(|f| Ok(pool_row!(&machine, Some(f), true, [], [])));
     rows.collect()
 }
-
-extension_sql_file!("hugeinfo_pools.sql", requires = [hugeinfo_pools]);

@@ -17,19 +17,32 @@ use crate::{
 };
 
 functions! {
-    (
+    cost = 1000000;
+    /// Each step from here to a healthy server, in order; no row if there is nothing to do.
+    view hugeinfo_runbook;
+    columns (
+        /// Number of the step, from 1.
         name!(step, i32),
+        /// root shell, root shell of the node, SQL, service, or by hand; NULL for a decision by a
+        /// person.
         name!(where_to_run, Option<&'static str>),
+        /// A line to paste; NULL if the step is not a command.
         name!(command, Option<String>),
+        /// Reason for the step.
         name!(why, String),
+        /// Status and reason of hugeinfo_status after this step; NULL if the step does not change
+        /// them.
         name!(expected, Option<String>),
+        /// Whether the step ends all sessions.
         name!(is_disruptive, bool),
+        /// Instruction for a person; NULL if the step is a command.
         name!(instruction, Option<String>),
     );
-    /// Returns the steps to a healthy server with the files on disk.
     fn hugeinfo_runbook() {
         rows(None)
     }
+    /// Each step from here to a healthy server with these settings, as in shared_buffers=64GB
+    /// max_connections=500, or a JSON object; NULL raises an error.
     fn hugeinfo_runbook_planned(settings: Option<Text>) as "hugeinfo_runbook" {
         planned(Text::settings(settings)?)
     }
@@ -69,8 +82,3 @@ fn numbered(steps: Vec<runbook::Row>) -> Vec<Row> {
     });
     rows.collect()
 }
-
-extension_sql_file!(
-    "hugeinfo_runbook.sql",
-    requires = [hugeinfo_runbook, hugeinfo_runbook_planned]
-);

@@ -3,40 +3,45 @@
 use hugeinfo::{linux::root::Root, server::sources};
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
+use super::functions::functions;
 use crate::{
+    error::Error,
     postgres::{encoding::shown, server::subject},
-    views::answer,
 };
+
+functions! {
+    cost = 10000;
+    /// Each kernel source that this extension reads, and whether it can be read here.
+    view hugeinfo_sources;
+    columns (
+        /// Stable short name of the file, system call or directory.
+        name!(source, &'static str),
+        /// Path of the source; files of a process are those of the postmaster.
+        name!(path, String),
+        /// ok, denied (no permission), missing (this kernel, container or sandbox does not have
+        /// it), or failed (an error, or an unknown format).
+        name!(status, &'static str),
+        /// Views and functions that use it.
+        name!(used_for, Vec<&'static str>),
+    );
+    fn hugeinfo_sources() {
+        rows()
+    }
+}
 
 /// Tries to read each source of the postmaster and this backend, then each source of the host. A
 /// source that cannot be read is a result, not an error.
-#[pg_extern(parallel_restricted, cost = 10000)]
-#[allow(clippy::type_complexity)]
-fn hugeinfo_sources() -> Result<
-    TableIterator<
-        'static,
+fn rows() -> Result<Vec<Row>, Error> {
+    let sources = sources::probe(&Root::system(), &subject());
+    let rows = sources.into_iter().map(|source| {
         (
-            name!(source, &'static str),
-            name!(path, String),
-            name!(status, &'static str),
-            name!(used_for, Vec<&'static str>),
-        ),
-    >,
-    ErrorReport,
-> {
-    let sources = answer(|| Ok(sources::probe(&Root::system(), &subject())))?;
-    let rows: Vec<_> = sources
-        .into_iter()
-        .map(|source| {
-            (
-                source.name,
-                shown(source.path),
-                source.status.as_str(),
-                used_for(source.name),
-            )
-        })
-        .collect();
-    Ok(TableIterator::new(rows))
+            source.name,
+            shown(source.path),
+            source.status.as_str(),
+            used_for(source.name),
+        )
+    });
+    Ok(rows.collect())
 }
 
 /// The SQL objects that use a source, including those that use it only as a fallback.
@@ -121,5 +126,3 @@ fn readers(source: &str) -> &'static str {
         _ => "hugeinfo_checks",
     }
 }
-
-extension_sql_file!("hugeinfo_sources.sql", requires = [hugeinfo_sources]);

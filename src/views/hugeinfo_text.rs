@@ -13,5 +13,3 @@ use crate::{error::Error, machine, postgres::encoding::shown_lines, views::answe
 fn hugeinfo_text() -> Result<String, ErrorReport> {
     answer(|| Ok::<_, Error>(shown_lines(text::text(&machine::whole()?))))
 }
-
-extension_sql_file!("hugeinfo_text.sql", requires = [hugeinfo_text]);

@@ -1,0 +1,196 @@
+-- Estimates for the planner: the rows on a usual machine.
+ALTER FUNCTION hugeinfo_backends() ROWS 100;
+ALTER FUNCTION hugeinfo_checks() ROWS 22;
+ALTER FUNCTION hugeinfo_fault_rates(interval) ROWS 100;
+ALTER FUNCTION hugeinfo_fit(bigint, text) ROWS 1;
+ALTER FUNCTION hugeinfo_footprint(boolean) ROWS 1;
+ALTER FUNCTION hugeinfo_holders() ROWS 100;
+ALTER FUNCTION hugeinfo_host() ROWS 1;
+ALTER FUNCTION hugeinfo_instances() ROWS 3;
+ALTER FUNCTION hugeinfo_mappings(integer) ROWS 100;
+ALTER FUNCTION hugeinfo_meminfo() ROWS 60;
+ALTER FUNCTION hugeinfo_memory(integer) ROWS 1;
+ALTER FUNCTION hugeinfo_next_start() ROWS 2;
+ALTER FUNCTION hugeinfo_numa() ROWS 6;
+ALTER FUNCTION hugeinfo_page_tables() ROWS 3;
+ALTER FUNCTION hugeinfo_plan(text) ROWS 2;
+ALTER FUNCTION hugeinfo_pools() ROWS 2;
+ALTER FUNCTION hugeinfo_postmaster_mappings() ROWS 100;
+ALTER FUNCTION hugeinfo_runbook() ROWS 5;
+ALTER FUNCTION hugeinfo_runbook(text) ROWS 5;
+ALTER FUNCTION hugeinfo_sources() ROWS 30;
+ALTER FUNCTION hugeinfo_status() ROWS 1;
+ALTER FUNCTION hugeinfo_vmstat() ROWS 200;
+
+-- With arguments of the exact types, because another function in this schema could match a call
+-- without arguments better than a function with defaults.
+CREATE VIEW hugeinfo_checks AS SELECT * FROM hugeinfo_checks();
+CREATE VIEW hugeinfo_fault_rates AS SELECT * FROM hugeinfo_fault_rates(interval '1 s');
+CREATE VIEW hugeinfo_footprint AS SELECT * FROM hugeinfo_footprint(false);
+CREATE VIEW hugeinfo_holders AS SELECT * FROM hugeinfo_holders();
+CREATE VIEW hugeinfo_host AS SELECT * FROM hugeinfo_host();
+CREATE VIEW hugeinfo_instances AS SELECT * FROM hugeinfo_instances();
+CREATE VIEW hugeinfo_mappings AS SELECT * FROM hugeinfo_mappings(pg_catalog.pg_backend_pid());
+CREATE VIEW hugeinfo_meminfo AS SELECT * FROM hugeinfo_meminfo();
+CREATE VIEW hugeinfo_memory AS SELECT * FROM hugeinfo_memory(pg_catalog.pg_backend_pid());
+CREATE VIEW hugeinfo_next_start AS SELECT * FROM hugeinfo_next_start();
+CREATE VIEW hugeinfo_numa AS SELECT * FROM hugeinfo_numa();
+CREATE VIEW hugeinfo_page_tables AS SELECT * FROM hugeinfo_page_tables();
+CREATE VIEW hugeinfo_plan AS SELECT * FROM hugeinfo_plan(text '');
+CREATE VIEW hugeinfo_pools AS SELECT * FROM hugeinfo_pools();
+CREATE VIEW hugeinfo_postmaster_mappings AS SELECT * FROM hugeinfo_postmaster_mappings();
+CREATE VIEW hugeinfo_runbook AS SELECT * FROM hugeinfo_runbook();
+CREATE VIEW hugeinfo_sources AS SELECT * FROM hugeinfo_sources();
+CREATE VIEW hugeinfo_vmstat AS SELECT * FROM hugeinfo_vmstat();
+
+-- hugeinfo_remedy() is called only if the column is selected.
+CREATE VIEW hugeinfo_status AS
+SELECT status,
+       code,
+       reason,
+       CASE WHEN status IN ('warning', 'critical') THEN hugeinfo_remedy() END AS remedy,
+       huge_pages,
+       shared_memory_type,
+       in_use,
+       page_size_bytes,
+       segment_bytes,
+       segment_pages,
+       huge_page_size_bytes,
+       required_huge_pages,
+       pool_total_pages,
+       pool_available_pages,
+       shortfall_pages,
+       fits_after_restart,
+       recommended_nr_hugepages
+FROM hugeinfo_status();
+COMMENT ON COLUMN hugeinfo_status.remedy IS
+'Lines to paste, including the line for the next boot; NULL if there is nothing to do.';
+COMMENT ON FUNCTION hugeinfo_remedy() IS
+'The column remedy of hugeinfo_status; NULL if there is nothing to do.';
+
+CREATE VIEW hugeinfo_backends AS
+SELECT b.pid,
+       coalesce(a.backend_type, b.backend_type) AS backend_type,
+       a.datname,
+       a.usename,
+       a.application_name,
+       a.state,
+       CASE WHEN b.backend_type = 'postmaster' THEN pg_catalog.pg_postmaster_start_time() ELSE a.backend_start END AS backend_start,
+       b.page_table_bytes,
+       b.virtual_bytes,
+       b.virtual_peak_bytes,
+       b.rss_bytes,
+       b.rss_anon_bytes,
+       b.rss_file_bytes,
+       b.rss_shmem_bytes,
+       b.hugetlb_bytes,
+       b.swap_bytes,
+       b.minor_faults,
+       b.major_faults,
+       b.oom_scores[1] AS oom_score,
+       b.oom_scores[2] AS oom_score_adj
+FROM (
+    -- OFFSET 0 keeps this query apart: one call gives both scores, and there is no call if
+    -- neither is selected.
+    SELECT f.*, hugeinfo_oom_scores(f.pid, f.start_ticks) AS oom_scores
+    FROM hugeinfo_backends() AS f
+    OFFSET 0
+) AS b
+LEFT JOIN (
+    -- One row for each process: the planner can remove the join if no column of it is selected.
+    SELECT DISTINCT ON (pid) pid, backend_type, datname, usename, application_name, state, backend_start
+    FROM pg_catalog.pg_stat_activity
+) AS a ON a.pid = b.pid;
+COMMENT ON COLUMN hugeinfo_backends.datname IS
+'Database of the process (pg_stat_activity).';
+COMMENT ON COLUMN hugeinfo_backends.usename IS
+'Role of the process (pg_stat_activity).';
+COMMENT ON COLUMN hugeinfo_backends.application_name IS
+'Application name of the client (pg_stat_activity).';
+COMMENT ON COLUMN hugeinfo_backends.state IS
+'State of the backend, such as active or idle (pg_stat_activity).';
+COMMENT ON COLUMN hugeinfo_backends.backend_start IS
+'Start time of the process (pg_stat_activity) or, for the postmaster, of the server.';
+COMMENT ON COLUMN hugeinfo_backends.oom_score IS
+'Score of the process for the OOM killer, which first kills the process with the highest score on the host.';
+COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
+'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';
+COMMENT ON FUNCTION hugeinfo_oom_scores(integer, bigint) IS
+'oom_score and oom_score_adj of the process of this server with this pid and these start_ticks, for the view hugeinfo_backends.';
+COMMENT ON FUNCTION hugeinfo_text() IS
+'The answer for people, as text of at most 80 columns: status, pools, page tables, the next restart and reboot, and the steps to take.';
+
+DO $$
+DECLARE
+    -- What pg_monitor gets. hugeinfo_plan, hugeinfo_fit and hugeinfo_runbook(text) run PostgreSQL
+    -- with settings of the caller: they need a grant of their own.
+    granted CONSTANT text[] := ARRAY[
+        'view hugeinfo_backends', 'hugeinfo_backends()', 'hugeinfo_oom_scores(integer, bigint)',
+        'view hugeinfo_checks', 'hugeinfo_checks()',
+        'view hugeinfo_fault_rates', 'hugeinfo_fault_rates(interval)',
+        'view hugeinfo_footprint', 'hugeinfo_footprint(boolean)',
+        'view hugeinfo_holders', 'hugeinfo_holders()',
+        'view hugeinfo_host', 'hugeinfo_host()',
+        'view hugeinfo_instances', 'hugeinfo_instances()',
+        'view hugeinfo_mappings', 'hugeinfo_mappings(integer)',
+        'view hugeinfo_meminfo', 'hugeinfo_meminfo()',
+        'view hugeinfo_memory', 'hugeinfo_memory(integer)',
+        'view hugeinfo_next_start', 'hugeinfo_next_start()',
+        'view hugeinfo_numa', 'hugeinfo_numa()',
+        'view hugeinfo_page_tables', 'hugeinfo_page_tables()',
+        'view hugeinfo_pools', 'hugeinfo_pools()',
+        'view hugeinfo_postmaster_mappings', 'hugeinfo_postmaster_mappings()',
+        'view hugeinfo_runbook', 'hugeinfo_runbook()',
+        'view hugeinfo_sources', 'hugeinfo_sources()',
+        'view hugeinfo_status', 'hugeinfo_status()', 'hugeinfo_remedy()',
+        'hugeinfo_text()',
+        'view hugeinfo_vmstat', 'hugeinfo_vmstat()'];
+    home record;
+    member record;
+    note record;
+BEGIN
+    -- Functions and operators of others in the extension's schema are not used. The old path is
+    -- back at the end of CREATE EXTENSION.
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT e.oid, n.nspname INTO STRICT home
+    FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+    WHERE e.extname = 'pg_hugeinfo';
+
+    FOR note IN EXECUTE format('SELECT * FROM %I.hugeinfo_comments()', home.nspname) LOOP
+        FOR member IN
+            SELECT CASE
+                       WHEN p.oid IS NOT NULL THEN format('FUNCTION %s', p.oid::regprocedure)
+                       WHEN note.name = '' THEN format('VIEW %s', c.oid::regclass)
+                       ELSE format('COLUMN %s.%I', c.oid::regclass, note.name)
+                   END AS object
+            FROM pg_depend AS d
+            LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.prosrc = note.object
+            LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relname = note.object
+            WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = home.oid AND d.deptype = 'e'
+              AND num_nonnulls(p.oid, c.oid) > 0
+        LOOP
+            EXECUTE format('COMMENT ON %s IS %L', member.object, note.comment);
+        END LOOP;
+    END LOOP;
+    EXECUTE format('DROP FUNCTION %I.hugeinfo_comments()', home.nspname);
+
+    FOR member IN
+        SELECT CASE WHEN p.oid IS NULL THEN c.oid::regclass::text ELSE format('FUNCTION %s', p.oid::regprocedure) END AS object,
+               CASE WHEN p.oid IS NULL THEN 'SELECT' ELSE 'EXECUTE' END AS privilege,
+               CASE
+                   WHEN p.oid IS NULL THEN format('view %s', c.relname)
+                   ELSE format('%s(%s)', p.proname, oidvectortypes(p.proargtypes))
+               END AS name
+        FROM pg_depend AS d
+        LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+        LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+        WHERE d.refclassid = 'pg_extension'::regclass AND d.refobjid = home.oid AND d.deptype = 'e'
+          AND num_nonnulls(p.oid, c.oid) > 0
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s FROM PUBLIC', member.object);
+        IF member.name = ANY (granted) THEN
+            EXECUTE format('GRANT %s ON %s TO pg_monitor', member.privilege, member.object);
+        END IF;
+    END LOOP;
+END
+$$;
