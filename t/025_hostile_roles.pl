@@ -160,10 +160,28 @@ my @functions = sort keys %owned;
 	overload($mallory, 'public', $_, '') for @functions;
 	overload($mallory, 'public', $_, 'x varchar') for @functions, 'hugeinfo_status';
 	overload($mallory, 'public', $_, '') for qw(pg_backend_pid pg_postmaster_start_time);
-	is_deeply([ $root->error_of($create) ], [ '', '' ], "$name: CREATE EXTENSION does not use other objects");
+	my ($state, $text) = $root->error_of($create);
+	is($state, '', "$name: CREATE EXTENSION does not use other objects");
+	like($text, qr/^WARNING: .*roles other than superusers can create objects in schema public$/m, "$name: a warning about the schema");
+	like($text, qr/^DETAIL: .*\bmallory\b/m, "$name: with the role");
+	like($text, qr/^HINT: .*SET SCHEMA/m, "$name: with a hint");
 	my @views = map { $_->{view} } $root->rows(q(SELECT 'public.' || relname AS view FROM pg_class WHERE relname LIKE 'hugeinfo\_%' AND relkind = 'v'));
 	$root->value("SELECT * FROM $_") for @views;
 	is(captured($root), '', "$name: the views do not use them");
+
+	# Superusers, and pg_database_owner as such, are no reason for a warning; the owner of a database is.
+	$root->value($_) for 'CREATE ROLE app', 'CREATE DATABASE of_app OWNER app', 'CREATE DATABASE of_root';
+	for my $case ([ of_app => qr/^DETAIL:  1 of these roles: app$/m ], [ of_root => qr/^$/ ])
+	{
+		my ($database, $expected) = @$case;
+		my $session = HugeInfo::Session->new($node, dbname => $database);
+		($state, $text) = $session->error_of($create);
+		is($state, '', "$name: created in $database");
+		like($text, $expected, "$name: who can create objects in $database");
+		$session->close;
+		$root->value("DROP DATABASE $database");
+	}
+	$root->value('DROP ROLE app');
 }
 
 # If the server would not start with its files, PostgreSQL's error quotes them. Only roles that can

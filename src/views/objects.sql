@@ -148,11 +148,12 @@ DECLARE
     home record;
     member record;
     note record;
+    creators text[];
 BEGIN
     -- Functions and operators of others in the extension's schema are not used. The old path is
     -- back at the end of CREATE EXTENSION.
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    SELECT e.oid, n.nspname INTO STRICT home
+    SELECT e.oid, e.extnamespace, n.nspname INTO STRICT home
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
     WHERE e.extname = 'pg_hugeinfo';
 
@@ -192,5 +193,15 @@ BEGIN
             EXECUTE format('GRANT %s ON %s TO pg_monitor', member.privilege, member.object);
         END IF;
     END LOOP;
+
+    -- The only member of pg_database_owner is the owner of the database, who is listed by name.
+    SELECT array_agg(rolname ORDER BY rolname) INTO creators
+    FROM pg_roles
+    WHERE NOT rolsuper AND oid <> 'pg_database_owner'::regrole AND has_schema_privilege(oid, home.extnamespace, 'CREATE');
+    IF creators IS NOT NULL THEN
+        RAISE WARNING 'roles other than superusers can create objects in schema %', quote_ident(home.nspname)
+        USING DETAIL = format('%s of these roles: %s', cardinality(creators), array_to_string(creators[:5], ', ')),
+              HINT = 'Their functions could be called instead of those of pg_hugeinfo. Choose another schema with ALTER EXTENSION pg_hugeinfo SET SCHEMA, or revoke CREATE on this schema.';
+    END IF;
 END
 $$;
