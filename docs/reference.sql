@@ -2,12 +2,10 @@
 --
 --   tools/with-postgres --server=on psql -XAtq -d postgres -f docs/reference.sql
 --
--- Without the extension, creates it in the schema hugeinfo. t/036_docs.pl compares the output with
--- the page.
+-- Without the extension, creates it. t/036_docs.pl compares the output with the page.
 \set ON_ERROR_STOP on
 SET client_min_messages = warning;
-CREATE SCHEMA IF NOT EXISTS hugeinfo;
-CREATE EXTENSION IF NOT EXISTS pg_hugeinfo SCHEMA hugeinfo;
+CREATE EXTENSION IF NOT EXISTS pg_hugeinfo;
 
 WITH costs (name, cost) AS (
     VALUES ('hugeinfo_status', 'a few small files; `remedy` costs more, but only if it is selected'),

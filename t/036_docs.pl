@@ -38,16 +38,12 @@ my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 sub install
 {
 	my ($database) = @_;
-	$node->safe_psql($database, <<~'SQL');
-		CREATE SCHEMA hugeinfo;
-		CREATE EXTENSION pg_hugeinfo SCHEMA hugeinfo;
-		GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor;
-		SQL
+	$node->safe_psql($database, 'CREATE EXTENSION pg_hugeinfo');
 	return;
 }
 install('postgres');
 
-sub in_postgres { my ($query) = @_; return $node->safe_psql('postgres', "SET search_path = hugeinfo; $query") }
+sub in_postgres { my ($query) = @_; return $node->safe_psql('postgres', $query) }
 
 # Functions that create the server that a page describes.
 my %MAKE = (
@@ -125,10 +121,13 @@ for my $page (grep { $_->{file} =~ m{^(?:README|docs/)} } pages())
 {
 	next unless @{ $page->{queries} } || @{ $page->{spans} };
 	$node->safe_psql('postgres', 'CREATE DATABASE page');
-	$node->safe_psql('postgres', 'ALTER DATABASE page SET search_path = hugeinfo, public');
 	# a page about the installation can contain queries before CREATE EXTENSION
 	my @installs = grep { $_->{text} =~ /^CREATE EXTENSION /m } @{ $page->{queries} };
-	compare_query($page, $_) for @installs;
+	for my $query (@installs)
+	{
+		make_server($query->{server}) if $query->{server};
+		compare_query($page, $query);
+	}
 	install('page') unless @installs;
 	for my $query (grep { $_->{text} !~ /^CREATE EXTENSION /m } @{ $page->{queries} })
 	{
@@ -152,13 +151,13 @@ for my $page (grep { $_->{file} =~ m{^(?:README|docs/)} } pages())
 }
 
 my %objects = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', <<'SQL');
-SELECT relname FROM pg_class WHERE relnamespace = 'hugeinfo'::regnamespace
-UNION SELECT proname FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
+SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+UNION SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 SQL
 my %columns = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', <<'SQL');
 SELECT relname || '.' || attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-WHERE relnamespace = 'hugeinfo'::regnamespace
-UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE pronamespace = 'hugeinfo'::regnamespace
+WHERE relnamespace = 'public'::regnamespace
+UNION SELECT proname || '.' || unnest(proargnames) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 SQL
 my $extension_version = in_postgres(q(SELECT default_version FROM pg_available_extensions WHERE name = 'pg_hugeinfo'));
 for my $page (pages())
@@ -181,7 +180,7 @@ for my $page (pages())
 	is($out, $page->{text}, "$name: the output of docs/reference.sql");
 	my @missing = grep { !/\S/ } split /\n/, in_postgres(<<~'SQL');
 		SELECT coalesce(col_description(attrelid, attnum), '') FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
-		WHERE relnamespace = 'hugeinfo'::regnamespace AND relkind = 'v' AND attnum > 0
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'v' AND attnum > 0
 		SQL
 	is(scalar @missing, 0, "$name: every column has a comment");
 	unlike($out, qr/^\| cost \| \?/m, "$name: every view has a cost");

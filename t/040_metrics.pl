@@ -69,7 +69,7 @@ SKIP:
 	$_ = HugeInfo::Session->new($node) for $root;
 	$monitoring = watch($node);
 	$root->value('SET search_path = hugeinfo, public');
-	is($monitoring->value('SELECT in_use FROM hugeinfo.hugeinfo_status'), 't', "$name: in use");
+	is($monitoring->value('SELECT in_use FROM public.hugeinfo_status'), 't', "$name: in use");
 	compare_queries($name);
 }
 

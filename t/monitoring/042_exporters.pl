@@ -146,7 +146,7 @@ SKIP:
 	needs_host('huge pages');
 	pools_of_one_size($kb, required_pages($node, $kb));
 	$node->restart;
-	is(watch($node)->value('SELECT in_use FROM hugeinfo.hugeinfo_status'), 't', 'huge pages: in use');
+	is(watch($node)->value('SELECT in_use FROM public.hugeinfo_status'), 't', 'huge pages: in use');
 	compare_exporters('huge pages');
 }
 

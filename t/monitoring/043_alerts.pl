@@ -195,7 +195,7 @@ SKIP:
 sub status_of_monitored
 {
 	my ($node) = @_;
-	return JSON::PP->new->decode($node->safe_psql('postgres', 'SELECT to_json(s) FROM hugeinfo.hugeinfo_status AS s'));
+	return JSON::PP->new->decode($node->safe_psql('postgres', 'SELECT to_json(s) FROM public.hugeinfo_status AS s'));
 }
 
 done_testing;

@@ -104,12 +104,12 @@ SKIP:
 	my ($row) = $session->rows(<<~'SQL');
 		SELECT code AS "pg_hugeinfo_reason_code{}", huge_pages AS "pg_hugeinfo_setting_huge_pages{}", shared_memory_type AS "pg_hugeinfo_setting_shared_memory_type{}",
 		       coalesce(thp_enabled, 'none') AS "pg_hugeinfo_host_thp_enabled{}", coalesce(thp_shmem_enabled, 'none') AS "pg_hugeinfo_host_thp_shmem{}"
-		FROM hugeinfo.hugeinfo_status, hugeinfo.hugeinfo_host
+		FROM public.hugeinfo_status, public.hugeinfo_host
 		SQL
 	is_deeply($texts, $row, "$name: texts");
 
 	my ($findings) = grep { $_->{name} =~ /findings and remedies/ } @{ $template->{items} };
-	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, severity FROM hugeinfo.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted');
+	my @found = $session->rows('SELECT name, finding, coalesce(remedy, $$$$) AS remedy, severity FROM public.hugeinfo_checks WHERE severity >= 2 AND NOT is_muted');
 	my %remedy_of = map { $_->{name} => $_->{remedy} } @found;
 	$_->{remedy} =~ s/^# as (\w+)$/$remedy_of{$1}/ for @found;
 	# sort is stable, so the most important of several equally bad checks is first

@@ -65,7 +65,7 @@ impl Rules {
     pub fn read(list: &List, prefix: &str) -> Result<Self, Box<dyn Error>> {
         let text = include_str!("../../../monitoring/alerts.toml")
             .replace("pg_hugeinfo_", &format!("{prefix}_"))
-            .replace("hugeinfo.hugeinfo_", &format!("{}.hugeinfo_", list.schema));
+            .replace("{{ schema }}", &list.schema);
         let mut rules: Self = toml::from_str(&text)?;
         for alert in &mut rules.alerts {
             if alert.remedy.is_empty() && !alert.check.is_empty() {

@@ -16,16 +16,13 @@ our @EXPORT = qw(queries monitored watch samples_of);
 # The queries of the file: name, labels, metrics, sql and so on.
 sub queries { return @{ JSON::PP->new->decode(slurp_file(source('target/monitoring/metrics.json'))) } }
 
-# Installs the extension in its own schema, in the database postgres, and creates the role
-# "monitoring".
+# Installs the extension in the database postgres, and creates the role "monitoring".
 sub monitored
 {
 	my ($node) = @_;
 	$node->safe_psql('postgres', <<~'SQL');
 		DROP EXTENSION IF EXISTS pg_hugeinfo;
-		CREATE SCHEMA hugeinfo;
-		CREATE EXTENSION pg_hugeinfo SCHEMA hugeinfo;
-		GRANT USAGE ON SCHEMA hugeinfo TO pg_monitor;
+		CREATE EXTENSION pg_hugeinfo;
 		CREATE ROLE monitoring LOGIN IN ROLE pg_monitor;
 		SQL
 	return;
