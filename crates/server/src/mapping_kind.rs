@@ -132,7 +132,6 @@ mod tests {
         Entry {
             mapping,
             figures: Figures::default(),
-            vm_flags: None,
         }
     }
 

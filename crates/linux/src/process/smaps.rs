@@ -54,36 +54,20 @@ figures! {
     rss = "Rss",
     /// `Pss`: resident, each page divided by the number of processes that map it.
     pss = "Pss",
-    /// `Pss_Dirty`, since Linux 6.0.
-    pss_dirty = "Pss_Dirty",
     /// `Pss_Anon`, in `smaps_rollup` since Linux 5.4.
     pss_anon = "Pss_Anon",
     /// `Pss_File`, in `smaps_rollup` since Linux 5.4.
     pss_file = "Pss_File",
     /// `Pss_Shmem`, in `smaps_rollup` since Linux 5.4.
     pss_shmem = "Pss_Shmem",
-    /// `Shared_Clean`.
-    shared_clean = "Shared_Clean",
-    /// `Shared_Dirty`.
-    shared_dirty = "Shared_Dirty",
     /// `Private_Clean`.
     private_clean = "Private_Clean",
     /// `Private_Dirty`.
     private_dirty = "Private_Dirty",
-    /// `Referenced`.
-    referenced = "Referenced",
-    /// `Anonymous`: memory without a file.
-    anonymous = "Anonymous",
-    /// `KSM`, since Linux 6.8: pages merged with equal pages.
-    ksm = "KSM",
-    /// `LazyFree`: released by `madvise`, not reclaimed yet.
-    lazy_free = "LazyFree",
     /// `AnonHugePages`: private memory on transparent huge pages.
     anon_huge_pages = "AnonHugePages",
     /// `ShmemPmdMapped`: shared memory on transparent huge pages.
     shmem_pmd_mapped = "ShmemPmdMapped",
-    /// `FilePmdMapped`: files on transparent huge pages.
-    file_pmd_mapped = "FilePmdMapped",
     /// `Shared_Hugetlb`: hugetlb pages that other processes map, too; no other figure includes
     /// them.
     shared_hugetlb = "Shared_Hugetlb",
@@ -94,8 +78,6 @@ figures! {
     swap = "Swap",
     /// `SwapPss`: `Swap` divided by the number of processes that share it.
     swap_pss = "SwapPss",
-    /// `Locked`: locked by `mlock`.
-    locked = "Locked",
 }
 
 impl Figures {
@@ -112,8 +94,6 @@ pub struct Entry {
     pub mapping: Mapping,
     /// Memory. All values are `None` if the kernel has no `smaps` (`CONFIG_PROC_PAGE_MONITOR`).
     pub figures: Figures,
-    /// Flags of two letters each, as in `smaps`. `None`: no such line.
-    pub vm_flags: Option<Vec<String>>,
 }
 
 /// Reads all mappings of a process from `smaps`, or else from `maps` without figures. Returns an
@@ -228,7 +208,6 @@ impl<R: BufRead, P: FnMut()> Entries<R, P> {
             let next = maps::parse_line(line).map(|mapping| Entry {
                 mapping,
                 figures: Figures::default(),
-                vm_flags: None,
             });
             if let Some(entry) = mem::replace(&mut self.begun, next) {
                 return Ok(Some(entry));
@@ -260,10 +239,7 @@ fn add_figure(entry: &mut Entry, line: &[u8]) {
     let Some((name, value)) = split_once(line, b':') else {
         return;
     };
-    if name == b"VmFlags" {
-        let flags = words(value).map(|flag| String::from_utf8_lossy(flag).into_owned());
-        entry.vm_flags = Some(flags.collect());
-    } else if let Some(figure) = entry.figures.of_name(name) {
+    if let Some(figure) = entry.figures.of_name(name) {
         *figure = parse_kilobytes(value);
     }
 }
