@@ -4,102 +4,41 @@ use std::{
     collections::TryReserveError,
     io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use hugeinfo::{
-    linux::error::ReadError,
+    escape,
+    linux::error::{Absence, ReadError},
     server::failed_start::FailedStart,
-    units::{PageSize, Pages},
+};
+use pgrx::{
+    PgSqlErrorCode::{self, *},
+    pg_sys::panic::ErrorReport,
 };
 
-/// `report.rs` chooses SQLSTATE, detail and hint.
+use crate::postgres::encoding::shown_lines;
+
+/// Variants are errors that a caller handles, or that several places raise.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// A kernel file could not be read or understood.
     Read(ReadError),
     /// An allocation failed.
     OutOfMemory,
-    /// The kernel reported a number too large for `bigint`.
-    OutOfRange(u64),
-    /// A setting has a value that this version of the extension does not support.
-    Setting(&'static str),
     /// The SQL objects of this database do not fit this version of the library.
     OtherVersion {
         library: &'static str,
         objects: String,
         is_library_older: bool,
     },
-    /// The sample is too short or too long.
-    SampleLength,
-    /// Settings to plan are NULL.
-    NullSettings,
-    /// Settings to plan are longer than this many bytes.
-    TooLong(usize),
-    /// Settings to plan are not a JSON object.
-    NotAnObject,
-    /// A setting to plan whose value is null, an array or an object.
-    NotAValue(String),
-    /// Text that is neither a JSON object nor `name=value` pairs.
-    NotAssignments,
-    /// A setting that does not change shared memory.
-    NotSizing {
-        name: String,
-        /// The settings that change it.
-        known: String,
-    },
-    /// A setting that does not exist, or that loads libraries.
-    NotPlanned {
-        name: String,
-        /// A setting with a similar name that can be planned.
-        near: Option<&'static str>,
-        /// All settings that can be planned.
-        known: String,
-    },
-    /// Invalid RAM or huge page sizes of another host.
-    NotASize(&'static str, String),
-    /// A setting of another host, where only this one can be planned.
-    AnotherHost(String),
-    /// A setting to plan is given twice, in upper and lower case.
-    PlannedTwice(String),
     /// `before` is not a row of `hugeinfo_footprint`.
     NotAFootprint,
-    /// A number of huge pages that is NULL or not above zero.
-    NoPages,
-    /// Even the minimum of `shared_buffers` needs this many pages of that size.
-    TooFewPages { least: Pages, size: PageSize },
-    /// `shared_buffers` among the settings of `hugeinfo_fit`.
-    FittedSetting,
-    /// The kernel does not have the huge page size that the next start requests.
-    PageSize {
-        /// `None`: the default size, which is unknown.
-        asked: Option<PageSize>,
-        /// The sizes that the kernel has.
-        known: Vec<PageSize>,
-    },
-    /// A setting of a library that is not loaded.
-    UnknownSetting(String),
-    /// A plan in single-user mode, or when the postmaster has died.
-    NoPostmaster,
     /// An action on a file failed.
     File {
         /// The verb after "could not".
         action: &'static str,
         path: PathBuf,
         source: io::Error,
-    },
-    /// An action on a file or directory in the scratch directory failed.
-    Scratch {
-        /// The verb after "could not".
-        action: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// The copy of this backend that reads the configuration files ended without an answer.
-    NotRead {
-        path: PathBuf,
-        /// How the copy ended.
-        end: String,
     },
     /// PostgreSQL would not start with that configuration.
     Refused {
@@ -113,18 +52,57 @@ pub(crate) enum Error {
         /// True if the cause is the configuration, so that a start would also fail.
         is_of_configuration: bool,
     },
-    /// PostgreSQL's program did not exit within this time.
-    TimeLimit(Duration),
+    /// Any other error, as the user sees it.
+    Other(Box<Other>),
+}
+
+/// SQLSTATE, text and hint.
+#[derive(Debug)]
+pub(crate) struct Other {
+    code: PgSqlErrorCode,
+    message: String,
+    hint: Option<String>,
 }
 
 impl Error {
-    pub(crate) fn scratch(action: &'static str, path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
-        Self::Scratch {
-            action,
-            path,
-            source,
+    pub(crate) fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
+        Self::Other(Box::new(Other {
+            code,
+            message: message.into(),
+            hint: None,
+        }))
+    }
+
+    /// Adds a hint to an error of [`Self::new`].
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        if let Self::Other(other) = &mut self {
+            other.hint = Some(hint.into());
         }
+        self
+    }
+
+    /// An invalid argument.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+    }
+
+    /// A setting of the server whose value this version does not know.
+    pub(crate) fn setting(name: &str) -> Self {
+        let message = format!("setting \"{name}\" has a value that pg_hugeinfo does not support");
+        Self::new(ERRCODE_FEATURE_NOT_SUPPORTED, message)
+            .hint("Update pg_hugeinfo to a version that supports this PostgreSQL release.")
+    }
+
+    /// A number of the kernel that is too large for `bigint`.
+    pub(crate) fn out_of_range(value: u64) -> Self {
+        let message = format!("bigint out of range: the kernel reported {value}");
+        Self::new(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, message)
+    }
+
+    /// An action on a file or directory in the scratch directory failed.
+    pub(crate) fn scratch(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let message = format!("could not {action} \"{}\": {source}", escape::name(path));
+        Self::new(code_of(&source), message).hint("A plan temporarily needs about 12 kB in the directory that TMPDIR names in the server's environment, or in /tmp.")
     }
 
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
@@ -147,4 +125,126 @@ impl From<TryReserveError> for Error {
     fn from(_: TryReserveError) -> Self {
         Self::OutOfMemory
     }
+}
+
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        const REPORT: &str = "pg_hugeinfo does not support this file format. Report it as a bug, with the contents of the file and the kernel version.";
+        let mut detail = None;
+        let (code, message, hint) = match error {
+            Error::Other(other) => (other.code, other.message, other.hint),
+            Error::Read(read) => {
+                let (code, hint) = match &read {
+                    ReadError::Absent(absent) if absent.why == Absence::Denied => {
+                        (ERRCODE_INSUFFICIENT_PRIVILEGE, None)
+                    }
+                    ReadError::Absent(_) => (ERRCODE_UNDEFINED_FILE, None),
+                    ReadError::Io { source, .. } => (code_of(source), None),
+                    ReadError::NoMemory(_) => (ERRCODE_OUT_OF_MEMORY, None),
+                    ReadError::TooLarge { .. } => (ERRCODE_PROGRAM_LIMIT_EXCEEDED, None),
+                    ReadError::Malformed { .. } => (ERRCODE_SYSTEM_ERROR, Some(REPORT.to_owned())),
+                };
+                (code, read.to_string(), hint)
+            }
+            Error::OutOfMemory => (ERRCODE_OUT_OF_MEMORY, "out of memory".to_owned(), None),
+            Error::OtherVersion {
+                library,
+                objects,
+                is_library_older,
+            } => (
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("extension pg_hugeinfo is version {objects} in this database, but its library is version {library}"),
+                Some(if objects.ends_with("-dev") {
+                    format!("A development version cannot be upgraded. Save grants and views, then run DROP EXTENSION pg_hugeinfo CASCADE and CREATE EXTENSION pg_hugeinfo, or install the library of version {objects}.")
+                } else if is_library_older {
+                    format!("Connect again, because a session keeps the library that it has loaded. If that does not help, install the library of version {objects}.")
+                } else {
+                    "Run ALTER EXTENSION pg_hugeinfo UPDATE in this database.".to_owned()
+                }),
+            ),
+            Error::NotAFootprint => (
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "before must be a row of hugeinfo_footprint".to_owned(),
+                Some(
+                    "SELECT hugeinfo_report(before => to_jsonb(f)) FROM saved_footprint AS f"
+                        .to_owned(),
+                ),
+            ),
+            Error::File {
+                action,
+                path,
+                source,
+            } => {
+                let message = format!("could not {action} \"{}\": {source}", escape::name(path));
+                (code_of(&source), message, None)
+            }
+            Error::Refused { refusal, planned } => {
+                let mut details = refusal.detail;
+                let own = if !refusal.is_of_configuration {
+                    ERRCODE_EXTERNAL_ROUTINE_EXCEPTION
+                } else if planned.is_empty() {
+                    ERRCODE_CONFIG_FILE_ERROR
+                } else {
+                    details.push(format!("Planned: {planned}"));
+                    ERRCODE_INVALID_PARAMETER_VALUE
+                };
+                detail = Some(details.join("\n")).filter(|detail| !detail.is_empty());
+                let code = refusal.state.and_then(code_of_state).unwrap_or(own);
+                (code, refusal.message, refusal.hint)
+            }
+            Error::RefusedForOthers {
+                is_of_configuration: true,
+            } => (
+                ERRCODE_CONFIG_FILE_ERROR,
+                "the configuration files contain an error that prevents the next start".to_owned(),
+                Some("A superuser can see the error in hugeinfo_checks or pg_file_settings.".to_owned()),
+            ),
+            Error::RefusedForOthers {
+                is_of_configuration: false,
+            } => (
+                ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                "PostgreSQL's program did not compute the size of shared memory; a superuser can see the reason".to_owned(),
+                Some("Run SELECT * FROM hugeinfo_plan() as a superuser.".to_owned()),
+            ),
+        };
+        let mut report = Self::new(code, shown_lines(message), "pg_hugeinfo");
+        if let Some(detail) = detail {
+            report = report.set_detail(shown_lines(detail));
+        }
+        match hint {
+            Some(hint) => report.set_hint(shown_lines(hint)),
+            None => report,
+        }
+    }
+}
+
+/// Like PostgreSQL's `errcode_for_file_access`.
+fn code_of(error: &io::Error) -> PgSqlErrorCode {
+    use io::ErrorKind;
+    const TOO_MANY: [rustix::io::Errno; 3] = [
+        rustix::io::Errno::AGAIN,
+        rustix::io::Errno::MFILE,
+        rustix::io::Errno::NFILE,
+    ];
+    let is_too_many = |code| TOO_MANY.iter().any(|errno| errno.raw_os_error() == code);
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ERRCODE_DISK_FULL,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            ERRCODE_INSUFFICIENT_PRIVILEGE
+        }
+        ErrorKind::NotFound => ERRCODE_UNDEFINED_FILE,
+        ErrorKind::OutOfMemory => ERRCODE_OUT_OF_MEMORY,
+        _ if error.raw_os_error().is_some_and(is_too_many) => ERRCODE_INSUFFICIENT_RESOURCES,
+        _ => ERRCODE_IO_ERROR,
+    }
+}
+
+/// The SQLSTATE of an error of PostgreSQL's program. `None`: "internal error", which is unspecific.
+fn code_of_state(state: [u8; 5]) -> Option<PgSqlErrorCode> {
+    // MAKE_SQLSTATE of utils/elog.h: six bits for each character.
+    let packed = state.iter().rev().fold(0, |packed, &character| {
+        (packed << 6) | (i32::from(character) - i32::from(b'0')) & 0x3F
+    });
+    let code = PgSqlErrorCode::from(packed);
+    (code != PgSqlErrorCode::ERRCODE_INTERNAL_ERROR).then_some(code)
 }

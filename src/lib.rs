@@ -2,7 +2,7 @@
 //!
 //! This crate is only the SQL interface. The crate `hugeinfo` reads and judges the facts.
 //!
-//! * [`error`]: the errors. [`report`]: the SQLSTATE and hint of each.
+//! * [`error`]: the errors.
 //! * [`postgres`]: facts from the server itself. The only place with `unsafe` and `pg_sys`.
 //! * [`processes`]: the processes of this server, and no others.
 //! * [`machine`]: this server and its machine, in as much detail as a query needs.
@@ -34,7 +34,6 @@ mod others;
 mod plan;
 mod postgres;
 mod processes;
-mod report;
 mod views;
 
 pgrx::pg_module_magic!(name, version);

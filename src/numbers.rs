@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// Converts a kernel number to `bigint`, for columns that cannot be NULL.
 pub(crate) fn bigint(value: u64) -> Result<i64, Error> {
-    i64::try_from(value).map_err(|_| Error::OutOfRange(value))
+    i64::try_from(value).map_err(|_| Error::out_of_range(value))
 }
 
 /// Converts a kernel number to `bigint`. Returns NULL if the number is unknown or out of range, so
@@ -31,5 +31,5 @@ fn in_range<T: Copy + ToString + TryInto<N>, N>(value: T, sql_type: &str) -> Opt
 
 /// A process ID as `integer`.
 pub(crate) fn pid_or_error(pid: u32) -> Result<i32, Error> {
-    i32::try_from(pid).map_err(|_| Error::OutOfRange(u64::from(pid)))
+    i32::try_from(pid).map_err(|_| Error::out_of_range(u64::from(pid)))
 }

@@ -12,13 +12,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {
     let mut members = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        let (name, after) = rest.split_once('=').ok_or(Error::NotAssignments)?;
+        let (name, after) = rest.split_once('=').ok_or_else(not_assignments)?;
         let name = name.trim_end();
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(Error::NotAssignments);
+            return Err(not_assignments());
         }
         let (value, after) = value(after.trim_start())?;
-        let value = CString::new(value).map_err(|_| Error::NotAssignments)?;
+        let value = CString::new(value).map_err(|_| not_assignments())?;
         members.push((name.to_owned(), Some(value)));
         rest = after.trim_start();
     }
@@ -30,7 +30,7 @@ fn value(text: &str) -> Result<(String, &str), Error> {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let (value, rest) = text.split_at(end);
         if value.is_empty() {
-            return Err(Error::NotAssignments);
+            return Err(not_assignments());
         }
         return Ok((value.to_owned(), rest));
     };
@@ -43,5 +43,11 @@ fn value(text: &str) -> Result<(String, &str), Error> {
             other => value.push(other),
         }
     }
-    Err(Error::NotAssignments)
+    Err(not_assignments())
+}
+
+fn not_assignments() -> Error {
+    Error::invalid("settings must be name=value pairs or a JSON object").hint(
+        "Examples: 'shared_buffers=64GB max_connections=500', '{\"shared_buffers\": \"64GB\"}'.",
+    )
 }

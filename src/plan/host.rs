@@ -1,5 +1,6 @@
 //! Planning for another host.
 
+use super::settings::{not_a_value, planned_twice};
 use crate::{
     error::Error,
     postgres::{jsonb::Member, values::bytes},
@@ -30,25 +31,29 @@ impl Host {
             };
             let (name, value) = members.remove(place);
             if members.iter().any(is_it) {
-                return Err(Error::PlannedTwice(wanted.to_owned()));
+                return Err(planned_twice(wanted));
             }
-            let value = value.ok_or(Error::NotAValue(name))?;
+            let value = value.ok_or_else(|| not_a_value(&name))?;
             Ok(Some(value.to_string_lossy().into_owned()))
         };
         let (ram, sizes) = (take(RAM)?, take(PAGE_SIZES)?);
         if ram.is_none() && sizes.is_none() {
             return Ok(None);
         }
-        let ram_bytes = ram.map(|text| bytes(&text).ok_or(Error::NotASize(RAM, text)));
+        let ram_bytes = ram.map(|text| bytes(&text).ok_or_else(|| not_a_size(RAM, &text)));
         let page_sizes_bytes = sizes.map(|text| {
             let each = text.split(',').map(page_size).collect::<Option<Vec<_>>>();
-            each.ok_or(Error::NotASize(PAGE_SIZES, text))
+            each.ok_or_else(|| not_a_size(PAGE_SIZES, &text))
         });
         Ok(Some(Self {
             ram_bytes: ram_bytes.transpose()?,
             page_sizes_bytes: page_sizes_bytes.transpose()?,
         }))
     }
+}
+
+fn not_a_size(name: &str, value: &str) -> Error {
+    Error::invalid(format!("invalid value for \"{name}\": \"{value}\"")).hint("Example: {\"host_ram\": \"256GB\", \"host_huge_page_sizes\": \"2MB, 1GB\"}. A number without a unit means bytes.")
 }
 
 /// Parses a page size: at least a small page of any kernel, and at most the largest huge page.

@@ -7,6 +7,9 @@ use std::{
     time::Instant,
 };
 
+use hugeinfo::escape;
+use pgrx::PgSqlErrorCode;
+
 use super::output::{Place, Running};
 use crate::{
     error::Error,
@@ -38,10 +41,14 @@ impl Reader {
         let file = config_file();
         let output = self.0.wait(deadline).map_err(|e| e.of(&file))?;
         if output.end != End::Exited(0) {
-            return Err(Error::NotRead {
-                path: file,
-                end: output.end.to_string(),
-            });
+            return Err(Error::new(
+                PgSqlErrorCode::ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                format!(
+                    "could not read \"{}\" and the files that it includes: {}",
+                    escape::name(&file),
+                    output.end
+                ),
+            ));
         }
         let mut words = output.out.split(|&byte| byte == 0);
         let mut values = HashMap::new();

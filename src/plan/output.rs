@@ -10,6 +10,8 @@ use std::{
 
 use rustix::event::epoll;
 
+use pgrx::PgSqlErrorCode;
+
 use super::held::{HELD, Held};
 use crate::{
     error::Error,
@@ -45,7 +47,14 @@ impl Failure {
     /// The error, for a run of `program`.
     pub(crate) fn of(self, program: &Path) -> Error {
         match self {
-            Self::TimeLimit => Error::TimeLimit(TIME_LIMIT),
+            Self::TimeLimit => Error::new(
+                PgSqlErrorCode::ERRCODE_EXTERNAL_ROUTINE_EXCEPTION,
+                format!(
+                    "PostgreSQL's program did not compute the size of shared memory within {} seconds",
+                    TIME_LIMIT.as_secs()
+                ),
+            )
+            .hint("It might be waiting for a configuration file that is a pipe, for a file system that does not respond, or in a library of shared_preload_libraries."),
             Self::Io(error) => Error::file("read the output of", program, error),
         }
     }

@@ -17,6 +17,8 @@ use hugeinfo::{
     server::failed_start::FailedStart,
 };
 
+use pgrx::PgSqlErrorCode;
+
 use super::output::{Place, Running};
 use crate::{
     error::Error,
@@ -35,7 +37,11 @@ pub(crate) fn running_command_line() -> Result<Vec<OsString>, Error> {
     let mut buffer = Vec::new();
     let postmaster = rustix::process::getppid().map(|pid| pid.as_raw_pid());
     if subject().postmaster.map(u32::cast_signed) != postmaster {
-        return Err(Error::NoPostmaster);
+        return Err(Error::new(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "cannot plan without a postmaster, because a plan uses its command line",
+        )
+        .hint("Start the server normally, not in single-user mode."));
     }
     // The PID in /proc, which can belong to another PID namespace.
     let this = Process::this(&root)?;

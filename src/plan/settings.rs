@@ -8,6 +8,8 @@ use std::{
 
 use hugeinfo::{escape, server::failed_start::FailedStart};
 
+use pgrx::PgSqlErrorCode;
+
 use super::host::{self, Host};
 use crate::{
     error::Error,
@@ -39,11 +41,40 @@ pub(super) fn default(name: &CStr) -> String {
     }
 }
 
+const VALUES: &str =
+    "Example: {\"shared_buffers\": \"64GB\", \"max_connections\": 500, \"hot_standby\": false}.";
+const KNOWN: &str = "These settings can be planned";
+
+pub(super) fn not_a_value(name: &str) -> Error {
+    Error::invalid(format!(
+        "setting \"{name}\" must be a string, a number or a boolean"
+    ))
+    .hint(VALUES)
+}
+
+pub(super) fn planned_twice(name: &str) -> Error {
+    Error::invalid(format!("setting \"{name}\" is given more than once"))
+        .hint("Names of settings are not case-sensitive.")
+}
+
 fn members(settings: Option<Jsonb>) -> Result<Vec<Member>, Error> {
-    match settings.ok_or(Error::NullSettings)? {
+    let is_null = || {
+        Error::new(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            "settings must not be NULL",
+        )
+        .hint(format!(
+            "To plan with the configuration files on disk, omit the argument. {VALUES}"
+        ))
+    };
+    match settings.ok_or_else(is_null)? {
         Jsonb::Object(members) => Ok(members),
-        Jsonb::Other => Err(Error::NotAnObject),
-        Jsonb::TooLong => Err(Error::TooLong(LONGEST_SETTINGS)),
+        Jsonb::Other => Err(Error::invalid("settings must be a JSON object").hint(VALUES)),
+        Jsonb::TooLong => Err(Error::new(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("settings must not be longer than {LONGEST_SETTINGS} bytes"),
+        )
+        .hint(VALUES)),
     }
 }
 
@@ -61,7 +92,12 @@ impl Planned {
             names.any(|of_host| name.eq_ignore_ascii_case(of_host))
         };
         if let Some((name, _)) = members.iter().find(is_of_host) {
-            return Err(Error::AnotherHost(name.to_ascii_lowercase()));
+            let message = format!(
+                "setting \"{}\" is only for hugeinfo_plan",
+                name.to_ascii_lowercase()
+            );
+            return Err(Error::invalid(message)
+                .hint("A runbook is for this host. To plan another host, use hugeinfo_plan."));
         }
         Self::of(members, &[])
     }
@@ -86,26 +122,32 @@ impl Planned {
                 let c_name = CString::new(lower.as_str()).ok();
                 // A library can allocate shared memory.
                 if !lower.contains("librar") && c_name.is_some_and(|name| is_defined(&name)) {
-                    return Err(Error::NotSizing {
-                        name: lower,
-                        known: names.join(", "),
-                    });
+                    return Err(Error::invalid(format!(
+                        "setting \"{lower}\" does not change the size of shared memory"
+                    ))
+                    .hint(format!("{KNOWN}: {}.", names.join(", "))));
                 }
-                return Err(Error::NotPlanned {
-                    near: nearest(&lower, &names),
-                    name,
-                    known: names.join(", "),
-                });
+                let near = nearest(&lower, &names);
+                let near =
+                    near.map_or_else(String::new, |near| format!("Did you mean \"{near}\"? "));
+                return Err(
+                    Error::invalid(format!("setting \"{name}\" cannot be planned"))
+                        .hint(format!("{near}{KNOWN}: {}.", names.join(", "))),
+                );
             };
             let Some(value) = value else {
-                return Err(Error::NotAValue(name));
+                return Err(not_a_value(&name));
             };
             if planned.iter().any(|&(other, _)| other == known) {
-                return Err(Error::PlannedTwice(lower));
+                return Err(planned_twice(&lower));
             }
             // PostgreSQL accepts any name with a dot, because its library could be loaded later.
             if known.to_bytes().contains(&b'.') && !is_defined(known) {
-                return Err(Error::UnknownSetting(lower));
+                return Err(Error::new(
+                    PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+                    format!("unrecognized configuration parameter \"{lower}\""),
+                )
+                .hint("Add the library of this setting to shared_preload_libraries and restart the server."));
             }
             check_setting(known, &value);
             planned.push((known, value));

@@ -38,7 +38,7 @@ pub(crate) fn recovery_settings(
         let name = name.to_str().unwrap_or_default();
         match value {
             Some(Value::Whole(value)) => Ok((name, value)),
-            _ => Err(Error::Setting(name)),
+            _ => Err(Error::setting(name)),
         }
     };
     let defined = NAMES.into_iter().filter(|name| is_defined(name));

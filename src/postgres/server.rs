@@ -12,7 +12,7 @@ use crate::error::Error;
 pub(crate) fn server() -> Result<Server, Error> {
     let shared_memory_mb: u64 = setting(c"shared_memory_size")
         .parse()
-        .map_err(|_| Error::Setting("shared_memory_size"))?;
+        .map_err(|_| Error::setting("shared_memory_size"))?;
     server_with(setting, shared_memory_mb << 20)
 }
 
@@ -25,15 +25,15 @@ pub(crate) fn server_with(
         "off" | "false" | "no" | "0" => HugePages::Off,
         "on" | "true" | "yes" | "1" => HugePages::On,
         "try" => HugePages::Try,
-        _ => return Err(Error::Setting("huge_pages")),
+        _ => return Err(Error::setting("huge_pages")),
     };
     let shared_memory_type = match setting(c"shared_memory_type").to_ascii_lowercase().as_str() {
         "mmap" => SharedMemoryType::Mmap,
         "sysv" => SharedMemoryType::Sysv,
-        _ => return Err(Error::Setting("shared_memory_type")),
+        _ => return Err(Error::setting("shared_memory_type")),
     };
     let huge_page_size_kb = whole_number(&setting(c"huge_page_size"), pg_sys::GUC_UNIT_KB)
-        .ok_or(Error::Setting("huge_page_size"))?;
+        .ok_or_else(|| Error::setting("huge_page_size"))?;
     Ok(Server {
         huge_pages,
         shared_memory_type,

@@ -77,7 +77,10 @@ functions! {
 fn rows(duration: Option<Duration>) -> Result<Vec<Row>, Error> {
     let duration = duration
         .filter(|duration| !duration.is_zero() && *duration <= LONGEST)
-        .ok_or(Error::SampleLength)?;
+        .ok_or_else(|| {
+            Error::invalid("duration must be longer than zero and at most one hour")
+                .hint("For a longer sample, read hugeinfo_backends twice and subtract.")
+        })?;
     let start = Instant::now();
     let mut before = sample()?;
     wait(duration);

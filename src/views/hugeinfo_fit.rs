@@ -3,7 +3,7 @@
 use hugeinfo::{
     model::machine::Machine,
     server::largest_buffers::Fit,
-    units::{PageSize, Pages},
+    units::{PageSize, Pages, huge_pages},
 };
 use pgrx::{pg_sys::panic::ErrorReport, prelude::*};
 
@@ -45,10 +45,17 @@ functions! {
 /// page size that they request; else as for `hugeinfo_plan`.
 fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
     let pages = pages.and_then(|pages| u64::try_from(pages).ok());
-    let pages = Pages(pages.filter(|pages| *pages > 0).ok_or(Error::NoPages)?);
+    let no_pages = || {
+        Error::invalid("pages must be greater than zero")
+            .hint("Example: hugeinfo_fit(512, 'max_connections=500').")
+    };
+    let pages = Pages(pages.filter(|pages| *pages > 0).ok_or_else(no_pages)?);
     let (planned, host) = Planned::checked_for_host(settings)?;
     if planned.value(c"shared_buffers").is_some() {
-        return Err(Error::FittedSetting);
+        return Err(Error::invalid(
+            "setting \"shared_buffers\" cannot be given to hugeinfo_fit, which computes it",
+        )
+        .hint("To compute the huge pages for a given value, use hugeinfo_plan."));
     }
     let (size, found) = largest_buffers(&planned, pages, |next| {
         let machine = match host {
@@ -70,9 +77,13 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
         segment_bytes,
         required,
         tail_waste,
-    } = found.map_err(|too_few| Error::TooFewPages {
-        least: too_few.required,
-        size,
+    } = found.map_err(|too_few| {
+        let least = too_few.required;
+        Error::invalid(format!(
+            "pages must be at least {least}: the minimum of shared_buffers needs {}",
+            huge_pages(least, size)
+        ))
+        .hint("The minimum depends on the other settings, such as max_connections.")
     })?;
     let bytes = blocks * BLOCK_BYTES;
     Ok([(
@@ -89,12 +100,23 @@ fn row(pages: Option<i64>, settings: Option<Jsonb>) -> Result<[Row; 1], Error> {
 /// The size of the huge pages that the next start requests, or would with `huge_pages = try`.
 fn page_size(machine: &Machine) -> Result<PageSize, Error> {
     let asked = machine.size_asked_for(&machine.next_start());
-    let known = machine
-        .pools()
-        .map(|pool| PageSize(pool.page_bytes))
-        .collect();
+    let sizes = machine.pools().map(|pool| PageSize(pool.page_bytes));
+    let known: Vec<_> = sizes.map(|size| size.to_string()).collect();
     match asked {
         Some(size) if machine.pool(size).is_some() || machine.facts.pools.is_err() => Ok(size),
-        _ => Err(Error::PageSize { asked, known }),
+        _ if known.is_empty() => Err(Error::new(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            "the kernel has no huge pages",
+        )
+        .hint("For another host, add host_huge_page_sizes to the settings.")),
+        Some(size) => Err(Error::invalid(format!(
+            "the next start requests {size} huge pages, which the kernel does not support"
+        ))
+        .hint(format!(
+            "Supported sizes: {}. Change huge_page_size.",
+            known.join(", ")
+        ))),
+        None => Err(Error::invalid("the default huge page size is unknown")
+            .hint("Add huge_page_size to the settings.")),
     }
 }
