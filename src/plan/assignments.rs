@@ -2,7 +2,10 @@
 
 use std::ffi::CString;
 
-use crate::{error::Error, postgres::jsonb::Member};
+use crate::{
+    error::Error,
+    postgres::jsonb::{LONGEST_WORD, Member},
+};
 
 /// Parses pairs separated by whitespace. A value in single quotes can contain whitespace, and
 /// quotes and backslashes after a backslash. Spaces around `=` are allowed.
@@ -19,7 +22,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Error> {
         }
         let (value, after) = value(after.trim_start())?;
         let value = CString::new(value).map_err(|_| not_assignments())?;
-        members.push((name.to_owned(), Some(value)));
+        // Longer than the name of any setting: used only in the message.
+        let name = name.chars().take(LONGEST_WORD).collect();
+        members.push((name, Some(value)));
         rest = after.trim_start();
     }
     Ok(members)

@@ -8,7 +8,7 @@ use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 pub(crate) const LONGEST_SETTINGS: usize = 64 << 10;
 
 /// Maximum size of a name or value in bytes, more than any setting needs.
-const LONGEST_WORD: usize = 1000;
+pub(crate) const LONGEST_WORD: usize = 1000;
 
 /// Maximum number of members, more than the settings that can be planned.
 const MOST_MEMBERS: usize = 100;

@@ -13,6 +13,8 @@ use std::{
 
 use pgrx::pg_sys;
 
+use crate::error::Error;
+
 /// Far more than is allocated between two checks. Unused, it takes address space but no memory.
 const RESERVE: usize = 4 << 20;
 
@@ -156,6 +158,22 @@ pub(crate) fn prepare() {
 fn keep_some_ready() {
     // SAFETY: freed at once, and smaller than blocks that the C library returns to the kernel.
     unsafe { pg_sys::pfree(pg_sys::palloc(READY)) };
+}
+
+/// Returns an error unless this much memory can be allocated. Called before a function of PostgreSQL
+/// that allocates with the size of its input: without memory, it would use up the room for its own
+/// error (see [`with_room`]), and the server would crash.
+pub(crate) fn require(bytes: usize) -> Result<(), Error> {
+    // SAFETY: freed at once. With this flag, the function returns a null pointer instead of raising
+    // an error.
+    unsafe {
+        let probe = pg_sys::palloc_extended(bytes, pg_sys::MCXT_ALLOC_NO_OOM.cast_signed());
+        if probe.is_null() {
+            return Err(Error::OutOfMemory);
+        }
+        pg_sys::pfree(probe);
+    }
+    Ok(())
 }
 
 /// More than a row needs, and less than `M_TRIM_THRESHOLD` of the C library.

@@ -2,8 +2,15 @@
 
 use pgrx::{callconv::ArgAbi, pg_sys, prelude::*};
 
-use super::jsonb::{Jsonb, LONGEST_SETTINGS};
+use super::{
+    jsonb::{Jsonb, LONGEST_SETTINGS},
+    memory::require,
+};
 use crate::{error::Error, plan::assignments};
+
+/// Maximum number of bytes that PostgreSQL needs to parse one byte of JSON: an element of an array
+/// takes two bytes, such as `1,`, and becomes a `JsonbValue` and a number in lists that double.
+const PARSED: usize = 128;
 
 /// A `text`, read with PostgreSQL's functions, in the encoding of the database.
 pub(crate) struct Text(pg_sys::Datum);
@@ -59,6 +66,7 @@ impl Text {
         if self.bytes() > LONGEST_SETTINGS {
             return Ok(Jsonb::TooLong);
         }
+        require(self.bytes().saturating_mul(PARSED))?;
         // SAFETY: as declared.
         let text =
             unsafe { std::ffi::CStr::from_ptr(pg_sys::text_to_cstring(self.0.cast_mut_ptr())) };
