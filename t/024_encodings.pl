@@ -50,7 +50,7 @@ my $READABLE = q{
 my @CALLS = (
 	q(hugeinfo_fault_rates('1 ms')), q(hugeinfo_plan('{"shared_buffers": "20MB"}')),
 	q(hugeinfo_plan('shared_buffers=20MB')), q(hugeinfo_fit(2000, 'host_huge_page_sizes=2MB')), 'hugeinfo_memory(pg_backend_pid())', 'hugeinfo_mappings(pg_backend_pid())',
-	'hugeinfo_report()', 'hugeinfo_report(redact => true)');
+	'hugeinfo_report()');
 
 sub comments { my ($session) = @_; return { map { $_->{object} => $_->{comment} } $session->rows($COMMENTS) } }
 

@@ -44,16 +44,6 @@ impl Text {
         with_header - pg_sys::VARHDRSZ
     }
 
-    /// Converts the text to `jsonb`. PostgreSQL raises its own error if it is invalid.
-    pub(crate) fn jsonb(&self) -> Jsonb {
-        if self.bytes() > LONGEST_SETTINGS {
-            return Jsonb::TooLong;
-        }
-        // SAFETY: the arguments match the definition in pg_proc.
-        unsafe { pgrx::direct_function_call(pg_sys::jsonb_in, &[self.c_string()]) }
-            .unwrap_or(Jsonb::Other)
-    }
-
     /// Parses settings as a JSON object, or as `name=value` pairs. PostgreSQL raises its own error
     /// if JSON is invalid. `None`: NULL.
     ///
@@ -67,26 +57,17 @@ impl Text {
             return Ok(Jsonb::TooLong);
         }
         require(self.bytes().saturating_mul(PARSED))?;
-        // SAFETY: as declared.
-        let text =
+        // SAFETY: as declared. The C string lives as long as this call.
+        let c_string =
             unsafe { std::ffi::CStr::from_ptr(pg_sys::text_to_cstring(self.0.cast_mut_ptr())) };
-        let text = text.to_string_lossy();
+        let text = c_string.to_string_lossy();
         if text.trim_start().starts_with(['{', '[', '"']) {
-            return Ok(self.jsonb());
+            // SAFETY: pg_proc defines jsonb_in with one cstring argument. It never returns NULL.
+            let parsed = unsafe {
+                pgrx::direct_function_call(pg_sys::jsonb_in, &[Some(c_string.as_ptr().into())])
+            };
+            return Ok(parsed.unwrap_or(Jsonb::Other));
         }
         Ok(Jsonb::Object(assignments::parse(&text)?))
-    }
-
-    /// Converts the text to `boolean`. PostgreSQL raises its own error for invalid text.
-    pub(crate) fn boolean(&self) -> bool {
-        // SAFETY: pg_proc defines boolin with one cstring argument. It never returns NULL.
-        unsafe { pgrx::direct_function_call(pg_sys::boolin, &[self.c_string()]) }.unwrap_or(true)
-    }
-
-    /// The text as a C string, for an input function.
-    fn c_string(&self) -> Option<pg_sys::Datum> {
-        // SAFETY: as declared. The C string lives as long as this call.
-        let string = unsafe { pg_sys::text_to_cstring(self.0.cast_mut_ptr()) };
-        Some(string.into())
     }
 }

@@ -32,43 +32,6 @@ use crate::{
     views::answer,
 };
 
-/// A redacted page has no names, paths or addresses. The SQL objects of 0.1.0 call this symbol,
-/// also for `hugeinfo_report()`.
-#[pg_extern(parallel_restricted, cost = 1000000)]
-fn hugeinfo_report(redact: bool) -> Result<String, ErrorReport> {
-    report(|| Ok((redact, None)))
-}
-
-/// Returns the page without redaction.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_whole() -> Result<String, ErrorReport> {
-    report(|| Ok((false, None)))
-}
-
-/// Errors: 22P02 if the text is not a valid boolean.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_text(redact: Text) -> Result<String, ErrorReport> {
-    report(|| Ok((redact.boolean(), None)))
-}
-
-/// Compares the memory of the server with a saved row of `hugeinfo_footprint`.
-///
-/// Errors: 22023 if the argument is not such a row.
-#[pg_extern(name = "hugeinfo_report", parallel_restricted, cost = 1000000)]
-fn hugeinfo_report_compared(before: Jsonb) -> Result<String, ErrorReport> {
-    report(|| {
-        let Jsonb::Object(columns) = before else {
-            return Err(Error::NotAFootprint);
-        };
-        let column = |name: &str| {
-            let (_, value) = columns.iter().find(|(column, _)| column == name)?;
-            value.as_ref()?.to_str().ok()?.parse().ok()
-        };
-        let before = Figures::of_row(column).ok_or(Error::NotAFootprint)?;
-        Ok((false, Some(before)))
-    })
-}
-
 /// Returns the page. It shows the data of `hugeinfo_checks`, read once, and the list of
 /// connections. `before` is a saved row of `hugeinfo_footprint`, to compare.
 ///
@@ -157,5 +120,3 @@ fn about() -> About {
         port: some(setting(c"port")),
     }
 }
-
-extension_sql_file!("hugeinfo_report.sql", requires = [hugeinfo_report]);

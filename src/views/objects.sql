@@ -117,6 +117,8 @@ COMMENT ON COLUMN hugeinfo_backends.oom_score_adj IS
 'Adjustment of the score by an administrator, from -1000 (never kill) to 1000.';
 COMMENT ON FUNCTION hugeinfo_oom_scores(integer, bigint) IS
 'oom_score and oom_score_adj of the process of this server with this pid and these start_ticks, for the view hugeinfo_backends.';
+COMMENT ON FUNCTION hugeinfo_report(jsonb) IS
+'A report on this server and its host as one HTML page: psql -XAtqc ''SELECT hugeinfo_report()'' -o report.html. With a saved row of hugeinfo_footprint as JSON, before => to_jsonb(f), it compares the memory before and now.';
 COMMENT ON FUNCTION hugeinfo_text() IS
 'The answer for people, as text of at most 80 columns: status, pools, page tables, the next restart and reboot, and the steps to take.';
 
@@ -140,6 +142,7 @@ DECLARE
         'view hugeinfo_page_tables', 'hugeinfo_page_tables()',
         'view hugeinfo_pools', 'hugeinfo_pools()',
         'view hugeinfo_postmaster_mappings', 'hugeinfo_postmaster_mappings()',
+        'hugeinfo_report(jsonb)',
         'view hugeinfo_runbook', 'hugeinfo_runbook()',
         'view hugeinfo_sources', 'hugeinfo_sources()',
         'view hugeinfo_status', 'hugeinfo_status()', 'hugeinfo_remedy()',

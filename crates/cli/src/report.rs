@@ -38,7 +38,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
     /// Compares the memory of the server with a saved row of hugeinfo_footprint, as written by psql
-    /// -XAtqc 'SELECT to_jsonb(f) FROM hugeinfo.hugeinfo_footprint AS f'.
+    /// -XAtqc 'SELECT to_jsonb(f) FROM hugeinfo_footprint AS f'.
     #[arg(long, value_name = "FILE")]
     before: Option<PathBuf>,
 }

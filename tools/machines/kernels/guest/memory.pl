@@ -31,21 +31,6 @@ sub start_under
 start(@size);
 touch(110);
 
-# Linux 5.10.
-if (slurp("$outer/memory.use_hierarchy") eq '0')
-{
-	situation('a limit that does not affect child cgroups');
-	same(start_under(60), 'ok', 'memory_left');
-	my $error = touch(110);
-	true(!defined $error, 'all of the segment can be touched', $error);
-	compare_group_memory($inner, $outer);
-
-	# systemd does this with the root before there are children.
-	$outer = make_group("$top/with-children");
-	put("$outer/memory.use_hierarchy", 1);
-	$inner = make_group("$outer/inner");
-}
-
 situation('no limit');
 stop();
 placed(group => $inner);

@@ -11,6 +11,7 @@ use Test::More;
 use Guest::Machine;
 use Guest::Server;
 use HugeInfo::Kernel;
+use HugeInfo::Processes;
 
 our @EXPORT = qw(situation same true told compare compare_group_memory restart_as_said restart_unpromised is_exact
   is_for_want_of_memory follow_runbook follow_how_to_set finished);
@@ -181,17 +182,16 @@ sub compare_group_memory
 	my ($group, $parent) = @_;
 	my $number = sub { my ($file) = @_; my ($number) = slurp($file) =~ /^(\d+)$/; return $number };
 	my $kernel = sub {
-		my @limiting = slurp("$parent/memory.use_hierarchy") eq '0' ? $group : ($group, $parent);
 		# v1 has a large number for unlimited.
-		my @limits = sort { $a <=> $b } grep { $_ < 2**62 } map { $number->("$_/memory.limit_in_bytes") } @limiting;
+		my @limits = sort { $a <=> $b } grep { $_ < 2**62 } map { $number->("$_/memory.limit_in_bytes") } $group, $parent;
 		my ($kills) = slurp("$group/memory.oom_control") =~ /^oom_kill (\d+)$/m;
 		return {
 			cgroup_memory_limit_bytes => $limits[0],
 			cgroup_memory_used_bytes => $number->("$group/memory.usage_in_bytes"),
 			cgroup_oom_kills => $kills };
 	};
-	my ($seen, $real) = _still($kernel,
-		sub { row('SELECT cgroup_memory_limit_bytes, cgroup_memory_used_bytes, cgroup_oom_kills FROM hugeinfo_host') });
+	my ($seen, $real) = agreeing(
+		sub { row('SELECT cgroup_memory_limit_bytes, cgroup_memory_used_bytes, cgroup_oom_kills FROM hugeinfo_host') }, $kernel);
 	is_deeply($seen, $real, "$situation: memory of the server's cgroup");
 	return;
 }
