@@ -26,7 +26,7 @@ WHERE source NOT IN ('hugetlb control group', 'memory control group', 'mountinfo
 -- ok: the server's own functions can read or list it
 SELECT s.source
 FROM hugeinfo_sources AS s
-WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'limits', 'uid_map', 'children', 'buddyinfo', 'kernel command line')
+WHERE s.source IN ('smaps', 'smaps_rollup', 'numa_maps', 'oom_score', 'oom_score_adj', 'cgroup', 'uid_map', 'children', 'buddyinfo', 'kernel command line')
   AND (s.status = 'ok') IS DISTINCT FROM (pg_read_file(s.path, 0, 1, true) IS NOT NULL);
 SELECT s.source
 FROM hugeinfo_sources AS s

@@ -38,7 +38,7 @@ use crate::{
         self,
         interrupts::check_for_interrupts,
         reload, server, setting_source,
-        settings::{self, io_uring_rings, max_connections, uses_io_uring},
+        settings::{self, max_connections},
     },
     processes::{self, Member},
 };
@@ -89,8 +89,6 @@ pub(crate) fn read(
         is_container: cached::is_container(&root)?,
         other_servers,
         visibility,
-        uses_io_uring: uses_io_uring(),
-        io_uring_rings: io_uring_rings(),
         max_connections: max_connections(),
         shared_buffers_bytes: settings::shared_buffers_bytes(),
         settings: setting_source::in_effect(),

@@ -325,8 +325,6 @@ SKIP:
 	$node->start;
 	is(segment($node->{_pid})->{page_bytes}, $page, "$name: without any locked memory it gets huge pages");
 	like(slurp_file("/proc/$node->{_pid}/limits"), qr/^Max locked memory\s+0\s/m, "$name: the limit is 0");
-	compare_check(checks_of($node, $name), 'memlock',
-		{ status => 'ok', finding => qr/^Huge pages do not need locked memory \(memlock: 0 \S+\)\.$/, evidence => { memlock_bytes => 0 } }, $name);
 }
 
 $sql->close;

@@ -69,7 +69,6 @@ SKIP:
 	my ($started, $reason) = starts($node);
 	cannot("$name: no server with it starts here: $reason") unless $started;
 	my $sql = HugeInfo::Session->new($node);
-	is($sql->value(q(SELECT evidence ->> 'io_uring' FROM hugeinfo_checks WHERE name = 'memlock')), 'true', "$name: the check reports it");
 	is_deeply([ map { $_->{pid} } $sql->rows('SELECT pid FROM hugeinfo_backends ORDER BY pid') ], [ family($node->{_pid}) ], "$name: every process");
 	# None since Linux 6.5, because PostgreSQL allocates the rings in its shared memory there.
 	my @mapped = grep { ($_->{path} // '') =~ /io_uring/ } maps_file($sql->pid);

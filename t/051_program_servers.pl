@@ -352,7 +352,7 @@ SKIP:
 	is($status, 0, 'nagios: no check: exit status');
 	like($out, qr/^HUGEPAGES OK - all checks are ignored \| /, 'nagios: no check');
 	is((hugeinfo('check', @here, '--format', 'nagios', '--only', 'hugetlb_shm_group'))[0], 0, 'nagios: one check');
-	is(scalar(() = (hugeinfo('check', @here, '--only', 'hugetlb_shm_group,initdb'))[1] =~ /^ok /mg), 2, 'check: two checks');
+	is(scalar(() = (hugeinfo('check', @here, '--only', 'hugetlb_shm_group,huge_page_size'))[1] =~ /^ok /mg), 2, 'check: two checks');
 
 	# An error is one line without performance data, whatever the names contain.
 	my $odd = "$scratch/x\e[2J\r\nHUGEPAGES OK - forged | x \xc2\x9b31m\xe2\x80\xae\xe2\x80\xa8\xd8\x9c\xef\xbb\xbf\xc2\xad";

@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use hugeinfo::server::environment::IoUringRings;
 use pgrx::pg_sys;
 
 use super::c_string;
@@ -91,27 +90,6 @@ pub(crate) fn shared_buffers_bytes() -> u64 {
     // SAFETY: set before the server starts its first process.
     let blocks = unsafe { pg_sys::NBuffers };
     u64::try_from(blocks).unwrap_or_default() * BLOCK_BYTES
-}
-
-/// True if I/O uses io_uring, whose rings can need locked memory.
-pub(crate) fn uses_io_uring() -> bool {
-    // New in PostgreSQL 18.
-    let name = c"io_method";
-    // SAFETY: with `missing_ok` true, the result is a null pointer if there is no such setting;
-    // else a C string, which is read at once.
-    unsafe {
-        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
-        !value.is_null() && CStr::from_ptr(value) == c"io_uring"
-    }
-}
-
-/// The rings of io_uring. `None`: before PostgreSQL 18, there are none.
-pub(crate) fn io_uring_rings() -> Option<IoUringRings> {
-    // A server that runs has replaced -1 by the number that it has chosen.
-    let entries = shown(c"io_max_concurrency")?.parse().ok()?;
-    // SAFETY: set before the server starts its first process.
-    let backends = unsafe { pg_sys::MaxBackends };
-    Some(IoUringRings::of(u64::try_from(backends).ok()?, entries))
 }
 
 /// False if `ALTER SYSTEM` is forbidden (PostgreSQL 17).

@@ -122,7 +122,7 @@ fn readers(source: &str) -> &'static str {
              hugeinfo_plan hugeinfo_checks"
         }
         "processors" => "hugeinfo_host",
-        // limits, uid_map, buddyinfo, sysctl files, …
+        // uid_map, buddyinfo, sysctl files, …
         _ => "hugeinfo_checks",
     }
 }

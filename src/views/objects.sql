@@ -1,6 +1,6 @@
 -- Estimates for the planner: the rows on a usual machine.
 ALTER FUNCTION hugeinfo_backends() ROWS 100;
-ALTER FUNCTION hugeinfo_checks() ROWS 22;
+ALTER FUNCTION hugeinfo_checks() ROWS 20;
 ALTER FUNCTION hugeinfo_fault_rates(interval) ROWS 100;
 ALTER FUNCTION hugeinfo_fit(bigint, text) ROWS 1;
 ALTER FUNCTION hugeinfo_footprint(boolean) ROWS 1;

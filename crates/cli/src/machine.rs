@@ -18,7 +18,7 @@ use hugeinfo::{
         error::{Absence, Absent, ReadError, fact},
         numa::node,
         process::{
-            Process, children, limits, maps, numa_maps, oom_score,
+            Process, children, maps, numa_maps, oom_score,
             segment::{self, Segment},
             smaps, stat,
             status::{self, Memory},
@@ -30,12 +30,11 @@ use hugeinfo::{
     model::machine::{Machine, ServerState},
     server::{
         connection::Connection,
-        environment::{Environment, Files, IoUringRings, ProcessFigures},
+        environment::{Environment, Files, ProcessFigures},
         facts::{Backing, Facts, HugePages, Server, SharedMemoryType, Subject, through},
         host::Host,
         instances::{self, Instance},
         postmaster_arguments, postmaster_pid,
-        rights::Rights,
         setting::{FileLine, Setting, SettingSource},
         visibility,
         wish::{self, Values},
@@ -149,11 +148,6 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         ..facts.with_pod_limits(|name| std::env::var_os(name))
     };
     let this = fact(Process::this(&root))?;
-    let mut buffer = Vec::new();
-    let rights = match &this {
-        Ok(this) => Rights::read(this, &mut buffer)?,
-        Err(_) => Rights::default(),
-    };
     let settings = next.settings.as_ref().ok();
     let env = Environment {
         vmstat: fact(vmstat::read(&root))?,
@@ -163,12 +157,6 @@ pub(crate) fn stopped(next: &NextStart, state: ServerState) -> Result<Machine, R
         is_container: container::is_container(&root)?,
         has_systemd: container::has_systemd(&root)?,
         memory_limits: through(this.as_ref(), |this| memory::read(&root, this))?,
-        locked_memory: through(this.as_ref(), |this| {
-            limits::locked_memory(this, &mut buffer)
-        })?,
-        has_ipc_lock: rights.has_ipc_lock,
-        uses_io_uring: settings.is_some_and(|settings| settings.uses_io_uring),
-        io_uring_rings: settings.and_then(|settings| settings.io_uring_rings),
         other_servers: other_servers(None, next.owner)?,
         visibility: visibility::read(&root)?,
         max_connections: settings.map_or(0, |settings| settings.max_connections),
@@ -391,7 +379,6 @@ impl Running {
         };
         let values = values(&now.server, now.max_connections, now.shared_buffers_bytes);
         let env = Environment {
-            io_uring_rings: now.io_uring_rings,
             max_connections: now.max_connections,
             shared_buffers_bytes: now.shared_buffers_bytes,
             settings: sources(values, is_on_command_line, config_file),
@@ -412,7 +399,6 @@ impl Running {
                 huge_page_size_bytes: Some(size).filter(|bytes| *bytes > 0),
                 shared_memory_bytes: self.stated_bytes()?,
             },
-            io_uring_rings: None,
             max_connections: value("max_connections", "100").parse().ok()?,
             shared_buffers_bytes: wish::parse_blocks(value("shared_buffers", "128MB"))?,
         })
@@ -442,7 +428,6 @@ impl Running {
                 huge_page_size_bytes: size.filter(|size| !is_huge || page == Some(*size)),
                 shared_memory_bytes: stated.ok_or_else(missing)?,
             },
-            io_uring_rings: settings.and_then(|settings| settings.io_uring_rings),
             max_connections: settings.map_or(0, |settings| settings.max_connections),
             shared_buffers_bytes: settings.map_or(0, |settings| settings.shared_buffers_bytes),
         })
@@ -509,7 +494,6 @@ impl Running {
             is_container: container::is_container(root)?,
             other_servers: other_servers(Some(postmaster.pid()), self.owner)?,
             visibility: visibility::read(root)?,
-            uses_io_uring: uses_io_uring(postmaster),
             has_pending_restart,
             allows_alter_system: true,
             files,
@@ -580,7 +564,6 @@ fn start_by_clock(process: &Process) -> Result<u64, ReadError> {
 /// The settings with which a server runs.
 struct Now {
     server: Server,
-    io_uring_rings: Option<IoUringRings>,
     max_connections: u64,
     shared_buffers_bytes: u64,
 }
@@ -595,8 +578,6 @@ impl Now {
             shared_memory_bytes: self.server.shared_memory_bytes,
             max_connections: self.max_connections,
             shared_buffers_bytes: self.shared_buffers_bytes,
-            uses_io_uring: false,
-            io_uring_rings: None,
             on_command_line: BTreeMap::new(),
             too_low: Vec::new(),
             log_directory: PathBuf::new(),
@@ -633,13 +614,4 @@ fn is_title_of_client_backend(title: &[u8]) -> bool {
     let mut words = title.split(|&byte| byte == b' ');
     let is_sender = |word: &[u8]| word == b"walsender";
     !words.clone().any(is_sender) && words.any(is_address)
-}
-
-/// True if the postmaster has io_uring rings, which it creates for its backends if `io_method` is
-/// `io_uring`.
-fn uses_io_uring(postmaster: &Process) -> bool {
-    let directory = format!("/proc/{}/fd", postmaster.pid());
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut targets = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    targets.any(|target| target.as_os_str() == "anon_inode:[io_uring]")
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use hugeinfo::{
     escape,
     model::machine::ServerState,
-    server::{environment::IoUringRings, facts, failed_start::FailedStart, recovery::TooLow},
+    server::{facts, failed_start::FailedStart, recovery::TooLow},
 };
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -78,10 +78,6 @@ pub(crate) struct Settings {
     pub(crate) shared_memory_bytes: u64,
     pub(crate) max_connections: u64,
     pub(crate) shared_buffers_bytes: u64,
-    /// `io_method = io_uring` (PostgreSQL 18).
-    pub(crate) uses_io_uring: bool,
-    /// The rings of io_uring. `None`: there are none, or they were not computed.
-    pub(crate) io_uring_rings: Option<IoUringRings>,
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,
     /// Settings that are too low for what the start recovers.
@@ -304,7 +300,7 @@ mod tests {
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
-                    "uses_io_uring": false, "on_command_line": {}, "too_low": [too_low], "log_directory": "",
+                    "on_command_line": {}, "too_low": [too_low], "log_directory": "",
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");

@@ -28,7 +28,6 @@ use hugeinfo::{
         process::{Process, status},
     },
     server::{
-        environment::IoUringRings,
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
         patroni, postmaster_arguments,
@@ -302,8 +301,6 @@ impl Planned {
             shared_memory_bytes: bytes?,
             max_connections: 0,
             shared_buffers_bytes: 0,
-            uses_io_uring: false,
-            io_uring_rings: None,
             on_command_line,
             too_low: self.too_low()?,
             log_directory: PathBuf::new(),
@@ -319,46 +316,12 @@ impl Planned {
         ];
         let [connections, buffers, block, logs] = self.values(&self.arguments, names)?;
         let block: u64 = number("block_size", &block)?;
-        let max_connections = number("max_connections", &connections)?;
-        let uses_io_uring = self.major()? >= 18 && self.value::<String>("io_method")? == "io_uring";
         Ok(Settings {
-            max_connections,
+            max_connections: number("max_connections", &connections)?,
             shared_buffers_bytes: number("shared_buffers", &buffers)?.saturating_mul(block),
-            uses_io_uring,
-            io_uring_rings: match uses_io_uring {
-                true => Some(self.io_uring_rings(max_connections)?),
-                false => None,
-            },
             log_directory: logs.into(),
             ..settings
         })
-    }
-
-    /// The rings of a server with `io_method = io_uring`.
-    fn io_uring_rings(&self, max_connections: u64) -> Result<IoUringRings, Error> {
-        /// The launcher of autovacuum workers and the worker that synchronizes slots
-        /// (`NUM_SPECIAL_WORKER_PROCS`).
-        const SPECIAL: u64 = 2;
-        let names = [
-            "autovacuum_worker_slots",
-            "max_worker_processes",
-            "max_wal_senders",
-            "io_max_concurrency",
-        ];
-        let [slots, workers, senders, entries] = self.values(&self.arguments, names)?;
-        let backends = [
-            number("autovacuum_worker_slots", &slots)?,
-            number("max_worker_processes", &workers)?,
-            number("max_wal_senders", &senders)?,
-            SPECIAL,
-        ];
-        let backends = backends
-            .into_iter()
-            .fold(max_connections, u64::saturating_add);
-        let entries = entries
-            .parse()
-            .map_err(|_| Error::new(format!("io_max_concurrency: expected a number: {entries}")))?;
-        Ok(IoUringRings::of(backends, entries))
     }
 
     /// The settings that determine the pages, if PostgreSQL is not needed to understand them.

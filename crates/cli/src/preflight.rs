@@ -28,11 +28,10 @@ use crate::{
 };
 
 /// The checks that are about a start.
-const ABOUT_START: [CheckId; 4] = [
+const ABOUT_START: [CheckId; 3] = [
     CheckId::CgroupFaultLimit,
     CheckId::Restart,
     CheckId::PendingSettings,
-    CheckId::Memlock,
 ];
 
 /// The options of `preflight`.

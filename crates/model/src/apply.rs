@@ -571,9 +571,6 @@ impl Machine {
                         process.oom_score_adj = Some(0);
                     }
                 }
-                ServiceChange::LockedMemory(bytes) => {
-                    env.locked_memory = Ok(Some(bytes.0));
-                }
                 ServiceChange::Interleave => {}
             }
         }

@@ -169,8 +169,6 @@ pub enum ServiceChange {
     ProtectPostmaster,
     /// Backends have a higher OOM score than the postmaster.
     ExposeBackends,
-    /// More locked memory.
-    LockedMemory(Bytes),
     /// The memory of the segment is spread over all NUMA nodes.
     Interleave,
 }

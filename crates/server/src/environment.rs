@@ -13,11 +13,10 @@ use hugeinfo_linux::{
     container,
     error::{Absent, ReadError, fact},
     numa::node::Node,
-    process::{Process, limits, oom_score, stat::Stat, status::Memory},
+    process::{Process, oom_score, stat::Stat, status::Memory},
     root::Root,
     vmstat::{self, Vmstat},
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     connection::Connection,
@@ -25,8 +24,8 @@ use crate::{
     host::Host,
     instances::Instance,
     recovery::TooLow,
-    rights::Rights,
-    setting::{Setting, SettingSource},
+    rights,
+    setting::Setting,
     visibility::Visibility,
 };
 
@@ -56,15 +55,6 @@ pub struct Environment {
     pub processes: Vec<ProcessFigures>,
     /// The postmaster's `oom_score_adj`.
     pub oom_score_adj: Result<i32, Absent>,
-    /// The postmaster's limit on locked memory in bytes (`RLIMIT_MEMLOCK`); `None`: unlimited.
-    pub locked_memory: Result<Option<u64>, Absent>,
-    /// Whether the postmaster is exempt from `RLIMIT_MEMLOCK`: it has `CAP_IPC_LOCK` in the initial
-    /// user namespace. `None`: unknown.
-    ///
-    /// With io_uring, the kernel charges ring memory to that limit: before Linux 5.12 to each
-    /// process, since 6.14 to all processes of the user together (8 kB for each process of the
-    /// server; `io_create_region` in io_uring/memmap.c), and not at all in between.
-    pub has_ipc_lock: Option<bool>,
     /// Whether processes started like the postmaster can get a lower `oom_score_adj` than it has:
     /// its bounding set has `CAP_SYS_RESOURCE`, and it is in the initial user namespace. `None`:
     /// unknown. Any process can raise its own value.
@@ -89,10 +79,6 @@ pub struct Environment {
     pub other_servers: Result<Vec<Instance>, Absent>,
     /// Which processes of the host are visible.
     pub visibility: Visibility,
-    /// `io_method = io_uring` (PostgreSQL 18).
-    pub uses_io_uring: bool,
-    /// The rings of io_uring, if it is used. `None`: unknown.
-    pub io_uring_rings: Option<IoUringRings>,
     /// `max_connections`.
     pub max_connections: u64,
     /// `shared_buffers`, in bytes.
@@ -107,29 +93,6 @@ pub struct Environment {
     pub allows_alter_system: bool,
     /// The effect of the configuration files on the next start.
     pub files: Files,
-}
-
-/// The rings that PostgreSQL creates for its processes if `io_method = io_uring`
-/// (storage/aio/method_io_uring.c).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IoUringRings {
-    /// Number of rings.
-    pub count: u64,
-    /// Submission queue entries of each, at most.
-    pub entries: u64,
-}
-
-impl IoUringRings {
-    /// The rings of a server with this many backends at most (`MaxBackends`) and this
-    /// `io_max_concurrency`. PostgreSQL replaces -1 by at most 64 (`AioChooseMaxConcurrency`).
-    pub fn of(max_backends: u64, io_max_concurrency: i64) -> Self {
-        /// `NUM_AUXILIARY_PROCS` without I/O workers.
-        const AUXILIARY: u64 = 6;
-        Self {
-            count: max_backends.saturating_add(AUXILIARY),
-            entries: u64::try_from(io_max_concurrency).unwrap_or(64),
-        }
-    }
 }
 
 /// One process of the server.
@@ -188,8 +151,6 @@ impl Environment {
             is_segment_aligned: None,
             processes: Vec::new(),
             oom_score_adj: Err(Absent::not_looked_at()),
-            locked_memory: Err(Absent::not_looked_at()),
-            has_ipc_lock: None,
             can_lower_oom_score: None,
             memory_oom_group: None,
             cgroup_oom_kills: None,
@@ -199,8 +160,6 @@ impl Environment {
             memory_limits: Err(Absent::not_looked_at()),
             other_servers: Err(Absent::not_looked_at()),
             visibility: Visibility::Hidden,
-            uses_io_uring: false,
-            io_uring_rings: None,
             max_connections: 0,
             shared_buffers_bytes: 0,
             settings: BTreeMap::new(),
@@ -219,9 +178,9 @@ impl Environment {
         postmaster: Result<&Process, &Absent>,
     ) -> Result<Self, ReadError> {
         let mut buffer = Vec::new();
-        let rights = match postmaster {
-            Ok(postmaster) => Rights::read(postmaster, &mut buffer)?,
-            Err(_) => Rights::default(),
+        let can_lower_oom_score = match postmaster {
+            Ok(postmaster) => rights::can_lower_oom_score(postmaster, &mut buffer)?,
+            Err(_) => None,
         };
         let oom_killer = through(postmaster, |postmaster| {
             memory_events::oom_killer(root, postmaster)
@@ -233,11 +192,7 @@ impl Environment {
             oom_score_adj: through(postmaster, |postmaster| {
                 oom_score::score_adj(postmaster, &mut buffer)
             })?,
-            locked_memory: through(postmaster, |postmaster| {
-                limits::locked_memory(postmaster, &mut buffer)
-            })?,
-            has_ipc_lock: rights.has_ipc_lock,
-            can_lower_oom_score: rights.can_lower_oom_score,
+            can_lower_oom_score,
             memory_oom_group: oom_killer.group,
             cgroup_oom_kills: oom_killer.kills,
             has_systemd: container::has_systemd(root)?,
@@ -248,19 +203,6 @@ impl Environment {
             memory_limits: through(postmaster, |postmaster| memory::read(root, postmaster))?,
             ..Self::unread(host)
         })
-    }
-
-    /// Whether the configuration has the values that `initdb` writes if each of its trial runs
-    /// crashed: `max_connections` = 20 (25 since PostgreSQL 18) and `shared_buffers` = 400kB. They
-    /// crash, for example, if a cgroup does not allow the free huge pages of the host.
-    pub fn has_initdb_fallback(&self) -> bool {
-        let is_in_file = |name, values: &[&str]| {
-            self.settings.get(name).is_some_and(|setting| {
-                matches!(setting.source, SettingSource::File(_))
-                    && values.contains(&setting.value.as_str())
-            })
-        };
-        is_in_file("max_connections", &["20", "25"]) && is_in_file("shared_buffers", &["400kB"])
     }
 }
 

@@ -35,12 +35,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// Major and minor version of the kernel, from `kernel_release`. `None`: unknown form.
-    pub fn kernel_version(&self) -> Option<(u32, u32)> {
-        let mut numbers = self.kernel_release.split(|c: char| !c.is_ascii_digit());
-        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-    }
-
     /// Reads the facts that affect a pool: memory and its settings. The rest counts as missing.
     ///
     /// Errors: as for [`Self::read`].

@@ -1,40 +1,22 @@
-//! Capabilities of a process that affect its limits and the OOM killer.
+//! Whether a process can lower its OOM score.
 
 use hugeinfo_linux::{
     error::{ReadError, fact},
-    process::{
-        Process,
-        status::{self, Capabilities},
-        uid_map,
-    },
+    process::{Process, status, uid_map},
 };
 
-/// See [`Environment`](crate::environment::Environment) for both. `None`: unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rights {
-    /// Whether the process is exempt from `RLIMIT_MEMLOCK`.
-    pub has_ipc_lock: Option<bool>,
-    /// Whether the process, or one started like it, can lower its `oom_score_adj`.
-    pub can_lower_oom_score: Option<bool>,
-}
-
-impl Rights {
-    /// Reads `status` and `uid_map` of a process.
-    ///
-    /// Errors: only out of memory.
-    pub fn read(process: &Process, buffer: &mut Vec<u8>) -> Result<Self, ReadError> {
-        let held = fact(status::read_capabilities(process, buffer))?.unwrap_or_default();
-        let is_initial = fact(uid_map::is_initial(process, buffer))?.ok();
-        let has = |mask: Option<u64>, capability| {
-            // Without the bit, the namespace makes no difference.
-            match Capabilities::contains(mask?, capability) {
-                true => is_initial,
-                false => Some(false),
-            }
-        };
-        Ok(Self {
-            has_ipc_lock: has(held.effective, Capabilities::IPC_LOCK),
-            can_lower_oom_score: has(held.bounding, Capabilities::SYS_RESOURCE),
-        })
-    }
+/// Whether the process, or one started like it, can lower its `oom_score_adj`. `None`: unknown.
+///
+/// Errors: only out of memory.
+pub fn can_lower_oom_score(
+    process: &Process,
+    buffer: &mut Vec<u8>,
+) -> Result<Option<bool>, ReadError> {
+    let can_gain = fact(status::read_can_gain_resource(process, buffer))?.ok();
+    let is_initial = fact(uid_map::is_initial(process, buffer))?.ok();
+    Ok(match can_gain.flatten() {
+        Some(true) => is_initial,
+        // Without the capability, the namespace makes no difference.
+        other => other,
+    })
 }

@@ -108,7 +108,7 @@ const INSIDE: [Entry; 5] = [
     ("smaps_rollup", "smaps_rollup", Way::Open),
     ("numa_maps", "numa_maps", Way::Byte),
 ];
-const OUTSIDE: [Entry; 11] = [
+const OUTSIDE: [Entry; 10] = [
     ("status", "status", Way::Byte),
     ("stat", "stat", Way::Byte),
     ("children", "children", Way::ByteOrNone),
@@ -118,7 +118,6 @@ const OUTSIDE: [Entry; 11] = [
     ("exe", "exe", Way::Link),
     ("cwd", "cwd", Way::Link),
     ("cgroup", "cgroup", Way::Byte),
-    ("limits", "limits", Way::Byte),
     ("uid_map", "uid_map", Way::Byte),
 ];
 

@@ -52,10 +52,6 @@ pub enum CheckId {
     Overcommit,
     /// Whether the OOM killer spares the postmaster.
     OomProtection,
-    /// The limit on locked memory.
-    Memlock,
-    /// Settings that `initdb` chooses after crashes.
-    Initdb,
     /// `vm.hugetlb_shm_group`.
     HugetlbShmGroup,
 }
@@ -88,8 +84,6 @@ impl CheckId {
             Self::ThpShared => "thp_shared",
             Self::Overcommit => "overcommit",
             Self::OomProtection => "oom_protection",
-            Self::Memlock => "memlock",
-            Self::Initdb => "initdb",
             Self::HugetlbShmGroup => "hugetlb_shm_group",
         }
     }

@@ -39,8 +39,3 @@ pub(crate) const COMMITTED_PERCENT: u64 = 90;
 pub(crate) const SEGMENT_ON_ONE_NODE_PERCENT: u64 = 90;
 /// ... and if at least this much of it has been faulted in.
 pub(crate) const SEGMENT_TOUCHED_BYTES: u64 = 1 << 30;
-
-/// Before Linux 5.12, each process is charged for its own io_uring ring ...
-pub(crate) const IO_URING_LOCKS_BEFORE: (u32, u32) = (5, 12);
-/// ... and since Linux 6.14, the user is charged for all rings.
-pub(crate) const IO_URING_LOCKS_SINCE: (u32, u32) = (6, 14);

@@ -19,7 +19,7 @@ use hugeinfo::{
     model::machine::Machine,
     server::{
         connection::Connection,
-        environment::{Environment, Files, IoUringRings, ProcessFigures},
+        environment::{Environment, Files, ProcessFigures},
         facts::{AllowedNodes, Facts, HugePages, Server, SharedMemoryType},
         host::Host,
         instances::Instance,
@@ -401,7 +401,7 @@ impl Spec {
         let signed = |number: u64| i64::try_from(number).ok();
         let mode = |text: &str| Some(text.to_owned());
         let host = Host {
-            kernel_release: self.host.release.to_owned(),
+            kernel_release: "6.18.5".to_owned(),
             machine: "x86_64".to_owned(),
             base_page_bytes: base,
             default_huge_page_bytes: arch.default_size(),
@@ -453,8 +453,6 @@ impl Spec {
             is_segment_aligned: Some(true),
             processes: self.processes(touched_small),
             oom_score_adj: Ok(self.server.oom.0),
-            locked_memory: Ok(Some(64 * KB)),
-            has_ipc_lock: Some(false),
             can_lower_oom_score: Some(!self.server.is_container),
             memory_oom_group: None,
             cgroup_oom_kills: Some(0),
@@ -471,8 +469,6 @@ impl Spec {
                 'd' => Visibility::Hidden,
                 _ => Visibility::Host,
             },
-            uses_io_uring: self.server.uses_io_uring,
-            io_uring_rings: Some(IoUringRings::of(136, -1)),
             max_connections: 100,
             shared_buffers_bytes: need / 10 * 9,
             settings: self.settings(),
@@ -755,7 +751,7 @@ fn allowed_number(allowed: &AllowedNodes, node: usize, nodes: usize) -> bool {
 }
 
 /// Facts that can be absent.
-pub const FACTS: usize = 21;
+pub const FACTS: usize = 20;
 
 /// Makes one fact absent.
 pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
@@ -778,18 +774,17 @@ pub fn remove(fact: usize, (facts, all): &mut (Facts, Option<Environment>)) {
         9 => env.nodes = Err(denied("/sys/devices/system/node")),
         10 => env.processes.clear(),
         11 => env.oom_score_adj = Err(denied("/proc/1/oom_score_adj")),
-        12 => env.locked_memory = Err(denied("/proc/1/limits")),
-        13 => env.memory_limits = Err(denied("/sys/fs/cgroup")),
-        14 => env.other_servers = Err(denied("/proc")),
-        15 => env.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
-        16 => meminfo
+        12 => env.memory_limits = Err(denied("/sys/fs/cgroup")),
+        13 => env.other_servers = Err(denied("/proc")),
+        14 => env.host.thp = Err(denied("/sys/kernel/mm/transparent_hugepage")),
+        15 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.total_bytes = None),
-        17 => meminfo
+        16 => meminfo
             .into_iter()
             .for_each(|meminfo| meminfo.default_huge_page_bytes = None),
-        18 => env.files = Files::Unknown("only superusers may look".to_owned()),
-        19 => env.host.vm.overcommit_memory = None,
+        17 => env.files = Files::Unknown("only superusers may look".to_owned()),
+        18 => env.host.vm.overcommit_memory = None,
         _ => *all = None,
     }
 }

@@ -34,7 +34,6 @@ fn bare(spec: &mut Spec) {
     spec.host.blocks_percent = 0;
     spec.host.swap_gb = 0;
     spec.host.committed_percent = 10;
-    spec.host.release = "4.18.0";
     spec.server.touched_percent = 0;
     spec.server.processes = 2;
     spec.server.page_tables_mb = 1;

@@ -110,7 +110,6 @@ pub struct HostSpec {
     pub committed_percent: u64,
     /// `MemTotal` of a container with its own `/proc/meminfo`.
     pub shown_gb: Option<u64>,
-    pub release: &'static str,
     pub thp: (&'static str, &'static str),
     pub thp_of_sizes: Option<(&'static str, &'static str)>,
 }
@@ -133,7 +132,6 @@ pub struct ServerSpec {
     pub page_tables_mb: u64,
     pub swapped_mb: u64,
     pub oom: (i32, i32),
-    pub uses_io_uring: bool,
     pub is_container: bool,
     pub is_set_on_command_line: bool,
     pub allows_alter_system: bool,
@@ -355,38 +353,27 @@ fn host() -> impl Strategy<Value = HostSpec> {
         select(vec!["always", "madvise", "never", "inherit"]),
         select(vec!["always", "advise", "never", "inherit"]),
     );
-    let release = select(vec!["4.18.0", "5.10.0", "5.14.0", "6.1.0", "6.18.5"]);
-    (
-        arch,
-        nodes,
-        scale,
-        memory,
-        release,
-        modes,
-        weighted(0.3, of_sizes),
+    (arch, nodes, scale, memory, modes, weighted(0.3, of_sizes)).prop_map(
+        |(arch, mut nodes_gb, scale, memory, thp, thp_of_sizes)| {
+            if nodes_gb.iter().all(|gb| *gb == 0) {
+                nodes_gb = vec![16];
+            }
+            HostSpec {
+                arch,
+                nodes_gb,
+                scale,
+                used_percent: memory.0,
+                first_node_percent: memory.1,
+                blocks_percent: memory.2,
+                swap_gb: memory.3,
+                strict: memory.4,
+                committed_percent: memory.5,
+                shown_gb: memory.6,
+                thp,
+                thp_of_sizes,
+            }
+        },
     )
-        .prop_map(
-            |(arch, mut nodes_gb, scale, memory, release, thp, thp_of_sizes)| {
-                if nodes_gb.iter().all(|gb| *gb == 0) {
-                    nodes_gb = vec![16];
-                }
-                HostSpec {
-                    arch,
-                    nodes_gb,
-                    scale,
-                    used_percent: memory.0,
-                    first_node_percent: memory.1,
-                    blocks_percent: memory.2,
-                    swap_gb: memory.3,
-                    strict: memory.4,
-                    committed_percent: memory.5,
-                    shown_gb: memory.6,
-                    release,
-                    thp,
-                    thp_of_sizes,
-                }
-            },
-        )
 }
 
 fn server() -> impl Strategy<Value = ServerSpec> {
@@ -397,7 +384,7 @@ fn server() -> impl Strategy<Value = ServerSpec> {
         select(vec![0, 0, 0, 300]),
         select(vec![(-900, 0), (-900, 0), (0, 0), (-900, -900), (-1000, 0)]),
     );
-    let flags = (one_in(10), one_in(6), one_in(8), one_in(8));
+    let flags = (one_in(6), one_in(8), one_in(8));
     (
         next(105),
         prop_oneof![2 => Just(true), 1 => Just(false)],
@@ -418,10 +405,9 @@ fn server() -> impl Strategy<Value = ServerSpec> {
                     page_tables_mb: processes.1,
                     swapped_mb: processes.2,
                     oom: processes.3,
-                    uses_io_uring: flags.0,
-                    is_container: flags.1,
-                    is_set_on_command_line: flags.2,
-                    allows_alter_system: !flags.3,
+                    is_container: flags.0,
+                    is_set_on_command_line: flags.1,
+                    allows_alter_system: !flags.2,
                     segment_node,
                 }
             },
@@ -670,7 +656,6 @@ impl Spec {
                 strict: None,
                 committed_percent: 40,
                 shown_gb: None,
-                release: "6.18.5",
                 thp: ("madvise", "never"),
                 thp_of_sizes: None,
             },
@@ -689,7 +674,6 @@ impl Spec {
                 page_tables_mb: 6,
                 swapped_mb: 0,
                 oom: (-900, 0),
-                uses_io_uring: false,
                 is_container: false,
                 is_set_on_command_line: false,
                 allows_alter_system: true,
@@ -808,7 +792,6 @@ pub fn healthy_machine() -> impl Strategy<Value = Spec> {
                     page_tables_mb: 6,
                     swapped_mb: 0,
                     oom: (-900, 0),
-                    uses_io_uring: false,
                     segment_node: None,
                     ..any.server
                 },

@@ -229,7 +229,7 @@ pub fn rows_in_order_do_what_the_runbook_does(_: &Spec, machine: &Machine) -> Te
     }
     let typed = statuses(&at);
     // A changed service waits for a restart, which another row can contain.
-    let waits = ["oom_protection", "memlock", "numa_segment"];
+    let waits = ["oom_protection", "numa_segment"];
     for (planned, typed) in planned.iter().zip(&typed) {
         prop_assert!(
             waits.contains(&planned.0) || planned == typed || machine.is_muted(planned.0),
@@ -266,7 +266,6 @@ pub fn healthy_by_facts_is_healthy(_: &Spec, machine: &Machine) -> TestCaseResul
         segment_nodes: None,
         segment_thp_bytes: None,
         oom_score_adj: Err(Absent::not_looked_at()),
-        locked_memory: Err(Absent::not_looked_at()),
         ..env.clone()
     }));
     let (by_facts, whole) = (verdict(&by_facts), verdict(&whole));
@@ -393,10 +392,7 @@ pub fn findings_that_stay_have_a_decision(spec: &Spec, machine: &Machine) -> Tes
 }
 
 fn is_about_service(id: CheckId) -> bool {
-    matches!(
-        id,
-        CheckId::OomProtection | CheckId::Memlock | CheckId::NumaSegment
-    )
+    matches!(id, CheckId::OomProtection | CheckId::NumaSegment)
 }
 
 pub fn no_state_on_the_way_is_critical(_: &Spec, machine: &Machine) -> TestCaseResult {
@@ -675,12 +671,12 @@ pub fn absent_facts_yield_no_command(spec: &Spec, _: &Machine) -> TestCaseResult
             let is_wrong = match step {
                 Step::SetPool { size, pages, .. } => {
                     let total = machine.pool(*size).map_or(0, |pool| pool.total);
-                    matches!(fact, 0 | 1 | 3) || fact == 19 && *pages > Pages(total)
+                    matches!(fact, 0 | 1 | 3) || fact == 18 && *pages > Pages(total)
                 }
                 Step::SetPoolAtBoot { .. } => matches!(fact, 0 | 1 | 3 | 8),
                 Step::RaiseLimit(_) => fact == 4,
                 Step::Restart | Step::Stop => matches!(fact, 0 | 1 | 3 | 4 | 5),
-                Step::SetThp { .. } => fact == 15,
+                Step::SetThp { .. } => fact == 14,
                 Step::SetVm { .. } => fact == 6,
                 _ => false,
             };

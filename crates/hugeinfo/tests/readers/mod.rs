@@ -21,7 +21,7 @@ use hugeinfo::{
         numa::{node, nodes},
         passwd,
         process::{
-            children, limits,
+            children,
             maps::{self, Device, Extent, Mapping},
             oom_score, parse_command_line, segment, smaps, stat, status,
         },
@@ -46,7 +46,6 @@ pub const READERS: &[(&str, Reader)] = &[
     ("dynamic_shared_memory", dynamic_shared_memory),
     ("hugepages", hugepages),
     ("kernel_command_line", kernel_command_line),
-    ("limits", limits),
     ("list", list),
     ("maps", maps),
     ("meminfo", meminfo),
@@ -149,11 +148,6 @@ fn hugepages(bytes: &[u8]) {
 /// `/proc/cmdline`.
 fn kernel_command_line(bytes: &[u8]) {
     boot(bytes, &[]);
-}
-
-/// `/proc/PID/limits`.
-fn limits(bytes: &[u8]) {
-    let _ = limits::parse(bytes);
 }
 
 /// Lists of nodes and processors in `/sys`, and a directory of a node.
@@ -284,7 +278,7 @@ fn status(bytes: &[u8]) {
     let _ = status::parse_memory(bytes);
     let _ = status::parse_identity(bytes);
     let _ = status::parse_allowed_nodes(bytes);
-    let _ = status::parse_capabilities(bytes);
+    let _ = status::parse_can_gain_resource(bytes);
 }
 
 /// A file of `/proc/sys/vm`.

@@ -145,11 +145,5 @@ fn setting_that_would_undo_a_remedy_is_named() {
             m.bound(&[1]);
         })
         .says("reboot", WARNING, "too_few_at_boot", "/etc/sysctl.d/hugepages.conf:1 sets 537 huge pages of 2 MB at boot; 5120 are needed.", &["# on the kernel command line, request 5120 huge pages of 2 MB for NUMA node 1 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
-        when("a pending setting changes the rings of io_uring", |m| {
-            m.env.uses_io_uring = true;
-            m.waits(|next| next.shared_memory_bytes = 2 * GB);
-            m.env.pending_settings = vec!["max_connections".to_owned()];
-        })
-        .says("memlock", UNKNOWN, "unknown", "Cannot judge memlock: a pending change of max_connections is not counted.", &[]),
     ]);
 }

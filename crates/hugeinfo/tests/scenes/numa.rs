@@ -274,7 +274,6 @@ fn bound_servers() {
         .says("pool_size", OK, "no_idle_pages", "No pool holds idle pages.", &[])
         .runbook(&[]),
         when("a pool was lowered under a bound server", |m| {
-            m.env.host.kernel_release = "6.6.13".to_owned();
             m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
             m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);
@@ -283,7 +282,6 @@ fn bound_servers() {
         .says("restart", WARNING, "would_lose_at_restart", "A restart would lose huge pages. Needs 789 huge pages of 2 MB; 289 are available.", &["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"])
         .runbook(&["sysctl -w vm.nr_hugepages=789", "# on the kernel command line, request 789 huge pages of 2 MB for NUMA node 0 (hugepages=NODE:PAGES since Linux 5.16) and remove /etc/sysctl.d/hugepages.conf:1, which sets the whole pool later, or let the server use all nodes"]),
         when("a pool was lowered, and pending settings of a bound server need more pages", |m| {
-            m.env.host.kernel_release = "6.6.13".to_owned();
             m.on_huge_pages(789 * 2 * MB, 789 * 2 * MB);
             m.nodes(&[(789, 32 * GB), (0, 32 * GB)]);
             m.bound(&[0]);

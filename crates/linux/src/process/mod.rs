@@ -1,7 +1,6 @@
 //! `/proc/PID`: one process, always read through its opened directory.
 
 pub mod children;
-pub mod limits;
 pub mod maps;
 pub mod numa_maps;
 pub mod oom_score;

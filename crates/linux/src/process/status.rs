@@ -179,47 +179,24 @@ pub fn parse_allowed_nodes(bytes: &[u8]) -> Result<Option<List>, usize> {
     Ok(None)
 }
 
-/// Capabilities of a process, as bit masks (include/uapi/linux/capability.h). `None`: no such line,
-/// or an unknown form.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Capabilities {
-    /// `CapEff`: the capabilities that the kernel checks.
-    pub effective: Option<u64>,
-    /// `CapBnd`: the capabilities that the process and its children can gain.
-    pub bounding: Option<u64>,
-}
-
-impl Capabilities {
-    /// `CAP_IPC_LOCK`: exempt from limits on locked memory.
-    pub const IPC_LOCK: u32 = 14;
-    /// `CAP_SYS_RESOURCE`: can lower `oom_score_adj`, among others.
-    pub const SYS_RESOURCE: u32 = 24;
-
-    /// Whether a mask contains a capability.
-    pub fn contains(mask: u64, capability: u32) -> bool {
-        mask >> capability & 1 == 1
-    }
-}
-
-/// Reads the capabilities of a process. Errors: absent if it has exited.
-pub fn read_capabilities(
+/// Reads whether a process or its children can gain `CAP_SYS_RESOURCE`, with which they can lower
+/// `oom_score_adj`. Errors: absent if it has exited.
+pub fn read_can_gain_resource(
     process: &Process,
     buffer: &mut Vec<u8>,
-) -> Result<Capabilities, ReadError> {
-    process.parse_leniently(NAME, buffer, parse_capabilities)
+) -> Result<Option<bool>, ReadError> {
+    process.parse_leniently(NAME, buffer, parse_can_gain_resource)
 }
 
-/// `CapEff:\t000001ffffffffff`. Lines with other names are ignored.
-pub fn parse_capabilities(bytes: &[u8]) -> Capabilities {
-    let mut capabilities = Capabilities::default();
-    for (_, line) in lines(bytes) {
-        match split_once(line, b':') {
-            Some((b"CapEff", mask)) => capabilities.effective = parse_hex(mask.trim_ascii()),
-            Some((b"CapBnd", mask)) => capabilities.bounding = parse_hex(mask.trim_ascii()),
-            _ => {}
-        }
-    }
-    capabilities
+/// Parses the bounding set: `CapBnd:\t000001ffffffffff`. `None`: no such line, or an unknown form.
+pub fn parse_can_gain_resource(bytes: &[u8]) -> Option<bool> {
+    /// Bit of `CAP_SYS_RESOURCE` (include/uapi/linux/capability.h).
+    const SYS_RESOURCE: u32 = 24;
+    let mask = lines(bytes).find_map(|(_, line)| match split_once(line, b':') {
+        Some((b"CapBnd", mask)) => parse_hex(mask.trim_ascii()),
+        _ => None,
+    })?;
+    Some(mask >> SYS_RESOURCE & 1 == 1)
 }
 
 /// Parses numbers separated by blanks. Empty if one of them is not valid.
@@ -328,25 +305,26 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_are_masks() {
-        let text = b"Name:\tpostgres\nCapPrm:\t0000000000000000\nCapEff:\t0000000000004000\n\
-            CapBnd:\t000001fffeffffff\nCapAmb:\t0000000000000000\n";
-        let found = parse_capabilities(text);
-        let expected = Capabilities {
-            effective: Some(1 << 14),
-            bounding: Some(0x1ff_feff_ffff),
-        };
-        assert_eq!(found, expected);
-        assert!(Capabilities::contains(1 << 14, Capabilities::IPC_LOCK));
-        assert!(!Capabilities::contains(
-            0x1ff_feff_ffff,
-            Capabilities::SYS_RESOURCE
-        ));
-        let expected = Capabilities {
-            bounding: Some(0),
-            ..Capabilities::default()
-        };
-        assert_eq!(parse_capabilities(b"CapEff:\tx\nCapBnd:\t0\n"), expected);
+    fn bounding_set_is_a_mask() {
+        for (text, expected) in [
+            (
+                "CapEff:\t0000000000000000\nCapBnd:\t000001fffeffffff\n",
+                Some(false),
+            ),
+            (
+                "CapEff:\t0000000000000000\nCapBnd:\t0000000001000000\n",
+                Some(true),
+            ),
+            ("CapBnd:\t0\n", Some(false)),
+            ("CapBnd:\tx\n", None),
+            ("CapEff:\t000001ffffffffff\n", None),
+        ] {
+            assert_eq!(
+                parse_can_gain_resource(text.as_bytes()),
+                expected,
+                "{text:?}"
+            );
+        }
     }
 
     #[test]

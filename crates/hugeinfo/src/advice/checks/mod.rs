@@ -7,9 +7,7 @@ mod cgroup_fault_limit;
 mod huge_page_size;
 mod huge_pages;
 mod hugetlb_shm_group;
-mod initdb;
 mod major_faults;
-mod memlock;
 mod memory_left;
 mod numa_segment;
 mod oom_protection;
@@ -42,7 +40,7 @@ use crate::model::{
 };
 
 /// All checks. Where two are equally bad, the earlier one matters more.
-pub(crate) const ALL: [CheckId; 22] = [
+pub(crate) const ALL: [CheckId; 20] = [
     CheckId::CgroupFaultLimit,
     CheckId::HugePages,
     CheckId::Restart,
@@ -62,8 +60,6 @@ pub(crate) const ALL: [CheckId; 22] = [
     CheckId::ThpShared,
     CheckId::Overcommit,
     CheckId::OomProtection,
-    CheckId::Memlock,
-    CheckId::Initdb,
     CheckId::HugetlbShmGroup,
 ];
 
@@ -112,8 +108,6 @@ impl CheckId {
             Self::ThpShared => thp_shared::judge,
             Self::Overcommit => overcommit::judge,
             Self::OomProtection => oom_protection::judge,
-            Self::Memlock => memlock::judge,
-            Self::Initdb => initdb::judge,
             Self::HugetlbShmGroup => hugetlb_shm_group::judge,
         };
         judge(machine).unwrap_or_else(|why| {
@@ -157,8 +151,6 @@ impl CheckId {
             Self::ThpPrivate => Cure::Steps(thp_private::steps),
             Self::Overcommit => Cure::Core(overcommit::decision),
             Self::OomProtection => Cure::Steps(oom_protection::steps),
-            Self::Memlock => Cure::Steps(memlock::steps),
-            Self::Initdb => Cure::Decision(|_| initdb::decision()),
             Self::HugetlbShmGroup => Cure::None,
         }
     }

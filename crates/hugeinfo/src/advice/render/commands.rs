@@ -243,20 +243,6 @@ fn service(machine: &Machine, change: ServiceChange) -> String {
             format!("start PostgreSQL with oom_score_adj = -900, and {children}")
         }
         ServiceChange::ExposeBackends => format!("set {children}"),
-        ServiceChange::LockedMemory(bytes) if has_systemd => {
-            format!("set LimitMEMLOCK={} in the systemd unit", bytes.0)
-        }
-        ServiceChange::LockedMemory(bytes)
-            if env.and_then(|env| env.is_container) == Some(true) =>
-        {
-            format!(
-                "let the container runtime allow {} kB of locked memory (ulimit -l), or set io_method = worker",
-                bytes.0 >> 10
-            )
-        }
-        ServiceChange::LockedMemory(bytes) => {
-            format!("start PostgreSQL with ulimit -l {}", bytes.0 >> 10)
-        }
         ServiceChange::Interleave => {
             let nodes = match machine.is_bound_to_nodes() {
                 true => numbers(&numa::allowed_numbers(machine)).replace(' ', ""),
@@ -441,7 +427,6 @@ pub fn why(machine: &Machine, step: &Step) -> String {
         Step::ChangeService(change) => match change {
             ServiceChange::ProtectPostmaster => "the OOM killer can kill the postmaster",
             ServiceChange::ExposeBackends => "the OOM killer has to prefer the backends",
-            ServiceChange::LockedMemory(_) => "the rings of io_uring need locked memory",
             ServiceChange::Interleave => "the segment is on few NUMA nodes",
         }
         .to_owned(),
