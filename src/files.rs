@@ -9,11 +9,7 @@ use crate::{
         next_start::{NextStart, next_start},
         settings::Planned,
     },
-    postgres::{
-        catalogue::may_plan,
-        recovery_settings::{in_use, is_in_recovery, too_low},
-        server::subject,
-    },
+    postgres::{catalogue::may_plan, server::subject},
 };
 
 /// The effect of the files on the next start.
@@ -75,31 +71,10 @@ pub(crate) fn waiting(facts: &Facts) -> Waiting {
     }
 }
 
-/// The effect of the files if nothing is pending. On a standby, settings of the primary can be
-/// higher than when this server started.
-pub(crate) fn nothing_waiting() -> Files {
-    if !is_in_recovery() {
-        return Files::NothingPending;
-    }
-    match in_use().and_then(|settings| too_low(&settings)) {
-        Ok(too_low) if too_low.is_empty() => Files::NothingPending,
-        Ok(too_low) => Files::TooLow(too_low),
-        Err(error) => Files::Unknown(sentence(error)),
-    }
-}
-
-/// Only roles that can plan see values from the files.
 fn of_start(facts: &Facts, next: NextStart) -> Files {
-    match too_low(&next.recovery_settings) {
-        Ok(too_low) if too_low.is_empty() && facts.is_as_now(&next.server) => Files::NothingPending,
-        Ok(too_low) if too_low.is_empty() => Files::Planned(next.server),
-        Ok(mut too_low) => {
-            if !may_plan() {
-                too_low.iter_mut().for_each(|one| one.value = None);
-            }
-            Files::TooLow(too_low)
-        }
-        Err(error) => Files::Unknown(sentence(error)),
+    match facts.is_as_now(&next.server) {
+        true => Files::NothingPending,
+        false => Files::Planned(next.server),
     }
 }
 

@@ -234,6 +234,6 @@ fn waiting(facts: &Facts, is_worth_a_plan: bool) -> Waiting {
     if is_worth_a_plan {
         files::waiting(facts)
     } else {
-        files::nothing_waiting().into()
+        Files::NothingPending.into()
     }
 }

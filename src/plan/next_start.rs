@@ -12,7 +12,6 @@ use hugeinfo::{
         facts::{Server, bytes_of_small_pages},
         largest_buffers::{Fit, TooFewPages, fit},
         patroni,
-        recovery::RecoverySettings,
         scratch_data::FIXED_SETTINGS,
     },
     units::{PageSize, Pages},
@@ -31,8 +30,7 @@ use crate::{
     postgres::{
         exit,
         interrupts::check_for_interrupts,
-        places,
-        recovery_settings::{of_primary, recovery_settings},
+        places, recovery,
         server::server_with,
         settings::{
             BLOCK_BYTES, LIBRARIES, SIZING, is_from_command_line, setting, waits_for_restart,
@@ -44,8 +42,6 @@ use crate::{
 /// The next start.
 pub(crate) struct NextStart {
     pub(crate) server: Server,
-    /// Settings that limit what recovery can restore. They can be too low.
-    pub(crate) recovery_settings: RecoverySettings,
     /// The files that were read, without planned settings.
     pub(crate) on_disk: OnDisk,
     command_line: CommandLine,
@@ -138,12 +134,9 @@ fn compute<T>(
     let shared_memory_bytes = program.finish(run, &[], deadline)?;
     let on_disk = read.unwrap_or_else(|reader| reader.finish(deadline))?;
     let value = in_effect(planned, &on_disk, &command_line);
-    let server = server_with(&value, shared_memory_bytes)?;
-    let recovery_settings = recovery_settings(&value)?;
-    drop(value);
+    let server = server_with(value, shared_memory_bytes)?;
     let next = NextStart {
         server,
-        recovery_settings,
         on_disk,
         command_line,
     };
@@ -164,10 +157,10 @@ enum CommandLine {
 
 impl CommandLine {
     fn of_patroni(on_disk: &OnDisk) -> Result<Self, Error> {
-        let Some(primary) = of_primary()? else {
+        let Some(primary) = recovery::of_primary()? else {
             return Ok(Self::OfPatroni(Vec::new()));
         };
-        let next = recovery_settings(|name| match on_disk.get(name) {
+        let next = recovery::settings(|name| match on_disk.get(name) {
             Some(value) => value.to_string_lossy().into_owned(),
             None => settings::default(name),
         })?;

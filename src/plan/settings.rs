@@ -27,14 +27,9 @@ fn names(also: &[&'static str]) -> Vec<&'static str> {
     sizing.chain(also.iter().copied()).collect()
 }
 
-/// The default of a setting that affects huge pages, or that limits what recovery can restore.
+/// The default of a setting that affects huge pages, or that a standby shares with its primary.
 pub(super) fn default(name: &CStr) -> String {
-    const WORDS: [(&CStr, &str); 4] = [
-        (c"hot_standby", "on"),
-        (c"huge_pages", "try"),
-        (c"shared_memory_type", "mmap"),
-        (c"wal_level", "replica"),
-    ];
+    const WORDS: [(&CStr, &str); 2] = [(c"huge_pages", "try"), (c"shared_memory_type", "mmap")];
     match WORDS.iter().find(|(word, _)| *word == name) {
         Some((_, default)) => (*default).to_owned(),
         None => default_number(name).map_or_else(String::new, |number| number.to_string()),

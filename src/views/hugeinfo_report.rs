@@ -23,7 +23,7 @@ use crate::{
         catalogue::may_plan,
         interrupts::check_for_interrupts,
         jsonb::Jsonb,
-        recovery_settings::is_in_recovery,
+        recovery::is_in_recovery,
         roles::may_read_server_files,
         server::subject,
         settings::setting,

@@ -202,13 +202,10 @@ fn other_servers(
     Ok(found.map(|found| found.into_iter().map(server).collect()))
 }
 
-/// Files with which the server would not start, or might not. `None`: it would.
+/// Files with which the server would not start. `None`: it would.
 fn prevents_start(next: &NextStart) -> Option<Files> {
-    match &next.settings {
-        Err(refusal) => Some(Files::Refused(refusal.clone().into_sentence())),
-        Ok(settings) if settings.too_low.is_empty() => None,
-        Ok(settings) => Some(Files::TooLow(settings.too_low.clone())),
-    }
+    let refusal = next.settings.as_ref().err()?;
+    Some(Files::Refused(refusal.clone().into_sentence()))
 }
 
 /// The settings that advice is about, with the place to change them: the command line, if it sets
@@ -311,11 +308,11 @@ impl Running {
     /// precedence cannot change while the server runs.
     fn unchanged_values(&self) -> Result<Option<Values>, ReadError> {
         let start_time = self.start_time.min(start_by_clock(&self.process)?);
-        // The settings of a primary can become too high for its standby.
-        Ok(
-            wish::unchanged_since(&self.process, start_time, &self.command_line)
-                .filter(|_| !self.is_recovering()),
-        )
+        Ok(wish::unchanged_since(
+            &self.process,
+            start_time,
+            &self.command_line,
+        ))
     }
 
     fn is_recovering(&self) -> bool {
@@ -579,7 +576,6 @@ impl Now {
             max_connections: self.max_connections,
             shared_buffers_bytes: self.shared_buffers_bytes,
             on_command_line: BTreeMap::new(),
-            too_low: Vec::new(),
             log_directory: PathBuf::new(),
         }
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use hugeinfo::{
     escape,
     model::machine::ServerState,
-    server::{facts, failed_start::FailedStart, recovery::TooLow},
+    server::{facts, failed_start::FailedStart},
 };
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -80,8 +80,6 @@ pub(crate) struct Settings {
     pub(crate) shared_buffers_bytes: u64,
     /// Settings on the command line of the server, by name.
     pub(crate) on_command_line: BTreeMap<String, String>,
-    /// Settings that are too low for what the start recovers.
-    pub(crate) too_low: Vec<TooLow>,
     /// Empty: not computed.
     pub(crate) log_directory: PathBuf,
 }
@@ -278,8 +276,6 @@ fn is_empty(directory: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hugeinfo::server::recovery::LIMITS;
-
     use super::*;
 
     #[test]
@@ -288,19 +284,13 @@ mod tests {
         let own = rustix::process::geteuid().as_raw();
         let file = directory.path().join("file");
         fs::write(&file, "").expect("written");
-        let too_low = TooLow {
-            setting: LIMITS[0],
-            value: Some(10),
-            least: 20,
-            is_certain: true,
-        };
         let of_owner = |data: Option<&Path>, owner| {
             let json = serde_json::json!({
                 "version": "15.1\u{1b}[2J\nx", "data_directory": data, "config_file": null, "owner": 0, "starts_at_boot": true,
                 "settings": { "Ok": {
                     "huge_pages": "On", "shared_memory_type": "Mmap", "huge_page_size_bytes": null,
                     "shared_memory_bytes": 0, "max_connections": 0, "shared_buffers_bytes": 0,
-                    "on_command_line": {}, "too_low": [too_low], "log_directory": "",
+                    "on_command_line": {}, "log_directory": "",
                 } },
             });
             let next: NextStart = serde_json::from_value(json).expect("JSON of this program");

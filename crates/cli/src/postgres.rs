@@ -30,9 +30,9 @@ use hugeinfo::{
     server::{
         facts::{self, HugePages, SharedMemoryType},
         failed_start::FailedStart,
-        patroni, postmaster_arguments,
+        patroni::{self, OF_PRIMARY, PrimarySettings},
+        postmaster_arguments,
         postmaster_pid::{self, PostmasterPid},
-        recovery::{self, LIMITS, RecoverySettings, TooLow},
         scratch_data::FIXED_SETTINGS,
         wish::{self, Configuration, Values},
     },
@@ -302,7 +302,6 @@ impl Planned {
             max_connections: 0,
             shared_buffers_bytes: 0,
             on_command_line,
-            too_low: self.too_low()?,
             log_directory: PathBuf::new(),
         };
         if detail == Detail::Pages {
@@ -359,25 +358,13 @@ impl Planned {
         ))
     }
 
-    /// Settings of a standby that are lower than those of its primary in `pg_control`.
-    fn too_low(&self) -> Result<Vec<TooLow>, Error> {
-        if !self.data.as_deref().is_some_and(is_standby) {
-            return Ok(Vec::new());
-        }
-        let (primary, mut next) = self.recovery_settings()?;
-        let is_hot = self.value::<String>("hot_standby")? == "on";
-        next.insert("hot_standby", is_hot.into());
-        let major = self.major()?;
-        Ok(recovery::too_low(&primary, &next, Some(&primary), major))
-    }
-
-    /// The settings that limit what a standby can recover: those in `pg_control`, and those of the
-    /// next start.
-    fn recovery_settings(&self) -> Result<(RecoverySettings, RecoverySettings), Error> {
+    /// The settings in which a standby must not be lower than its primary: those of the primary in
+    /// `pg_control`, and those of the next start.
+    fn settings_of_primary(&self) -> Result<(PrimarySettings, PrimarySettings), Error> {
         let control = self.run("pg_controldata", &[utf8(self.scratch.path())?])?;
-        let mut primary = RecoverySettings::new();
-        let mut next = RecoverySettings::new();
-        for name in LIMITS {
+        let mut primary = PrimarySettings::new();
+        let mut next = PrimarySettings::new();
+        for name in OF_PRIMARY {
             // PostgreSQL's name in pg_control differs for these two.
             let shown = match name {
                 "max_prepared_transactions" => "max_prepared_xacts",
@@ -403,7 +390,7 @@ impl Planned {
         if self.data.as_deref().is_some_and(is_restart_of_primary) {
             return Ok(());
         }
-        let (primary, next) = self.recovery_settings()?;
+        let (primary, next) = self.settings_of_primary()?;
         for (name, least) in patroni::raised(&next, &primary) {
             self.set(&format!("{name}={least}"));
         }

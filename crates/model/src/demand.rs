@@ -571,9 +571,6 @@ fn idle_for(machine: &Machine, target: &PoolTarget) -> Option<IdleFor> {
         }
         Files::Refused(why) => Some(IdleFor::PendingSettings(why.clone())),
         Files::NotNamed(command) => Some(IdleFor::NotNamed(command.clone())),
-        Files::TooLow(_) if env.has_pending_restart => Some(IdleFor::PendingSettings(
-            "the server might not start with them".to_owned(),
-        )),
         _ => None,
     }
 }

@@ -23,7 +23,6 @@ use crate::{
     facts::{Server, through},
     host::Host,
     instances::Instance,
-    recovery::TooLow,
     rights,
     setting::Setting,
     visibility::Visibility,
@@ -215,9 +214,6 @@ pub enum Files {
     Planned(Server),
     /// The next start would fail with this message of PostgreSQL.
     Refused(String),
-    /// The next start would or might fail, because settings are too low for what it recovers. On a
-    /// standby, this is possible even if no setting is pending a restart.
-    TooLow(Vec<TooLow>),
     /// The files could not be read, for this reason.
     Unknown(String),
     /// Only PostgreSQL can evaluate the files, and root runs it only for servers that are named. This
@@ -226,8 +222,8 @@ pub enum Files {
 }
 
 impl Files {
-    /// True if the server would not start after a stop, or might not.
+    /// True if the server would not start after a stop.
     pub fn stop_a_start(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::TooLow(_))
+        matches!(self, Self::Refused(_))
     }
 }

@@ -18,7 +18,6 @@ pub mod patroni;
 pub mod pod_limits;
 pub mod postmaster_arguments;
 pub mod postmaster_pid;
-pub mod recovery;
 pub mod rights;
 pub mod scratch_data;
 pub mod setting;

@@ -10,7 +10,6 @@ use crate::{
         memory::{self, CommitLimit},
         start::{self, Fit, Reason, StartOutcome},
     },
-    server::recovery::TooLow,
     units::{Bytes, PageSize, Pages},
 };
 
@@ -106,8 +105,6 @@ pub enum Decision {
     OnlyAStartShows(String),
     /// Correct the configuration files.
     CorrectFiles(String),
-    /// Raise settings that are too low, or could be, for what the next start recovers.
-    RaiseSettings(Vec<TooLow>),
     /// Look at boot files that could not be understood.
     LookAtBootFiles(Vec<String>),
     /// Write words on the kernel command line, in the configuration of the boot loader.

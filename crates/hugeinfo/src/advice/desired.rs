@@ -596,7 +596,6 @@ fn unless_files_decide(machine: &Machine) -> Result<(), Decision> {
     };
     match &env.files {
         Files::Refused(why) => Err(Decision::CorrectFiles(why.clone())),
-        Files::TooLow(settings) => Err(Decision::RaiseSettings(settings.clone())),
         Files::Unknown(why) if env.has_pending_restart => {
             Err(Decision::AskAsSuperuser(why.clone()))
         }

@@ -596,7 +596,7 @@ fn pending(machine: &Machine) -> Option<&'static str> {
             Some("Settings are pending a restart, and the pages that they need are unknown.")
         }
         Files::NotNamed(_) => Some("The settings of the next start are unknown."),
-        Files::NothingPending | Files::Refused(_) | Files::TooLow(_) | Files::Unknown(_) => None,
+        Files::NothingPending | Files::Refused(_) | Files::Unknown(_) => None,
     }
 }
 

@@ -7,12 +7,9 @@ use super::{
     planned::Planned,
     render::{self, Place},
 };
-use crate::{
-    model::{
-        machine::{Machine, ServerState},
-        step::{Pending, Step},
-    },
-    server::recovery::TooLow,
+use crate::model::{
+    machine::{Machine, ServerState},
+    step::{Pending, Step},
 };
 
 /// A row of the runbook.
@@ -55,14 +52,6 @@ pub fn of(machine: &Machine, planned: Option<&Planned>) -> Vec<Row> {
     let mut rows = rows(&machine, &steps);
     rows.extend(decisions.into_iter().map(decision));
     rows
-}
-
-/// The row for a plan with which the server would not start, or might not start.
-pub fn refused(settings: Vec<TooLow>) -> Vec<Row> {
-    vec![Row {
-        why: render::too_low(&settings),
-        ..decision(Decision::RaiseSettings(settings))
-    }]
 }
 
 fn decision(decision: Decision) -> Row {

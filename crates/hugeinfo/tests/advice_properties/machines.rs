@@ -227,8 +227,6 @@ pub enum FilesSpec {
     Nothing,
     Planned(NextSpec),
     Refused,
-    /// Settings could be too low. A start that would certainly fail is `Refused`.
-    TooLow,
     /// And whether settings are pending.
     Unknown(bool),
 }
@@ -523,7 +521,6 @@ fn files() -> impl Strategy<Value = FilesSpec> {
         12 => Just(FilesSpec::Nothing),
         5 => next(105).prop_map(FilesSpec::Planned),
         1 => Just(FilesSpec::Refused),
-        1 => Just(FilesSpec::TooLow),
         1 => any::<bool>().prop_map(FilesSpec::Unknown),
     ]
 }

@@ -12,7 +12,6 @@ use hugeinfo::{
     server::{
         environment::Files,
         facts::{HugePages, Server, SharedMemoryType},
-        recovery::{RecoverySettings, TooLow, too_low},
         setting::{FileLine, Setting, SettingSource},
         wish::Wish,
     },
@@ -33,24 +32,6 @@ fn line() -> SettingSource {
         path: PathBuf::from("/etc/postgresql/17/main/postgresql.conf"),
         line: 42,
     }))
-}
-
-fn less_than_primary() -> TooLow {
-    TooLow {
-        setting: "max_connections",
-        value: Some(20),
-        least: 100,
-        is_certain: true,
-    }
-}
-
-fn less_than_now(setting: &'static str, value: i32, least: i32) -> TooLow {
-    TooLow {
-        setting,
-        value: Some(value),
-        least,
-        is_certain: false,
-    }
 }
 
 #[test]
@@ -147,145 +128,7 @@ fn pending() {
         .says("pending_settings", UNKNOWN, "unknown", "Cannot judge pending_settings: only superusers can.", &[])
         .how_to_set(2, &["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"])
         .runbook(&["# repeat the query as a role that can execute hugeinfo_plan: settings are pending a restart, and the pages that they need are unknown (only superusers can)"]),
-        when("settings of a standby are lower than those of its primary", |m| {
-            m.fall_back(537);
-            m.env.files = Files::TooLow(vec![less_than_primary()]);
-        })
-        .status(CRITICAL, "would_not_start", "The next start would fail. max_connections would be 20; the primary has 100.", &["# set max_connections to at least 100, as on the primary"])
-        .says("huge_pages", WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# set max_connections to at least 100, as on the primary"])
-        .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail. max_connections would be 20; the primary has 100.", &["# as huge_pages"])
-        .runbook(&["# set max_connections to at least 100, as on the primary"]),
-        when("a setting is lower, and slots could need it", |m| {
-            m.env.files = Files::TooLow(vec![less_than_now("max_replication_slots", 4, 10)]);
-        })
-        .status(WARNING, "might_not_start", "The next start might fail. max_replication_slots would be 4; it is 10 now.", &["# set max_replication_slots to at least 10, or make sure that no replication slots or origins need it"])
-        .says("pending_settings", WARNING, "might_not_start", "The next start might fail. max_replication_slots would be 4; it is 10 now.", &["# set max_replication_slots to at least 10, or make sure that no replication slots or origins need it"])
-        .runbook(&["# set max_replication_slots to at least 10, or make sure that no replication slots or origins need it"]),
-        when("a server on small pages might not start again", |m| {
-            m.fall_back(537);
-            m.env.files = Files::TooLow(vec![less_than_now("max_prepared_transactions", 0, 3)]);
-        })
-        .status(WARNING, "fell_back", "On 4 kB pages: huge_pages = try fell back. A restart would get huge pages.", &["# set max_prepared_transactions to at least 3, or make sure that no prepared transactions need it"])
-        .runbook(&["# set max_prepared_transactions to at least 3, or make sure that no prepared transactions need it"]),
-        when("several settings are too low for a standby, or could be", |m| {
-            m.env.files = Files::TooLow(vec![
-                less_than_now("hot_standby", 0, 1),
-                TooLow {
-                    value: None,
-                    ..less_than_now("max_active_replication_origins", 1, 10)
-                },
-                less_than_primary(),
-                less_than_now("wal_level", 0, 2),
-            ]);
-        })
-        .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail. hot_standby would be off; it is on now. max_active_replication_origins would be lower; it is 10 now. max_connections would be 20; the primary has 100. wal_level would be minimal; it is logical now.", &["# set hot_standby to on, or make sure that no logical replication slots need it; set max_active_replication_origins to at least 10, or make sure that no replication origins need it; set max_connections to at least 100, as on the primary; set wal_level to logical, or make sure that no replication slots need it"]),
     ]);
-}
-
-/// Settings as `name=value` pairs.
-fn changed(mut settings: RecoverySettings, changes: &'static str) -> RecoverySettings {
-    for change in changes.split_whitespace() {
-        let (name, value) = change.split_once('=').expect("a pair");
-        settings.insert(name, value.parse().expect("a number"));
-    }
-    settings
-}
-
-/// The settings that are too low after these changes, with a question mark if that is uncertain.
-/// `primary` has the settings that differ on the primary. `None`: the next start is not in
-/// recovery.
-fn lower(changes: &'static str, primary: Option<&'static str>, major: u32) -> String {
-    let shared = "max_connections=100 max_locks_per_transaction=64 max_prepared_transactions=2 \
-                  max_wal_senders=10 max_worker_processes=8";
-    let shared = changed(RecoverySettings::new(), shared);
-    let others =
-        "hot_standby=1 max_active_replication_origins=10 max_replication_slots=10 wal_level=2";
-    let now = changed(shared.clone(), others);
-    let primary = primary.map(|changes| changed(shared, changes));
-    let found = too_low(
-        &now,
-        &changed(now.clone(), changes),
-        primary.as_ref(),
-        major,
-    );
-    let shown = found.iter().map(|one| {
-        let doubt = if one.is_certain { "" } else { "?" };
-        format!("{} < {}{doubt}", one.setting, one.least)
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
-#[test]
-fn lower_settings_of_next_start() {
-    let on_primary = [
-        ("", ""),
-        (
-            "max_connections=1 max_wal_senders=0 max_worker_processes=0",
-            "",
-        ),
-        ("max_locks_per_transaction=10 hot_standby=0", ""),
-        (
-            "max_prepared_transactions=1",
-            "max_prepared_transactions < 2?",
-        ),
-        ("max_replication_slots=9", "max_replication_slots < 10?"),
-        ("max_replication_slots=11", ""),
-        (
-            "max_active_replication_origins=9",
-            "max_active_replication_origins < 10?",
-        ),
-        ("wal_level=1", "wal_level < 2?"),
-    ];
-    for (changes, expected) in on_primary {
-        assert_eq!(lower(changes, None, 18), expected, "{changes}");
-    }
-    let on_standby = [
-        ("", "", ""),
-        ("max_connections=99", "", "max_connections < 100"),
-        ("max_connections=101", "", ""),
-        (
-            "max_locks_per_transaction=63",
-            "",
-            "max_locks_per_transaction < 64",
-        ),
-        (
-            "max_prepared_transactions=1",
-            "",
-            "max_prepared_transactions < 2",
-        ),
-        ("max_wal_senders=9", "", "max_wal_senders < 10"),
-        ("max_worker_processes=7", "", "max_worker_processes < 8"),
-        ("max_replication_slots=9", "", "max_replication_slots < 10?"),
-        ("hot_standby=0 max_connections=20", "", "hot_standby < 1?"),
-        (
-            "hot_standby=0 max_prepared_transactions=2",
-            "",
-            "hot_standby < 1?",
-        ),
-        // The primary has raised or lowered a setting.
-        ("", "max_connections=200", "max_connections < 200"),
-        ("max_connections=200", "max_connections=200", ""),
-        ("max_connections=50", "max_connections=50", ""),
-        (
-            "max_connections=49",
-            "max_connections=50",
-            "max_connections < 50",
-        ),
-    ];
-    for (changes, primary, expected) in on_standby {
-        assert_eq!(
-            lower(changes, Some(primary), 18),
-            expected,
-            "{changes}, {primary}"
-        );
-    }
-    let both = "hot_standby < 1?, max_prepared_transactions < 2?";
-    assert_eq!(
-        lower("hot_standby=0 max_prepared_transactions=1", Some(""), 18),
-        both
-    );
-    assert_eq!(lower("hot_standby=0", Some(""), 16), "hot_standby < 1?");
-    assert_eq!(lower("hot_standby=0", Some(""), 15), "");
 }
 
 #[test]
@@ -566,23 +409,10 @@ fn plan_that_is_too_large_is_a_decision() {
 }
 
 #[test]
-fn plan_that_would_not_start_is_a_decision() {
-    let rows = runbook::refused(vec![less_than_primary()]);
-    let [row] = rows.as_slice() else {
-        panic!("{rows:?}");
-    };
-    assert_eq!(
-        row.instruction.as_deref(),
-        Some("set max_connections to at least 100, as on the primary")
-    );
-    assert_eq!((&row.command, row.is_disruptive), (&None, false));
-}
-
-#[test]
-fn plan_that_lets_a_standby_start_is_followed() {
+fn plan_that_corrects_refused_files_is_followed() {
     let machine = machine(|m| {
         m.fall_back(537);
-        m.env.files = Files::TooLow(vec![less_than_primary()]);
+        m.env.files = Files::Refused("invalid value".to_owned());
     });
     let next = machine.facts.server.clone();
     let enough = plan(&[("max_connections", "100", Ok(next))]);

@@ -7,7 +7,6 @@ use crate::{
     advice::{
         check::{Finding, Judgment, Status, Unknown, env},
         decision::Decision,
-        render,
     },
     model::machine::Machine,
     server::environment::Files,
@@ -48,16 +47,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             ),
         )
         .with(json!({ "waiting": true })),
-        Files::TooLow(settings) => {
-            let text = render::too_low(settings);
-            let finding = if settings.iter().any(|one| one.is_certain) {
-                Finding::critical("would_not_start", text)
-            } else {
-                Finding::warning("might_not_start", text)
-            };
-            let names: Vec<_> = settings.iter().map(|one| one.setting).collect();
-            finding.with(json!({ "waiting": env.has_pending_restart, "too_low": names }))
-        }
         Files::Unknown(why) => return Err(Unknown(why.clone())),
         Files::NotNamed(command) => {
             return Err(Unknown(format!(
@@ -72,7 +61,6 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
 pub(super) fn decision(machine: &Machine) -> Option<Decision> {
     match &machine.env.as_ref()?.files {
         Files::Refused(why) => Some(Decision::CorrectFiles(why.clone())),
-        Files::TooLow(settings) => Some(Decision::RaiseSettings(settings.clone())),
         Files::NothingPending | Files::Planned(_) | Files::Unknown(_) | Files::NotNamed(_) => None,
     }
 }

@@ -5,7 +5,6 @@ mod sentences;
 
 pub(crate) use commands::before_start;
 pub use commands::{Place, command, data, instruction, place, why};
-pub use sentences::too_low;
 pub(crate) use sentences::{fit, numbers, reason};
 
 use super::check::Remedy;

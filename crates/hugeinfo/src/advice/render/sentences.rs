@@ -10,7 +10,6 @@ use crate::{
         memory::LEFT_PERCENT,
         start::{Fit, LowLimit, Reason},
     },
-    server::recovery::TooLow,
     units::{Bytes, Pages, huge_pages},
 };
 
@@ -306,7 +305,6 @@ impl fmt::Display for Decision {
                 f,
                 "correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): {message}"
             ),
-            Self::RaiseSettings(settings) => write!(f, "{}", raise(settings)),
             Self::LookAtBootFiles(files) => write!(
                 f,
                 "check the configuration that sets the pool at boot: {}",
@@ -371,60 +369,5 @@ impl fmt::Display for Decision {
             ),
             Self::Text(text) => write!(f, "{text}"),
         }
-    }
-}
-
-/// The finding about settings that are too low for what the next start recovers.
-pub fn too_low(settings: &[TooLow]) -> String {
-    let is_certain = settings.iter().any(|one| one.is_certain);
-    let verb = if is_certain { "would" } else { "might" };
-    let mut text = format!("The next start {verb} fail.");
-    for one in settings {
-        let value = one.value.map_or_else(
-            || "lower".to_owned(),
-            |value| shown_value(one.setting, value),
-        );
-        let least = shown_value(one.setting, one.least);
-        let compared = if one.is_certain {
-            format!("the primary has {least}")
-        } else {
-            format!("it is {least} now")
-        };
-        text += &format!(" {} would be {value}; {compared}.", one.setting);
-    }
-    text
-}
-
-fn raise(settings: &[TooLow]) -> String {
-    let all = settings.iter().map(|one| {
-        let (at_least, users) = match one.setting {
-            "hot_standby" => ("", "logical replication slots"),
-            "wal_level" => ("", "replication slots"),
-            "max_active_replication_origins" => ("at least ", "replication origins"),
-            "max_prepared_transactions" => ("at least ", "prepared transactions"),
-            // Before PostgreSQL 18, `max_replication_slots` also limits origins.
-            _ => ("at least ", "replication slots or origins"),
-        };
-        let least = shown_value(one.setting, one.least);
-        let raise = format!("set {} to {at_least}{least}", one.setting);
-        if one.is_certain {
-            format!("{raise}, as on the primary")
-        } else {
-            format!("{raise}, or make sure that no {users} need it")
-        }
-    });
-    all.collect::<Vec<_>>().join("; ")
-}
-
-/// A number of [`RecoverySettings`](crate::server::recovery::RecoverySettings) as the setting is
-/// written.
-fn shown_value(setting: &str, value: i32) -> String {
-    match (setting, value) {
-        ("hot_standby", 0) => "off".to_owned(),
-        ("hot_standby", _) => "on".to_owned(),
-        ("wal_level", 0) => "minimal".to_owned(),
-        ("wal_level", 1) => "replica".to_owned(),
-        ("wal_level", _) => "logical".to_owned(),
-        _ => value.to_string(),
     }
 }
