@@ -4,8 +4,7 @@
 
 SELECT source, count(*) AS tried FROM hugeinfo_sources GROUP BY source ORDER BY source COLLATE "C";
 SELECT count(DISTINCT (source, path)) = count(*) AS no_row_twice,
-       bool_and(status IN ('ok', 'denied', 'missing', 'failed')) AS status,
-       bool_and(cardinality(used_for) > 0) AS used_for
+       bool_and(status IN ('ok', 'denied', 'missing', 'failed')) AS status
 FROM hugeinfo_sources;
 
 -- sources that every server has
@@ -38,20 +37,3 @@ SELECT (SELECT page_size_bytes IS NOT NULL FROM hugeinfo_status)
      = bool_or(status = 'ok') AS page_size_bytes
 FROM hugeinfo_sources
 WHERE source IN ('PROCMAP_QUERY', 'smaps', 'numa_maps');
-
--- objects that exist
-SELECT DISTINCT object
-FROM hugeinfo_sources, unnest(used_for) AS object
-WHERE to_regclass(object) IS NULL AND NOT EXISTS (SELECT FROM pg_proc WHERE proname = object)
-ORDER BY object;
-
--- all objects that read sources: functions that return rows, and every view
-SELECT DISTINCT object
-FROM pg_depend AS d
-LEFT JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'v'
-LEFT JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proretset,
-    coalesce(c.relname, p.proname) AS object
-WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass
-  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_hugeinfo')
-  AND object NOT IN (SELECT 'hugeinfo_sources' UNION ALL SELECT unnest(used_for) FROM hugeinfo_sources)
-ORDER BY object;

@@ -117,7 +117,7 @@ fn pending() {
         })
         .status(CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
         .says("pending_settings", CRITICAL, "would_not_start", "The next start would fail because of the configuration files: syntax error.", &["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"])
-        .says("restart", OK, "fits", "A restart would get huge pages, but the configuration files might prevent the start: see pending_settings.", &[])
+        .says("restart", OK, "fits", "A restart would get huge pages, but the configuration files prevent the start: see pending_settings.", &[])
         .runbook(&["# correct the configuration files (SELECT * FROM pg_file_settings WHERE NOT applied): syntax error"]),
         when("pending settings are hidden", |m| {
             m.fall_back(0);

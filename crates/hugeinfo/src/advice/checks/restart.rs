@@ -26,7 +26,7 @@ pub(super) fn judge(machine: &Machine) -> Judgment {
             let files = machine.env.as_ref().map(|env| &env.files);
             let text = if files.is_some_and(Files::stop_a_start) {
                 &format!(
-                    "{capital} would get huge pages, but the configuration files might prevent the start: see pending_settings."
+                    "{capital} would get huge pages, but the configuration files prevent the start: see pending_settings."
                 )
             } else if has_them {
                 "A restart would get them again."
