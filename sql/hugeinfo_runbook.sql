@@ -50,10 +50,6 @@ SELECT bool_or(command = 'ALTER SYSTEM SET hot_standby = ''off'';') AS hot_stand
        count(*) FILTER (WHERE where_to_run = 'SQL' AND command ~ ';.') AS of_several
 FROM hugeinfo_runbook('{"hot_standby": "off", "max_wal_senders": 0}');
 
--- A lower setting is not changed if the next start could need the present value.
-SELECT command IS NULL AND why ~ '^The next start might fail\. wal_level would be minimal; ' AS is_refused
-FROM hugeinfo_runbook('{"wal_level": "minimal", "max_wal_senders": 0}');
-
 -- The same errors as in hugeinfo_plan.
 SELECT count(*) > 0 AS pairs FROM hugeinfo_runbook('shared_buffers=40MB max_connections=60');
 SELECT count(*) FROM hugeinfo_runbook('{"work_mem": "4MB"}');
