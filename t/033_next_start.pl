@@ -178,20 +178,6 @@ for (
 	set_file('');
 }
 
-# A lower setting that the next start could need: pg_monitor sees its name, not its value.
-{
-	my $name = 'a lower max_prepared_transactions';
-	set_file("max_prepared_transactions = 4\n");
-	restart();
-	set_file("max_prepared_transactions = 2\n");
-	like($root->value(q(SELECT status || ': ' || finding FROM hugeinfo_checks WHERE name = 'pending_settings')),
-		qr/^warning: .*max_prepared_transactions would be 2; it is 4 now/, "$name: a superuser sees the value");
-	like(finding(), qr/^warning: .*max_prepared_transactions would be lower; it is 4 now/,
-		"$name: pg_monitor sees the setting");
-	unlike(told($observer), qr/max_prepared_transactions would be 2/, "$name: pg_monitor does not see the value");
-	set_file('');
-}
-
 # Pages that were set up for pending settings are not idle.
 SKIP:
 {
