@@ -381,6 +381,28 @@ mod tests {
     }
 
     #[test]
+    fn names_of_other_processes_are_looked_up_in_memory_only() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("file"), "").expect("written");
+        let guard = Guard::new().expect("mounts");
+        let this = format!("/proc/{}", std::process::id());
+        for (process, name, expected) in [
+            (SELF, "/file", None),
+            (&this, "/file", None),
+            // A file system that does not answer, or a locked directory, could delay this answer.
+            (&this, "/none", Some(Errno::AGAIN)),
+            (SELF, "/none", Some(Errno::NOENT)),
+            // Now the kernel knows.
+            (&this, "/none", Some(Errno::NOENT)),
+        ] {
+            let root = rustix::fs::open(directory.path(), WRITTEN, Mode::empty()).expect("opened");
+            let found = guard.look_up(root, Path::new(name), Links::Refused, Path::new(process));
+            let error = found.err().and_then(|error| Errno::from_io_error(&error));
+            assert_eq!(error, expected, "{process} {name}");
+        }
+    }
+
+    #[test]
     fn programs_of_users_serve_some_mounts() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let text = "\
