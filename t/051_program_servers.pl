@@ -73,8 +73,11 @@ sub as_plugin
 	my (@options) = @_;
 	my ($status, $out) = hugeinfo('check', @here, '--format', 'nagios', @options);
 	my ($first, $figures, $more) = $out =~ /\A([^|\n]*) \| ([^|\n]*)\n([^|]*)\z/;
-	return [ $status, shape($first), $figures, shape($more) ];
+	return [ $status, shape($first), $figures, shape($more), findings($more) ];
 }
+
+# Returns the findings without their remedies.
+sub findings { my ($text) = @_; return shape(join "\n", $text =~ /^[A-Z]+: .*$/mg) }
 
 # Returns the same by SQL, for the checks with some names, or for all.
 sub plugin_by_sql
@@ -109,7 +112,7 @@ sub plugin_by_sql
 	}
 	my ($line, $rest) = map { shape(s/\|/¦/gr) } $first, $more;
 	my %statuses = (ok => 0, warning => 1, critical => 2, unknown => 3);
-	return [ $statuses{ $worst->{status} }, shape('HUGEPAGES ' . uc($worst->{status}) . ' - ') . $line, $figures, $rest ];
+	return [ $statuses{ $worst->{status} }, shape('HUGEPAGES ' . uc($worst->{status}) . ' - ') . $line, $figures, $rest, findings($more =~ s/\|/¦/gr) ];
 }
 
 sub compare
@@ -340,10 +343,11 @@ SKIP:
 	for my $names ([qw(huge_pages)], [qw(huge_pages oom_protection)])
 	{
 		my %ignored = map { $_ => 1 } @$names;
-		# The list has names, so the verdict on the server is not expected.
+		# The list has names, so the verdict on the server is not expected. A remedy does without
+		# the steps of an ignored check.
 		my @others = grep { !$ignored{$_} } @checks;
-		my $ignore = sub { my $seen = as_plugin('--ignore', join ',', @$names); return [ @$seen[ 0, 2, 3 ] ] };
-		same($ignore, sub { my $sql = plugin_by_sql(@others); return [ @$sql[ 0, 2, 3 ] ] }, "nagios: without @$names");
+		my $ignore = sub { my $seen = as_plugin('--ignore', join ',', @$names); return [ @$seen[ 0, 2, 4 ] ] };
+		same($ignore, sub { my $sql = plugin_by_sql(@others); return [ @$sql[ 0, 2, 4 ] ] }, "nagios: without @$names");
 	}
 	my $reason = $node->safe_psql('postgres', q(SELECT reason FROM hugeinfo_status WHERE status = 'ok'));
 	my $bad = $node->safe_psql('postgres', q(SELECT string_agg(name, ',') FROM hugeinfo_checks WHERE severity > 0));

@@ -56,7 +56,7 @@ pub(crate) enum Moment {
 pub(crate) struct Options {
     #[command(flatten)]
     server: crate::Server,
-    /// All Debian clusters that are not running.
+    /// All stopped Debian clusters; with --for restart, all running servers as well.
     #[arg(long, conflicts_with_all = ["data", "cluster", "settings"])]
     all: bool,
     /// When the next start happens. Without this option, that is unknown.

@@ -201,9 +201,9 @@ pub(crate) fn end_with_parent(command: &mut std::process::Command) {
     unsafe { command.pre_exec(end) };
 }
 
-/// Continues as process 1 of a new PID namespace, with which all processes in it end. It belongs to
-/// root, so that no process of the owner can change it. The calling process waits for it, and ends
-/// with its exit status.
+/// Forks, and continues as process 1 of a new PID namespace. When it ends, the kernel kills all
+/// processes in the namespace. It runs as root, so no process of the owner can change it. The
+/// calling process waits for it, and exits with its status.
 fn become_init() -> io::Result<()> {
     let parent = pidfd_open(getpid(), PidfdFlags::empty())?;
     // SAFETY: this process shares no memory or files with its children.
@@ -325,8 +325,8 @@ fn lower_limits() -> io::Result<()> {
     Ok(())
 }
 
-/// A file system in memory for the private directory, which only processes with this descriptor can
-/// reach, and which ends with them. Nobody else can fill it, and it can fill nothing else.
+/// Creates a tmpfs for the private directory. It is not attached to any path, so only processes
+/// with this descriptor can reach it. The size limit keeps it from filling the memory of the host.
 fn scratch(uid: u32, gid: u32) -> io::Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let (uid, gid) = (uid.to_string(), gid.to_string());

@@ -105,8 +105,8 @@ impl Counter {
 /// The pools that are grown for one server.
 pub(crate) struct Growth {
     counters: Vec<Counter>,
-    /// The pages that the server needs. Other processes can take pages as long as some are added,
-    /// so no more than these are added.
+    /// Upper limit of added pages: the need of the server. Without it, this run would keep adding
+    /// pages for other processes that take them.
     most: Pages,
 }
 

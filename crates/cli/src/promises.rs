@@ -33,7 +33,7 @@ use crate::{command::is_interrupted, error::Error, root};
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "promises.json";
 
-/// A server that has not started by then gets no pages of its own.
+/// How long pages are set aside for a server that has not started.
 const LIFETIME: Duration = Duration::from_secs(120);
 
 /// A promise.

@@ -39,8 +39,8 @@ const AUTOFS_SUPER_MAGIC: FsWord = 0x0187;
 /// The limit of the kernel (include/linux/namei.h `MAXSYMLINKS`).
 const MOST_LINKS: usize = 40;
 
-/// The mounts of this process by ID, read once. True if a program of a user serves the file system.
-/// An empty guard knows no mount, and reads the list at each check.
+/// Maps the ID of each mount of this process to whether a program of a user serves its file system.
+/// An empty guard reads the list of mounts again for each check.
 #[derive(Debug, Default)]
 pub struct Guard(HashMap<u64, bool>);
 

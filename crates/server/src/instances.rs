@@ -81,8 +81,8 @@ impl Instance {
             .is_some_and(|(_, allocated)| allocated >= bytes / 2)
     }
 
-    /// Whether the pages that it asks for count. Those of a foreign server do only if its segment
-    /// is in use.
+    /// True if the pages that the server requests are counted. For a foreign server, its segment
+    /// has to be in use.
     pub fn is_credible(&self) -> bool {
         !self.is_foreign || self.is_in_use()
     }
@@ -98,8 +98,8 @@ impl Instance {
     }
 }
 
-/// A server as of now, with the memory that it uses, but without another look inside, which could
-/// wait for a lock of its memory. `None`: it has ended since the search.
+/// Updates the memory usage of a server. Does not read `maps` again, which could wait for its
+/// `mmap_lock`. `None`: the server has ended since the search.
 pub fn refreshed(root: &Root, server: &Instance) -> Result<Option<Instance>, ReadError> {
     if server.process(root)?.is_none() {
         return Ok(None);
