@@ -239,8 +239,10 @@ chmod 0755, "$dir/fake/psql";
 # Each malformed or hostile answer results in one line, and does not change lines of other servers.
 {
 	my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+	# Other versions have a note of their own.
+	my ($version) = slurp_file(source('Cargo.toml')) =~ /^version = "(.*)"$/m;
 	my %where = (
-		schema => 's', database => 'd', version => '0.2.0', system_identifier => '1',
+		schema => 's', database => 'd', version => $version, system_identifier => '1',
 		is_standby => $false, may_look => $true, is_muted => $false);
 	my %status = (status => 'ok', code => 'on_huge_pages', reason => 'fine', in_use => $true, page_size_bytes => 2097152);
 	my $forged = "\e[2J\e]0;x\a\nCRITICAL good  primary\x{202e}\x{2028}\x{9b}31m";
