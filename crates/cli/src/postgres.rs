@@ -572,10 +572,16 @@ fn works_in(pid: u32, data: &Path) -> bool {
     let owner = root()
         .look_up(data)
         .and_then(|found| found.owner_and_mode());
-    let process = fs::metadata(format!("/proc/{pid}"));
-    let is_own = matches!((owner, process), (Ok((uid, _)), Ok(process)) if uid == process.uid());
-    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok();
-    is_own && directory.is_some_and(|directory| directory == data)
+    owner.is_ok_and(|(uid, _)| works_for(pid, data, Some(uid)))
+}
+
+/// Whether a process of this user works in this directory. Reads no file of the user. `owner`: `None`
+/// if any user will do.
+pub(crate) fn works_for(pid: u32, data: &Path, owner: Option<u32>) -> bool {
+    let process = format!("/proc/{pid}");
+    let works_there = fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data);
+    let uid = || fs::metadata(process).map(|found| found.uid());
+    works_there && owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner))
 }
 
 /// The process that works in this directory and has this number in a PID namespace of its own.

@@ -4,10 +4,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{DirBuilderExt, MetadataExt},
-    },
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -28,7 +25,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{command::is_interrupted, error::Error, root};
+use crate::{command::is_interrupted, error::Error, postgres::works_for, root};
 
 const DIRECTORY: &str = "/run/hugeinfo";
 const FILE: &str = "promises.json";
@@ -55,7 +52,7 @@ impl Promise {
     fn open_pages(&self) -> Option<u64> {
         match self.to_restart {
             // Until it ends.
-            Some((pid, held)) if is_of(pid, &self.data_directory, self.owner) => {
+            Some((pid, held)) if works_for(pid, &self.data_directory, self.owner) => {
                 Some(self.pages.saturating_sub(held))
             }
             _ => {
@@ -72,7 +69,7 @@ pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error
     let root = root();
     let mut buffer = Vec::new();
     for pid in Process::numbers(&root)? {
-        if !is_of(pid, data, owner) {
+        if !works_for(pid, data, owner) {
             continue;
         }
         let memory = Process::open(&root, pid)
@@ -86,14 +83,6 @@ pub(crate) fn has_started(data: &Path, owner: Option<u32>) -> Result<bool, Error
         }
     }
     Ok(false)
-}
-
-/// Whether a process of this user works in this directory.
-fn is_of(pid: u32, data: &Path, owner: Option<u32>) -> bool {
-    let process = format!("/proc/{pid}");
-    let works_there = fs::read_link(format!("{process}/cwd")).is_ok_and(|cwd| cwd == data);
-    let uid = || fs::metadata(process).map(|found| found.uid());
-    works_there && owner.is_none_or(|owner| uid().is_ok_and(|uid| uid == owner))
 }
 
 /// The promises, locked against other runs.
