@@ -195,7 +195,7 @@ fn other_servers(
     // Several processes can claim the same memory.
     let mut objects = HashSet::new();
     let server = |found: Found| Instance {
-        is_foreign: is_root() && !found.is_named && owner != found.instance.owner_uid,
+        is_foreign: is_root() && found.cluster.is_none() && owner != found.instance.owner_uid,
         allocated: (found.instance.allocated).filter(|(object, _)| objects.insert(*object)),
         ..found.instance
     };

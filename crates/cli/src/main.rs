@@ -95,7 +95,7 @@ enum Verb {
     #[command(hide = true)]
     Settings(next_start::Options),
     #[command(hide = true)]
-    Search(search::Options),
+    Search,
 }
 
 /// The server whose shared memory is computed.
@@ -277,7 +277,7 @@ fn main() -> ExitCode {
     };
     let handled = match arguments.verb {
         // They have nothing to clean up, and end at once.
-        Verb::Touch(_) | Verb::Search(_) => Ok(()),
+        Verb::Touch(_) | Verb::Search => Ok(()),
         Verb::Settings(_) if is_root() => Ok(()),
         _ => command::end_on_signal(),
     };
@@ -294,7 +294,7 @@ fn main() -> ExitCode {
         Verb::Touch(options) => probe::touch(&options),
         Verb::Fleet(options) => fleet::run(&options),
         Verb::Settings(options) => next_start::run(&options),
-        Verb::Search(options) => search::run(&options),
+        Verb::Search => search::run(),
         Verb::Completion(options) => Ok(completion::run(&options)),
         Verb::Man(options) => man::run(&options),
     });

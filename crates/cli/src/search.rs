@@ -18,7 +18,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::Args;
 use hugeinfo::{
     linux::error::{Absence, Absent, ReadError, absent_or, fact},
     server::instances::{self, Instance, Progress},
@@ -30,10 +29,6 @@ use crate::{Done, command::this, error::Error, root, target};
 
 /// Reading a host with a thousand processes takes about 50 ms.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-
-/// The options of `hugeinfo search`.
-#[derive(Args, Default)]
-pub(crate) struct Options {}
 
 /// A line of the output.
 #[derive(Serialize, Deserialize)]
@@ -52,8 +47,8 @@ enum Step {
 pub(crate) struct Found {
     pub(crate) instance: Instance,
     pub(crate) places: Vec<PathBuf>,
-    /// Whether it is a cluster below `/etc/postgresql`.
-    pub(crate) is_named: bool,
+    /// The directory below `/etc/postgresql`, which names the server. `None`: it is not named.
+    pub(crate) cluster: Option<PathBuf>,
 }
 
 /// The result of the search.
@@ -156,7 +151,9 @@ fn collect(steps: Vec<Step>, failed: Option<i32>) -> Result<Outcome, i32> {
         let own = index.map(|index| places.swap_remove(index).1);
         let places: Vec<_> = own.into_iter().flatten().map(path).collect();
         Found {
-            is_named: clusters.iter().any(|(cluster, _)| places.contains(cluster)),
+            cluster: (clusters.iter().map(|(cluster, _)| cluster))
+                .find(|cluster| places.contains(cluster))
+                .cloned(),
             places,
             instance,
         }
@@ -241,7 +238,7 @@ impl Drop for SearchProcess {
 }
 
 /// `hugeinfo search`: prints each step of a search as a line of JSON.
-pub(crate) fn run(_options: &Options) -> Result<Done, Error> {
+pub(crate) fn run() -> Result<Done, Error> {
     let root = root();
     let mut written = Ok(());
     let mut write = |step: &Step| {

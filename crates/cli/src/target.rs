@@ -77,7 +77,7 @@ impl Target {
         let mut clusters = clusters();
         let mut targets = Vec::new();
         for found in search::candidates()? {
-            let target = Self::found(found, &clusters);
+            let target = Self::found(found);
             clusters.retain(|(cluster, _)| target.directory.as_ref() != Some(cluster));
             targets.push(target);
         }
@@ -91,13 +91,10 @@ impl Target {
         Ok(targets)
     }
 
-    /// A server that runs. It is named if it is one of these clusters.
-    fn found(found: Found, clusters: &[(PathBuf, u32)]) -> Self {
-        let is_cluster = |place: &&PathBuf| clusters.iter().any(|(cluster, _)| cluster == *place);
-        let cluster = found.places.iter().find(is_cluster);
+    fn found(found: Found) -> Self {
         Self {
-            is_named: cluster.is_some(),
-            directory: cluster.or(found.places.first()).cloned(),
+            is_named: found.cluster.is_some(),
+            directory: found.cluster.or(found.places.into_iter().next()),
             postmaster: Some(found.instance.pid),
             owner: found.instance.owner_uid,
             is_in_use: found.instance.is_in_use(),
@@ -271,7 +268,7 @@ fn only(mut running: Vec<Found>) -> Result<Target, Error> {
             "no server is running on this host",
             "To select a stopped server, use -D or --cluster, as in: hugeinfo status -D /var/lib/pgsql/17/data",
         )),
-        Some(found) if running.is_empty() => Ok(Target::found(found, &clusters())),
+        Some(found) if running.is_empty() => Ok(Target::found(found)),
         Some(last) => {
             running.push(last);
             let directories = running.iter().map(|found| {
